@@ -1,0 +1,103 @@
+"""Text and its blocks, put together piece by piece so that the spans always fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+
+from dtrag.adapters.parsers.decoding import clean, clean_line
+from dtrag.core.documents import Block, BlockKind, ParsedDocument, Scalar
+from dtrag.errors import ParseFailed
+
+SEPARATOR = "\n\n"
+MAX_TITLE = 300
+"""Longer titles are cut: a title is shown on one line and searched beside every chunk."""
+
+
+class TextBuilder:
+    """Collects cleaned pieces; `text` is all of them with an empty line between, `blocks` the span of each."""
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._blocks: list[Block] = []
+        self._length = 0
+        self.tag_characters = 0
+
+    def add(self, text: str, kind: BlockKind = "paragraph", level: int = 0, style: str = "") -> None:
+        """Append a piece; a blank one is passed over. White space around it is dropped, and a heading is one line."""
+        cleaned = clean(text)
+        self.tag_characters += cleaned.tag_characters
+        piece = " ".join(cleaned.text.split()) if kind == "heading" else cleaned.text.strip("\n").rstrip()
+        if kind != "code":
+            piece = piece.strip()
+        if not piece:
+            return
+        if self._pieces:
+            self._length += len(SEPARATOR)
+        self._blocks.append(Block(self._length, self._length + len(piece), kind, level, style))
+        self._pieces.append(piece)
+        self._length += len(piece)
+
+    def __len__(self) -> int:
+        return self._length
+
+    @property
+    def first_heading(self) -> str | None:
+        """The text of the first heading, if there is one."""
+        for piece, block in zip(self._pieces, self._blocks, strict=True):
+            if block.kind == "heading":
+                return piece
+        return None
+
+    def document(
+        self,
+        *,
+        title: str,
+        content_type: str,
+        part: str = "",
+        metadata: Mapping[str, Scalar] | None = None,
+        no_text: str = "no text in it",
+    ) -> ParsedDocument:
+        """What has been collected. Raises `ParseFailed(no_text)` when that is nothing."""
+        if not self._pieces:
+            raise ParseFailed(no_text)
+        return ParsedDocument(
+            title=title,
+            text=SEPARATOR.join(self._pieces),
+            content_type=content_type,
+            blocks=tuple(self._blocks),
+            part=part,
+            metadata=with_tags(metadata or {}, self.tag_characters),
+        )
+
+
+def with_tags(metadata: Mapping[str, Scalar], tag_characters: int) -> Mapping[str, Scalar]:
+    """`metadata`, with the number of stripped tag characters when there were any: a sign of hidden instructions."""
+    return {**metadata, "stripped_tag_characters": tag_characters} if tag_characters else dict(metadata)
+
+
+def paragraphs(text: str) -> tuple[Block, ...]:
+    """One block for each run of lines without an empty line in it, without the white space around it."""
+    blocks: list[Block] = []
+    start = end = offset = 0
+    for line in text.split("\n"):
+        kept = line.strip()
+        if kept:
+            first = offset + line.index(kept[0])
+            start = first if end == 0 else start
+            end = first + len(kept)
+        elif end:
+            blocks.append(Block(start, end))
+            end = 0
+        offset += len(line) + 1
+    if end:
+        blocks.append(Block(start, end))
+    return tuple(blocks)
+
+
+def title_of(candidate: str | None, name: str) -> str:
+    """`candidate` on one line, or the file's name without its suffix; NFC, at most 300 characters."""
+    title = clean_line(candidate or "")
+    if not title:
+        title = clean_line(PurePosixPath(name.replace("\\", "/")).stem)
+    return title[:MAX_TITLE].rstrip() or "untitled"

@@ -1,0 +1,145 @@
+"""The parser process, child side: `python -m dtrag.adapters.parsers.worker MEMORY_MB`.
+
+Reads requests from stdin, writes replies to what was stdout when it started; `wire` says in which form. Whatever a
+library prints goes to stderr. The pipe is the back-pressure: when nobody reads, `_Replies.flush` blocks.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from dtrag.adapters.parsers import wire
+from dtrag.adapters.parsers.formats import Format, check_content, format_of
+from dtrag.adapters.parsers.limits import allow_cpu, restrict
+from dtrag.core.documents import ParsedDocument
+from dtrag.errors import ParseFailed
+
+BATCH_CHARACTERS = 1 << 18
+BATCH_SECONDS = 0.2
+"""Small documents travel together, up to 256 K characters or the time after which a reader would notice the wait."""
+
+REASONS = {
+    "pypdf": "the PDF is damaged",
+    "lxml": "its markup is damaged",
+    "zipfile": "the archive is damaged",
+    "zlib": "the archive is damaged",
+    "docx": "it is not a complete DOCX file",
+    "csv": "its rows cannot be read as CSV",
+}
+"""What an exception of a library means to the owner of the file, by the package that the exception comes from."""
+
+
+class _ParentGone(BaseException):
+    """The other side closed the pipe: nothing is left to do."""
+
+
+class _Replies:
+    """Sends documents in batches, in order."""
+
+    def __init__(self, pipe: BinaryIO) -> None:
+        self._pipe = pipe
+        self._rows: list[list[Any]] = []
+        self._characters = 0
+        self._since = time.monotonic()
+
+    def document(self, document: ParsedDocument) -> None:
+        if len(document.text) > wire.MAX_TEXT:
+            raise ParseFailed(f"its text is longer than {wire.MAX_TEXT:,} characters; split the file")
+        self._rows.append(wire.to_row(document))
+        self._characters += len(document.text) + len(document.title)
+        if self._characters >= BATCH_CHARACTERS or time.monotonic() - self._since >= BATCH_SECONDS:
+            self.flush()
+
+    def flush(self) -> None:
+        if self._rows:
+            rows, self._rows, self._characters = self._rows, [], 0
+            self.send({"documents": rows})
+        self._since = time.monotonic()
+
+    def send(self, message: dict[str, Any]) -> None:
+        frame = wire.pack(message)
+        try:
+            self._pipe.write(frame)
+            self._pipe.flush()
+        except OSError as error:
+            raise _ParentGone from error
+
+
+def serve(request: dict[str, Any], replies: _Replies, memory_mb: int) -> bool:
+    """Parse one file and send what comes of it. Returns whether the process may be used again."""
+    allow_cpu(int(request["cpu_seconds"]))
+    name = str(request["name"])
+    reason = ""
+    spent = False
+    chosen: Format | None = None
+    try:
+        chosen = format_of(name)
+        _parse(Path(request["path"]), name, chosen, replies)
+    except ParseFailed as error:
+        reason = str(error)
+    except Exception as error:  # noqa: BLE001 - the one seam: whatever a hostile file provokes fails this file only
+        reason = reason_for(error, chosen, memory_mb)
+        spent = True
+    replies.flush()
+    replies.send({"failed": reason, "spent": spent} if reason else {"done": True})
+    return not spent
+
+
+def _parse(path: Path, name: str, chosen: Format, replies: _Replies) -> None:
+    check_content(path, chosen)
+    found = False
+    for document in chosen.load()(path, name):
+        found = found or not document.text.isspace()
+        replies.document(document)
+    if not found:
+        raise ParseFailed("no text in it")
+
+
+def reason_for(error: BaseException, chosen: Format | None, memory_mb: int) -> str:
+    """One short sentence for people about an exception that is not a `ParseFailed`; no traceback, no document text."""
+    if isinstance(error, MemoryError) or "memory allocation failed" in str(error).lower():
+        return f"the file needs more than {memory_mb} MiB of memory"
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    package = type(error).__module__.partition(".")[0]
+    package = "csv" if package == "_csv" else package
+    if type(error).__name__ == "LimitReachedError":
+        return "something in it unpacks to more than is allowed"
+    if package in REASONS:
+        return f"{REASONS[package]} ({type(error).__name__})"
+    if isinstance(error, OSError):
+        return f"the file cannot be read: {error.strerror or error}"
+    label = chosen.label if chosen else "known"
+    return f"it is damaged, or not a {label} file ({type(error).__name__})"
+
+
+def main() -> int:
+    """Serve requests until stdin ends or a file has left the process in doubt."""
+    memory_mb = int(sys.argv[1])
+    requests = os.fdopen(os.dup(0), "rb")
+    replies = _Replies(os.fdopen(os.dup(1), "wb"))
+    with open(os.devnull, "rb") as nothing:  # noqa: PTH123 - a descriptor is all we want
+        os.dup2(nothing.fileno(), 0)
+    os.dup2(2, 1)
+    logging.disable(logging.CRITICAL)
+    warnings.simplefilter("ignore")
+    restrict(memory_mb)
+    try:
+        replies.send({"ready": True})
+        while header := requests.read(wire.LENGTH.size):
+            request = wire.unpack(requests.read(wire.LENGTH.unpack(header)[0]))
+            if not serve(request, replies, memory_mb):
+                break
+    except _ParentGone:
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,142 @@
+"""From settings to a ready `Database`: the embedded server's own database, or the one behind a URL."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import psycopg
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+
+from dtrag.adapters.postgres.database import CONNECT_TIMEOUT, Database, Role, _sentence
+from dtrag.adapters.postgres.server import EmbeddedServer
+from dtrag.errors import DatabaseUnavailable, InvalidInput
+from dtrag.settings import Settings
+
+_ROLE_NAMES: dict[Role, str] = {"owner": "dtrag_owner", "search": "dtrag_search", "reader": "dtrag_reader"}
+_SCHEMA = """
+create extension if not exists vector;
+create schema if not exists dtrag authorization dtrag_owner;
+"""
+
+
+@asynccontextmanager
+async def connect(settings: Settings) -> AsyncIterator[Database]:
+    """The database that the settings name, migrated; the last to leave stops an embedded server."""
+    if settings.database_url:
+        conninfos = await _behind_url(settings.database_url)
+        async with _database(conninfos, settings) as database:
+            yield database
+        return
+    server = await asyncio.to_thread(EmbeddedServer.open, settings.data_dir)
+    try:
+        address = server.address
+        name = settings.database_name
+        await _create_embedded(address.conninfo(_ROLE_NAMES["owner"], "template1"), name)
+        conninfos = {role: address.conninfo(user, name) for role, user in _ROLE_NAMES.items()}
+        await _make_schema(conninfos["owner"])
+        async with _database(conninfos, settings) as database:
+            yield database
+    finally:
+        await asyncio.shield(asyncio.to_thread(server.close))
+
+
+@asynccontextmanager
+async def connect_throwaway(settings: Settings) -> AsyncIterator[Database]:
+    """A new database beside the settings' own (embedded server only), dropped at the end."""
+    if settings.database_url:
+        raise InvalidInput("A throw-away database needs the embedded server; leave DTRAG_DATABASE_URL unset.")
+    name = f"dtrag_scratch_{uuid.uuid4().hex[:12]}"
+    server = await asyncio.to_thread(EmbeddedServer.open, settings.data_dir)
+    try:
+        try:
+            async with connect(replace(settings, database_name=name)) as database:
+                yield database
+        finally:
+            template = server.address.conninfo(_ROLE_NAMES["owner"], "template1")
+            async with await psycopg.AsyncConnection.connect(template, autocommit=True) as connection:
+                await connection.execute(
+                    sql.SQL("drop database if exists {} with (force)").format(sql.Identifier(name))
+                )
+    finally:
+        await asyncio.shield(asyncio.to_thread(server.close))
+
+
+def _database(conninfos: dict[Role, str], settings: Settings) -> Database:
+    return Database(conninfos, pool_size=settings.pool_size, statement_timeout_ms=settings.statement_timeout_ms)
+
+
+async def _create_embedded(conninfo: str, name: str) -> None:
+    try:
+        async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as connection:
+            found = await connection.execute("select 1 from pg_database where datname = %s", (name,))
+            if await found.fetchone() is None:
+                try:
+                    await connection.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
+                except psycopg.errors.DuplicateDatabase:
+                    pass  # another process was quicker
+                except psycopg.errors.UniqueViolation:
+                    pass
+    except psycopg.OperationalError as error:
+        raise DatabaseUnavailable(reason=_sentence(error)) from error
+
+
+async def _make_schema(conninfo: str) -> None:
+    """Extension and schema, as the owner (pgvector is a trusted extension)."""
+    async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as connection:
+        found = await connection.execute("select 1 from pg_namespace where nspname = 'dtrag'")
+        if await found.fetchone() is None:
+            async with connection.transaction():
+                await connection.execute("select pg_advisory_xact_lock(7203114000)")
+                await connection.execute(_SCHEMA)
+
+
+async def _behind_url(url: str) -> dict[Role, str]:
+    """Conninfos whose sessions take on the three roles; makes roles, extension and schema where they are missing."""
+    try:
+        psycopg.conninfo.conninfo_to_dict(url)
+    except psycopg.ProgrammingError as error:
+        raise InvalidInput(
+            "DTRAG_DATABASE_URL is not a PostgreSQL address such as postgresql://user@host/db."
+        ) from error
+    try:
+        async with await psycopg.AsyncConnection.connect(
+            url, autocommit=True, connect_timeout=CONNECT_TIMEOUT
+        ) as connection:
+            await _make_roles(connection)
+    except psycopg.OperationalError as error:
+        raise DatabaseUnavailable(reason=_sentence(error)) from error
+    return {role: make_conninfo(url, options=f"-c role={name}") for role, name in _ROLE_NAMES.items()}
+
+
+async def _make_roles(connection: psycopg.AsyncConnection[tuple[object, ...]]) -> None:
+    if connection.info.server_version < 140_000:
+        raise DatabaseUnavailable(reason="it is older than PostgreSQL 14.")
+    found = await connection.execute(
+        "select (select count(*) from pg_roles where rolname = any (%s)"
+        " and pg_has_role(current_user, oid, 'member')) = 3"
+        " and exists (select from pg_namespace where nspname = 'dtrag')",
+        (list(_ROLE_NAMES.values()),),
+    )
+    row = await found.fetchone()
+    if row is not None and row[0]:
+        return
+    try:
+        async with connection.transaction():
+            await connection.execute("select pg_advisory_xact_lock(7203114000)")
+            for name in _ROLE_NAMES.values():
+                known = await connection.execute("select 1 from pg_roles where rolname = %s", (name,))
+                if await known.fetchone() is None:
+                    await connection.execute(sql.SQL("create role {} nologin").format(sql.Identifier(name)))
+                await connection.execute(sql.SQL("grant {} to current_user").format(sql.Identifier(name)))
+            await connection.execute(_SCHEMA)
+    except (psycopg.errors.InsufficientPrivilege, psycopg.errors.FeatureNotSupported) as error:
+        raise DatabaseUnavailable(
+            reason=f"{_sentence(error)} Let an administrator run once: create role dtrag_owner nologin; create role "
+            "dtrag_search nologin; create role dtrag_reader nologin; grant dtrag_owner, dtrag_search, dtrag_reader to "
+            "YOUR_USER; create extension vector; create schema dtrag authorization dtrag_owner."
+        ) from error

@@ -1,0 +1,165 @@
+"""Connections to one PostgreSQL database in three roles, the migrations that make its schema, and the session's scope.
+
+Roles: `dtrag_owner` migrates and writes, `dtrag_search` reads the indexes, `dtrag_reader` reads content under row-level
+security. None of them is a superuser. On the embedded server they log in; behind a URL the login takes them on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from importlib import resources
+from typing import Any, Literal
+
+import psycopg
+from pgvector.psycopg import register_vector_async
+from psycopg import AsyncConnection, sql
+from psycopg.conninfo import make_conninfo
+from psycopg.rows import DictRow, dict_row
+from psycopg_pool import AsyncConnectionPool, PoolTimeout
+
+from dtrag.core.scope import Scope
+from dtrag.errors import DatabaseUnavailable
+
+Role = Literal["owner", "search", "reader"]
+Connection = AsyncConnection[DictRow]
+ROLES: tuple[Role, ...] = ("owner", "search", "reader")
+MIGRATION_LOCK = 7_203_114_001
+
+_OPTIONS = "-c search_path=dtrag,public,extensions -c plan_cache_mode=force_custom_plan -c timezone=UTC"
+# A caller waits this long for a free connection before it hears that the database is busy, in seconds.
+POOL_TIMEOUT = 10.0
+CONNECT_TIMEOUT = 10
+
+
+class Database:
+    """The pools of the three roles. `open()` connects, migrates and is ready; use as an async context manager."""
+
+    def __init__(self, conninfos: Mapping[Role, str], *, pool_size: int = 4, statement_timeout_ms: int = 15_000):
+        options = {
+            "owner": _OPTIONS,
+            "search": f"{_OPTIONS} -c statement_timeout={statement_timeout_ms}",
+            "reader": f"{_OPTIONS} -c statement_timeout={statement_timeout_ms}",
+        }
+        self._conninfos = {
+            role: make_conninfo(conninfo, options=f"{_given_options(conninfo)} {options[role]}".strip())
+            for role, conninfo in conninfos.items()
+        }
+        self._pool_size = pool_size
+        self._pools: dict[Role, AsyncConnectionPool[Connection]] = {}
+        self._exits = AsyncExitStack()
+
+    async def open(self) -> None:
+        """Migrate where needed, then open the pools. Raises `DatabaseUnavailable`."""
+        try:
+            async with await psycopg.AsyncConnection.connect(
+                self._conninfos["owner"], connect_timeout=CONNECT_TIMEOUT, autocommit=True
+            ) as connection:
+                await migrate(connection)
+        except psycopg.OperationalError as error:
+            raise DatabaseUnavailable(reason=_sentence(error)) from error
+        for role in ROLES:
+            pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
+                self._conninfos[role],
+                connection_class=AsyncConnection[DictRow],
+                min_size=1,
+                max_size=self._pool_size,
+                open=False,
+                timeout=POOL_TIMEOUT,
+                configure=register_vector_async,
+                check=AsyncConnectionPool.check_connection,
+                kwargs={"row_factory": dict_row, "autocommit": True},
+                name=f"dtrag-{role}",
+            )
+            await self._exits.enter_async_context(pool)
+            self._pools[role] = pool
+
+    async def close(self) -> None:
+        """Close the pools."""
+        self._pools.clear()
+        await self._exits.aclose()
+
+    async def __aenter__(self) -> Database:
+        await self.open()
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self.close()
+
+    @asynccontextmanager
+    async def connection(self, role: Role) -> AsyncIterator[Connection]:
+        """A connection in autocommit, as the role. Raises `DatabaseUnavailable` when there is none to be had."""
+        pool = self._pools.get(role)
+        if pool is None:
+            raise DatabaseUnavailable(reason="the connection is closed.")
+        try:
+            async with pool.connection() as connection:
+                yield connection
+        except PoolTimeout as error:
+            raise DatabaseUnavailable(reason="no connection became free in time; it is down or overloaded.") from error
+        except psycopg.OperationalError as error:
+            raise DatabaseUnavailable(reason=_sentence(error)) from error
+
+    @asynccontextmanager
+    async def scoped(self, role: Role, scope: Scope) -> AsyncIterator[Connection]:
+        """A connection in a transaction that sees the scope and nothing else."""
+        async with self.connection(role) as connection, connection.pipeline(), connection.transaction():
+            await connection.execute(scope_statement(scope))
+            yield connection
+
+    async def ping(self) -> None:
+        """Raises `DatabaseUnavailable` unless the database answers a query."""
+        async with self.connection("search") as connection:
+            await connection.execute("select 1")
+
+
+def scope_statement(scope: Scope) -> sql.Composed:
+    """`set local` for the scope: a literal of its own statement, since a cluster forwards only that to its workers."""
+    if scope.nodes is None:
+        return sql.SQL("set local dtrag.full_scope = 'on'").format()
+    nodes = "{" + ",".join(str(int(node)) for node in sorted(scope.nodes)) + "}"
+    return sql.SQL("set local dtrag.scope = {}").format(sql.Literal(nodes))
+
+
+async def migrate(connection: AsyncConnection[Any]) -> int:
+    """Apply the migrations that are missing, one at a time under a lock; returns how many. As `dtrag_owner`."""
+    wanted = _migrations()
+    if await _applied(connection) >= set(wanted):
+        return 0
+    await connection.execute("select pg_advisory_lock(%s)", (MIGRATION_LOCK,))
+    try:
+        missing = sorted(set(wanted) - await _applied(connection))
+        for name in missing:
+            async with connection.transaction():
+                await connection.execute(
+                    "create table if not exists migrations (name text primary key, applied_at timestamptz not null)"
+                )
+                await connection.execute(wanted[name].encode())
+                await connection.execute("insert into migrations values (%s, now())", (name,))
+        return len(missing)
+    finally:
+        await connection.execute("select pg_advisory_unlock(%s)", (MIGRATION_LOCK,))
+
+
+async def _applied(connection: AsyncConnection[Any]) -> set[str]:
+    cursor = await connection.execute("select to_regclass('dtrag.migrations')")
+    row = await cursor.fetchone()
+    if row is None or row[0] is None:
+        return set()
+    return {row[0] for row in await (await connection.execute("select name from migrations")).fetchall()}
+
+
+def _migrations() -> dict[str, str]:
+    folder = resources.files("dtrag.adapters.postgres").joinpath("migrations")
+    return {entry.name: entry.read_text("utf-8") for entry in folder.iterdir() if entry.name.endswith(".sql")}
+
+
+def _given_options(conninfo: str) -> str:
+    return str(psycopg.conninfo.conninfo_to_dict(conninfo).get("options") or "")
+
+
+def _sentence(error: psycopg.Error) -> str:
+    first = str(error).strip().split("\n")[0] or type(error).__name__
+    hidden = re.sub(r"password=\S+|:[^:@/\s]+@", "", first)
+    return hidden if hidden.endswith(".") else hidden + "."

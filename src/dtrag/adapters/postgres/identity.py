@@ -1,0 +1,81 @@
+"""What an index was built with (analyzer, embedder): recorded once, compared ever after, never mixed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from psycopg import sql
+from psycopg.types.json import Jsonb
+
+from dtrag.adapters.postgres.database import Connection, Database
+from dtrag.adapters.postgres.queries import queries
+from dtrag.errors import IndexMismatch
+from dtrag.ports import Embedder
+
+IDENTITY_LOCK = 7_203_114_005
+
+
+async def register(database: Database, analyzer: str, embedder: Embedder | None) -> None:
+    """Record analyzer and embedder in an index that has none yet. Raises `IndexMismatch` when it has others."""
+    async with database.connection("owner") as connection, connection.transaction():
+        await connection.execute("select pg_advisory_xact_lock(%s)", (IDENTITY_LOCK,))
+        stored = await _stored(connection)
+        check(stored, analyzer, embedder)
+        if "analyzer" not in stored:
+            await _set(connection, "analyzer", analyzer)
+        if embedder is not None and "embedder" not in stored:
+            await _set(connection, "embedder", {"id": embedder.id, "dim": embedder.dim})
+            await _shape_vectors(connection, embedder.dim)
+        if embedder is not None or "analyzer" not in stored:
+            await connection.execute(queries("writing")["bump_generation"])
+
+
+async def forget(database: Database) -> None:
+    """Empty the index of everything that depends on analyzer and embedder; the documents stay, to be indexed anew."""
+    async with database.connection("owner") as connection, connection.transaction():
+        await connection.execute("select pg_advisory_xact_lock(%s)", (IDENTITY_LOCK,))
+        for table in ("embeddings", "lexical_index", "statistics_segments", "sources"):
+            await connection.execute(sql.SQL("truncate {}").format(sql.Identifier(table)))
+        await connection.execute("drop index if exists embeddings_hnsw")
+        await connection.execute(
+            "delete from index_settings where name = any (%s)", (["analyzer", "embedder", "mean_lengths"],)
+        )
+        await connection.execute("update documents set fingerprint = ''")
+        await _set(connection, "rebuilding", True)
+        await connection.execute(queries("writing")["bump_generation"])
+
+
+async def rebuilt(database: Database) -> None:
+    """The index is complete again."""
+    async with database.connection("owner") as connection, connection.transaction():
+        await connection.execute("delete from index_settings where name = 'rebuilding'")
+        await connection.execute(queries("writing")["bump_generation"])
+
+
+def check(stored: dict[str, Any], analyzer: str, embedder: Embedder | None) -> None:
+    """Raise `IndexMismatch` when the index was built with another analyzer or embedder."""
+    if stored.get("analyzer", analyzer) != analyzer:
+        raise IndexMismatch(what="the analyzer", stored=stored["analyzer"], configured=analyzer)
+    known = stored.get("embedder", {}).get("id")
+    if embedder is not None and known is not None and known != embedder.id:
+        raise IndexMismatch(what="the embedder", stored=known, configured=embedder.id)
+
+
+async def _stored(connection: Connection) -> dict[str, Any]:
+    rows = await (await connection.execute(queries("search")["settings"])).fetchall()
+    return {row["name"]: row["value"] for row in rows}
+
+
+async def _set(connection: Connection, name: str, value: object) -> None:
+    await connection.execute(queries("writing")["set_setting"], {"name": name, "value": Jsonb(value)})
+
+
+async def _shape_vectors(connection: Connection, dim: int) -> None:
+    """Give the (empty) vector column its dimension, and the index that needs one."""
+    await connection.execute(
+        sql.SQL("alter table embeddings alter column vec type halfvec({})").format(sql.Literal(dim))
+    )
+    await connection.execute(
+        "create index if not exists embeddings_hnsw on embeddings using hnsw (vec halfvec_cosine_ops)"
+        " with (m = 16, ef_construction = 64)"
+    )

@@ -1,0 +1,125 @@
+-- Everything that changes the index, as the owner. One document = one transaction; times are passed in.
+
+-- name: lock_writing_shared
+select pg_advisory_lock_shared(:key)
+
+-- name: unlock_writing_shared
+select pg_advisory_unlock_shared(:key)
+
+-- name: lock_writing
+select pg_advisory_xact_lock(:key)
+
+-- name: lock_segment
+select pg_advisory_lock(:key)
+
+-- name: unlock_segment
+select pg_advisory_unlock(:key)
+
+-- name: try_lock_segment
+select pg_try_advisory_xact_lock(:key) as free
+
+-- name: set_setting
+insert into index_settings (name, value) values (:name, :value)
+on conflict (name) do update set value = excluded.value
+
+-- name: bump_generation
+update index_settings set value = to_jsonb(value::text::bigint + 1) where name = 'generation'
+
+-- name: insert_node
+insert into taxonomy_nodes (node_id, created_at) values (:node_id, :now)
+
+-- name: place_node
+insert into taxonomy_tree (version, node_id, parent_id, name, key) values (:version, :node_id, :parent_id, :name, :key)
+
+-- name: last_node
+select max(node_id) as node_id from taxonomy_nodes
+
+-- name: fingerprints
+select document_id, fingerprint from documents where document_id = any (:document_ids)
+
+-- name: source
+select fingerprint, documents from sources where source_id = :source_id
+
+-- name: set_source
+insert into sources (source_id, source_uri, fingerprint, documents, completed_at)
+values (:source_id, :source_uri, :fingerprint, :documents, :now)
+on conflict (source_id) do update
+set fingerprint = excluded.fingerprint, documents = excluded.documents, completed_at = excluded.completed_at
+
+-- name: forget_source
+delete from sources where source_id = :source_id
+
+-- name: documents_of_source
+select document_id from documents where source_id = :source_id
+
+-- name: delete_lexical
+delete from lexical_index where document_id = :document_id returning terms, length, language
+
+-- name: delete_document
+delete from documents where document_id = :document_id returning source_id
+
+-- name: lock_document
+-- For a deletion in a scope: the row must be visible to the caller.
+select node_id from documents where document_id = :document_id for update
+
+-- name: insert_document
+insert into documents (document_id, source_id, source_uri, title, content_type, language, node_id, metadata, text, chunks,
+                       characters, fingerprint, segment_id, processed_at)
+values (:document_id, :source_id, :source_uri, :title, :content_type, :language, :node_id, :metadata, :text, :chunks,
+        :characters, :fingerprint, :segment_id, :now)
+
+-- name: insert_chunk
+insert into chunks (document_id, ordinal, node_id, start_offset, end_offset, text, breadcrumb, metadata)
+values (:document_id, :ordinal, :node_id, :start, :end, :text, :breadcrumb, :metadata)
+
+-- name: insert_lexical
+insert into lexical_index (document_id, ordinal, node_id, language, length, terms, weights)
+values (:document_id, :ordinal, :node_id, :language, :length, :terms, :weights)
+
+-- name: insert_embedding
+insert into embeddings (document_id, ordinal, node_id, vec) values (:document_id, :ordinal, :node_id, :vec)
+
+-- name: open_segment
+insert into statistics_segments (segment_id, counted, created_at) values (:segment_id, false, :now)
+
+-- name: count_segment
+update statistics_segments
+set counted = true, chunks = :chunks, lengths = :lengths, term_ids = :term_ids, frequencies = :frequencies
+where segment_id = :segment_id
+
+-- name: add_segment
+insert into statistics_segments (segment_id, counted, created_at, chunks, lengths, term_ids, frequencies)
+values (:segment_id, true, :now, :chunks, :lengths, :term_ids, :frequencies)
+
+-- name: all_segments
+select segment_id, chunks, lengths, term_ids, frequencies from statistics_segments where counted
+
+-- name: drop_segments
+delete from statistics_segments where segment_id = any (:segment_ids)
+
+-- name: uncounted_segments
+select segment_id from statistics_segments where not counted
+
+-- name: lexical_of_segment
+select i.terms, i.length, i.language
+from lexical_index i join documents d on d.document_id = i.document_id
+where d.segment_id = :segment_id
+
+-- name: weights_of_language
+select document_id, ordinal, length, weights from lexical_index where language = :language
+
+-- name: set_weights
+update lexical_index set weights = :weights where document_id = :document_id and ordinal = :ordinal
+
+-- name: read_documents
+select document_id, source_id, source_uri, title, content_type, node_id, metadata, text
+from documents
+where :after::uuid is null or document_id > :after
+order by document_id
+limit :wanted
+
+-- name: read_chunks
+select document_id, ordinal, start_offset, end_offset, text, breadcrumb, metadata
+from chunks
+where document_id = any (:document_ids)
+order by document_id, ordinal

@@ -1,0 +1,168 @@
+"""Where ports meet adapters: `open()` assembles an `App`, the one thing that command line and service call."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from dtrag.adapters.embedders.choose import choose
+from dtrag.adapters.parsers.process import ParserProcess
+from dtrag.adapters.postgres import identity
+from dtrag.adapters.postgres.connect import connect, connect_throwaway
+from dtrag.adapters.postgres.database import Database
+from dtrag.adapters.postgres.index import PostgresIndex
+from dtrag.adapters.postgres.writer import PostgresWriter
+from dtrag.core.documents import Answer, DocumentSummary, SearchMetrics, SearchResult
+from dtrag.core.scope import Scope
+from dtrag.core.taxonomy import CategoryPath
+from dtrag.core.text import ANALYZER
+from dtrag.errors import InvalidInput, NotFound
+from dtrag.ingestion.ingest import Ingestion, IngestReport, Progress, Source, find_sources
+from dtrag.ingestion.reindex import reindex
+from dtrag.packs.regulation_ko import structure
+from dtrag.pipeline.ask import ask
+from dtrag.ports import Embedder
+from dtrag.retrieval.engine import HybridSearchEngine
+from dtrag.settings import Settings
+
+EVERYTHING = Scope.everything()
+
+
+@asynccontextmanager
+async def open_app(settings: Settings) -> AsyncIterator[App]:
+    """An `App` on the database that the settings name. Raises `DatabaseUnavailable`."""
+    async with connect(settings) as database, App(settings, database, choose(settings)) as app:
+        yield app
+
+
+@asynccontextmanager
+async def open_throwaway(settings: Settings) -> AsyncIterator[App]:
+    """An `App` on a new database of the embedded server, dropped at the end: for evaluations."""
+    async with connect_throwaway(settings) as database, App(settings, database, choose(settings)) as app:
+        yield app
+
+
+class App:
+    """dtrag on one database: ingest, search, ask, and what there is. Get one from `dtrag.open()`.
+
+    Every read takes a scope; without one it is the whole tree, for whoever opened the app.
+    """
+
+    def __init__(self, settings: Settings, database: Database, embedder: Embedder | None):
+        self.settings = settings
+        self.database = database
+        self.embedder = embedder
+        self.index = PostgresIndex(database)
+        self._writer = PostgresWriter(database)
+        self._parser = ParserProcess(
+            memory_mb=settings.parse_memory_mb, seconds=settings.parse_seconds, max_file_mb=settings.max_file_mb
+        )
+        self._ingestion = Ingestion(self._writer, self._parser, embedder, (structure.split,))
+        self._engine = HybridSearchEngine(embedder, self.index)
+
+    async def __aenter__(self) -> App:
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self._parser.close()
+
+    async def ingest(
+        self,
+        paths: Sequence[str | Path] | str | Path,
+        category: Sequence[str] | str | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> IngestReport:
+        """Read files and folders into the index; what is there already in the same form is left alone.
+
+        `category` is for documents that name none themselves. A file that fails is in `report.failed`; the rest is
+        in. Raises `InvalidInput` for a bad category and `IndexMismatch` when the index was built with another embedder.
+        """
+        listed = [paths] if isinstance(paths, (str, Path)) else list(paths)
+        sources, missing = find_sources([Path(path) for path in listed], self._parser)
+        report = await self.ingest_sources(sources, category, on_progress)
+        report.failed[:0] = missing
+        return report
+
+    async def ingest_sources(
+        self,
+        sources: Sequence[Source],
+        category: Sequence[str] | str | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> IngestReport:
+        """As `ingest`, for files whose address is not where they lie (uploads)."""
+        started = time.perf_counter()
+        path = CategoryPath.parse(category) if category else None
+        await identity.register(self.database, ANALYZER, self.embedder)
+        report = await self._ingestion.run(sources, path, on_progress)
+        report.seconds = time.perf_counter() - started
+        if self.embedder is None:
+            report.notes.append("No embedder is available: nothing got a vector, search is lexical only.")
+        return report
+
+    async def reindex(self, on_progress: Callable[[int], None] | None = None) -> int:
+        """Index every document anew from its stored text, with the analyzer and embedder of now; returns how many."""
+        await identity.forget(self.database)
+        await identity.register(self.database, ANALYZER, self.embedder)
+        documents = await reindex(self._writer, self.embedder, on_progress)
+        await identity.rebuilt(self.database)
+        return documents
+
+    async def search(
+        self,
+        query: str,
+        top_k: int = 10,
+        filters: Mapping[str, Any] | None = None,
+        *,
+        mode: str = "hybrid",
+        scope: Scope = EVERYTHING,
+    ) -> tuple[list[SearchResult], SearchMetrics]:
+        """The best passages; see `HybridSearchEngine.search`. Modes: hybrid, lexical, strict, vector."""
+        await self._check_identity()
+        return await self._engine.search(query, top_k, filters, scope=scope, mode=mode)
+
+    async def ask(
+        self, question: str, filters: Mapping[str, Any] | None = None, *, scope: Scope = EVERYTHING
+    ) -> Answer:
+        """The answer, quoted from the passages, with citations; or that the documents do not answer."""
+        await self._check_identity()
+        return await ask(question, self._engine, self.index, self.embedder, scope=scope, filters=filters)
+
+    async def documents(self, limit: int = 100, offset: int = 0, *, scope: Scope = EVERYTHING) -> list[DocumentSummary]:
+        """Documents, the newest first."""
+        if not (1 <= limit <= 10_000 and offset >= 0):
+            raise InvalidInput("limit must be from 1 to 10,000 and offset at least 0.")
+        snapshot = await self.index.snapshot()
+        return await self.index.documents(scope, snapshot.taxonomy, wanted=limit, skipped=offset)
+
+    async def counts(self, *, scope: Scope = EVERYTHING) -> tuple[int, int]:
+        """Numbers of documents and chunks."""
+        return await self.index.counts(scope)
+
+    async def document(self, document_id: str, *, scope: Scope = EVERYTHING) -> tuple[DocumentSummary, str]:
+        """A document and its text. Raises `NotFound`."""
+        snapshot = await self.index.snapshot()
+        found = await self.index.document(_uuid(document_id), scope, snapshot.taxonomy)
+        if found is None:
+            raise NotFound(kind="document", name=document_id[:60])
+        return found
+
+    async def delete_document(self, document_id: str, *, scope: Scope = EVERYTHING) -> None:
+        """Delete a document and everything made from it. Raises `NotFound`."""
+        if not await self._writer.delete(_uuid(document_id), scope):
+            raise NotFound(kind="document", name=document_id[:60])
+
+    async def _check_identity(self) -> None:
+        """An index built with another analyzer cannot be searched; with another embedder, neither."""
+        snapshot = await self.index.snapshot()
+        identity.check(dict(snapshot.settings), ANALYZER, self.embedder)
+
+
+def _uuid(document_id: str) -> uuid.UUID:
+    try:
+        return uuid.UUID(document_id)
+    except (ValueError, AttributeError, TypeError) as error:
+        raise NotFound(kind="document", name=str(document_id)[:60]) from error

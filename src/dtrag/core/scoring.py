@@ -1,0 +1,180 @@
+"""The formulas of ranking: BM25, score normalisation, fusion. Small pure functions that cite their source."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+K1 = 1.2
+B = 0.75
+"""Robertson & Zaragoza's usual constants; see bench/README.md for the figures of other choices."""
+
+
+def idf(document_frequency: int, documents: int) -> float:
+    """Inverse document frequency, never negative: ln(1 + (N - df + .5) / (df + .5)).
+
+    Robertson & Zaragoza 2009, *The Probabilistic Relevance Framework*, eq. 3.3, with the 1 + of Lucene.
+    """
+    return math.log(1.0 + (documents - document_frequency + 0.5) / (document_frequency + 0.5))
+
+
+def bm25_weight(frequency: float, length: int, mean_length: float) -> float:
+    """The part of BM25 that belongs to the document: tf (k1 + 1) / (tf + k1 (1 - b + b dl / avgdl)).
+
+    Robertson & Zaragoza 2009, eq. 3.15. In [0, k1 + 1); times the term's idf and summed it is the score.
+    """
+    return frequency * (K1 + 1.0) / (frequency + K1 * (1.0 - B + B * length / mean_length))
+
+
+def reweigh(weight: float, length: int, old_mean: float, new_mean: float) -> float:
+    """`bm25_weight` for another mean length, from the stored weight alone (the frequency is recovered from it)."""
+    damping = K1 * (1.0 - B + B * length / old_mean)
+    frequency = weight * damping / (K1 + 1.0 - weight)
+    return bm25_weight(frequency, length, new_mean)
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalStatistics:
+    """What BM25 knows of the whole collection: in how many chunks each term occurs, and how long chunks are.
+
+    `term_ids` (int64, ascending, distinct) and `frequencies` (int64) are parallel arrays; `chunks` is N;
+    `lengths` maps a language to (number of chunks, sum of their lengths in terms).
+    """
+
+    term_ids: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    frequencies: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    chunks: int = 0
+    lengths: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+
+    def document_frequency(self, term_id: int) -> int:
+        """Number of chunks with the term; 0 for an unknown one."""
+        position = int(np.searchsorted(self.term_ids, term_id))
+        if position < len(self.term_ids) and self.term_ids[position] == term_id:
+            return max(0, int(self.frequencies[position]))
+        return 0
+
+    @classmethod
+    def merged(cls, parts: Sequence[LexicalStatistics]) -> LexicalStatistics:
+        """The statistics of the union of disjoint collections (segments of an index, shards of a cluster)."""
+        if not parts:
+            return cls()
+        ids = np.concatenate([part.term_ids for part in parts])
+        frequencies = np.concatenate([part.frequencies for part in parts])
+        distinct, inverse = np.unique(ids, return_inverse=True)
+        summed = np.zeros(len(distinct), np.int64)
+        np.add.at(summed, inverse, frequencies)
+        lengths: dict[str, tuple[int, int]] = {}
+        for part in parts:
+            for language, (count, total) in part.lengths.items():
+                known = lengths.get(language, (0, 0))
+                lengths[language] = (known[0] + count, known[1] + total)
+        kept = summed != 0
+        return cls(distinct[kept], summed[kept], sum(part.chunks for part in parts), lengths)
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalQuery:
+    """A query as BM25 sees it: idf × occurrences per term id that the collection has.
+
+    `ceiling` is the score of a fictitious passage in which every term of the query, known or not, is saturated: the
+    yardstick that makes a score comparable across queries.
+    """
+
+    weights: Mapping[int, float]
+    frequencies: Mapping[int, int]
+    ceiling: float
+
+    @classmethod
+    def of(cls, term_ids: Sequence[int], statistics: LexicalStatistics) -> LexicalQuery:
+        """Weigh the terms of a query by `statistics`."""
+        weights: dict[int, float] = {}
+        frequencies: dict[int, int] = {}
+        ceiling = 0.0
+        for term in term_ids:
+            df = statistics.document_frequency(term)
+            weight = idf(df, max(1, statistics.chunks))
+            ceiling += weight * (K1 + 1.0)
+            if df:
+                weights[term] = weights.get(term, 0.0) + weight
+                frequencies[term] = df
+        return cls(weights, frequencies, ceiling)
+
+    def candidates(self, chunks: int) -> list[int]:
+        """The terms that generate candidates: all, unless the collection is large and a rarer one is among them."""
+        if chunks <= ALL_TERMS_BELOW:
+            return sorted(self.weights)
+        rare = sorted(term for term, df in self.frequencies.items() if df <= COMMON_SHARE * chunks)
+        return rare or sorted(self.weights)
+
+
+COMMON_SHARE = 0.1
+"""Terms in more than this share of the chunks score but do not generate candidates (exact BM25's top 10 stays)."""
+ALL_TERMS_BELOW = 20_000
+"""Chunks up to which every term generates candidates: scoring all of them costs less than a second look."""
+
+
+class ScoreNormalizer:
+    """Brings the scores of one list onto a common scale. Order is kept, a non-finite score counts as the lowest."""
+
+    @staticmethod
+    def min_max_normalize(scores: Sequence[float]) -> list[float]:
+        """(s - min) / (max - min), in [0, 1]; all equal: 1.0 each."""
+        values = _finite(scores)
+        if not values:
+            return []
+        low, high = min(values), max(values)
+        spread = high - low
+        if spread <= 0.0 or not math.isfinite(spread):
+            return [1.0 if value == high else 0.0 for value in values] if spread else [1.0] * len(values)
+        return [(value - low) / spread for value in values]
+
+    @staticmethod
+    def z_score_normalize(scores: Sequence[float]) -> list[float]:
+        """(s - mean) / standard deviation; all equal: 0.0 each."""
+        values = _finite(scores)
+        if not values:
+            return []
+        largest = max(abs(value) for value in values) or 1.0
+        array = np.asarray(values) / largest
+        deviation = float(array.std())
+        if deviation < 1e-12:
+            return [0.0] * len(values)
+        return [float(value) for value in (array - array.mean()) / deviation]
+
+    @staticmethod
+    def reciprocal_rank_normalize(scores: Sequence[float], k: int = 60) -> list[float]:
+        """1 / (k + rank), rank from 0 for the highest score; equal scores keep their order. Cormack et al. 2009."""
+        values = _finite(scores)
+        normalized = [0.0] * len(values)
+        for rank, position in enumerate(sorted(range(len(values)), key=lambda i: -values[i])):
+            normalized[position] = 1.0 / (k + rank)
+        return normalized
+
+
+def _finite(scores: Sequence[float]) -> list[float]:
+    finite = [score for score in scores if math.isfinite(score)]
+    low, high = (min(finite), max(finite)) if finite else (0.0, 1.0)
+    return [score if math.isfinite(score) else (high if score > 0 else low) for score in scores]
+
+
+def fuse(
+    lexical: Mapping[str, float], vector: Mapping[str, float], *, lexical_weight: float, vector_weight: float
+) -> dict[str, float]:
+    """Hybrid score per id: weighted sum of the min-max normalised scores; an id missing on one side counts 0 there.
+
+    Fox & Shaw 1994 (CombSUM), weighted. The weights are brought to sum 1; with one list empty the other decides.
+    """
+    if not vector:
+        lexical_weight, vector_weight = 1.0, 0.0
+    elif not lexical:
+        lexical_weight, vector_weight = 0.0, 1.0
+    total = lexical_weight + vector_weight
+    fused: dict[str, float] = {}
+    for scores, weight in ((lexical, lexical_weight / total), (vector, vector_weight / total)):
+        for key, score in zip(scores, ScoreNormalizer.min_max_normalize(list(scores.values())), strict=True):
+            fused[key] = fused.get(key, 0.0) + weight * score
+    return fused

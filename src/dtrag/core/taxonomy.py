@@ -1,0 +1,120 @@
+"""Category paths and the tree they form. A path has one display spelling and one folded key for every comparison."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from dtrag.core.text import normalise
+from dtrag.errors import InvalidInput
+
+ROOT = 0
+UNCLASSIFIED = 1
+"""Reserved node ids: the root, which holds no document, and the place of documents without a category."""
+MAX_DEPTH = 8
+MAX_NAME = 50
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryPath:
+    """A path from the root to a category: `names` as written, `key` folded element by element."""
+
+    names: tuple[str, ...]
+    key: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, value: str | Sequence[str]) -> CategoryPath:
+        """From `"AI/ML"` or `["AI", "ML"]`. Raises `InvalidInput` for anything else than 1..8 plain names."""
+        parts = value.split("/") if isinstance(value, str) else value
+        if isinstance(parts, (bytes, Mapping)) or not isinstance(parts, Sequence):
+            raise InvalidInput("A category path is a list of names, such as ['AI', 'ML'].")
+        if not 1 <= len(parts) <= MAX_DEPTH:
+            raise InvalidInput(f"A category path has 1 to {MAX_DEPTH} names; this one has {len(parts)}.")
+        names = tuple(_name(part) for part in parts)
+        return cls(names, tuple(normalise(name) for name in names))
+
+    def __str__(self) -> str:
+        return "/".join(self.names)
+
+
+def _name(part: object) -> str:
+    if not isinstance(part, str):
+        raise InvalidInput("A category path is a list of names, such as ['AI', 'ML'].")
+    if len(part) > MAX_NAME * 4:
+        raise InvalidInput(f"A category name has at most {MAX_NAME} characters.")
+    name = unicodedata.normalize("NFKC", part).strip()
+    if not 1 <= len(name) <= MAX_NAME:
+        raise InvalidInput(f"A category name has 1 to {MAX_NAME} characters.")
+    for character in name:
+        if character not in " _-" and unicodedata.category(character)[0] not in "LMN":
+            raise InvalidInput(
+                f"Unsafe characters detected in the category name {name[:MAX_NAME]!r}: "
+                "letters, digits, blank, _ and - are allowed."
+            )
+    scripts = {script for script in map(_script, name) if script}
+    if len(scripts & {"LATIN", "CYRILLIC", "GREEK"}) > 1:
+        raise InvalidInput(f"Unsafe characters detected: the category name {name!r} mixes look-alike scripts.")
+    return name
+
+
+def _script(character: str) -> str:
+    return unicodedata.name(character, "").split(" ", 1)[0] if character.isalpha() else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A category in one version of the tree; `node_id` stays the same in every version."""
+
+    node_id: int
+    parent_id: int
+    name: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Taxonomy:
+    """One version of the tree, with look-ups by path and by node."""
+
+    version: str
+    nodes: Mapping[int, Node] = field(default_factory=dict)
+    children: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, version: str, nodes: Iterable[Node]) -> Taxonomy:
+        """Index the nodes of a version."""
+        by_id = {node.node_id: node for node in nodes}
+        children: dict[int, dict[str, int]] = {}
+        for node in by_id.values():
+            children.setdefault(node.parent_id, {})[node.key] = node.node_id
+        return cls(version, by_id, children)
+
+    def find(self, path: CategoryPath) -> int | None:
+        """The node at `path`, or None."""
+        current = ROOT
+        for key in path.key:
+            found = self.children.get(current, {}).get(key)
+            if found is None:
+                return None
+            current = found
+        return current
+
+    def path(self, node_id: int) -> tuple[str, ...]:
+        """Display names from the root to the node; () for the unclassified and for unknown nodes."""
+        names: list[str] = []
+        node = self.nodes.get(node_id)
+        while node is not None and len(names) <= MAX_DEPTH:
+            names.append(node.name)
+            node = self.nodes.get(node.parent_id)
+        return tuple(reversed(names))
+
+    def subtree(self, node_id: int) -> frozenset[int]:
+        """The node and everything below it."""
+        found = {node_id}
+        waiting = [node_id]
+        while waiting:
+            for child in self.children.get(waiting.pop(), {}).values():
+                if child not in found:
+                    found.add(child)
+                    waiting.append(child)
+        return frozenset(found)

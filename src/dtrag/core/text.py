@@ -1,0 +1,158 @@
+"""One reading of text for indexing and querying alike: normalisation, language, sentences, terms.
+
+`terms()` is the only analyzer. Its behaviour is versioned by `ANALYZER`; an index remembers the version it was built
+with, and another version is refused rather than mixed in.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import unicodedata
+from collections.abc import Iterator
+from hashlib import blake2b
+
+import Stemmer
+
+ANALYZER = "words-bigrams-1"
+
+TERM_SPACE = 1_000_000_000
+"""Term ids lie in [0, TERM_SPACE): the largest dimension of pgvector's sparsevec. A hash instead of a dictionary: no
+lock and no look-up on writing, the same id on every shard; of 1M distinct terms about 500 pairs share an id."""
+
+STOP_WORDS = frozenset(
+    "a about an and any are as at be been being but by can could did do does doing for from had has have having he her "
+    "hers him his how i if in into is it its itself may me might my no nor not of on onto or our ours she should so "
+    "some such than that the their theirs them then there these they this those through to too us very was we were "
+    "what when where which while who whom whose why will with would you your yours".split()
+)
+
+_HANGUL = re.compile(r"[가-힣]")
+_LETTER = re.compile(r"[^\W\d_]")
+_ARTICLE = r"제\s?\d{1,4}\s?조(?:의\s?\d{1,3})?"
+_CJK = "\u3040-\u30ff\u3400-\u9fff"
+_TOKEN = re.compile(
+    rf"(?P<article>{_ARTICLE})"
+    r"|(?P<hangul>[가-힣]+)"
+    rf"|(?P<cjk>[{_CJK}]+)"
+    r"|(?P<latin>[a-z0-9]+(?:[._+#/&'’-]+[a-z0-9]+)*(?:\+\+|#)?)"
+    rf"|(?P<other>(?:(?![가-힣{_CJK}a-z0-9_])\w)+)"
+)
+_PART = re.compile(r"[a-z0-9]+")
+_SPACE = re.compile(r"\s+")
+_IDENTIFIER = re.compile(r"\d|[._+#/&]")
+_stemmer = Stemmer.Stemmer("english")
+_stemmer.maxCacheSize = 0  # our own cache below holds the stems
+
+_SENTENCE_END = re.compile(
+    r"""(?:(?<=[.!?。？！…])["'”’)\]]*|(?<=[.!?]["'”’)\]]))\s+(?=["'“‘(\[]?[A-Z0-9가-힣一-鿿①-⑳])|\n+\s*|(?<=\S)\s*(?=[①-⑳])"""
+)
+_ABBREVIATION = re.compile(
+    r"(?:^|[\s(])(?:[A-Z]|Mr|Mrs|Ms|Dr|Prof|St|Jr|Sr|vs|etc|al|e\.g|i\.e|cf|No|Nos|Fig|Figs|Eq|Inc|Ltd|Co|Corp|approx|Vol|pp?)\.$"
+    r"|(?:^|\s)(?:[0-9]{1,2}|[가-하])\.$|\d{4}\.\s?\d{1,2}\.$|\d{4}\.$"
+)
+
+
+def normalise(text: str) -> str:
+    """The folded form that every comparison uses: NFKC, casefold, NFKC again, white space to single blanks."""
+    if text.isascii():
+        folded = text.lower()
+    else:
+        folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    return _SPACE.sub(" ", folded).strip()
+
+
+def clean(text: str) -> str:
+    """Text that PostgreSQL and UTF-8 can hold: no NUL, no lone surrogate; nothing else changes."""
+    if "\x00" in text:
+        text = text.replace("\x00", "")
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        text = text.encode("utf-8", "ignore").decode("utf-8")
+    return text
+
+
+def language(text: str) -> str:
+    """`ko`, `en` or `und` (another script, or no letters), by script; ISO 639-1.
+
+    A text counts as Korean from a quarter Hangul letters up: Korean prose about technology keeps many Latin words,
+    while English prose rarely quotes Hangul at length.
+    """
+    sample = text[:4000]
+    letters = len(_LETTER.findall(sample))
+    if not letters:
+        return "und"
+    if len(_HANGUL.findall(sample)) * 4 >= letters:
+        return "ko"
+    ascii_letters = sum(1 for character in sample if character.isascii() and character.isalpha())
+    return "en" if ascii_letters * 2 > letters else "und"
+
+
+def terms(text: str) -> list[str]:
+    """The index terms of `text`, in order, with repetitions.
+
+    English words are stemmed (Snowball) and stop words dropped; Hangul and CJK runs give character bigrams (a run of
+    one character gives itself); identifiers (`BM25`, `제12조의2`, `text-embedding-3-small`) survive whole, beside
+    their parts.
+    """
+    found: list[str] = []
+    for match in _TOKEN.finditer(normalise(text)):
+        kind = match.lastgroup
+        token = match.group()
+        if kind in {"hangul", "cjk"}:
+            found.extend(_bigrams(token))
+        elif kind == "latin":
+            found.extend(_latin(token))
+        elif kind == "article":
+            found.append(_SPACE.sub("", token))
+        else:
+            found.append(token)
+    return found
+
+
+def _bigrams(run: str) -> list[str]:
+    if len(run) == 1:
+        return [run]
+    return [run[i : i + 2] for i in range(len(run) - 1)]
+
+
+@functools.lru_cache(maxsize=200_000)
+def _latin(token: str) -> tuple[str, ...]:
+    if token.isalnum():
+        return () if token in STOP_WORDS else (_stemmer.stemWord(token),)
+    token = re.sub(r"['’]s$", "", token).replace("'", "").replace("’", "")
+    if token.isalnum():
+        return _latin(token)
+    parts = tuple(_stemmer.stemWord(part) for part in _PART.findall(token) if part not in STOP_WORDS)
+    return (token, *parts) if _IDENTIFIER.search(token) else parts
+
+
+@functools.lru_cache(maxsize=400_000)
+def term_id(term: str) -> int:
+    """The id of a term in [0, TERM_SPACE): 32 bits of BLAKE2b, reduced."""
+    return int.from_bytes(blake2b(term.encode("utf-8"), digest_size=8).digest(), "big") % TERM_SPACE
+
+
+def sentences(text: str) -> Iterator[tuple[int, int]]:
+    """Spans `[start, end)` of the sentences of `text`, without surrounding white space, in order.
+
+    Ends are . ! ? … and their wide forms before a new beginning, line breaks, and Korean paragraph marks (①).
+    Abbreviations, initials, list numbers and dates (`2024. 3. 1.`) do not end a sentence.
+    """
+    start = 0
+    for match in _SENTENCE_END.finditer(text):
+        if "\n" not in match.group() and _ABBREVIATION.search(text[start : match.start()]):
+            continue
+        yield from _trimmed(text, start, match.start())
+        start = match.end()
+    yield from _trimmed(text, start, len(text))
+
+
+def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    while start < end and text[start].isspace():
+        start += 1
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    if start < end:
+        yield start, end

@@ -1,0 +1,86 @@
+"""Everything that can go wrong by the caller's doing or the machine's, one class a cause.
+
+The docstring of a class is its message: what happened, and what to do next. `{names}` in it are filled from the
+keyword arguments. The command line and the HTTP service map a class to an exit code and a status in one place, by the
+two class attributes.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import ClassVar
+
+
+class DtragError(Exception):
+    """Something went wrong in dtrag."""
+
+    exit_code: ClassVar[int] = 1
+    http_status: ClassVar[int] = 500
+
+    def __init__(self, message: str | None = None, **fields: object) -> None:
+        template = inspect.cleandoc(type(self).__doc__ or "")
+        super().__init__(message if message is not None else template.format(**fields).replace("\n", " "))
+        self.fields = fields
+
+
+class InvalidInput(DtragError, ValueError):
+    """The input is not valid."""
+
+    exit_code = 2
+    http_status = 422
+
+
+class NotFound(DtragError):
+    """There is no {kind} {name!r} that you may see. `dtrag documents` lists what there is."""
+
+    http_status = 404
+
+
+class MissingExtra(DtragError):
+    """{feature} needs the optional part {extra!r}. Install it with: pip install 'dtrag[{extra}]'"""
+
+    http_status = 501
+
+
+class ModelNotFound(DtragError):
+    """The model {name!r} is not on this machine. Fetch it once with: dtrag models pull {name}"""
+
+    http_status = 503
+
+
+class ModelDamaged(DtragError):
+    """The file {path} of the model {name!r} is missing or does not have the expected SHA-256.
+    Fetch it again with: dtrag models pull {name}"""
+
+    http_status = 503
+
+
+class ModelPullFailed(DtragError):
+    """The model {name!r} could not be fetched: {reason}"""
+
+    http_status = 503
+
+
+class DatabaseUnavailable(DtragError):
+    """The database cannot be reached: {reason} Look at it with: dtrag doctor"""
+
+    exit_code = 4
+    http_status = 503
+
+
+class DatabaseStartFailed(DatabaseUnavailable):
+    """The embedded database in {data_dir} did not start: {reason}"""
+
+
+class IndexMismatch(DtragError):
+    """The index was built with {what} {stored!r}, but this is {configured!r}; the two are never mixed.
+    Go on with the version and settings that built it, or index all documents anew with: dtrag reindex"""
+
+    http_status = 503
+
+
+class ParseFailed(DtragError):
+    """One file could not be read. The message is the reason shown beside the file's name in the report."""
+
+    exit_code = 3
+    http_status = 422

@@ -1,0 +1,143 @@
+"""Cuts a document into passages: by its structure first, then by size. Every passage is an exact span of the text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from dtrag.core.documents import Block, Chunk, ParsedDocument, Passages, Scalar
+from dtrag.core.text import sentences
+
+CHUNKER = "structure-1"
+MAX_TOKENS = 400
+OVERLAP_TOKENS = 40
+"""A cut inside a paragraph repeats at most this much of its last sentence, so that a reference across it survives."""
+
+_PARAGRAPH = re.compile(r"\S(?:.|\n(?!\s*\n))*")
+_WORD_BREAK = re.compile(r"\s+")
+
+
+def token_estimate(text: str) -> int:
+    """Model tokens of a text, roughly: one per 4 ASCII characters, one per 2 others (Hangul, CJK)."""
+    others = 0 if text.isascii() else (len(text.encode("utf-8", "surrogatepass")) - len(text)) // 2  # 3 bytes each
+    return max(0, len(text) - others) // 4 + others // 2 + 1
+
+
+def split(document: ParsedDocument, *, max_tokens: int = MAX_TOKENS) -> Passages:
+    """The document with its passages of at most about `max_tokens`, in reading order."""
+    chunks: list[Chunk] = []
+    for section in _sections(document):
+        metadata: dict[str, Scalar] = {}
+        for start, end, style in _pieces(document.text, section.blocks, max_tokens):
+            if style.startswith("page:"):
+                metadata = {"page": int(style.removeprefix("page:"))}
+            chunks.append(Chunk(len(chunks), start, end, document.text[start:end], section.breadcrumb, dict(metadata)))
+    return Passages(document, tuple(chunks))
+
+
+@dataclass(slots=True)
+class _Section:
+    breadcrumb: tuple[str, ...]
+    blocks: list[Block] = field(default_factory=list)
+
+
+def _sections(document: ParsedDocument) -> Iterator[_Section]:
+    """Runs of blocks under the same headings. A heading with nothing below it is a passage of its own."""
+    headings: list[tuple[int, str]] = []
+    section = _Section(())
+    waiting: Block | None = None
+    for block in document.blocks or paragraphs(document.text):
+        if block.kind != "heading":
+            section.blocks.append(block)
+            waiting = None
+            continue
+        level = block.level or 1
+        if waiting is not None and level <= waiting.level:
+            section.blocks.append(waiting)
+        if section.blocks:
+            yield section
+        while headings and headings[-1][0] >= level:
+            headings.pop()
+        headings.append((level, " ".join(document.text[block.start : block.end].split())))
+        section = _Section(tuple(title for _, title in headings))
+        waiting = block
+    if waiting is not None:
+        section.blocks.append(waiting)
+    if section.blocks:
+        yield section
+
+
+def paragraphs(text: str) -> list[Block]:
+    """The paragraphs of a text without structure: runs between blank lines."""
+    return [Block(match.start(), match.end()) for match in _PARAGRAPH.finditer(text)]
+
+
+def _pieces(text: str, blocks: Sequence[Block], max_tokens: int) -> Iterator[tuple[int, int, str]]:
+    """Whole blocks together while they fit; a block that is too large alone is cut at sentences."""
+    start, end, style, used = -1, -1, "", 0
+    for block in blocks:
+        size = token_estimate(text[block.start : block.end])
+        if start >= 0 and used + size > max_tokens:
+            yield start, end, style
+            start, used = -1, 0
+        if size > max_tokens:
+            for piece_start, piece_end in _cut(text, block.start, block.end, max_tokens):
+                yield piece_start, piece_end, block.style
+            continue
+        if start < 0:
+            start, style = block.start, block.style
+        end, used = block.end, used + size
+    if start >= 0:
+        yield start, end, style
+
+
+def _cut(text: str, start: int, end: int, max_tokens: int) -> Iterator[tuple[int, int]]:
+    """A long block in pieces of whole sentences, each repeating the last sentence before it if that is short."""
+    units = [
+        piece
+        for first, last in sentences(text[start:end])
+        for piece in _cut_words(text, start + first, start + last, max_tokens)
+    ]
+    piece_start, piece_end, used = -1, -1, 0
+    previous: tuple[int, int] | None = None
+    for unit_start, unit_end in units:
+        size = token_estimate(text[unit_start:unit_end])
+        if piece_start >= 0 and used + size > max_tokens:
+            yield piece_start, piece_end
+            piece_start, used = -1, 0
+            overlap = token_estimate(text[previous[0] : previous[1]]) if previous else 0
+            if previous and overlap <= OVERLAP_TOKENS and overlap + size <= max_tokens:
+                piece_start, used = previous[0], overlap
+        if piece_start < 0:
+            piece_start = unit_start
+        piece_end, used = unit_end, used + size
+        previous = (unit_start, unit_end)
+    if piece_start >= 0:
+        yield piece_start, piece_end
+
+
+def _cut_words(text: str, start: int, end: int, max_tokens: int) -> Iterator[tuple[int, int]]:
+    """A sentence that is too long alone, cut at white space, or anywhere when there is none."""
+    while token_estimate(text[start:end]) > max_tokens:
+        stop = _reach(text, start, end, max_tokens)
+        breaks = list(_WORD_BREAK.finditer(text, start + 1, stop))
+        cut = breaks[-1].start() if breaks and breaks[-1].start() > start + (stop - start) // 2 else stop
+        yield start, cut
+        start = cut
+        while start < end and text[start].isspace():
+            start += 1
+    if start < end:
+        yield start, end
+
+
+def _reach(text: str, start: int, end: int, max_tokens: int) -> int:
+    """The largest stop at which `text[start:stop]` has at most `max_tokens`."""
+    low, high = start + 1, min(end, start + max_tokens * 4)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if token_estimate(text[start:middle]) <= max_tokens:
+            low = middle
+        else:
+            high = middle - 1
+    return low

@@ -1,0 +1,273 @@
+"""The way of a document into the index: file → parser → passages → terms and vectors → one transaction.
+
+Documents are collected into batches over all files; a batch is acknowledged (counted in the report and the progress)
+when the database has it on disk. A file that was read to its end without a failure is remembered, so that the same
+bytes are skipped next time and documents that have left it are removed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import unicodedata
+import uuid
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from dtrag.core.documents import Draft, ParsedDocument, Passages, document_id
+from dtrag.core.taxonomy import UNCLASSIFIED, CategoryPath, Taxonomy
+from dtrag.core.text import ANALYZER
+from dtrag.errors import InvalidInput, ParseFailed
+from dtrag.ingestion import chunking
+from dtrag.ingestion.analysis import cleaned, fingerprint, index
+from dtrag.ingestion.chunking import CHUNKER
+from dtrag.ports import Embedder, IndexWriter, Parser
+
+BATCH_CHUNKS = 512
+"""Chunks per batch, about: large enough that the flush to disk is a small share, small enough for steady progress."""
+QUEUED_BATCHES = 2
+
+Splitter = Callable[[ParsedDocument], Iterable[Passages] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far an ingest is; `documents` and `chunks` are durable."""
+
+    files: int
+    files_total: int
+    documents: int
+    chunks: int
+    current: str
+
+
+@dataclass(slots=True)
+class IngestReport:
+    """What an ingest did. `failed` holds (path, reason) of what could not be read; everything else is in the index.
+
+    `structure` counts what a pack recognised, e.g. `{"regulation": 371, "article": 5039}`.
+    """
+
+    documents: int = 0
+    chunks: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    files: int = 0
+    seconds: float = 0.0
+    failed: list[tuple[str, str]] = field(default_factory=list)
+    document_ids: list[str] = field(default_factory=list)
+    structure: Counter[str] = field(default_factory=Counter)
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Source:
+    """A file to read: where it lies, and the name and address under which its documents are known."""
+
+    path: Path
+    name: str
+    uri: str
+    kept: set[uuid.UUID] = field(default_factory=set)
+    fingerprint: bytes = b""
+    failed: bool = False
+
+    @property
+    def source_id(self) -> uuid.UUID:
+        """Stable id of the file."""
+        return document_id(self.uri)
+
+    @classmethod
+    def of(cls, path: Path) -> Source:
+        """A file on this machine."""
+        name = unicodedata.normalize("NFC", path.name)
+        return cls(path, name, unicodedata.normalize("NFC", path.resolve().as_uri()))
+
+
+@dataclass(slots=True)
+class _Batch:
+    drafts: list[Draft] = field(default_factory=list)
+    finished: list[Source] = field(default_factory=list)
+    chunks: int = 0
+
+
+class Ingestion:
+    """Reads sources into one index."""
+
+    def __init__(
+        self, writer: IndexWriter, parser: Parser, embedder: Embedder | None, splitters: Sequence[Splitter] = ()
+    ):
+        self._writer = writer
+        self._parser = parser
+        self._embedder = embedder
+        self._splitters = splitters
+
+    async def run(
+        self,
+        sources: Sequence[Source],
+        category: CategoryPath | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> IngestReport:
+        """Read every source; a file that fails is reported and the rest goes on."""
+        report = IngestReport(files=len(sources))
+        batches: asyncio.Queue[_Batch | None] = asyncio.Queue(QUEUED_BATCHES)
+        await self._writer.recover()
+
+        async def read() -> None:
+            async with aclosing(self._batches(sources, category, report)) as produced:
+                async for batch in produced:
+                    await batches.put(batch)
+            await batches.put(None)
+
+        async def write() -> None:
+            done = 0
+            while (batch := await batches.get()) is not None:
+                await self._write(batch, report)
+                done += len(batch.finished)
+                if on_progress is not None:
+                    current = batch.finished[-1].name if batch.finished else ""
+                    on_progress(Progress(done, len(sources), report.documents, report.chunks, current))
+
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(read())
+                tasks.create_task(write())
+        except* Exception as group:  # noqa: BLE001 - the first cause is what the caller can act on
+            raise group.exceptions[0] from None
+        if report.documents or report.removed:
+            await self._writer.tidy()
+        return report
+
+    async def _write(self, batch: _Batch, report: IngestReport) -> None:
+        documents = await asyncio.to_thread(index, batch.drafts, self._embedder)
+        await self._writer.write(documents)
+        report.documents += len(documents)
+        report.chunks += batch.chunks
+        report.document_ids.extend(
+            str(document.document_id) for document in documents[: 10_000 - len(report.document_ids)]
+        )
+        for source in batch.finished:
+            if not source.failed:
+                report.removed += await self._writer.finish_source(
+                    source.source_id, source.uri, source.fingerprint, source.kept
+                )
+
+    async def _batches(
+        self, sources: Sequence[Source], category: CategoryPath | None, report: IngestReport
+    ) -> AsyncGenerator[_Batch, None]:
+        batch = _Batch()
+        taxonomy = await self._writer.ensure_paths([category] if category else [])
+        for source in sources:
+            try:
+                source.fingerprint = await asyncio.to_thread(self._source_fingerprint, source.path, category)
+                if await self._writer.source_fingerprint(source.source_id) == source.fingerprint:
+                    report.unchanged += 1
+                    source.failed = True  # nothing to finish
+                else:
+                    async with aclosing(self._parser.parse(source.path, source.name)) as parsed:
+                        async for document in parsed:
+                            for passages in self._split(document):
+                                draft, taxonomy = await self._draft(source, passages, category, taxonomy)
+                                _count(report, passages)
+                                batch.drafts.append(draft)
+                                batch.chunks += len(passages.chunks)
+                            if batch.chunks >= BATCH_CHUNKS or len(batch.drafts) >= BATCH_CHUNKS:
+                                yield await self._changed(batch, report)
+                                batch = _Batch()
+            except (ParseFailed, InvalidInput, OSError) as error:
+                source.failed = True
+                reason = f"{error.strerror}." if isinstance(error, OSError) and error.strerror else str(error)
+                report.failed.append((str(source.path), reason))
+            batch.finished.append(source)
+        if batch.drafts or batch.finished:
+            yield await self._changed(batch, report)
+
+    def _split(self, document: ParsedDocument) -> Iterator[Passages]:
+        document = cleaned(document)
+        for splitter in self._splitters:
+            found = splitter(document)
+            if found is not None:
+                yield from found
+                return
+        yield chunking.split(document)
+
+    async def _draft(
+        self, source: Source, passages: Passages, category: CategoryPath | None, taxonomy: Taxonomy
+    ) -> tuple[Draft, Taxonomy]:
+        document = passages.document
+        path = CategoryPath.parse(document.category_path) if document.category_path else category
+        if path is None:
+            node = UNCLASSIFIED
+        else:
+            found = taxonomy.find(path)
+            if found is None:
+                taxonomy = await self._writer.ensure_paths([path])
+                found = taxonomy.find(path)
+            node = found if found is not None else UNCLASSIFIED
+            document = replace(document, category_path=path.names)
+        uri = f"{source.uri}#{document.part}" if document.part else source.uri
+        draft = Draft(
+            Passages(document, passages.chunks), source.source_id, uri, node, fingerprint(document, self._embedder)
+        )
+        source.kept.add(draft.document_id)
+        return draft, taxonomy
+
+    async def _changed(self, batch: _Batch, report: IngestReport) -> _Batch:
+        """The batch without the documents that are there already, and without a second document of the same id."""
+        distinct = {draft.document_id: draft for draft in batch.drafts}
+        there = await self._writer.fingerprints(list(distinct))
+        drafts = [draft for key, draft in distinct.items() if there.get(key) != draft.fingerprint]
+        report.unchanged += len(distinct) - len(drafts)
+        return _Batch(drafts, batch.finished, sum(len(draft.passages.chunks) for draft in drafts))
+
+    def _source_fingerprint(self, path: Path, category: CategoryPath | None) -> bytes:
+        digest = hashlib.blake2b(digest_size=32)
+        versions = (ANALYZER, CHUNKER, self._embedder.id if self._embedder else "", str(category))
+        digest.update("\n".join(versions).encode())
+        with path.open("rb") as file:
+            while piece := file.read(1 << 20):
+                digest.update(piece)
+        return digest.digest()
+
+
+def _count(report: IngestReport, passages: Passages) -> None:
+    kind = passages.document.metadata.get("kind")
+    if kind:
+        report.structure[str(kind)] += 1
+    for chunk in passages.chunks:
+        if chunk.metadata.get("kind") and chunk.metadata.get("piece", 1) == 1:
+            report.structure[str(chunk.metadata["kind"])] += 1
+
+
+def find_sources(paths: Sequence[Path], parser: Parser) -> tuple[list[Source], list[tuple[str, str]]]:
+    """The files below the given files and folders, in a stable order; and (path, reason) of what there is not.
+
+    A file that is named itself is always tried; inside a folder, hidden files and unknown formats are passed over.
+    """
+    sources: list[Source] = []
+    missing: list[tuple[str, str]] = []
+    for path in paths:
+        if path.is_dir():
+            found = [file for file in _walk(path) if parser.knows(file.name)]
+            sources.extend(Source.of(file) for file in found)
+            if not found:
+                missing.append(
+                    (str(path), "There is no file in it whose format is known; `dtrag ingest --help` names them.")
+                )
+        elif path.is_file():
+            sources.append(Source.of(path))
+        else:
+            missing.append((str(path), "There is no such file or folder."))
+    distinct = {source.uri: source for source in sources}
+    return list(distinct.values()), missing
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    for directory, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(files):
+            if not name.startswith("."):
+                yield Path(directory) / name

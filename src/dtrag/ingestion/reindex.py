@@ -1,0 +1,30 @@
+"""Index every stored document anew, from its stored text: what a new analyzer or embedder needs."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Callable
+from dataclasses import replace
+
+from dtrag.ingestion.analysis import fingerprint, index
+from dtrag.ports import Embedder, IndexWriter
+
+BATCH_DOCUMENTS = 200
+
+
+async def reindex(
+    writer: IndexWriter, embedder: Embedder | None, on_progress: Callable[[int], None] | None = None
+) -> int:
+    """Rewrite all documents, in the order of their ids, with the same passages; returns how many."""
+    done = 0
+    after: uuid.UUID | None = None
+    while drafts := await writer.read_back(after, BATCH_DOCUMENTS):
+        marked = [replace(draft, fingerprint=fingerprint(draft.passages.document, embedder)) for draft in drafts]
+        await writer.write(await asyncio.to_thread(index, marked, embedder))
+        after = drafts[-1].document_id
+        done += len(drafts)
+        if on_progress is not None:
+            on_progress(done)
+    await writer.tidy()
+    return done

@@ -1,0 +1,128 @@
+"""Splits a book of Korean regulations, or a single one, into regulations and their articles (조).
+
+Works on any parsed document: what a format tells (style names, heading levels, tables) is evidence, the text itself
+decides. `split` returns None for everything that is not the text of regulations.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from dataclasses import replace
+
+from dtrag.core.documents import Block, Chunk, ParsedDocument, Passages, Scalar
+from dtrag.packs.regulation_ko.book import Span, find_regulations
+from dtrag.packs.regulation_ko.contents import read_contents
+from dtrag.packs.regulation_ko.heads import has_name_ending
+from dtrag.packs.regulation_ko.lines import Line, lines_of
+from dtrag.packs.regulation_ko.pieces import cut
+from dtrag.packs.regulation_ko.provisions import Provision, ProvisionReader
+
+MAX_TOKENS = 400
+FEWEST_ARTICLES = 3
+"""A text with fewer articles is no regulation, unless its name says so (`…규정`); with fewer than two it is none."""
+SMALLEST_SHARE = 0.5
+"""The regulations must be at least this share of the document's characters, contents tables aside: a report that quotes
+a few articles is not a regulation book. (Covers, indexes and abolished regulations of a real book: a hundredth.)"""
+LARGEST_LAST = 0.6
+"""The last article may be at most this share of them: a text that goes on after a few quoted articles is not the last
+of them. An addendum or an appendix behind it proves that the article ended where it should."""
+
+
+def split(document: ParsedDocument, *, max_tokens: int = MAX_TOKENS) -> Iterator[Passages] | None:
+    """One `Passages` a regulation, in order; None if the document is not the text of regulations.
+
+    The documents' `part` is the regulation's code or else its name, unique within the file; `start` and `end` of the
+    chunks count from the beginning of the regulation's own text.
+    """
+    if "조" not in document.text:
+        return None
+    lines = lines_of(document)
+    contents = read_contents(lines)
+    wrapped = _is_wrapped(document)
+    found = []
+    for span in find_regulations(lines, contents, document.title):
+        provisions = _provisions(document, lines, span, wrapped)
+        if any(provision.kind == "article" for provision in provisions):
+            found.append((span, provisions))
+    front = sum(len(lines[row].text) for row in contents.rows)
+    if not _convinces(len(document.text.strip()) - front, lines, found):
+        return None
+    return _passages(document, lines, found, max_tokens)
+
+
+def _convinces(length: int, lines: list[Line], found: list[tuple[Span, list[Provision]]]) -> bool:
+    """Whether what was found is what a document of `length` characters (without contents tables) is about."""
+    articles = [provision for _, provisions in found for provision in provisions if provision.kind == "article"]
+    named = any(has_name_ending(span.name) for span, _ in found)
+    if len(articles) < (2 if named else FEWEST_ARTICLES):
+        return False
+    covered = sum(lines[span.last - 1].end - lines[span.first].start for span, _ in found)
+    if covered < SMALLEST_SHARE * length:
+        return False
+    last = found[-1][1][-1]
+    return last.kind != "article" or last.end - last.start <= max(LARGEST_LAST * covered, MAX_TOKENS)
+
+
+def _is_wrapped(document: ParsedDocument) -> bool:
+    """Whether a line may be the rest of the line above: the text of a PDF and plain text are broken at the margin."""
+    return not any(block.style for block in document.blocks)
+
+
+def _provisions(document: ParsedDocument, lines: list[Line], span: Span, wrapped: bool) -> list[Provision]:
+    reader = ProvisionReader(document.text, wrapped)
+    return reader.read(lines[span.body : span.last], lines[span.last - 1].end)
+
+
+def _passages(
+    document: ParsedDocument, lines: list[Line], found: list[tuple[Span, list[Provision]]], max_tokens: int
+) -> Iterator[Passages]:
+    parts: dict[str, int] = {}
+    for span, provisions in found:
+        start, end = lines[span.first].start, lines[span.last - 1].end
+        part = span.code or span.name
+        parts[part] = parts.get(part, 0) + 1
+        metadata = {**document.metadata, "regulation": span.name, **({"code": span.code} if span.code else {})}
+        regulation = replace(
+            document,
+            title=span.name,
+            text=document.text[start:end],
+            blocks=_moved(document.blocks, start, end),
+            part=part if parts[part] == 1 else f"{part}#{parts[part]}",
+            metadata=metadata,
+        )
+        yield Passages(regulation, tuple(_chunks(regulation, span, provisions, start, max_tokens)))
+
+
+def _moved(blocks: tuple[Block, ...], start: int, end: int) -> tuple[Block, ...]:
+    """The blocks of a span, counted from its beginning."""
+    first = bisect_right(blocks, start, key=lambda block: block.end)
+    last = bisect_left(blocks, end, lo=first, key=lambda block: block.start)
+    return tuple(
+        replace(block, start=max(block.start, start) - start, end=min(block.end, end) - start)
+        for block in blocks[first:last]
+    )
+
+
+def _chunks(
+    regulation: ParsedDocument, span: Span, provisions: list[Provision], offset: int, max_tokens: int
+) -> Iterator[Chunk]:
+    ordinal = 0
+    for provision in provisions:
+        metadata: dict[str, Scalar] = {
+            "regulation": span.name,
+            "article": provision.label,
+            "article_title": provision.title,
+            "kind": provision.kind,
+        }
+        if span.code:
+            metadata["code"] = span.code
+        if provision.occurrence > 1:
+            metadata["occurrence"] = provision.occurrence
+        heading = f"{provision.label}({provision.title})" if provision.title else provision.label
+        breadcrumb = (span.name, *provision.divisions, *([heading] if heading else []))
+        spans = cut(regulation.text, provision.start - offset, provision.end - offset, max_tokens)
+        for number, (start, end) in enumerate(spans, start=1):
+            piece: dict[str, Scalar] = {"piece": number} if len(spans) > 1 else {}
+            yield Chunk(ordinal, start, end, regulation.text[start:end], breadcrumb, {**metadata, **piece})
+            ordinal += 1

@@ -1,0 +1,78 @@
+"""One question: retrieve, weigh whether the passages answer, compose, cite. Each stage is timed."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from dtrag.core.confidence import Confidence, confidence_of
+from dtrag.core.documents import Answer, SearchMetrics
+from dtrag.core.scope import Scope
+from dtrag.core.text import language
+from dtrag.errors import InvalidInput
+from dtrag.pipeline.cite import cite
+from dtrag.pipeline.compose import extract, nothing_found
+from dtrag.ports import Embedder, Index, speaks
+from dtrag.retrieval.engine import HybridSearchEngine
+
+PASSAGES = 10
+"""Passages retrieved for an answer; the composer quotes from the first five, the rest are evidence of agreement."""
+
+
+async def ask(
+    question: str,
+    engine: HybridSearchEngine,
+    index: Index,
+    embedder: Embedder | None,
+    *,
+    scope: Scope,
+    filters: Mapping[str, Any] | None = None,
+) -> Answer:
+    """The answer with its citations. Raises `InvalidInput` for an empty question."""
+    if not isinstance(question, str) or not question.strip():
+        raise InvalidInput("The question is empty.")
+    stages: dict[str, float] = {}
+    started = time.perf_counter()
+    passages, metrics = await engine.search(question, PASSAGES, filters, scope=scope)
+    statistics = (await index.snapshot()).statistics
+    stages["retrieve"] = _milliseconds(started)
+    started = time.perf_counter()
+    confidence = confidence_of(question, passages, statistics)
+    stages["weigh"] = _milliseconds(started)
+    if not confidence.answers:
+        return _answer(question, nothing_found(question), (), confidence, stages, metrics)
+    started = time.perf_counter()
+    speaker = embedder if speaks(embedder, language(question)) and "vector" not in metrics.degraded else None
+    quotes = await asyncio.to_thread(extract, question, passages, statistics, speaker)
+    stages["compose"] = _milliseconds(started)
+    started = time.perf_counter()
+    text, citations = cite(quotes, passages)
+    stages["cite"] = _milliseconds(started)
+    return _answer(question, text or nothing_found(question), citations, confidence, stages, metrics)
+
+
+def _answer(
+    question: str,
+    text: str,
+    citations: tuple[Any, ...],
+    confidence: Confidence,
+    stages: Mapping[str, float],
+    metrics: SearchMetrics,
+) -> Answer:
+    return Answer(
+        question=question,
+        text=text,
+        citations=citations,
+        confidence=confidence.value,
+        decision="answer" if citations else "abstain",
+        reason=confidence.reason,
+        stages=stages,
+        degraded=metrics.degraded,
+        notes=metrics.notes,
+    )
+
+
+def _milliseconds(started: float) -> float:
+    return round((time.perf_counter() - started) * 1000, 2)

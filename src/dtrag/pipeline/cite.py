@@ -1,0 +1,47 @@
+"""Numbers for the quotations, and the names by which people cite: `규정명 제N조(제목)`, or title and heading."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dtrag.core.documents import Citation, SearchResult
+from dtrag.pipeline.compose import Quote
+
+
+def label(passage: SearchResult) -> str:
+    """How a passage is cited."""
+    article = passage.metadata.get("article")
+    if article:
+        name = passage.metadata.get("regulation") or passage.title
+        title = passage.metadata.get("article_title")
+        return f"{name} {article}({title})" if title else f"{name} {article}"
+    headings = [heading for heading in passage.breadcrumb if heading != passage.title]
+    page = passage.metadata.get("page")
+    place = " › ".join(headings) or (f"p. {page}" if page else "")
+    return f"{passage.title}, {place}" if place else passage.title
+
+
+def cite(quotes: Sequence[Quote], passages: Sequence[SearchResult]) -> tuple[str, tuple[Citation, ...]]:
+    """The answer's text, each quotation followed by its number, and the citations in the order of the numbers.
+
+    Quotations of one passage share a number when they are the same span only: each citation quotes one span, byte for
+    byte, and `start`/`end` point into the document's text.
+    """
+    parts: list[str] = []
+    citations: list[Citation] = []
+    for number, quote in enumerate(quotes, start=1):
+        passage = passages[quote.passage]
+        parts.append(f"{quote.text} [{number}]")
+        citations.append(
+            Citation(
+                number=number,
+                label=label(passage),
+                chunk_id=passage.chunk_id,
+                document_id=str(passage.metadata.get("document_id", "")),
+                source_url=passage.source_url,
+                quote=quote.text,
+                start=passage.start + quote.start,
+                end=passage.start + quote.end,
+            )
+        )
+    return "\n".join(parts), tuple(citations)

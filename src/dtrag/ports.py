@@ -1,0 +1,130 @@
+"""What the services ask of the outside world: Protocols only, implemented in `dtrag.adapters`."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from dtrag.core.documents import Draft, IndexedDocument, ParsedDocument, SearchResult, Vector
+from dtrag.core.scope import Scope, SearchFilters
+from dtrag.core.scoring import LexicalQuery, LexicalStatistics
+from dtrag.core.taxonomy import CategoryPath, Taxonomy
+
+
+@runtime_checkable
+class Embedder(Protocol):
+    """Turns texts into unit vectors. Blocking and CPU-bound: callers run it in a thread."""
+
+    @property
+    def id(self) -> str:
+        """Name and weights hash, e.g. `minilm-int8@1b7d3c2a`; stored beside the vectors, which are never mixed."""
+
+    @property
+    def dim(self) -> int:
+        """Length of a vector."""
+
+    @property
+    def max_tokens(self) -> int:
+        """Longer texts are cut here."""
+
+    @property
+    def languages(self) -> frozenset[str]:
+        """ISO 639-1 codes it speaks; `{"*"}` = any. A text in another language gets no vector."""
+
+    def embed_documents(self, texts: Sequence[str]) -> Vector:
+        """Shape (len(texts), dim), L2-normalised."""
+
+    def embed_queries(self, texts: Sequence[str]) -> Vector:
+        """Shape (len(texts), dim), L2-normalised."""
+
+
+def speaks(embedder: Embedder | None, code: str) -> bool:
+    """Whether the embedder may be used for a text in this language."""
+    return embedder is not None and ("*" in embedder.languages or code in embedder.languages)
+
+
+class Parser(Protocol):
+    """Reads files of every known format, each in a limited process of its own."""
+
+    def knows(self, name: str) -> bool:
+        """Whether a file of this name is of a format that can be read."""
+
+    def parse(self, path: Path, name: str) -> AsyncGenerator[ParsedDocument, None]:
+        """The documents in the file at `path`, whose display name is `name`, one at a time.
+
+        Raises `ParseFailed` with a reason for people: at once, or after the documents that could be read.
+        """
+
+    async def close(self) -> None:
+        """End the process."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSnapshot:
+    """What the index is made of at one generation."""
+
+    settings: Mapping[str, Any]
+    statistics: LexicalStatistics
+    taxonomy: Taxonomy
+
+    @property
+    def generation(self) -> int:
+        """Grows with every write."""
+        return int(self.settings["generation"])
+
+
+class Index(Protocol):
+    """The reading side of the store. Every read takes the caller's scope."""
+
+    async def snapshot(self) -> IndexSnapshot:
+        """Settings, term statistics and the active taxonomy, at most one write behind."""
+
+    async def lexical(
+        self, query: LexicalQuery, terms: Sequence[int], scope: Scope, filters: SearchFilters, wanted: int
+    ) -> dict[str, float]:
+        """Chunk id -> BM25 of the best passages that hold one of `terms`, best first."""
+
+    async def strict(self, query: str, scope: Scope, filters: SearchFilters, wanted: int) -> dict[str, float]:
+        """Chunk id -> ts_rank_cd of the passages that hold every word of the query."""
+
+    async def vectors(self, query: Vector, scope: Scope, filters: SearchFilters, wanted: int) -> dict[str, float]:
+        """Chunk id -> cosine of the nearest passages."""
+
+    async def fetch(self, chunk_ids: Sequence[str], scope: Scope, taxonomy: Taxonomy) -> dict[str, SearchResult]:
+        """The passages themselves, those of them that the scope may see."""
+
+
+class IndexWriter(Protocol):
+    """The writing side of the store."""
+
+    async def fingerprints(self, document_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, bytes]:
+        """Fingerprints of those of the documents that are there."""
+
+    async def write(self, documents: Sequence[IndexedDocument]) -> None:
+        """Write each document whole, or replace it; when this returns they are durable and searchable."""
+
+    async def source_fingerprint(self, source_id: uuid.UUID) -> bytes | None:
+        """The fingerprint of a source that was read to its end, or None."""
+
+    async def finish_source(
+        self, source_id: uuid.UUID, source_uri: str, fingerprint: bytes, kept: Collection[uuid.UUID]
+    ) -> int:
+        """Remember that a source was read to its end; its documents that are not among `kept` go. Returns how many."""
+
+    async def delete(self, document_id: uuid.UUID, scope: Scope) -> bool:
+        """Delete a document that the scope may see; False when there is none."""
+
+    async def read_back(self, after: uuid.UUID | None, wanted: int) -> list[Draft]:
+        """The documents as they were written, in the order of their ids, from the first after `after`."""
+
+    async def recover(self) -> int:
+        """Put right what a crashed writer left behind; returns the number of batches."""
+
+    async def tidy(self) -> None:
+        """What keeps the index quick after many writes."""
+
+    async def ensure_paths(self, paths: Collection[CategoryPath]) -> Taxonomy:
+        """The active taxonomy, with these paths in it."""

