@@ -84,3 +84,10 @@ class ParseFailed(DtragError):
 
     exit_code = 3
     http_status = 422
+
+
+class CannotListen(DtragError):
+    """The service cannot listen on {host} port {port}: {reason}. Choose another with: dtrag up --port {other}"""
+
+    exit_code = 4
+    http_status = 503

@@ -109,6 +109,9 @@ class IndexWriter(Protocol):
     async def source_fingerprint(self, source_id: uuid.UUID) -> bytes | None:
         """The fingerprint of a source that was read to its end, or None."""
 
+    async def documents_of(self, source_id: uuid.UUID) -> list[uuid.UUID]:
+        """The documents that came from a source."""
+
     async def finish_source(
         self, source_id: uuid.UUID, source_uri: str, fingerprint: bytes, kept: Collection[uuid.UUID]
     ) -> int:

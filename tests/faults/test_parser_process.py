@@ -264,7 +264,7 @@ async def test_an_answer_without_sense(answer: bytes, tmp_path: Path, monkeypatc
     ready = b'\\0\\0\\0\\016{"ready":true}'.decode()
     broken = tmp_path / "python"
     broken.write_text(
-        f"#!/bin/sh\nprintf '{ready}\\0\\0\\0\\{len(answer):03o}'\nprintf '%s' '{answer.decode()}'\nsleep 60\n"
+        f"#!/bin/sh\nprintf '{ready}\\0\\0\\0\\{len(answer):03o}'\nprintf '%s' '{answer.decode()}'\nexec sleep 60\n"
     )
     broken.chmod(0o755)
     with monkeypatch.context() as patch:

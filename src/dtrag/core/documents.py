@@ -15,6 +15,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    Vector = NDArray[np.float32]
+    Terms = NDArray[np.int32]
+else:
+    # Array types are for readers and checkers: the parser process imports this module and must start without numpy.
+    Vector = Terms = Any
+
 Scalar = str | int | float | bool | None
 BlockKind = Literal["heading", "paragraph", "list", "table", "code"]
 
@@ -84,18 +90,18 @@ class Passages:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A document on its way into the index: cut, placed, and told apart from what is there by its fingerprint."""
+    """A document on its way into the index: cut, placed, and told apart from what is there by its fingerprint.
 
+    `replaces` is known to be true when another form of the document is in the index.
+    """
+
+    document_id: uuid.UUID
     passages: Passages
     source_id: uuid.UUID
     source_uri: str
     node_id: int
     fingerprint: bytes
-
-    @property
-    def document_id(self) -> uuid.UUID:
-        """The document's stable id."""
-        return document_id(self.source_uri)
+    replaces: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,23 +200,19 @@ class DocumentSummary:
     processed_at: str
 
 
-if TYPE_CHECKING:
-    Vector = NDArray[np.float32]
-else:
-    Vector = Any  # numpy takes 0.2 s to import, and a parser process has no vectors
-
-
 @dataclass(frozen=True, slots=True)
 class IndexedChunk:
-    """A chunk ready to be written: `frequencies` maps term ids to (field-weighted) occurrences, `length` is their sum.
+    """A chunk ready to be written.
 
-    `vector` is None where there is no embedder for the chunk's language.
+    `term_ids` (int32, ascending, distinct) and `frequencies` (float32, field-weighted occurrences) are parallel;
+    `length` is the sum of the frequencies. `vector` is None where there is no embedder for the chunk's language.
     """
 
     chunk: Chunk
     language: str
     length: int
-    frequencies: Mapping[int, float]
+    term_ids: Terms
+    frequencies: Vector
     vector: Vector | None = None
 
 
@@ -226,3 +228,4 @@ class IndexedDocument:
     language: str
     fingerprint: bytes
     chunks: tuple[IndexedChunk, ...]
+    replaces: bool = False

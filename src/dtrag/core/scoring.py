@@ -30,11 +30,15 @@ def bm25_weight(frequency: float, length: int, mean_length: float) -> float:
     return frequency * (K1 + 1.0) / (frequency + K1 * (1.0 - B + B * length / mean_length))
 
 
-def reweigh(weight: float, length: int, old_mean: float, new_mean: float) -> float:
-    """`bm25_weight` for another mean length, from the stored weight alone (the frequency is recovered from it)."""
-    damping = K1 * (1.0 - B + B * length / old_mean)
-    frequency = weight * damping / (K1 + 1.0 - weight)
-    return bm25_weight(frequency, length, new_mean)
+def bm25_weights(frequencies: NDArray[np.float32], length: int, mean_length: float) -> NDArray[np.float32]:
+    """`bm25_weight` of every term of a passage."""
+    return frequencies * np.float32(K1 + 1.0) / (frequencies + np.float32(K1 * (1.0 - B + B * length / mean_length)))
+
+
+def reweigh(weights: NDArray[np.float32], length: int, old_mean: float, new_mean: float) -> NDArray[np.float32]:
+    """`bm25_weights` for another mean length, from the stored weights alone (the frequencies are recovered)."""
+    damping = np.float32(K1 * (1.0 - B + B * length / old_mean))
+    return bm25_weights(weights * damping / (np.float32(K1 + 1.0) - weights), length, new_mean)
 
 
 @dataclass(frozen=True, slots=True)

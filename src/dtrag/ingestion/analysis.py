@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from dtrag.core.documents import Chunk, Draft, IndexedChunk, IndexedDocument, ParsedDocument
 from dtrag.core.text import ANALYZER, clean, language, term_id, terms
 from dtrag.ingestion.chunking import CHUNKER
@@ -23,9 +25,8 @@ MOST_TERMS = 8_000
 
 def analyse(document: ParsedDocument, chunk: Chunk) -> IndexedChunk:
     """The chunk with its terms; without a vector."""
-    counts: Counter[int] = Counter(map(term_id, terms(chunk.text)))
-    frequencies: dict[int, float] = {term: float(count) for term, count in counts.items()}
-    length = float(sum(counts.values()))
+    frequencies: dict[int, float] = Counter(map(term_id, terms(chunk.text)))  # type: ignore[assignment]
+    length = float(sum(frequencies.values()))
     for field_text, weight in ((document.title, TITLE_WEIGHT), (" ".join(chunk.breadcrumb), BREADCRUMB_WEIGHT)):
         for term in map(term_id, terms(field_text)):
             frequencies[term] = frequencies.get(term, 0.0) + weight
@@ -33,7 +34,10 @@ def analyse(document: ParsedDocument, chunk: Chunk) -> IndexedChunk:
     if len(frequencies) > MOST_TERMS:
         kept = sorted(frequencies, key=lambda term: (-frequencies[term], term))[:MOST_TERMS]
         frequencies = {term: frequencies[term] for term in kept}
-    return IndexedChunk(chunk, language(chunk.text), max(1, round(length)), frequencies)
+    ids = np.fromiter(frequencies.keys(), np.int32, len(frequencies))
+    counts = np.fromiter(frequencies.values(), np.float32, len(frequencies))
+    order = np.argsort(ids)
+    return IndexedChunk(chunk, language(chunk.text), max(1, round(length)), ids[order], counts[order])
 
 
 def fingerprint(document: ParsedDocument, embedder: Embedder | None) -> bytes:
@@ -66,6 +70,7 @@ def index(drafts: Sequence[Draft], embedder: Embedder | None) -> list[IndexedDoc
             language=language(draft.passages.document.text),
             fingerprint=draft.fingerprint,
             chunks=tuple(chunks),
+            replaces=draft.replaces,
         )
         for draft, chunks in zip(drafts, analysed, strict=True)
     ]

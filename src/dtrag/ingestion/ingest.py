@@ -66,7 +66,10 @@ class IngestReport:
 
 @dataclass(slots=True)
 class Source:
-    """A file to read: where it lies, and the name and address under which its documents are known."""
+    """A file to read: where it lies, and the name and address under which its documents are known.
+
+    After the run `kept` holds the ids of its documents, and `unchanged` tells that the same bytes were there already.
+    """
 
     path: Path
     name: str
@@ -74,11 +77,11 @@ class Source:
     kept: set[uuid.UUID] = field(default_factory=set)
     fingerprint: bytes = b""
     failed: bool = False
+    unchanged: bool = False
+    source_id: uuid.UUID = field(init=False)
 
-    @property
-    def source_id(self) -> uuid.UUID:
-        """Stable id of the file."""
-        return document_id(self.uri)
+    def __post_init__(self) -> None:
+        self.source_id = document_id(self.uri)
 
     @classmethod
     def of(cls, path: Path) -> Source:
@@ -150,7 +153,7 @@ class Ingestion:
             str(document.document_id) for document in documents[: 10_000 - len(report.document_ids)]
         )
         for source in batch.finished:
-            if not source.failed:
+            if not (source.failed or source.unchanged):
                 report.removed += await self._writer.finish_source(
                     source.source_id, source.uri, source.fingerprint, source.kept
                 )
@@ -165,7 +168,8 @@ class Ingestion:
                 source.fingerprint = await asyncio.to_thread(self._source_fingerprint, source.path, category)
                 if await self._writer.source_fingerprint(source.source_id) == source.fingerprint:
                     report.unchanged += 1
-                    source.failed = True  # nothing to finish
+                    source.unchanged = True
+                    source.kept.update(await self._writer.documents_of(source.source_id))
                 else:
                     async with aclosing(self._parser.parse(source.path, source.name)) as parsed:
                         async for document in parsed:
@@ -210,7 +214,12 @@ class Ingestion:
             document = replace(document, category_path=path.names)
         uri = f"{source.uri}#{document.part}" if document.part else source.uri
         draft = Draft(
-            Passages(document, passages.chunks), source.source_id, uri, node, fingerprint(document, self._embedder)
+            document_id(uri),
+            Passages(document, passages.chunks),
+            source.source_id,
+            uri,
+            node,
+            fingerprint(document, self._embedder),
         )
         source.kept.add(draft.document_id)
         return draft, taxonomy
@@ -219,7 +228,11 @@ class Ingestion:
         """The batch without the documents that are there already, and without a second document of the same id."""
         distinct = {draft.document_id: draft for draft in batch.drafts}
         there = await self._writer.fingerprints(list(distinct))
-        drafts = [draft for key, draft in distinct.items() if there.get(key) != draft.fingerprint]
+        drafts = [
+            replace(draft, replaces=key in there)
+            for key, draft in distinct.items()
+            if there.get(key) != draft.fingerprint
+        ]
         report.unchanged += len(distinct) - len(drafts)
         return _Batch(drafts, batch.finished, sum(len(draft.passages.chunks) for draft in drafts))
 

@@ -20,7 +20,10 @@ async def reindex(
     done = 0
     after: uuid.UUID | None = None
     while drafts := await writer.read_back(after, BATCH_DOCUMENTS):
-        marked = [replace(draft, fingerprint=fingerprint(draft.passages.document, embedder)) for draft in drafts]
+        marked = [
+            replace(draft, fingerprint=fingerprint(draft.passages.document, embedder), replaces=True)
+            for draft in drafts
+        ]
         await writer.write(await asyncio.to_thread(index, marked, embedder))
         after = drafts[-1].document_id
         done += len(drafts)

@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 from typing import Any, Self
 
-import dtrag
 from dtrag.adapters.parsers import wire
 from dtrag.errors import DtragError
 
@@ -156,7 +155,7 @@ def environment() -> dict[str, str]:
     passed = {name: value for name, value in os.environ.items() if name in PASSED_ON}
     return {
         **passed,
-        "PYTHONPATH": str(Path(dtrag.__path__[0]).parent),
+        "PYTHONPATH": str(Path(__file__).parents[3]),
         "PYTHONUTF8": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
     }

@@ -36,7 +36,7 @@ async def connect(settings: Settings) -> AsyncIterator[Database]:
     try:
         address = server.address
         name = settings.database_name
-        await _create_embedded(address.conninfo(_ROLE_NAMES["owner"], "template1"), name)
+        await _create_embedded(address.conninfo(_ROLE_NAMES["owner"], "postgres"), name)
         conninfos = {role: address.conninfo(user, name) for role, user in _ROLE_NAMES.items()}
         await _make_schema(conninfos["owner"])
         async with _database(conninfos, settings) as database:
@@ -57,11 +57,9 @@ async def connect_throwaway(settings: Settings) -> AsyncIterator[Database]:
             async with connect(replace(settings, database_name=name)) as database:
                 yield database
         finally:
-            template = server.address.conninfo(_ROLE_NAMES["owner"], "template1")
+            template = server.address.conninfo(_ROLE_NAMES["owner"], "postgres")
             async with await psycopg.AsyncConnection.connect(template, autocommit=True) as connection:
-                await connection.execute(
-                    sql.SQL("drop database if exists {} with (force)").format(sql.Identifier(name))
-                )
+                await connection.execute(sql.SQL("drop database if exists {}").format(sql.Identifier(name)))
     finally:
         await asyncio.shield(asyncio.to_thread(server.close))
 

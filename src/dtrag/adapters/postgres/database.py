@@ -13,12 +13,12 @@ from importlib import resources
 from typing import Any, Literal
 
 import psycopg
-from pgvector.psycopg import register_vector_async
 from psycopg import AsyncConnection, sql
 from psycopg.conninfo import make_conninfo
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
+from dtrag.adapters.postgres.rows import register_types
 from dtrag.core.scope import Scope
 from dtrag.errors import DatabaseUnavailable
 
@@ -67,7 +67,7 @@ class Database:
                 max_size=self._pool_size,
                 open=False,
                 timeout=POOL_TIMEOUT,
-                configure=register_vector_async,
+                configure=register_types,
                 check=AsyncConnectionPool.check_connection,
                 kwargs={"row_factory": dict_row, "autocommit": True},
                 name=f"dtrag-{role}",

@@ -7,16 +7,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from pgvector import HalfVector, SparseVector
+from pgvector import HalfVector
 
 from dtrag.adapters.postgres.database import Database
 from dtrag.adapters.postgres.queries import filter_parameters, filtered, queries
+from dtrag.adapters.postgres.rows import IntArray, Weights
 from dtrag.adapters.postgres.segments import statistics_of
 from dtrag.core.documents import DocumentSummary, SearchResult, Vector
 from dtrag.core.scope import Scope, SearchFilters
 from dtrag.core.scoring import LexicalQuery, LexicalStatistics
 from dtrag.core.taxonomy import Node, Taxonomy
-from dtrag.core.text import TERM_SPACE
 from dtrag.ports import IndexSnapshot
 
 EXACT_VECTORS_BELOW = 10_000
@@ -69,7 +69,7 @@ class PostgresIndex:
         return await self._candidates(
             "lexical",
             parameters,
-            {"weights": SparseVector(dict(query.weights), TERM_SPACE), "terms": list(terms), "wanted": wanted},
+            {"weights": _query_weights(query), "terms": IntArray(np.asarray(terms, np.int32)), "wanted": wanted},
         )
 
     async def strict(self, query: str, scope: Scope, filters: SearchFilters, wanted: int) -> dict[str, float]:
@@ -159,6 +159,11 @@ _PARAMETER_NAMES = {"scope": "nodes"}
 
 def _named(parameters: Mapping[str, object]) -> dict[str, object]:
     return {_PARAMETER_NAMES.get(name, name): value for name, value in parameters.items()}
+
+
+def _query_weights(query: LexicalQuery) -> Weights:
+    ids = sorted(query.weights)
+    return Weights(np.array(ids, np.int32), np.array([query.weights[term] for term in ids], np.float32))
 
 
 def _chunk_id(row: Mapping[str, Any]) -> str:

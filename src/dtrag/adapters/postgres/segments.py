@@ -2,53 +2,59 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from psycopg.types.json import Jsonb
 
-from dtrag.core.documents import IndexedChunk
+from dtrag.adapters.postgres.rows import IntArray
+from dtrag.core.documents import IndexedChunk, Terms
 from dtrag.core.scoring import LexicalStatistics
 
 
 class Tally:
-    """Counts what a batch adds to and takes from the collection."""
+    """Counts what a batch adds to the collection and takes from it."""
 
     def __init__(self) -> None:
-        self._terms: Counter[int] = Counter()
+        self._added: list[Terms] = []
+        self._removed: list[Terms] = []
         self._lengths: dict[str, tuple[int, int]] = {}
-        self._chunks = 0
 
     def add(self, chunk: IndexedChunk) -> None:
         """A chunk that was written."""
-        self._count(chunk.frequencies, chunk.length, chunk.language, 1)
-
-    def remove(self, row: Mapping[str, Any]) -> None:
-        """A row of lexical_index (terms, length, language) that was deleted."""
-        self._count(row["terms"], row["length"], row["language"], -1)
+        self._added.append(chunk.term_ids)
+        self._length(chunk.language, chunk.length, 1)
 
     def restore(self, row: Mapping[str, Any]) -> None:
-        """A row of lexical_index that is there but was never counted."""
-        self._count(row["terms"], row["length"], row["language"], 1)
+        """A row of lexical_index (terms, length, language) that is there but was never counted."""
+        self._added.append(np.asarray(row["terms"], np.int32))
+        self._length(row["language"], row["length"], 1)
 
-    def _count(self, terms: Iterable[int], length: int, language: str, sign: int) -> None:
-        for term in terms:
-            self._terms[term] += sign
+    def remove(self, row: Mapping[str, Any]) -> None:
+        """A row of lexical_index that was deleted."""
+        self._removed.append(np.asarray(row["terms"], np.int32))
+        self._length(row["language"], row["length"], -1)
+
+    def _length(self, language: str, length: int, sign: int) -> None:
         count, total = self._lengths.get(language, (0, 0))
         self._lengths[language] = (count + sign, total + sign * length)
-        self._chunks += sign
 
-    def parameters(self) -> dict[str, Any]:
-        """As parameters of `count_segment` and `add_segment`."""
-        ids = sorted(term for term, count in self._terms.items() if count)
-        return {
-            "chunks": self._chunks,
-            "lengths": Jsonb({language: list(pair) for language, pair in self._lengths.items()}),
-            "term_ids": ids,
-            "frequencies": [self._terms[term] for term in ids],
-        }
+    def statistics(self) -> LexicalStatistics:
+        """What was counted, negative where more was taken than added."""
+        parts = [
+            LexicalStatistics(*_counted(terms, sign), chunks=sign * len(terms))
+            for terms, sign in ((self._added, 1), (self._removed, -1))
+        ]
+        merged = LexicalStatistics.merged(parts)
+        return LexicalStatistics(merged.term_ids, merged.frequencies, merged.chunks, self._lengths)
+
+
+def _counted(terms: list[Terms], sign: int) -> tuple[Any, Any]:
+    if not terms:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    ids, counts = np.unique(np.concatenate(terms), return_counts=True)
+    return ids.astype(np.int64), sign * counts.astype(np.int64)
 
 
 def statistics_of(row: Mapping[str, Any]) -> LexicalStatistics:
@@ -62,10 +68,10 @@ def statistics_of(row: Mapping[str, Any]) -> LexicalStatistics:
 
 
 def parameters_of(statistics: LexicalStatistics) -> dict[str, Any]:
-    """Statistics as parameters of `add_segment`."""
+    """Statistics as parameters of `count_segment` and `add_segment`."""
     return {
         "chunks": statistics.chunks,
         "lengths": Jsonb({language: list(pair) for language, pair in statistics.lengths.items()}),
-        "term_ids": statistics.term_ids.tolist(),
-        "frequencies": statistics.frequencies.tolist(),
+        "term_ids": IntArray(statistics.term_ids.astype(np.int32)),
+        "frequencies": IntArray(statistics.frequencies.astype(np.int32)),
     }

@@ -3,7 +3,7 @@
 The documents of a batch are committed without waiting for the disk; the batch's statistics segment is committed with
 waiting, after them. PostgreSQL's log is sequential, so when that last commit returns everything before it is durable,
 and only then is the batch acknowledged. A crash in between leaves whole documents and an uncounted segment, which
-`recover()` counts from the index itself.
+`upkeep.recover()` counts from the index itself.
 """
 
 from __future__ import annotations
@@ -14,28 +14,18 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
 
-import numpy as np
 import psycopg
-from pgvector import HalfVector, SparseVector
 from psycopg.types.json import Jsonb
 
+from dtrag.adapters.postgres import upkeep
 from dtrag.adapters.postgres.database import Connection, Database
 from dtrag.adapters.postgres.queries import queries
-from dtrag.adapters.postgres.segments import Tally, parameters_of, statistics_of
+from dtrag.adapters.postgres.rows import draft_of, statements
+from dtrag.adapters.postgres.segments import Tally, parameters_of
 from dtrag.adapters.postgres.taxonomy import PostgresTaxonomy
-from dtrag.core.documents import Chunk, Draft, IndexedChunk, IndexedDocument, ParsedDocument, Passages
+from dtrag.core.documents import Draft, IndexedDocument
 from dtrag.core.scope import Scope
-from dtrag.core.scoring import LexicalStatistics, bm25_weight, reweigh
 from dtrag.core.taxonomy import CategoryPath, Taxonomy
-from dtrag.core.text import TERM_SPACE
-
-WRITING_LOCK = 7_203_114_003
-MERGING_LOCK = 7_203_114_004
-MOST_SEGMENTS = 32
-"""More segments than this are merged into one by `tidy()`: reading them costs about a millisecond each."""
-LENGTH_DRIFT = 0.1
-"""When the mean chunk length of a language has moved by more than this share, its weights are computed anew. Below it
-the effect on a score is under 4 % of one term's weight (b = .75), the same for every chunk."""
 
 
 class PostgresWriter:
@@ -63,41 +53,37 @@ class PostgresWriter:
         """Write each document whole, or replace it; when this returns they are durable and searchable."""
         if not documents:
             return
-        segment_id, tally = uuid.uuid4(), Tally()
-        async with self._database.connection("owner") as connection, self._writing(connection, segment_id):
-            await connection.execute(self._sql["open_segment"], {"segment_id": segment_id, "now": datetime.now(UTC)})
+        segment_id = uuid.uuid4()
+        async with self._database.connection("owner") as connection, self._batch(connection, segment_id):
             means = await self._mean_lengths(connection, documents)
             try:
-                await self._write_pipelined(connection, documents, segment_id, means, tally)
+                tally = await self._write_pipelined(connection, documents, segment_id, means)
             except (psycopg.errors.UniqueViolation, psycopg.errors.DeadlockDetected):
-                # Somebody else writes some of the same documents: one at a time, replacing what is there.
-                tally = Tally()
+                # Somebody else writes some of the same documents at this moment: one at a time, replacing them.
                 for document in documents:
                     await self._write_alone(connection, document, segment_id, means)
-                await self._restore(connection, segment_id, tally)
+                tally = await upkeep.count_documents(connection, segment_id)
             async with connection.transaction():
+                await connection.execute("set local synchronous_commit = on")
                 await connection.execute(self._sql["bump_generation"])
-                await connection.execute(self._sql["count_segment"], {"segment_id": segment_id, **tally.parameters()})
+                await connection.execute(
+                    self._sql["count_segment"], {"segment_id": segment_id, **parameters_of(tally.statistics())}
+                )
+
+    async def documents_of(self, source_id: uuid.UUID) -> list[uuid.UUID]:
+        """The documents that came from a source."""
+        return [row["document_id"] for row in await self._fetch("documents_of_source", {"source_id": source_id})]
 
     async def finish_source(
         self, source_id: uuid.UUID, source_uri: str, fingerprint: bytes, kept: Collection[uuid.UUID]
     ) -> int:
         """Remember that a source was read to its end; its documents that are not among `kept` go. Returns how many."""
-        there = await self._fetch("documents_of_source", {"source_id": source_id})
-        gone = [row["document_id"] for row in there if row["document_id"] not in kept]
+        gone = [document_id for document_id in await self.documents_of(source_id) if document_id not in kept]
         for document_id in gone:
             await self.delete(document_id, Scope.everything())
+        values = {"source_id": source_id, "source_uri": source_uri, "fingerprint": fingerprint, "documents": len(kept)}
         async with self._database.connection("owner") as connection:
-            await connection.execute(
-                self._sql["set_source"],
-                {
-                    "source_id": source_id,
-                    "source_uri": source_uri,
-                    "fingerprint": fingerprint,
-                    "documents": len(kept),
-                    "now": datetime.now(UTC),
-                },
-            )
+            await connection.execute(self._sql["set_source"], {**values, "now": datetime.now(UTC)})
         return len(gone)
 
     async def delete(self, document_id: uuid.UUID, scope: Scope) -> bool:
@@ -107,96 +93,44 @@ class PostgresWriter:
             found = await (await connection.execute(self._sql["lock_document"], name)).fetchone()
             if found is None or (scope.nodes is not None and found["node_id"] not in scope.nodes):
                 return False
-            tally = Tally()
-            for row in await (await connection.execute(self._sql["delete_lexical"], name)).fetchall():
-                tally.remove(row)
-            deleted = await (await connection.execute(self._sql["delete_document"], name)).fetchone()
-            if deleted is not None:
-                await connection.execute(self._sql["forget_source"], {"source_id": deleted["source_id"]})
-            await connection.execute(
-                self._sql["add_segment"],
-                {"segment_id": uuid.uuid4(), "now": datetime.now(UTC), **tally.parameters()},
-            )
+            await self._remove(connection, document_id)
+            await connection.execute(self._sql["forget_source"], {"source_id": found["source_id"]})
             await connection.execute(self._sql["bump_generation"])
         return True
 
     async def read_back(self, after: uuid.UUID | None, wanted: int) -> list[Draft]:
         """The documents as they were written, in the order of their ids, from the first after `after`."""
         rows = await self._fetch("read_documents", {"after": after, "wanted": wanted})
-        chunks: dict[uuid.UUID, list[Chunk]] = {row["document_id"]: [] for row in rows}
+        chunks: dict[uuid.UUID, list[dict[str, Any]]] = {row["document_id"]: [] for row in rows}
         for row in await self._fetch("read_chunks", {"document_ids": list(chunks)}):
-            chunks[row["document_id"]].append(_chunk(row))
-        return [_draft(row, chunks[row["document_id"]]) for row in rows]
+            chunks[row["document_id"]].append(row)
+        return [draft_of(row, chunks[row["document_id"]]) for row in rows]
 
     async def recover(self) -> int:
-        """Count the batches that a crash left uncounted; returns how many. Batches in progress are left alone."""
-        recovered = 0
-        for row in await self._fetch("uncounted_segments", {}):
-            segment_id = row["segment_id"]
-            async with self._database.connection("owner") as connection, connection.transaction():
-                locked = await connection.execute(self._sql["try_lock_segment"], {"key": _lock_key(segment_id)})
-                free = await locked.fetchone()
-                if free is None or not free["free"]:
-                    continue
-                tally = Tally()
-                await self._restore(connection, segment_id, tally)
-                await connection.execute(self._sql["bump_generation"])
-                await connection.execute(self._sql["count_segment"], {"segment_id": segment_id, **tally.parameters()})
-                recovered += 1
-        return recovered
+        """Count the batches that a crash left uncounted; returns how many."""
+        return await upkeep.recover(self._database)
 
     async def tidy(self) -> None:
-        """Merge the statistics segments when there are many, and weigh anew where the mean length has moved."""
-        async with self._database.connection("owner") as connection, connection.transaction():
-            await connection.execute("select pg_advisory_xact_lock(%s)", (MERGING_LOCK,))
-            rows = await (await connection.execute(self._sql["all_segments"])).fetchall()
-            statistics = LexicalStatistics.merged([statistics_of(row) for row in rows])
-            if len(rows) > MOST_SEGMENTS:
-                merged = {"segment_id": uuid.uuid4(), "now": datetime.now(UTC), **parameters_of(statistics)}
-                await connection.execute(self._sql["add_segment"], merged)
-                await connection.execute(
-                    self._sql["drop_segments"], {"segment_ids": [row["segment_id"] for row in rows]}
-                )
-                await connection.execute(self._sql["bump_generation"])
-        await self._reweigh(statistics)
-
-    async def _reweigh(self, statistics: LexicalStatistics) -> None:
-        async with self._database.connection("owner") as connection, connection.transaction():
-            stored = await self._stored_means(connection)
-            moved = {
-                language: total / count
-                for language, (count, total) in statistics.lengths.items()
-                if count > 0 and total > 0 and language in stored
-                if abs(total / count / stored[language] - 1.0) > LENGTH_DRIFT
-            }
-            if not moved:
-                return
-            await connection.execute(self._sql["lock_writing"], {"key": WRITING_LOCK})
-            for language, mean in moved.items():
-                async with connection.cursor("weights") as rows, connection.cursor() as update:
-                    await rows.execute(self._sql["weights_of_language"], {"language": language})
-                    while page := await rows.fetchmany(1000):
-                        await update.executemany(
-                            self._sql["set_weights"], [_reweighed(row, stored[language], mean) for row in page]
-                        )
-            await connection.execute(self._sql["set_setting"], {"name": "mean_lengths", "value": Jsonb(stored | moved)})
-            await connection.execute(self._sql["bump_generation"])
+        """Merge statistics segments when there are many, and weigh anew where the mean length has moved."""
+        await upkeep.tidy(self._database)
 
     @asynccontextmanager
-    async def _writing(self, connection: Connection, segment_id: uuid.UUID) -> AsyncIterator[None]:
-        """Hold off weighing anew, and show that the segment's writer is alive."""
-        keys = ((self._sql["lock_writing_shared"], WRITING_LOCK), (self._sql["lock_segment"], _lock_key(segment_id)))
-        for statement, key in keys:
-            await connection.execute(statement, {"key": key})
+    async def _batch(self, connection: Connection, segment_id: uuid.UUID) -> AsyncIterator[None]:
+        """Hold off weighing anew, show that the segment's writer is alive, and commit without waiting for the disk."""
+        await connection.execute(self._sql["lock_writing_shared"], {"key": upkeep.WRITING_LOCK})
+        await connection.execute(self._sql["lock_segment"], {"key": upkeep.lock_key(segment_id)})
+        await connection.execute("set synchronous_commit = off")
         try:
+            await connection.execute(self._sql["open_segment"], {"segment_id": segment_id, "now": datetime.now(UTC)})
             yield
         finally:
             if not connection.closed:
+                await connection.execute("reset synchronous_commit")
                 await connection.execute("select pg_advisory_unlock_all()")
 
     async def _mean_lengths(self, connection: Connection, documents: Sequence[IndexedDocument]) -> dict[str, float]:
         """The mean length that each language's weights refer to; the first batch of a language sets it."""
-        means = await self._stored_means(connection)
+        means = await upkeep.stored_means(connection)
         seen: dict[str, list[int]] = {}
         for document in documents:
             for chunk in document.chunks:
@@ -204,16 +138,11 @@ class PostgresWriter:
                     seen.setdefault(chunk.language, []).append(chunk.length)
         if seen:
             async with connection.transaction():
-                await connection.execute("select pg_advisory_xact_lock(%s)", (MERGING_LOCK,))
+                await connection.execute("select pg_advisory_xact_lock(%s)", (upkeep.STATISTICS_LOCK,))
                 first = {language: max(1.0, sum(lengths) / len(lengths)) for language, lengths in seen.items()}
-                means = first | await self._stored_means(connection)
+                means = first | await upkeep.stored_means(connection)
                 await connection.execute(self._sql["set_setting"], {"name": "mean_lengths", "value": Jsonb(means)})
         return means
-
-    async def _stored_means(self, connection: Connection) -> dict[str, float]:
-        cursor = await connection.execute("select value from index_settings where name = 'mean_lengths'")
-        row = await cursor.fetchone()
-        return dict(row["value"]) if row else {}
 
     async def _write_pipelined(
         self,
@@ -221,157 +150,46 @@ class PostgresWriter:
         documents: Sequence[IndexedDocument],
         segment_id: uuid.UUID,
         means: Mapping[str, float],
-        tally: Tally,
-    ) -> None:
-        replaced = []
-        try:
-            async with connection.pipeline():
-                for document in documents:
-                    await connection.execute("begin")
-                    await connection.execute("set local synchronous_commit = off")
-                    replaced.append(await self._write_document(connection, document, segment_id, means))
-                    await connection.execute("commit")
-        except psycopg.Error:
-            if not connection.closed:
-                await connection.execute("rollback")
-            raise
-        for cursor in replaced:
-            for row in await cursor.fetchall():
-                tally.remove(row)
+    ) -> Tally:
+        """All documents without waiting for an answer between them."""
+        tally = Tally()
+        async with connection.pipeline() as pipeline:
+            for document in documents:
+                parts = statements(document, segment_id, means)
+                if document.replaces or len(parts) > 1:
+                    await pipeline.sync()
+                    async with connection.transaction():
+                        if document.replaces:
+                            await self._remove(connection, document.document_id)
+                        for text, values in parts:
+                            await connection.execute(text.encode(), values)
+                else:
+                    await connection.execute(parts[0][0].encode(), parts[0][1])
         for document in documents:
             for chunk in document.chunks:
                 tally.add(chunk)
+        return tally
 
     async def _write_alone(
         self, connection: Connection, document: IndexedDocument, segment_id: uuid.UUID, means: Mapping[str, float]
     ) -> None:
         async with connection.transaction():
-            await connection.execute("select pg_advisory_xact_lock(%s)", (_lock_key(document.document_id),))
-            cursor = await self._write_document(connection, document, segment_id, means)
-            removed = Tally()
-            for row in await cursor.fetchall():
-                removed.remove(row)
-            await connection.execute(
-                self._sql["add_segment"],
-                {"segment_id": uuid.uuid4(), "now": datetime.now(UTC), **removed.parameters()},
-            )
+            await connection.execute("select pg_advisory_xact_lock(%s)", (upkeep.lock_key(document.document_id),))
+            await self._remove(connection, document.document_id)
+            for text, values in statements(document, segment_id, means):
+                await connection.execute(text.encode(), values)
 
-    async def _write_document(
-        self, connection: Connection, document: IndexedDocument, segment_id: uuid.UUID, means: Mapping[str, float]
-    ) -> psycopg.AsyncCursor[dict[str, Any]]:
-        """The statements of one document, in the caller's transaction; the cursor holds what was replaced."""
-        name = {"document_id": document.document_id}
-        replaced = await connection.execute(self._sql["delete_lexical"], name)
+    async def _remove(self, connection: Connection, document_id: uuid.UUID) -> None:
+        """Delete a document in the caller's transaction, and take its terms out of the statistics."""
+        name = {"document_id": document_id}
+        cursor = await connection.execute(self._sql["delete_lexical"], name)
+        tally = Tally()
+        for row in await cursor.fetchall():
+            tally.remove(row)
         await connection.execute(self._sql["delete_document"], name)
-        await connection.execute(self._sql["insert_document"], _document_row(document, segment_id))
-        async with connection.cursor() as cursor:
-            await cursor.executemany(
-                self._sql["insert_chunk"], [_chunk_row(document, indexed) for indexed in document.chunks]
-            )
-            await cursor.executemany(
-                self._sql["insert_lexical"], [_lexical_row(document, chunk, means) for chunk in document.chunks]
-            )
-            vectors = [chunk for chunk in document.chunks if chunk.vector is not None]
-            if vectors:
-                await cursor.executemany(
-                    self._sql["insert_embedding"], [_embedding_row(document, chunk) for chunk in vectors]
-                )
-        return replaced
-
-    async def _restore(self, connection: Connection, segment_id: uuid.UUID, tally: Tally) -> None:
-        cursor = await connection.execute(self._sql["lexical_of_segment"], {"segment_id": segment_id})
-        while rows := await cursor.fetchmany(1000):
-            for row in rows:
-                tally.restore(row)
+        values = {"segment_id": uuid.uuid4(), "now": datetime.now(UTC), **parameters_of(tally.statistics())}
+        await connection.execute(self._sql["add_segment"], values)
 
     async def _fetch(self, name: str, parameters: Mapping[str, object]) -> list[dict[str, Any]]:
         async with self._database.connection("owner") as connection:
             return await (await connection.execute(self._sql[name], parameters)).fetchall()
-
-
-def _lock_key(identity: uuid.UUID) -> int:
-    """A 64-bit key for PostgreSQL's advisory locks."""
-    return int.from_bytes(identity.bytes[:8], "big", signed=True)
-
-
-def _document_row(document: IndexedDocument, segment_id: uuid.UUID) -> dict[str, object]:
-    parsed = document.document
-    return {
-        "document_id": document.document_id,
-        "source_id": document.source_id,
-        "source_uri": document.source_uri,
-        "title": parsed.title,
-        "content_type": parsed.content_type,
-        "language": document.language,
-        "node_id": document.node_id,
-        "metadata": Jsonb(dict(parsed.metadata)),
-        "text": parsed.text,
-        "chunks": len(document.chunks),
-        "characters": len(parsed.text),
-        "fingerprint": document.fingerprint,
-        "segment_id": segment_id,
-        "now": datetime.now(UTC),
-    }
-
-
-def _chunk_row(document: IndexedDocument, indexed: IndexedChunk) -> dict[str, object]:
-    chunk = indexed.chunk
-    return {
-        "document_id": document.document_id,
-        "ordinal": chunk.ordinal,
-        "node_id": document.node_id,
-        "start": chunk.start,
-        "end": chunk.end,
-        "text": chunk.text,
-        "breadcrumb": list(chunk.breadcrumb),
-        "metadata": Jsonb(dict(chunk.metadata)),
-    }
-
-
-def _lexical_row(document: IndexedDocument, indexed: IndexedChunk, means: Mapping[str, float]) -> dict[str, object]:
-    mean = means[indexed.language]
-    weights = {term: bm25_weight(frequency, indexed.length, mean) for term, frequency in indexed.frequencies.items()}
-    return {
-        "document_id": document.document_id,
-        "ordinal": indexed.chunk.ordinal,
-        "node_id": document.node_id,
-        "language": indexed.language,
-        "length": indexed.length,
-        "terms": sorted(indexed.frequencies),
-        "weights": SparseVector(weights, TERM_SPACE),
-    }
-
-
-def _embedding_row(document: IndexedDocument, indexed: IndexedChunk) -> dict[str, object]:
-    assert indexed.vector is not None  # noqa: S101 - the caller has filtered
-    return {
-        "document_id": document.document_id,
-        "ordinal": indexed.chunk.ordinal,
-        "node_id": document.node_id,
-        "vec": HalfVector(indexed.vector.astype(np.float16)),
-    }
-
-
-def _chunk(row: Mapping[str, Any]) -> Chunk:
-    return Chunk(
-        ordinal=row["ordinal"],
-        start=row["start_offset"],
-        end=row["end_offset"],
-        text=row["text"],
-        breadcrumb=tuple(row["breadcrumb"]),
-        metadata=row["metadata"],
-    )
-
-
-def _draft(row: Mapping[str, Any], chunks: Sequence[Chunk]) -> Draft:
-    document = ParsedDocument(row["title"], row["text"], row["content_type"], metadata=row["metadata"])
-    return Draft(Passages(document, tuple(chunks)), row["source_id"], row["source_uri"], row["node_id"], b"")
-
-
-def _reweighed(row: Mapping[str, Any], old: float, new: float) -> dict[str, object]:
-    stored: SparseVector = row["weights"]
-    weights = {
-        term: reweigh(weight, row["length"], old, new)
-        for term, weight in zip(stored.indices(), stored.values(), strict=True)
-    }
-    return {"document_id": row["document_id"], "ordinal": row["ordinal"], "weights": SparseVector(weights, TERM_SPACE)}

@@ -56,28 +56,40 @@ select document_id from documents where source_id = :source_id
 delete from lexical_index where document_id = :document_id returning terms, length, language
 
 -- name: delete_document
-delete from documents where document_id = :document_id returning source_id
+delete from documents where document_id = :document_id
 
 -- name: lock_document
 -- For a deletion in a scope: the row must be visible to the caller.
-select node_id from documents where document_id = :document_id for update
+select node_id, source_id from documents where document_id = :document_id for update
 
--- name: insert_document
-insert into documents (document_id, source_id, source_uri, title, content_type, language, node_id, metadata, text, chunks,
-                       characters, fingerprint, segment_id, processed_at)
-values (:document_id, :source_id, :source_uri, :title, :content_type, :language, :node_id, :metadata, :text, :chunks,
-        :characters, :fingerprint, :segment_id, :now)
-
--- name: insert_chunk
-insert into chunks (document_id, ordinal, node_id, start_offset, end_offset, text, breadcrumb, metadata)
-values (:document_id, :ordinal, :node_id, :start, :end, :text, :breadcrumb, :metadata)
-
--- name: insert_lexical
+-- name: write_document
+-- One statement, one transaction. {document}, {chunks} and {lexical} take rows of placeholders.
+with document as (
+    insert into documents (document_id, source_id, source_uri, title, content_type, language, node_id, metadata, text,
+                           chunks, characters, fingerprint, segment_id, processed_at)
+    values {document}
+), content as (
+    insert into chunks (document_id, ordinal, node_id, start_offset, end_offset, text, breadcrumb, metadata)
+    values {chunks}
+)
 insert into lexical_index (document_id, ordinal, node_id, language, length, terms, weights)
-values (:document_id, :ordinal, :node_id, :language, :length, :terms, :weights)
+values {lexical}
 
--- name: insert_embedding
-insert into embeddings (document_id, ordinal, node_id, vec) values (:document_id, :ordinal, :node_id, :vec)
+-- name: write_more
+with content as (
+    insert into chunks (document_id, ordinal, node_id, start_offset, end_offset, text, breadcrumb, metadata)
+    values {chunks}
+)
+insert into lexical_index (document_id, ordinal, node_id, language, length, terms, weights)
+values {lexical}
+
+-- name: write_empty
+insert into documents (document_id, source_id, source_uri, title, content_type, language, node_id, metadata, text,
+                       chunks, characters, fingerprint, segment_id, processed_at)
+values {document}
+
+-- name: write_vectors
+insert into embeddings (document_id, ordinal, node_id, vec) values {rows}
 
 -- name: open_segment
 insert into statistics_segments (segment_id, counted, created_at) values (:segment_id, false, :now)

@@ -1,0 +1,18 @@
+"""`POST /ask`: an answer with its citations."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+
+from dtrag.delivery.api.body import JsonRoute
+from dtrag.delivery.api.failures import QUESTION_FAILURES
+from dtrag.delivery.api.shapes import AskRequest, AskResponse
+from dtrag.delivery.api.state import app_of
+
+router = APIRouter(route_class=JsonRoute, tags=["ask"])
+
+
+@router.post("/ask", responses=QUESTION_FAILURES)
+async def ask(request: Request, asked: AskRequest) -> AskResponse:
+    """The answer, quoted from the documents, with citations; or that they do not answer."""
+    return AskResponse.model_validate(await app_of(request).ask(asked.question, asked.filters))

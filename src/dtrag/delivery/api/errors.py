@@ -1,0 +1,92 @@
+"""Every way in which a request can fail, in one shape: `{"detail": "<one sentence>", "type": …, "request_id": …}`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from dtrag import logs
+from dtrag.errors import DtragError
+
+_TYPES = {
+    400: "BadRequest",
+    403: "Forbidden",
+    404: "NotFound",
+    405: "MethodNotAllowed",
+    413: "TooLarge",
+    415: "UnsupportedMediaType",
+    422: "InvalidInput",
+}
+_SENTENCES = {
+    404: "There is nothing at this address; /docs lists the routes.",
+    405: "This address does not take the method {method}; /docs lists the routes.",
+}
+_SHOWN_NAME = 60
+RETRY_AFTER_S = "2"
+"""A database that restarts or a queue that drains is back in about this time."""
+
+
+def sentence(text: str) -> str:
+    """One line that can be sent: no line breaks, no lone surrogates, a full stop at the end."""
+    line = " ".join(text.split()).encode("utf-8", "replace").decode("utf-8")
+    return line if line.endswith((".", "!", "?")) or re.search(r"dtrag [a-z]+\S*( \S+)*$", line) else f"{line}."
+
+
+def error_body(detail: str, kind: str) -> dict[str, Any]:
+    """The body of every failure."""
+    return {"detail": sentence(detail), "type": kind, "request_id": logs.request_id.get()}
+
+
+def error_response(status: int, detail: str, kind: str = "", headers: Mapping[str, str] | None = None) -> JSONResponse:
+    """The answer to a failure; 503 also says when to try again."""
+    sent = dict(headers or {})
+    if status == 503:
+        sent.setdefault("Retry-After", RETRY_AFTER_S)
+    return JSONResponse(error_body(detail, kind or _TYPES.get(status, "HTTPError")), status, headers=sent)
+
+
+def install(api: FastAPI) -> None:
+    """Map what routes raise: our errors, the framework's, and requests that do not have the declared shape."""
+    api.add_exception_handler(DtragError, _ours)
+    api.add_exception_handler(RequestValidationError, _shape)
+    api.add_exception_handler(HTTPException, _framework)
+
+
+async def _ours(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, DtragError)  # noqa: S101 - registered for this class
+    return error_response(error.http_status, str(error), type(error).__name__)
+
+
+async def _framework(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)  # noqa: S101 - registered for this class
+    usual = _SENTENCES.get(error.status_code, "").format(method=request.method)
+    return error_response(error.status_code, usual or str(error.detail), headers=error.headers)
+
+
+async def _shape(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for this class
+    return error_response(422, shape_sentence(error.errors()))
+
+
+def shape_sentence(problems: Sequence[Mapping[str, Any]]) -> str:
+    """One sentence that names the (first) field that is wrong, and never repeats its value."""
+    first = problems[0]
+    place = [str(part) for part in first["loc"][1:]]
+    name = ".".join(place)[:_SHOWN_NAME]
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    kind = first["type"]
+    if not name:
+        return f"The body must be a JSON object with the documented fields{more}."
+    if kind == "missing":
+        return f"The field {name!r} is missing{more}."
+    if kind == "extra_forbidden":
+        return f"There is no field {name!r}{more}."
+    said = str(first["msg"])
+    said = said.removeprefix("Input ").removeprefix("Value error, ")
+    return f"The field {name!r} {said}{more}."

@@ -1,0 +1,26 @@
+"""The failures that routes declare in OpenAPI, all of one shape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dtrag.delivery.api.shapes import ErrorShape
+
+Failures = dict[int | str, dict[str, Any]]
+
+_MEANING = {
+    400: "The body cannot be read.",
+    404: "There is no such document.",
+    413: "The body is too large.",
+    415: "The body has another media type.",
+    422: "The input is not valid.",
+    503: "The database is not there, or was built with another analyzer or embedder.",
+}
+
+
+def failures(*statuses: int) -> Failures:
+    """The OpenAPI entries of these statuses."""
+    return {status: {"model": ErrorShape, "description": _MEANING[status]} for status in statuses}
+
+
+QUESTION_FAILURES = failures(400, 413, 415, 422, 503)

@@ -1,0 +1,168 @@
+"""What surrounds every request: its id and log line, who may call, how much may be sent. Pure ASGI, streams untouched.
+
+From the outside in: `RequestLog` (where an unexpected exception becomes a 500, too), `Guard`, `BodyLimit`.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import re
+import socket
+import time
+import uuid
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from dtrag import logs
+from dtrag.delivery.api.errors import error_response
+
+_LOG = logging.getLogger("dtrag.access")
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_WRITING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+_LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+_WILDCARDS = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 - recognised, not bound
+
+
+class RequestLog:
+    """Gives every request an id (the caller's `X-Request-ID` if it is a plain one), headers, and a line in the log."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        given = Headers(scope=scope).get("x-request-id", "")
+        request_id = given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
+        token = logs.request_id.set(request_id)
+        started = time.perf_counter()
+        status = 0
+
+        async def send_with_headers(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                headers["X-Request-ID"] = request_id
+                headers["X-Content-Type-Options"] = "nosniff"
+                headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_with_headers)
+        except ClientDisconnect:
+            status = 499  # nobody is there to be answered
+        except Exception as error:
+            _LOG.error("a request failed unexpectedly", exc_info=error)
+            if status:
+                raise  # the answer has begun: only cutting the connection tells the client
+            answer = error_response(500, f"Internal error; the request id is {request_id}", "InternalError")
+            await answer(scope, receive, send_with_headers)
+        finally:
+            _LOG.info(
+                "request",
+                extra={
+                    "method": scope["method"],
+                    "route": getattr(scope.get("route"), "path_format", "(none)"),
+                    "status": status,
+                    "ms": round((time.perf_counter() - started) * 1000, 1),
+                },
+            )
+            logs.request_id.reset(token)
+
+
+class Guard:
+    """Answers only under names that are this machine's, and writes only for pages of its own origin.
+
+    A web page can point a name of its own at 127.0.0.1 (DNS rebinding), or post a form here; both are told apart by
+    headers that pages cannot set. Programs that send no `Origin` are not concerned.
+    """
+
+    def __init__(self, app: ASGIApp, host: str) -> None:
+        self._app = app
+        self._names = set(_LOOPBACK_NAMES) | {host.strip("[]").lower()}
+        self._any_address = host in _WILDCARDS
+        if self._any_address:
+            self._names.add(socket.gethostname().lower())
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI."""
+        if scope["type"] == "http":
+            headers = Headers(scope=scope)
+            host = headers.get("host", "")
+            if not self._known(host):
+                await error_response(400, "The Host header is not a name of this service")(scope, receive, send)
+                return
+            origin = headers.get("origin")
+            if origin is not None and scope["method"] in _WRITING and _authority(origin) != host.lower():
+                refusal = "Pages of other origins may not change or ask anything here"
+                await error_response(403, refusal)(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+    def _known(self, host: str) -> bool:
+        name = host_name(host)
+        if name is None:
+            return False
+        if name in self._names:
+            return True
+        try:
+            address = ipaddress.ip_address(name)
+        except ValueError:
+            return False
+        return address.is_loopback or self._any_address
+
+
+def host_name(host: str) -> str | None:
+    """The name in a `Host` header, in lower case, without port and brackets; None when it is none."""
+    match = re.fullmatch(r"(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9._-]+))(?::\d{1,5})?", host)
+    return (match[1] or match[2]).lower() if match else None
+
+
+def _authority(origin: str) -> str:
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:
+        return ""
+
+
+class BodyLimit:
+    """Refuses bodies above a number of bytes with 413: by what they declare, and by what then really comes."""
+
+    def __init__(self, app: ASGIApp, limit: Callable[[Scope], int]) -> None:
+        self._app = app
+        self._limit = limit
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        limit = self._limit(scope)
+        too_large = f"The body is larger than {limit:,} bytes"
+        declared = Headers(scope=scope).get("content-length", "0")
+        if not declared.isdecimal():
+            await error_response(400, "The Content-Length is not a number")(scope, receive, send)
+            return
+        if len(declared) > 18 or int(declared) > limit:
+            await error_response(413, too_large, headers={"Connection": "close"})(scope, receive, send)
+            return
+        received = 0
+
+        async def counted() -> Message:
+            nonlocal received
+            message = await receive()
+            received += len(message.get("body", b""))
+            if received > limit:
+                raise HTTPException(413, too_large, headers={"Connection": "close"})
+            return message
+
+        await self._app(scope, counted, send)

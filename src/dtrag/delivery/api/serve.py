@@ -1,0 +1,178 @@
+"""`serve()`: the service as a process. It listens, says so, answers, and leaves in order when it is told to.
+
+Stopping by SIGTERM or Ctrl-C is the normal end: `/readyz` turns 503, after SIGTERM requests are taken for a moment more
+so that a load balancer notices, then what is being answered is finished, and the database is closed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import json
+import ipaddress
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable, Iterator
+
+import h11
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from dtrag import logs
+from dtrag.delivery.api.service import create_app
+from dtrag.delivery.api.state import Service
+from dtrag.errors import CannotListen
+from dtrag.settings import Settings
+
+DRAIN_S = 1.0
+"""How long requests are still taken after SIGTERM, with `/readyz` at 503. A person at the keyboard need not wait."""
+FINISH_S = 25
+"""How long what is being answered may take after that; supervisors kill after 30 s."""
+BACKLOG = 512
+
+
+def serve(settings: Settings) -> int:
+    """Run until SIGTERM or SIGINT, then return 0. Raises `CannotListen` and what opening the app raises."""
+    logs.configure(settings.log_level)
+    listener = listen(settings.host, settings.port)
+    with contextlib.closing(listener):
+        if not is_loopback(settings.host):
+            _say(
+                f"Warning: {settings.host} is not a loopback address, and this version has no API keys yet: anyone who "
+                "reaches the port sees, adds and deletes every document."
+            )
+        asyncio.run(_run(settings, listener))
+    return 0
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening TCP socket; port 0 means any free one. Raises `CannotListen`.
+
+    It listens before the database is opened: a port in use is found out at once, and early clients wait in the queue.
+    """
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, kind, protocol)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+            listener.listen(BACKLOG)
+        except BaseException:
+            listener.close()
+            raise
+    except (OSError, OverflowError) as error:
+        reason = str(getattr(error, "strerror", None) or error)
+        if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+            reason = "another program listens there (perhaps another dtrag)"
+        other = port + 1 if 1024 <= port < 65535 else 8001
+        raise CannotListen(host=host, port=port, reason=reason, other=other) from error
+    listener.setblocking(False)
+    return listener
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches the address."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+async def _run(settings: Settings, listener: socket.socket) -> None:
+    api = create_app(settings)
+    service: Service = api.state.service
+    config = uvicorn.Config(
+        api,
+        http=_Protocol,
+        lifespan="off",  # entered below, so that an error while opening reaches the caller as it is
+        log_config=None,
+        access_log=False,  # our own line has the route instead of the address
+        server_header=False,
+        ws="none",
+        backlog=BACKLOG,
+        timeout_graceful_shutdown=FINISH_S,
+    )
+    warming: list[asyncio.Task[None]] = []
+
+    def listening() -> None:
+        _say(f"dtrag is listening on {_address(listener)} (docs at /docs)")
+        warming.append(asyncio.create_task(service.warm()))
+
+    server = _Server(config, listening)
+    with _stopped_by_signals(server, service):
+        async with api.router.lifespan_context(api):
+            await server.serve([listener])
+            for task in warming:
+                task.cancel()
+            await asyncio.gather(*warming, return_exceptions=True)
+
+
+class _Protocol(H11Protocol):
+    """HTTP/1.1, whose answer to what is no HTTP at all has the shape of every other failure."""
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer and hang up; there is no request yet, hence no id."""
+        body = json.dumps({"detail": msg, "type": "BadRequest", "request_id": None}).encode()
+        headers = [("content-type", "application/json"), ("connection", "close"), ("content-length", str(len(body)))]
+        for event in (h11.Response(status_code=400, headers=headers), h11.Data(data=body), h11.EndOfMessage()):
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
+
+
+class _Server(uvicorn.Server):
+    """Uvicorn without its signal handling, which ends the process with the signal instead of a status."""
+
+    def __init__(self, config: uvicorn.Config, on_listening: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._on_listening = on_listening
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Signals are ours."""
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start to answer, then say so."""
+        await super().startup(sockets)
+        self._on_listening()
+
+
+@contextlib.contextmanager
+def _stopped_by_signals(server: _Server, service: Service) -> Iterator[None]:
+    """The first signal drains and finishes; a second one does not wait for what is being answered."""
+    loop = asyncio.get_running_loop()
+
+    def leave() -> None:
+        server.should_exit = True
+
+    def stop(drain_s: float) -> None:
+        if service.stopping:
+            server.force_exit = True
+            leave()
+            return
+        service.stopping = True
+        loop.call_later(drain_s if server.started else 0.0, leave)
+
+    drains = {signal.SIGTERM: DRAIN_S, signal.SIGINT: 0.0}
+    for number, drain_s in drains.items():
+        loop.add_signal_handler(number, stop, drain_s)
+    try:
+        yield
+    finally:
+        for number in drains:
+            loop.remove_signal_handler(number)
+
+
+def _address(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(line + os.linesep)
+    sys.stderr.flush()

@@ -1,0 +1,75 @@
+"""The HTTP service: `create_app()` puts routes, errors and surroundings together, thin over `dtrag.app.App`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+from fastapi.telemetry import TelemetryConfig
+from starlette.middleware import Middleware
+from starlette.types import Scope
+
+from dtrag import __version__
+from dtrag.app import open_app
+from dtrag.delivery.api import ask, documents, errors, health, page, search
+from dtrag.delivery.api.middleware import BodyLimit, Guard, RequestLog
+from dtrag.delivery.api.state import Service
+from dtrag.delivery.api.uploads import prepare_folder
+from dtrag.settings import Settings
+
+JSON_LIMIT = 1 << 20
+"""Bytes of a JSON body; the longest question (10,000 characters) takes at most 60,000."""
+
+ABOUT = """Answers over an organisation's documents, with the passages that prove them.
+
+Every failure has the body `{"detail": "<one sentence>", "type": "<kind>", "request_id": "<id>"}`."""
+
+_NO_TELEMETRY = TelemetryConfig(tracing=False, metrics=False, logs=False, operation_spans=False, auto_configure=False)
+# FastAPI would otherwise look into the environment for exporters, and export what requests were about.
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """The ASGI application; its lifespan opens the `App` (and raises what opening raises) and closes it."""
+    api = FastAPI(
+        title="dtrag",
+        version=__version__,
+        description=ABOUT,
+        lifespan=_lifespan,
+        docs_url=None,  # the framework's page loads its scripts from another site
+        redoc_url=None,
+        telemetry=_NO_TELEMETRY,
+        middleware=[
+            Middleware(RequestLog),
+            Middleware(Guard, host=settings.host),
+            Middleware(BodyLimit, limit=_limits(settings)),
+        ],
+    )
+    api.state.service = Service(settings)
+    errors.install(api)
+    for room in (search, ask, documents, health, page):
+        api.include_router(room.router)
+    return api
+
+
+@asynccontextmanager
+async def _lifespan(api: FastAPI) -> AsyncIterator[None]:
+    service: Service = api.state.service
+    async with open_app(service.settings) as service.opened:
+        service.uploads = await asyncio.to_thread(prepare_folder, service.settings.data_dir)
+        try:
+            yield
+        finally:
+            service.stopping = True
+    service.opened = None
+
+
+def _limits(settings: Settings) -> Callable[[Scope], int]:
+    """Bytes that a body may have, by route."""
+    uploads = settings.max_upload_mb << 20
+
+    def limit(scope: Scope) -> int:
+        return uploads if scope["path"] == "/documents" else JSON_LIMIT
+
+    return limit

@@ -1,0 +1,61 @@
+"""What a running service holds, and how a route gets at it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fastapi import Request
+
+from dtrag.app import App
+from dtrag.errors import DatabaseUnavailable, DtragError
+from dtrag.settings import Settings
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Service:
+    """One service: its settings, the opened `App`, and whether it is about to stop."""
+
+    settings: Settings
+    opened: App | None = None
+    stopping: bool = False
+    embedder_problem: str = ""
+    """Why the embedder could not be loaded; "" while there is nothing wrong with it."""
+    uploads: Path = field(default_factory=Path)
+    """Private folder for the files of uploads while they are being read."""
+
+    @property
+    def app(self) -> App:
+        """The opened app. Raises `DatabaseUnavailable` before the start and after the stop."""
+        if self.opened is None:
+            raise DatabaseUnavailable(reason="the service is not open.")
+        return self.opened
+
+    async def warm(self) -> None:
+        """Load the embedder, so that the first question does not wait for it; what goes wrong shows in `/health`."""
+        embedder = self.app.embedder
+        if embedder is None:
+            return
+        try:
+            await asyncio.to_thread(embedder.embed_queries, ["warm"])
+        except (DtragError, OSError, RuntimeError, ValueError, ImportError) as error:
+            self.embedder_problem = (
+                str(error) if isinstance(error, DtragError) else f"It could not be loaded ({type(error).__name__})."
+            )
+            _LOG.warning("the embedder could not be loaded", exc_info=error)
+
+
+def service_of(request: Request) -> Service:
+    """The service that answers the request."""
+    service = request.app.state.service
+    assert isinstance(service, Service)  # noqa: S101 - `create_app` has put it there
+    return service
+
+
+def app_of(request: Request) -> App:
+    """The app that answers the request."""
+    return service_of(request).app

@@ -1,0 +1,174 @@
+"""Uploaded files on their way into the index: received, named harmlessly, read, and their copies removed again."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shutil
+import tempfile
+import time
+import unicodedata
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import BinaryIO
+from urllib.parse import quote
+
+from fastapi import Request
+from starlette.datastructures import FormData, UploadFile
+from starlette.exceptions import HTTPException
+from starlette.formparsers import MultiPartException, MultiPartParser
+
+from dtrag.delivery.api.body import media_type
+from dtrag.delivery.api.shapes import FailedFile, UploadCounts, UploadedDocument, UploadResponse
+from dtrag.delivery.api.state import Service
+from dtrag.errors import InvalidInput
+from dtrag.ingestion.ingest import IngestReport, Source
+
+MAX_FILES = 100
+MAX_FIELDS = 10
+MAX_FIELD_BYTES = 64 << 10
+MAX_NAME = 255
+SHOWN_DOCUMENTS = 1_000
+"""Ids listed for one file (a JSONL file can hold a million documents); the counts are always complete."""
+ORPHAN_S = 3_600
+"""Age from which the folder of an upload is taken for one that a killed process left behind."""
+
+
+def prepare_folder(data_dir: Path) -> Path:
+    """`<data_dir>/uploads`, private, without what killed processes left in it; on the disk that has the database."""
+    folder = data_dir / "uploads"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for left in folder.iterdir():
+        if time.time() - left.stat().st_mtime > ORPHAN_S:
+            shutil.rmtree(left, ignore_errors=True)
+    return folder
+
+
+def display_name(given: str) -> str:
+    """A harmless name for an uploaded file: its last part, NFC, without control characters, at most 255 characters.
+
+    It is shown and decides the format; on disk the file has a name of ours.
+    """
+    last = re.split(r"[/\\]", unicodedata.normalize("NFC", given))[-1]
+    name = "".join(c for c in last if unicodedata.category(c)[0] != "C").strip()
+    if not name.strip("."):
+        return "unnamed"
+    if len(name) > MAX_NAME:
+        stem, dot, suffix = name.rpartition(".")
+        ending = dot + suffix if stem and len(suffix) <= 10 else ""
+        name = name[: MAX_NAME - len(ending)] + ending
+    return name
+
+
+async def ingest_upload(request: Request, service: Service) -> UploadResponse:
+    """Everything from the form to the response. Raises `InvalidInput` and `HTTPException` for a bad form."""
+    if media_type(request)[0] != "multipart/form-data":
+        raise HTTPException(415, "Send the files as multipart/form-data, in parts named files")
+    async with _received(request) as form:
+        parts, category = _read_form(form)
+        folder = Path(await asyncio.to_thread(tempfile.mkdtemp, dir=service.uploads))
+        try:
+            sources, refused = await _sources(parts, folder)
+            await form.close()  # the copies are made: the disk need not hold both while the files are read
+            report = await service.app.ingest_sources(sources, category)
+        finally:
+            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+    return _response(report, sources, refused)
+
+
+class _WholeForm(MultiPartParser):
+    """The framework's parser; but a form that ends early is an error, not a form without its last part."""
+
+    _ended = False
+
+    def on_end(self) -> None:
+        """The last boundary has been seen."""
+        self._ended = True
+
+    async def parse(self) -> FormData:
+        """The form. Raises `MultiPartException`."""
+        form = await super().parse()
+        if not self._ended:
+            for file in self._files_to_close_on_error:
+                file.close()
+            raise MultiPartException("The form ends before its last boundary")
+        return form
+
+
+@asynccontextmanager
+async def _received(request: Request) -> AsyncIterator[FormData]:
+    """The form of the request, its files on disk without a name; they go when it is left."""
+    parser = _WholeForm(
+        request.headers,
+        request.stream(),
+        max_files=MAX_FILES,
+        max_fields=MAX_FIELDS,
+        max_part_size=MAX_FIELD_BYTES,
+    )
+    try:
+        form = await parser.parse()
+    except MultiPartException as error:
+        raise HTTPException(400, error.message) from error
+    try:
+        yield form
+    finally:
+        await form.close()
+
+
+def _read_form(form: FormData) -> tuple[list[UploadFile], str | None]:
+    """The file parts that hold a file (a browser sends an empty one when none was chosen), and the category."""
+    unknown = sorted(set(form.keys()) - {"files", "category"})
+    if unknown:
+        raise InvalidInput(f"There is no form field {unknown[0][:60]!r}; the fields are files and category.")
+    values = form.getlist("files")
+    parts = [value for value in values if isinstance(value, UploadFile)]
+    if len(parts) < len(values):
+        raise InvalidInput("A part named files has no file name, so it is not a file.")
+    parts = [part for part in parts if part.filename or part.size]
+    if not parts:
+        raise InvalidInput("The form has no file; send one or more parts named files.")
+    categories = form.getlist("category")
+    if len(categories) > 1 or any(isinstance(value, UploadFile) for value in categories):
+        raise InvalidInput("The field category is one text, such as HR/Leave.")
+    category = str(categories[0]).strip() if categories else ""
+    return parts, category or None
+
+
+async def _sources(parts: Sequence[UploadFile], folder: Path) -> tuple[list[Source], list[FailedFile]]:
+    """The files, copied into the folder; and those whose name another file of the form has already."""
+    sources: dict[str, Source] = {}
+    refused: list[FailedFile] = []
+    for number, part in enumerate(parts):
+        name = display_name(part.filename or "")
+        if name in sources:
+            refused.append(FailedFile(file=name, reason="Another file of this upload has the same name."))
+            continue
+        path = folder / f"{number:04}"
+        await asyncio.to_thread(_copy, part.file, path)
+        sources[name] = Source(path, name, f"upload:{quote(name)}")
+    return list(sources.values()), refused
+
+
+def _copy(file: BinaryIO, path: Path) -> None:
+    with path.open("xb") as target:
+        shutil.copyfileobj(file, target)
+
+
+def _response(report: IngestReport, sources: Sequence[Source], refused: Sequence[FailedFile]) -> UploadResponse:
+    names = {str(source.path): source.name for source in sources}
+    failed = [FailedFile(file=names.get(path, "unnamed"), reason=reason) for path, reason in report.failed]
+    failed.extend(refused)
+    documents = [
+        UploadedDocument(document_id=str(document_id), file=source.name, unchanged=source.unchanged)
+        for source in sources
+        for document_id in sorted(source.kept)[:SHOWN_DOCUMENTS]
+    ]
+    counts = UploadCounts(
+        documents=report.documents,
+        chunks=report.chunks,
+        unchanged=report.unchanged,
+        removed=report.removed,
+        failed=len(failed),
+    )
+    return UploadResponse(documents=documents, counts=counts, failed=failed, notes=report.notes)

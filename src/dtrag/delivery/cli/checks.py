@@ -1,0 +1,201 @@
+"""What `dtrag doctor` looks at. Every check is a value: its state, what was found, and what to type about it."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Literal
+
+from dtrag.adapters.embedders.models import list_models
+from dtrag.adapters.postgres import identity, server
+from dtrag.adapters.postgres.database import ROLES
+from dtrag.app import App, open_app
+from dtrag.core.text import ANALYZER
+from dtrag.errors import DatabaseUnavailable, DtragError, IndexMismatch
+from dtrag.settings import Settings
+
+State = Literal["ok", "warn", "fail"]
+LITTLE_SPACE = 1 << 30
+NO_SPACE = 100 << 20
+"""Bytes free in the data folder below which a warning is due, and below which PostgreSQL may stop at any moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One line of the report."""
+
+    name: str
+    state: State
+    detail: str
+    advice: str = ""
+
+
+@dataclass(slots=True)
+class Report:
+    """All checks, in the order in which they were made."""
+
+    checks: list[Check] = field(default_factory=list)
+    reachable: bool = True
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing failed."""
+        return all(check.state != "fail" for check in self.checks)
+
+
+async def examine(settings: Settings) -> Report:
+    """Make every check. An index that does not exist yet is not made to look at it."""
+    report = Report([_python(), *_optional_parts(), *_models(settings)])
+    if settings.database_url:
+        exists = True
+    else:
+        report.checks.append(_folder(settings.data_dir))
+        try:
+            exists = _embedded(settings.data_dir, report)
+        except DatabaseUnavailable as error:
+            report.reachable = False
+            report.checks.append(Check("server", "fail", str(error)))
+            return report
+    if exists:
+        await _database(settings, report)
+    return report
+
+
+def _python() -> Check:
+    version = ".".join(map(str, sys.version_info[:3]))
+    good = sys.version_info >= (3, 11)
+    return Check("python", "ok" if good else "fail", version, "" if good else "dtrag needs Python 3.11 or later.")
+
+
+def _optional_parts() -> Iterator[Check]:
+    found = importlib.util.find_spec("kiwipiepy") is not None
+    yield Check("kiwi", "ok", "installed" if found else "not installed (optional: pip install 'dtrag[kiwi]')")
+
+
+def _models(settings: Settings) -> Iterator[Check]:
+    if settings.embedder == "none":
+        yield Check("embedder", "warn", "switched off: search is lexical only.", "unset DTRAG_EMBEDDER")
+        return
+    for model in list_models(settings):
+        advice = f"dtrag models pull {model.name}"
+        where = f"{model.name} in {model.path}"
+        if model.state == "verified":
+            languages = ", ".join(model.languages)
+            yield Check("embedder", "ok", f"{where}, verified; languages: {languages}, {model.dim} dimensions")
+        elif model.state == "damaged":
+            yield Check("embedder", "fail", f"{where} is damaged.", advice)
+        else:
+            state: State = "fail" if settings.embedder == model.name else "warn"
+            yield Check("embedder", state, f"{model.name} is not here: search is lexical only.", advice)
+
+
+def _folder(data_dir: Path) -> Check:
+    nearest = next((path for path in (data_dir, *data_dir.parents) if path.exists()), data_dir)
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
+        return Check("data folder", "fail", f"{data_dir} is not writable.", "choose another one with --data-dir FOLDER")
+    free = shutil.disk_usage(nearest).free
+    detail = f"{data_dir}{'' if nearest == data_dir else ' (not made yet)'}, {free / 1e9:,.1f} GB free"
+    if free < NO_SPACE:
+        return Check("data folder", "fail", detail, "free some space, or choose another one with --data-dir FOLDER")
+    if free < LITTLE_SPACE:
+        return Check("data folder", "warn", detail, "free some space soon")
+    return Check("data folder", "ok", detail)
+
+
+def _embedded(data_dir: Path, report: Report) -> bool:
+    """Whether there is a cluster to look into."""
+    status = server.status(data_dir)
+    if not status.initialised:
+        report.checks.append(
+            Check("server", "warn", "there is no database yet.", "make one with: dtrag demo, or dtrag ingest FOLDER")
+        )
+        return False
+    running = f"running, pid {status.pid}" if status.pid is not None else "not running (each command starts it)"
+    detail = f"PostgreSQL {status.version}, {running}, {status.size_bytes / 1e6:,.0f} MB"
+    report.checks.append(Check("server", "ok", detail))
+    return True
+
+
+async def _database(settings: Settings, report: Report) -> None:
+    try:
+        async with open_app(settings) as app:
+            where = "behind DTRAG_DATABASE_URL" if settings.database_url else f"{settings.database_name!r}, embedded"
+            report.checks.append(Check("database", "ok", f"{where}, answers"))
+            report.checks.append(await _schema(app))
+            report.checks.append(await _roles(app))
+            report.checks.append(await _identity(app))
+            report.checks.extend(await _contents(app))
+    except DatabaseUnavailable as error:
+        report.reachable = False
+        report.checks.append(Check("database", "fail", str(error)))
+    except DtragError as error:
+        report.checks.append(Check("database", "fail", str(error)))
+
+
+async def _schema(app: App) -> Check:
+    """Opening has applied what was missing; a database of a later version has migrations that we do not know."""
+    folder = resources.files("dtrag.adapters.postgres").joinpath("migrations")
+    known = {entry.name for entry in folder.iterdir() if entry.name.endswith(".sql")}
+    async with app.database.connection("owner") as connection:
+        rows = await (await connection.execute("select name from migrations")).fetchall()
+    later = sorted({row["name"] for row in rows} - known)
+    if later:
+        return Check("schema", "fail", f"made by a later version of dtrag ({later[-1]}).", "update dtrag")
+    return Check("schema", "ok", f"current, {len(rows)} of {len(known)} migrations")
+
+
+async def _roles(app: App) -> Check:
+    found = []
+    for role in ROLES:
+        async with app.database.connection(role) as connection:
+            cursor = await connection.execute(
+                "select rolname, rolsuper, rolbypassrls from pg_roles where rolname = current_user"
+            )
+            found += await cursor.fetchall()
+    mighty = [row["rolname"] for row in found if row["rolsuper"] or row["rolbypassrls"]]
+    names = ", ".join(row["rolname"] for row in found)
+    if mighty or len(found) != len(ROLES):
+        advice = f"as an administrator: alter role {', '.join(mighty) or names} nosuperuser nobypassrls"
+        return Check("roles", "fail", f"a role may see everything: {', '.join(mighty) or names}.", advice)
+    return Check("roles", "ok", f"{names}; none is a superuser, none bypasses row-level security")
+
+
+async def _identity(app: App) -> Check:
+    stored = dict((await app.index.snapshot()).settings)
+    try:
+        identity.check(stored, ANALYZER, app.embedder)
+    except IndexMismatch as error:
+        return Check("index", "fail", str(error))
+    if stored.get("rebuilding"):
+        return Check("index", "warn", "a reindex is running or was interrupted.", "dtrag reindex")
+    embedder = stored.get("embedder", {}).get("id", "none yet")
+    return Check("index", "ok", f"analyzer {stored.get('analyzer', 'none yet')}, embedder {embedder}")
+
+
+async def _contents(app: App) -> list[Check]:
+    documents, chunks = await app.counts()
+    async with app.database.connection("search") as connection:
+        cursor = await connection.execute(
+            "select (select count(*) from embeddings) as vectors,"
+            " (select count(*) from statistics_segments where not counted) as uncounted"
+        )
+        row = await cursor.fetchone()
+    vectors, uncounted = (int(row["vectors"]), int(row["uncounted"])) if row else (0, 0)
+    advice = "" if documents else "dtrag ingest FOLDER"
+    found = [Check("contents", "ok", f"{documents:,} documents, {chunks:,} chunks, {vectors:,} vectors", advice)]
+    if uncounted:
+        found.append(
+            Check(
+                "statistics",
+                "warn",
+                f"{uncounted:,} batches are being written, or were interrupted.",
+                "the next dtrag ingest puts them right",
+            )
+        )
+    return found

@@ -1,0 +1,121 @@
+"""Where output goes: data on stdout, progress and notes on stderr; and how values are written for people."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urldefrag, urlsplit
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from dtrag.delivery.cli.exits import OutputClosed
+
+# Documents come from anywhere: none of their characters may steer the terminal (escape sequences, bidirectional marks).
+_STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+class _DataConsole(Console):
+    def on_broken_pipe(self) -> None:
+        raise OutputClosed
+
+
+def data() -> Console:
+    """Standard output."""
+    return _DataConsole(highlight=False, markup=False, emoji=False)
+
+
+def notes() -> Console:
+    """Standard error."""
+    return Console(stderr=True, highlight=False, markup=False, emoji=False)
+
+
+def show_json(value: dict[str, Any]) -> None:
+    """The one JSON object of a command."""
+    plain_ascii = not (sys.stdout.encoding or "").lower().startswith("utf")
+    try:
+        sys.stdout.write(json.dumps(value, ensure_ascii=plain_ascii, indent=2, default=str) + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError as error:
+        raise OutputClosed from error
+
+
+def note(text: str) -> None:
+    """A line for people, on stderr."""
+    notes().print(safe(text), style="dim", soft_wrap=True)
+
+
+def safe(text: str) -> str:
+    """The text without characters that would steer a terminal."""
+    return _STEERING.sub("", text)
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, whole: Sequence[str] = ()) -> Table:
+    """A table for 80 columns; columns named in `whole` are never wrapped, columns of numbers stand on the right."""
+    listed = [list(row) for row in rows]
+    made = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for position, name in enumerate(columns):
+        numbers = bool(listed) and all(isinstance(row[position], int) for row in listed)
+        made.add_column(
+            name, no_wrap=name in whole, overflow="fold", justify="right" if numbers else "left", vertical="top"
+        )
+    for row in listed:
+        made.add_row(*(Text(f"{cell:,}" if isinstance(cell, int) else safe(str(cell))) for cell in row))
+    return made
+
+
+def facts(rows: Iterable[tuple[str, str]]) -> Table:
+    """Names and values, one pair a line."""
+    made = Table.grid(padding=(0, 2))
+    made.add_column(style="bold", no_wrap=True)
+    made.add_column(overflow="fold")
+    for name, value in rows:
+        made.add_row(name, Text(safe(value)))
+    return made
+
+
+def paragraph(console: Console, text: Text, indent: int = 0) -> None:
+    """Print a text wrapped to the terminal behind `indent` blanks, without blanks at the ends of its lines."""
+    for line in text.wrap(console, max(20, console.width - indent), overflow="fold"):
+        line.rstrip()
+        if line.plain:
+            line.pad_left(indent)
+        console.print(line, soft_wrap=True)
+
+
+def command_name() -> str:
+    """How to type this program here: `dtrag`, or the path to it where the shell would not find it."""
+    ours = Path(sys.executable).with_name("dtrag")
+    found = shutil.which("dtrag")
+    if (found and ours.exists() and Path(found).samefile(ours)) or not ours.exists():
+        return "dtrag"
+    return str(ours.relative_to(Path.cwd())) if ours.is_relative_to(Path.cwd()) else str(ours)
+
+
+def place(source_url: str) -> str:
+    """Where a document comes from, as people write it: a path, relative where it lies below the current folder."""
+    address, part = urldefrag(source_url)
+    split = urlsplit(address)
+    if split.scheme == "file":
+        path = Path(unquote(split.path))
+        here = Path.cwd()
+        address = str(path.relative_to(here)) if path.is_relative_to(here) else os.fspath(path)
+    return safe(f"{address} ({unquote(part)})" if part else address)
+
+
+def plural(number: int, noun: str) -> str:
+    """`1 document`, `1,234 documents`."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def megabytes(size: int) -> str:
+    """Bytes as `12.3 MB`."""
+    return f"{size / 1e6:,.1f} MB"

@@ -1,0 +1,123 @@
+"""`dtrag demo`: the samples into the index, two questions, two answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from dtrag.delivery.cli.ask import NO_LANGUAGE_MODEL, as_dict, show, tell
+from dtrag.delivery.cli.exits import OK, SOME_FILES_FAILED
+from dtrag.delivery.cli.ingest import as_dict as report_as_dict
+from dtrag.delivery.cli.invocation import Json, invocation, run_async
+from dtrag.errors import DtragError
+
+if TYPE_CHECKING:
+    from dtrag.core.documents import Answer
+    from dtrag.ingestion.ingest import IngestReport
+    from dtrag.settings import Settings
+
+CATEGORY = "Samples"
+# The regulation book lies beside its Markdown twin, which says the same: with both, every article would be found twice.
+SAMPLES = {
+    "Samples/University": Path("hanbit-university/regulations.hwpx"),
+    "Samples/Handbook": Path("tarrowby-handbook"),
+}
+QUESTIONS = (
+    "휴학은 최대 몇 학기까지 할 수 있나요?",
+    "How many days of paid annual leave does a full-time employee have?",
+)
+NEXT = (
+    'ask "도서관에서 학부생은 책을 몇 권까지 빌릴 수 있나요?"',
+    "ingest FOLDER --category Mine",
+    "up",
+)
+
+
+class SamplesMissing(DtragError):
+    """The sample documents are not here: {looked}. Run the demo in a checkout of dtrag, or read files of your own with:
+    dtrag ingest FOLDER"""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a demo did."""
+
+    reports: tuple[IngestReport, ...]
+    answers: tuple[Answer, ...]
+
+
+def demo(context: typer.Context, as_json: Json = False) -> int:
+    """Read the samples and answer two questions about them."""
+    settings = invocation(context).settings()
+    shown = run_async(_demo(settings, samples()))
+    from dtrag.delivery.cli.console import note, show_json
+
+    if as_json:
+        show_json(
+            {
+                "data_dir": str(settings.data_dir),
+                "ingest": [report_as_dict(report) for report in shown.reports],
+                "answers": [as_dict(answer) for answer in shown.answers],
+            }
+        )
+    else:
+        _show(settings, shown)
+    for answer in shown.answers:
+        tell(answer)
+    note(NO_LANGUAGE_MODEL)
+    return SOME_FILES_FAILED if any(report.failed for report in shown.reports) else OK
+
+
+def samples() -> Path:
+    """The folder of the samples: in the package, in the checkout that the package runs from, or here."""
+    package = Path(__file__).resolve().parents[2]
+    looked = [package / "samples", package.parents[1] / "examples", Path.cwd() / "examples"]
+    for folder in looked:
+        if all((folder / sample).exists() for sample in SAMPLES.values()):
+            return folder
+    raise SamplesMissing(looked=", ".join(map(str, looked)))
+
+
+async def _demo(settings: Settings, folder: Path) -> Shown:
+    from dtrag.app import open_app
+    from dtrag.delivery.cli.progress import ingest_progress
+
+    async with open_app(settings) as app:
+        reports = []
+        for category, sample in SAMPLES.items():
+            with ingest_progress(f"Reading {sample.parts[0]}") as update:
+                reports.append(await app.ingest([folder / sample], category, update))
+        answers = [await app.ask(question, {"taxonomy_paths": [CATEGORY]}) for question in QUESTIONS]
+    return Shown(tuple(reports), tuple(answers))
+
+
+def _show(settings: Settings, shown: Shown) -> None:
+    from rich.rule import Rule
+    from rich.text import Text
+
+    from dtrag.delivery.cli.console import command_name, data, plural, safe, table
+
+    console = data()
+    documents = sum(report.documents for report in shown.reports)
+    unchanged = sum(report.unchanged for report in shown.reports)
+    seconds = sum(report.seconds for report in shown.reports)
+    read = f"{plural(documents, 'document')} read, {plural(unchanged, 'file')} unchanged, in {seconds:.1f} s"
+    console.print(f"Samples: {read}")
+    failed = [failure for report in shown.reports for failure in report.failed]
+    if failed:
+        console.print(table(("File", "Reason"), failed))
+    for answer in shown.answers:
+        console.print()
+        console.print(Rule(Text(safe(answer.question), style="bold"), align="left"))
+        show(answer, console)
+    console.print()
+    console.print(f"The database is in {_where(settings)}. Next, type:", soft_wrap=True)
+    for line in NEXT:
+        console.print(f"    {command_name()} {line}", style="bold", soft_wrap=True)
+
+
+def _where(settings: Settings) -> str:
+    return "the one behind DTRAG_DATABASE_URL" if settings.database_url else str(settings.data_dir)

@@ -1,0 +1,39 @@
+"""`dtrag doctor`: is everything in order, and what to do where it is not."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import typer
+
+from dtrag.delivery.cli.exits import DATABASE_UNREACHABLE, FAILURE, OK
+from dtrag.delivery.cli.invocation import Json, invocation, run_async
+
+_MARKS = {"ok": ("ok  ", "green"), "warn": ("warn", "yellow"), "fail": ("FAIL", "bold red")}
+
+
+def doctor(context: typer.Context, as_json: Json = False) -> int:
+    """Check the machine, the database, the models and the index."""
+    settings = invocation(context).settings()
+    from dtrag.delivery.cli.checks import examine
+
+    report = run_async(examine(settings))
+    from rich.table import Table
+    from rich.text import Text
+
+    from dtrag.delivery.cli.console import data, safe, show_json
+
+    if as_json:
+        show_json({"ok": report.ok, "checks": [asdict(check) for check in report.checks]})
+    else:
+        grid = Table.grid(padding=(0, 2))
+        for check in report.checks:
+            words, style = _MARKS[check.state]
+            detail = Text(safe(check.detail), overflow="fold")
+            if check.advice:
+                detail.append(f"\n{safe(check.advice)}", style="bold")
+            grid.add_row(Text(words, style=style), check.name, detail)
+        data().print(grid)
+    if report.ok:
+        return OK
+    return FAILURE if report.reachable else DATABASE_UNREACHABLE

@@ -1,0 +1,83 @@
+"""`dtrag eval retrieval`: how good retrieval is on a collection with judgements."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dtrag.delivery.cli.exits import OK
+from dtrag.delivery.cli.invocation import Json, invocation, run_async
+from dtrag.delivery.cli.search import Mode
+
+if TYPE_CHECKING:
+    from dtrag.core.documents import SearchMetrics, SearchResult
+    from dtrag.evaluation.retrieval import RetrievalSet
+    from dtrag.settings import Settings
+
+app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Measure quality.")
+
+
+@app.callback()
+def evaluations() -> None:
+    """Measure quality."""
+
+
+@app.command("retrieval")
+def retrieval(
+    context: typer.Context,
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The collection.", show_default=False)],
+    mode: Annotated[Mode, typer.Option(help="How to rank.")] = Mode.hybrid,
+    no_embedder: Annotated[
+        bool, typer.Option("--no-embedder", help="Make no vectors, as DTRAG_EMBEDDER=none.")
+    ] = False,
+    as_json: Json = False,
+) -> int:
+    """Measure retrieval on a collection with judgements.
+
+    DIR holds corpus.jsonl, queries.jsonl and qrels.tsv. The corpus is read into a
+    throw-away database, every query is searched, the measures are averaged.
+    """
+    settings = invocation(context).settings(embedder="none" if no_embedder else None)
+    from dtrag.evaluation.retrieval import read_set
+
+    measured, notes = run_async(_measure(settings, read_set(folder), mode.value))
+    from dtrag.delivery.cli.console import data, facts, note, show_json
+
+    for text in notes:
+        note(text)
+    if as_json:
+        show_json(measured)
+    else:
+        data().print(facts(_rows(measured)))
+    return OK
+
+
+async def _measure(settings: Settings, dataset: RetrievalSet, mode: str) -> tuple[dict[str, Any], list[str]]:
+    from dtrag.app import open_throwaway
+    from dtrag.delivery.cli.progress import ingest_progress, progress
+    from dtrag.errors import InvalidInput
+    from dtrag.evaluation.retrieval import evaluate
+
+    async with open_throwaway(settings) as app:
+        with ingest_progress("Reading the corpus") as update:
+            report = await app.ingest([dataset.corpus], None, update)
+        if report.failed:
+            raise InvalidInput(f"{report.failed[0][0]}: {report.failed[0][1]}")
+
+        async def search(text: str, wanted: int) -> tuple[list[SearchResult], SearchMetrics]:
+            return await app.search(text, wanted, mode=mode)
+
+        with progress("Searching") as show:
+            measured = await evaluate(
+                search, dataset, mode, lambda done, total: show(done, total, f"{done:,}/{total:,} queries")
+            )
+        return measured, report.notes
+
+
+def _rows(measured: dict[str, Any]) -> list[tuple[str, str]]:
+    latency = measured["latency_ms"]
+    rows = [(name, str(measured[name])) for name in ("dataset", "mode", "queries")]
+    rows += [(name, f"{measured[name]:.4f}") for name in ("ndcg@10", "recall@10", "recall@50", "precision@5", "mrr@10")]
+    return [*rows, ("latency", f"p50 {latency['p50']:.1f} ms, p95 {latency['p95']:.1f} ms")]

@@ -1,0 +1,88 @@
+"""`dtrag`: runs one command and turns whatever happens into an exit code. The one place that ends the process.
+
+Only the standard library is imported before the work begins, so that Ctrl-C is understood from the first moment.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+
+from dtrag.delivery.cli.exits import FAILURE, INTERRUPTED, OK, TERMINATED, Ended, OutputClosed, report
+
+KEPT = "Interrupted; what was acknowledged is kept."
+
+
+def run() -> int:
+    """The console script."""
+    return main(sys.argv[1:])
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command line `arguments` (without the program's name); returns the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a terminal without UTF-8 shows `?`, not a traceback
+    wants_json = "--json" in arguments[: _end_of_options(arguments)]
+    try:
+        code = _command(arguments, wants_json)
+        sys.stdout.flush()
+    except (BrokenPipeError, OutputClosed):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # whoever read our output has enough, as in `dtrag … | head`
+        return OK
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    if code in {INTERRUPTED, TERMINATED}:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # only the end of the process is left to interrupt
+        report("Interrupted", KEPT, wants_json)
+    return code
+
+
+def _command(arguments: Sequence[str], wants_json: bool) -> int:
+    from dtrag.delivery.cli.invocation import Invocation
+    from dtrag.errors import DtragError
+
+    invocation = Invocation()
+    try:
+        from dtrag.delivery.cli.commands import app
+
+        code = app(args=list(arguments), prog_name="dtrag", standalone_mode=False, obj=invocation)
+        return code if isinstance(code, int) else OK
+    except Ended as ended:
+        return ended.exit_code
+    except DtragError as error:
+        report(type(error).__name__, str(error), wants_json)
+        if invocation.shows_tracebacks:
+            _print_traceback(error)
+        return error.exit_code
+    except (BrokenPipeError, OutputClosed):
+        raise
+    except Exception as error:  # noqa: BLE001 - the seam: nothing is behind it but the shell
+        return _unexpected(error, invocation.shows_tracebacks, wants_json)
+
+
+def _unexpected(error: Exception, shows_traceback: bool, wants_json: bool) -> int:
+    from dtrag.delivery.cli.exits import UsageMistake
+
+    if isinstance(error, UsageMistake):
+        error.show()
+        report("Usage", error.format_message(), wants_json, human=False)
+        return error.exit_code
+    advice = "The details are above." if shows_traceback else "For the details, run it again as: dtrag --debug …"
+    if shows_traceback:
+        _print_traceback(error)
+    words = str(error).strip().partition("\n")[0]
+    report("Unexpected", f"An unexpected error: {type(error).__name__}: {words} {advice}", wants_json)
+    return FAILURE
+
+
+def _print_traceback(error: Exception) -> None:
+    import traceback
+
+    traceback.print_exception(error, file=sys.stderr)
+
+
+def _end_of_options(arguments: Sequence[str]) -> int:
+    return arguments.index("--") if "--" in arguments else len(arguments)

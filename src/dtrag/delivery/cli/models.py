@@ -1,0 +1,72 @@
+"""`dtrag models`: which models are here, and fetching one."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+
+from dtrag.delivery.cli.exits import OK
+from dtrag.delivery.cli.invocation import Json, invocation
+
+app = typer.Typer(rich_markup_mode=None, invoke_without_command=True, help="List and fetch models.")
+
+
+@app.callback()
+def models(context: typer.Context, as_json: Json = False) -> int:
+    """List and fetch models. Without a command: list."""
+    if context.invoked_subcommand is None:
+        return _list(context, as_json)
+    if as_json:
+        raise typer.BadParameter(f"give --json after `models {context.invoked_subcommand}`")
+    return OK
+
+
+@app.command("list")
+def list_models(context: typer.Context, as_json: Json = False) -> int:
+    """The models that dtrag knows, and whether they are on this machine and whole."""
+    return _list(context, as_json)
+
+
+@app.command("pull")
+def pull(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="As the list shows it.", show_default=False)],
+    as_json: Json = False,
+) -> int:
+    """Download a model into the model folder and verify it. Uses the network."""
+    settings = invocation(context).settings()
+    from dtrag.adapters.embedders.models import pull as fetch
+    from dtrag.delivery.cli.console import data, note, show_json
+
+    path = fetch(name, settings, note)
+    if as_json:
+        show_json({"model": name, "path": str(path)})
+    else:
+        data().print(str(path), soft_wrap=True)
+    return OK
+
+
+def _list(context: typer.Context, as_json: bool) -> int:
+    settings = invocation(context).settings()
+    from dtrag.adapters.embedders.models import list_models as known_models
+    from dtrag.delivery.cli.console import data, megabytes, note, show_json, table
+
+    found = known_models(settings)
+    if as_json:
+        show_json({"models": [_row(asdict(model)) for model in found]})
+        return OK
+    rows = [
+        (model.name, ", ".join(model.languages), model.dim, megabytes(model.size), model.licence, model.state)
+        for model in found
+    ]
+    data().print(table(("Name", "Languages", "Dim", "Size", "Licence", "State"), rows, whole=("Name", "Size")))
+    for model in found:
+        if model.state != "verified":
+            note(f"{model.name} is {model.state}. Fetch it with: dtrag models pull {model.name}")
+    return OK
+
+
+def _row(model: dict[str, Any]) -> dict[str, Any]:
+    return {**model, "path": str(model["path"]) if model["path"] else None}

@@ -1,0 +1,69 @@
+"""How far a long command is: a bar on a terminal, else a plain line every few seconds; always on stderr."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from dtrag.delivery.cli.console import notes, plural
+from dtrag.ingestion.ingest import Progress as IngestProgress
+
+LINE_EVERY = 5.0
+"""Seconds between two lines where there is no terminal: enough to see life in a log, not enough to fill it."""
+
+Update = Callable[[int, int | None, str], None]
+"""Takes what is done, the total (None = unknown) and words for people."""
+
+
+@contextmanager
+def progress(label: str, console: Console | None = None) -> Iterator[Update]:
+    """Shows progress while the block runs."""
+    console = console or notes()
+    if not console.is_terminal:
+        yield _lines(label, console)
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=16),
+        TextColumn("{task.fields[words]}"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(label, total=None, words="")
+
+        def update(done: int, total: int | None, words: str) -> None:
+            bar.update(task, completed=done, total=total, words=words)
+
+        yield update
+
+
+def _lines(label: str, console: Console) -> Update:
+    last = time.monotonic()
+
+    def update(done: int, total: int | None, words: str) -> None:
+        nonlocal last
+        if time.monotonic() - last >= LINE_EVERY:
+            last = time.monotonic()
+            console.print(f"{label}: {words}", soft_wrap=True)
+
+    return update
+
+
+@contextmanager
+def ingest_progress(label: str = "Reading") -> Iterator[Callable[[IngestProgress], None]]:
+    """Progress of an ingest: files, documents and passages that are durable, passages a second."""
+    started = time.monotonic()
+    with progress(label) as update:
+
+        def show(now: IngestProgress) -> None:
+            rate = now.chunks / max(time.monotonic() - started, 0.001)
+            counts = (plural(now.documents, "document"), plural(now.chunks, "chunk"), f"{rate:,.0f}/s")
+            words = f"{now.files:,}/{now.files_total:,} files, " + ", ".join(counts)
+            # One file of one says nothing until it is over: then the bar only shows that something moves.
+            update(now.files, now.files_total if now.files_total > 1 else None, words)
+
+        yield show

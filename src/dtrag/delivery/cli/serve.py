@@ -1,0 +1,31 @@
+"""`dtrag up`: the HTTP service."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from dtrag.delivery.cli.invocation import Json, invocation
+
+
+def up(
+    context: typer.Context,
+    host: Annotated[
+        str | None, typer.Option(help="Address to listen on (DTRAG_HOST).", show_default="127.0.0.1")
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65_535, help="Port to listen on (DTRAG_PORT).", show_default="8001")
+    ] = None,
+    as_json: Json = False,
+) -> int:
+    """Serve the HTTP API until Ctrl-C or SIGTERM, the normal end of it."""
+    settings = invocation(context).settings(host=host, port=port)
+    from dtrag.delivery.api.serve import serve
+
+    code = serve(settings)
+    if as_json:
+        from dtrag.delivery.cli.console import show_json
+
+        show_json({"host": settings.host, "port": settings.port, "stopped": True})
+    return code

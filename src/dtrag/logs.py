@@ -1,0 +1,99 @@
+"""Structured logging: one JSON object a line on stderr, for the command line and the service alike.
+
+What is logged are facts about work (route, status, times, ids), never what people asked or what documents say. An
+exception is logged as its class and its stack: its message may quote a value, a row or a sentence of a document.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import sys
+import traceback
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Any
+
+from dtrag.errors import InvalidInput
+
+LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
+FRAMES = 30
+"""Innermost frames of a stack that are logged; a recursion that ran away has a thousand."""
+
+request_id: ContextVar[str | None] = ContextVar("dtrag_request_id", default=None)
+"""The id of the request being answered; every line logged meanwhile carries it."""
+
+_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message"}
+_SECRETS = (
+    (re.compile(r"(?<=://)([^\s/@:]*):[^\s/]*@"), r"\1:***@"),
+    (re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]+"), r"\1 ***"),
+    (
+        re.compile(
+            r"(?i)\b((?:\w*_)?(?:password|passwd|pwd|secret|token|api[_-]?key))(\W{0,2}[=:]\s*)('[^']*'|[^\s,;&]+)"
+        ),
+        r"\1\2***",
+    ),
+)
+
+
+def configure(level: str) -> None:
+    """Log from `level` up (DEBUG, INFO, WARNING, ERROR), as JSON lines on stderr. Raises `InvalidInput`."""
+    wanted = level.strip().upper()
+    if wanted not in LEVELS:
+        raise InvalidInput(f"There is no log level {level[:20]!r}. Levels: {', '.join(LEVELS)}.")
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines())
+    handler.addFilter(redact_record)
+    root = logging.getLogger()
+    for old in list(root.handlers):
+        if isinstance(old.formatter, JsonLines):
+            root.removeHandler(old)
+    root.addHandler(handler)
+    root.setLevel(wanted)
+
+
+def redact(text: str) -> str:
+    """The text with passwords in addresses, bearer tokens and `password=...` made unreadable."""
+    for pattern, replacement in _SECRETS:
+        text = pattern.sub(replacement, text)
+    return text
+
+
+def redact_record(record: logging.LogRecord) -> bool:
+    """A filter that lets every record pass, without the secrets in its message and in its extra fields."""
+    record.msg, record.args = redact(record.getMessage()), None
+    for name, value in _extra(record).items():
+        if isinstance(value, str):
+            setattr(record, name, redact(value))
+    return True
+
+
+class JsonLines(logging.Formatter):
+    """A record as one line: ts (UTC), level, logger, message, request_id, extra fields, exception."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, Any] = {
+            "ts": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        current = request_id.get()
+        if current is not None:
+            line["request_id"] = current
+        line.update(_extra(record))
+        if record.exc_info and record.exc_info[0] is not None:
+            line["exception"] = record.exc_info[0].__name__
+            line["stack"] = _stack(record.exc_info[2])
+        return json.dumps(line, ensure_ascii=True, default=str)
+
+
+def _extra(record: logging.LogRecord) -> dict[str, Any]:
+    return {name: value for name, value in vars(record).items() if name not in _STANDARD}
+
+
+def _stack(trace: TracebackType | None) -> list[str]:
+    frames = traceback.extract_tb(trace)[-FRAMES:]
+    return [f"{frame.filename}:{frame.lineno} in {frame.name}" for frame in frames]

@@ -1,0 +1,117 @@
+"""A real service for the tests: in this process on a real embedded database, and as a process of its own."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+import pytest_asyncio
+from fastapi import FastAPI
+
+from dtrag.delivery.api.service import create_app
+from dtrag.delivery.api.state import Service
+from dtrag.settings import Settings
+
+SERVE = """
+import sys
+from dtrag.delivery.api.serve import serve
+from dtrag.errors import DtragError
+from dtrag.settings import Settings
+overrides = dict(pair.split("=", 1) for pair in sys.argv[1:])
+try:
+    sys.exit(serve(Settings.load(environ={}, **overrides)))
+except DtragError as error:
+    print(f"{type(error).__name__}: {error}", file=sys.stderr)
+    sys.exit(error.exit_code)
+"""
+
+
+class Served:
+    """A service in a process of its own, ready when made. `lines` is what it has said on stderr until then."""
+
+    def __init__(self, **settings: str) -> None:
+        command = [sys.executable, "-c", SERVE, *(f"{name}={value}" for name, value in settings.items())]
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        self.lines: list[str] = []
+        self.address = ""
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            self.lines.append(line)
+            if line.startswith("dtrag is listening on "):
+                self.address = line.split()[4]
+                break
+        self.client = httpx2.Client(base_url=self.address or "http://127.0.0.1", timeout=30)
+
+    @property
+    def port(self) -> int:
+        return int(self.address.rsplit(":", 1)[1])
+
+    def stop(self, number: int = signal.SIGTERM) -> tuple[int, str]:
+        """Exit code, and everything it said after it was ready."""
+        self.client.close()
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        try:
+            _, said = self.process.communicate(timeout=40)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise
+        return self.process.returncode, said
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="test-api-"))
+    yield folder / "data"
+    shutil.rmtree(folder)
+
+
+@pytest_asyncio.fixture(scope="session")
+async def api(data_dir: Path) -> AsyncIterator[FastAPI]:
+    created = create_app(Settings.load(environ={}, data_dir=data_dir, embedder="none", max_upload_mb=2))
+    async with created.router.lifespan_context(created):
+        yield created
+
+
+@pytest.fixture
+def service(api: FastAPI) -> Service:
+    found = api.state.service
+    assert isinstance(found, Service)
+    return found
+
+
+@pytest_asyncio.fixture(scope="session")
+async def client(api: FastAPI) -> AsyncIterator[httpx2.AsyncClient]:
+    transport = httpx2.ASGITransport(app=api)
+    async with httpx2.AsyncClient(transport=transport, base_url="http://localhost:8001", timeout=60) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def served(data_dir: Path, api: FastAPI) -> Iterator[Served]:
+    """A second service on the same data folder; it attaches."""
+    running = Served(data_dir=str(data_dir), embedder="none", port="0", log_level="INFO")
+    yield running
+    assert running.stop()[0] == 0
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., Served]]:
+    """Starts services on a folder of the test's own; what still runs at the end is stopped."""
+    started: list[Served] = []
+
+    def begin(**settings: str) -> Served:
+        defaults = {"data_dir": str(tmp_path / "data"), "embedder": "none", "port": "0"}
+        started.append(Served(**(defaults | settings)))
+        return started[-1]
+
+    yield begin
+    for running in started:
+        running.stop()

@@ -1,0 +1,304 @@
+"""Hostile and broken files, made here and sent through the parser process: each fails alone, with a reason, or is read.
+
+One process object takes them all, and reads a good file after every one of them.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import stat
+import unicodedata
+import zipfile
+import zlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import docx
+import pytest
+from pypdf import PdfReader, PdfWriter
+
+from dtrag.adapters.parsers.formats import OLE_MAGIC
+from dtrag.adapters.parsers.process import ParserProcess
+from dtrag.core.documents import ParsedDocument
+from dtrag.errors import ParseFailed
+
+REFUSED = re.compile(
+    "it is|its |no text|unsafe archive|the (?:file|archive|PDF|XML)|something|line |it has|[0-9,]+ of "
+)
+
+
+@pytest.fixture(scope="module")
+async def parser() -> AsyncIterator[ParserProcess]:
+    made = ParserProcess(memory_mb=512, seconds=60, max_file_mb=64)
+    yield made
+    await made.close()
+
+
+async def outcome(parser: ParserProcess, folder: Path, name: str, data: bytes) -> tuple[list[ParsedDocument], str]:
+    """The documents of a hostile file and the reason why it failed ("" if it did not); then a good file is read."""
+    path = folder / "input"
+    path.write_bytes(data)
+    documents: list[ParsedDocument] = []
+    reason = ""
+    try:
+        async for document in parser.parse(path, name):
+            documents.append(document)  # noqa: PERF401 - the documents before a failure count
+    except ParseFailed as failed:
+        reason = str(failed)
+        assert REFUSED.match(reason), reason
+        assert "Traceback" not in reason
+        assert len(reason) < 300
+    for document in documents:
+        check(document)
+    path.write_text("good")
+    assert [document.text async for document in parser.parse(path, "good.txt")] == ["good"]
+    return documents, reason
+
+
+def check(document: ParsedDocument) -> None:
+    """The text can be stored, and its blocks leave only white space out."""
+    assert not {"\x00", "\r"} & set(document.text)
+    document.text.encode("utf-8")
+    position = 0
+    for block in document.blocks:
+        assert position <= block.start < block.end <= len(document.text)
+        assert not document.text[position : block.start].strip()
+        position = block.end
+    assert not document.text[position:].strip()
+
+
+# --- PDF, written by hand so that it can be wrong in chosen places
+
+
+def pdf(objects: list[bytes], trailer: bytes = b"") -> bytes:
+    out = b"%PDF-1.4\n"
+    offsets = []
+    for number, body in enumerate(objects, 1):
+        offsets.append(len(out))
+        out += b"%d 0 obj\n%s\nendobj\n" % (number, body)
+    table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
+    size = len(objects) + 1
+    end = b"trailer\n<< /Size %d /Root 1 0 R %s >>\nstartxref\n%d\n%%%%EOF" % (size, trailer, len(out))
+    return out + b"xref\n0 %d\n0000000000 65535 f \n" % size + table + end
+
+
+def stream(data: bytes, entries: bytes = b"", length: int | None = None) -> bytes:
+    return b"<< /Length %d %s >>\nstream\n%s\nendstream" % (len(data) if length is None else length, entries, data)
+
+
+def show(*lines: bytes) -> bytes:
+    return b"BT /F1 12 Tf 14 TL 72 720 Td " + b" ".join(b"(%s) Tj T*" % line for line in lines) + b" ET"
+
+
+def pages(*contents: bytes, kids: bytes | None = None, count: int | None = None) -> list[bytes]:
+    numbers = [4 + 2 * index for index in range(len(contents))]
+    kids = b" ".join(b"%d 0 R" % number for number in numbers) if kids is None else kids
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [%s] /Count %d >>" % (kids, len(contents) if count is None else count),
+        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+    ]
+    for number, content in zip(numbers, contents, strict=True):
+        font = b"/Resources << /Font << /F1 3 0 R >> >>"
+        objects.append(b"<< /Type /Page /Parent 2 0 R %s /Contents %d 0 R >>" % (font, number + 1))
+        objects.append(content)
+    return objects
+
+
+GOOD_PDF = pdf(pages(stream(show(b"Leave infor-", b"mation here.")), stream(show(b"Second page."))))
+
+
+def encrypted(user: str) -> bytes:
+    writer = PdfWriter(clone_from=PdfReader(io.BytesIO(GOOD_PDF)))
+    writer.encrypt(user_password=user, owner_password="owner", algorithm="RC4-128")
+    buffer = io.BytesIO()
+    writer.write(buffer)
+    return buffer.getvalue()
+
+
+async def test_good_pdf_has_pages(parser: ParserProcess, tmp_path: Path) -> None:
+    [document], reason = await outcome(parser, tmp_path, "a.pdf", GOOD_PDF)
+    assert reason == ""
+    assert document.text == "Leave information here.\n\nSecond page."
+    assert [block.style for block in document.blocks] == ["page:1", "page:2"]
+    assert document.metadata == {"pages": 2}
+
+
+PDFS = {
+    "encrypted": (encrypted("secret"), "encrypted"),
+    "cyclic page tree": (pdf(pages(stream(show(b"x")), kids=b"2 0 R 4 0 R", count=2)), "damaged"),
+    "huge declared length": (pdf(pages(stream(show(b"x"), length=1 << 30))), "damaged"),
+    "flate bomb": (pdf(pages(stream(zlib.compress(bytes(200 << 20), 9), b"/Filter /FlateDecode"))), "damaged"),
+    "too many pages": (pdf(pages(stream(show(b"x")), kids=b"4 0 R " * 20_001, count=20_001)), "20,001 pages"),
+    "scanned": (pdf(pages(stream(b"0 0 100 100 re f"))), "OCR"),
+    "no pages": (pdf(pages()), "OCR"),
+    "nothing but a header": (b"%PDF-1.7\n", "damaged"),
+    "zip inside": (b"PK\x03\x04" + GOOD_PDF[9:], "zip archive"),
+}
+
+
+@pytest.mark.parametrize("case", PDFS)
+async def test_hostile_pdf(case: str, parser: ParserProcess, tmp_path: Path) -> None:
+    data, expected = PDFS[case]
+    documents, reason = await outcome(parser, tmp_path, "a.pdf", data)
+    assert documents == []
+    assert expected in reason
+
+
+async def test_pdf_whose_tables_of_objects_form_a_loop(parser: ParserProcess, tmp_path: Path) -> None:
+    start = pdf(pages(stream(show(b"x")))).index(b"xref")
+    documents, reason = await outcome(parser, tmp_path, "a.pdf", pdf(pages(stream(show(b"x"))), b"/Prev %d" % start))
+    assert reason or documents[0].text == "x"
+
+
+async def test_pdf_with_the_empty_password_is_read(parser: ParserProcess, tmp_path: Path) -> None:
+    [document], _ = await outcome(parser, tmp_path, "a.pdf", encrypted(""))
+    assert document.text.startswith("Leave information")
+
+
+@pytest.mark.parametrize("tenths", range(10))
+async def test_truncated_pdf(tenths: int, parser: ParserProcess, tmp_path: Path) -> None:
+    documents, reason = await outcome(parser, tmp_path, "a.pdf", GOOD_PDF[: len(GOOD_PDF) * tenths // 10])
+    assert bool(documents) != bool(reason)
+
+
+# --- DOCX and HWPX
+
+
+def word(**changed: bytes) -> bytes:
+    """A DOCX whose `document` (word/document.xml) or `extra` entry is replaced."""
+    source = io.BytesIO()
+    made = docx.Document()
+    made.add_paragraph("body text")
+    made.save(source)
+    target = io.BytesIO()
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as new:
+        for entry in old.namelist():
+            data = changed["document"] if entry == "word/document.xml" and "document" in changed else old.read(entry)
+            if entry == "word/_rels/document.xml.rels" and "relation" in changed:
+                data = data.replace(b"</Relationships>", changed["relation"] + b"</Relationships>")
+            new.writestr(entry, data)
+    return target.getvalue()
+
+
+def zipped(name: str | zipfile.ZipInfo, data: bytes, count: int = 0) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr(name, data)
+        for number in range(count):
+            file.writestr(f"{number}", b"")
+    return buffer.getvalue()
+
+
+def link() -> zipfile.ZipInfo:
+    entry = zipfile.ZipInfo("word/document.xml")
+    entry.external_attr = (stat.S_IFLNK | 0o777) << 16
+    return entry
+
+
+XXE = b'<?xml version="1.0"?><!DOCTYPE r [<!ENTITY x SYSTEM "file:///etc/passwd">]><r>&x;</r>'
+LAUGHS = b'<!DOCTYPE r [<!ENTITY a "ha">' + b"".join(
+    b'<!ENTITY %c "%s">' % (ord("b") + n, b"&%c;" % (ord("a") + n) * 10) for n in range(9)
+)
+LAUGHS += b"]><r>&j;</r>"
+ARCHIVES = {
+    "zip bomb": (zipped("word/document.xml", bytes(100 << 20)), "unsafe archive"),
+    "many entries": (zipped("word/document.xml", b"", 12_000), "unsafe archive"),
+    "name that leads out": (zipped("../../evil", b"x"), "unsafe archive"),
+    "absolute name": (zipped("/etc/evil", b"x"), "unsafe archive"),
+    "symbolic link": (zipped(link(), b"/etc/passwd"), "unsafe archive"),
+    "half an archive": (word()[:9_000], "damaged"),
+}
+
+
+@pytest.mark.parametrize("name", ["a.docx", "a.hwpx"])
+@pytest.mark.parametrize("case", ARCHIVES)
+async def test_hostile_archive(case: str, name: str, parser: ParserProcess, tmp_path: Path) -> None:
+    data, expected = ARCHIVES[case]
+    documents, reason = await outcome(parser, tmp_path, name, data)
+    assert documents == []
+    assert expected in reason
+
+
+@pytest.mark.parametrize("document", [XXE, LAUGHS, XXE[21:].decode().encode("utf-16")])
+async def test_entities_are_refused(document: bytes, parser: ParserProcess, tmp_path: Path) -> None:
+    documents, reason = await outcome(parser, tmp_path, "a.docx", word(document=document))
+    assert documents == []
+    assert "document type declaration" in reason
+
+
+@pytest.mark.parametrize("document", [b"", b"<a", b"<a/>", b"<a>" * 100_000])
+async def test_broken_xml(document: bytes, parser: ParserProcess, tmp_path: Path) -> None:
+    documents, reason = await outcome(parser, tmp_path, "a.docx", word(document=document))
+    assert documents == []
+    assert reason
+
+
+async def test_external_relations_are_not_followed(parser: ParserProcess, tmp_path: Path) -> None:
+    kind = b"http://schemas.openxmlformats.org/officeDocument/2006/relationships/attachedTemplate"
+    for target in (b"file:///etc/passwd", b"http://169.254.169.254/"):
+        relation = b'<Relationship Id="rId99" Type="%s" Target="%s" TargetMode="External"/>' % (kind, target)
+        [document], _ = await outcome(parser, tmp_path, "a.docx", word(relation=relation))
+        assert document.text == "body text"
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"), [("a.hwpx", "HWPX"), ("a.hwp", "HWPX"), ("a.docx", "DOCX"), ("a.doc", "DOCX")]
+)
+async def test_old_binary_files(name: str, advice: str, parser: ParserProcess, tmp_path: Path) -> None:
+    _, reason = await outcome(parser, tmp_path, name, OLE_MAGIC + bytes(4_000))
+    assert f"save it as {advice}" in reason
+
+
+# --- text
+
+KOREAN = "학사 규정 제15조"
+TEXTS = {
+    "CP949": KOREAN.encode("cp949"),
+    "UTF-16": KOREAN.encode("utf-16"),
+    "UTF-16 without a mark": KOREAN.encode("utf-16-le"),
+    "UTF-8 with a mark": KOREAN.encode("utf-8-sig"),
+    "decomposed": unicodedata.normalize("NFD", KOREAN).encode(),
+    "NUL": KOREAN[:3].encode() + b"\x00" + KOREAN[3:].encode(),
+    "lone surrogate": KOREAN.encode() + b"\xed\xa0\x80",
+}
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.md", "a.html"])
+@pytest.mark.parametrize("case", TEXTS)
+async def test_text_in_odd_encodings(case: str, name: str, parser: ParserProcess, tmp_path: Path) -> None:
+    [document], _ = await outcome(parser, tmp_path, name, TEXTS[case])
+    assert document.text == KOREAN
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.md", "a.html", "a.csv", "a.jsonl", "a.pdf", "a.docx", "a.hwpx"])
+async def test_zero_bytes(name: str, parser: ParserProcess, tmp_path: Path) -> None:
+    _, reason = await outcome(parser, tmp_path, name, b"")
+    assert reason.startswith("no text in it")
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.md", "a.html", "a.csv", "a.jsonl"])
+async def test_ten_megabytes_on_one_line(name: str, parser: ParserProcess, tmp_path: Path) -> None:
+    documents, reason = await outcome(parser, tmp_path, name, b"word " * 2_000_000)
+    if name in ("a.csv", "a.jsonl"):
+        assert reason
+    else:
+        assert len(documents[0].text) == 10_000_000 - 1
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "expected"),
+    [
+        ("a.html", b"<div>" * 100_000 + b"x", "nested too deeply"),
+        ("a.md", b"> " * 100_000 + b"x", "nested"),
+        ("a.jsonl", b'{"text": ' + b"[" * 100_000, "nested too deeply"),
+        ("a.csv", b"a," * 1_000_000 + b"\n" + b"1," * 1_000_000, "columns"),
+        ("a.txt", bytes(range(256)) * 1_000, "encodings tried"),
+        ("a.html", GOOD_PDF + b"<html><p>polyglot</p></html>", "PDF file, not HTML"),
+    ],
+)
+async def test_hostile_text(name: str, data: bytes, expected: str, parser: ParserProcess, tmp_path: Path) -> None:
+    documents, reason = await outcome(parser, tmp_path, name, data)
+    assert documents == []
+    assert expected in reason
