@@ -43,12 +43,12 @@ def configure(level: str) -> None:
     wanted = level.strip().upper()
     if wanted not in LEVELS:
         raise InvalidInput(f"There is no log level {level[:20]!r}. Levels: {', '.join(LEVELS)}.")
-    handler = logging.StreamHandler(sys.stderr)
+    handler = _Stderr()
     handler.setFormatter(JsonLines())
     handler.addFilter(redact_record)
     root = logging.getLogger()
     for old in list(root.handlers):
-        if isinstance(old.formatter, JsonLines):
+        if isinstance(old, _Stderr):
             root.removeHandler(old)
     root.addHandler(handler)
     root.setLevel(wanted)
@@ -68,6 +68,18 @@ def redact_record(record: logging.LogRecord) -> bool:
         if isinstance(value, str):
             setattr(record, name, redact(value))
     return True
+
+
+class _Stderr(logging.Handler):
+    """Writes to what stderr is at the moment: a progress bar may have put itself in between."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """One line at once, so that lines of several threads do not mix."""
+        try:
+            sys.stderr.write(self.format(record) + "\n")
+            sys.stderr.flush()
+        except (OSError, ValueError, TypeError):
+            self.handleError(record)
 
 
 class JsonLines(logging.Formatter):

@@ -103,15 +103,15 @@ def served(data_dir: Path, api: FastAPI) -> Iterator[Served]:
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Iterator[Callable[..., Served]]:
-    """Starts services on a folder of the test's own; what still runs at the end is stopped."""
+def start(data_dir: Path, api: FastAPI) -> Iterator[Callable[..., Served]]:
+    """Starts services, on the folder of all tests unless told otherwise; what still runs at the end is stopped."""
     started: list[Served] = []
 
     def begin(**settings: str) -> Served:
-        defaults = {"data_dir": str(tmp_path / "data"), "embedder": "none", "port": "0"}
+        defaults = {"data_dir": str(data_dir), "embedder": "none", "port": "0"}
         started.append(Served(**(defaults | settings)))
         return started[-1]
 
     yield begin
     for running in started:
-        running.stop()
+        running.stop(signal.SIGINT)

@@ -255,7 +255,7 @@ async def test_pages_of_documents(client: httpx2.AsyncClient) -> None:
 
 @pytest.mark.parametrize("query", ["limit=0", "limit=1001", "limit=x", "offset=-1", "offset=" + "9" * 40, "limit=1.5"])
 async def test_bad_pages(client: httpx2.AsyncClient, query: str) -> None:
-    assert query.split("=")[0] in assert_failure(await client.get(f"/documents?{query}"), 422)["detail"]
+    assert query.split("=", maxsplit=1)[0] in assert_failure(await client.get(f"/documents?{query}"), 422)["detail"]
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE"])

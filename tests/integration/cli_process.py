@@ -1,8 +1,12 @@
-"""Runs the installed `dtrag` as people do: a process of its own, nothing inherited from the developer's settings."""
+"""Runs `dtrag` as people do: with nothing inherited from the developer's settings, in a process of its own where
+processes matter (signals, pipes, terminals), else by the same `main` in this one."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
+import logging
 import os
 import re
 import subprocess
@@ -10,6 +14,9 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
+
+from dtrag.delivery.cli.main import main
 
 PROGRAM = Path(sys.executable).with_name("dtrag")
 DOCS = Path(__file__).parents[2] / "docs" / "cli.md"
@@ -42,12 +49,11 @@ class Cli:
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("DTRAG_", "FEATURE_")) and k != "NO_COLOR"}
         return {**kept, "DTRAG_DATA_DIR": str(self.data_dir), "COLUMNS": "80", **dict(self.settings), **more}
 
-    def run(self, *arguments: str | Path, cwd: Path | None = None, **environment: str) -> Ran:
+    def run(self, *arguments: str | Path, **environment: str) -> Ran:
         """Run a command to its end."""
         done = subprocess.run(
             [PROGRAM, *arguments],
             env=self.environment(**environment),
-            cwd=cwd,
             capture_output=True,
             timeout=120,
             check=False,
@@ -55,6 +61,24 @@ class Cli:
         )
         assert b"Traceback" not in done.stderr, done.stderr.decode()
         return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    def call(self, *arguments: str | Path, **environment: str) -> Ran:
+        """Run a command to its end in this process, which saves the start of an interpreter."""
+        out, err = io.StringIO(), io.StringIO()
+        root = logging.getLogger()
+        handlers, level = list(root.handlers), root.level
+        try:
+            with (
+                patch.dict(os.environ, self.environment(**environment), clear=True),
+                contextlib.redirect_stdout(out),
+                contextlib.redirect_stderr(err),
+            ):
+                code = main([str(argument) for argument in arguments])
+        finally:
+            root.handlers[:] = handlers
+            root.setLevel(level)
+        assert "Traceback" not in err.getvalue(), err.getvalue()
+        return Ran(code, out.getvalue(), err.getvalue())
 
     def start(self, *arguments: str | Path) -> subprocess.Popen[bytes]:
         """Start a command, in a session of its own so that only we signal it."""
@@ -93,7 +117,7 @@ def assert_shape(actual: Any, documented: Any, where: str = "$") -> None:
         assert isinstance(actual, list), where
         for item in actual:
             assert_shape(item, documented[0], f"{where}[]")
-    elif isinstance(documented, bool) or isinstance(documented, str):
+    elif isinstance(documented, bool | str):
         assert type(actual) is type(documented) or where.endswith(".value"), where
     else:
         assert isinstance(actual, int | float), where

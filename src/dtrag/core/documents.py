@@ -171,7 +171,10 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What `ask` returns. `confidence` in [0, 1]; `decision` is `answer` or `abstain`; `stages` in milliseconds."""
+    """What `ask` returns. `confidence` in [0, 1]; `stages` in milliseconds.
+
+    `decision` is `answer`, `review` (an answer on weak evidence: check the sources) or `abstain`.
+    """
 
     question: str
     text: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -93,14 +93,14 @@ class LexicalQuery:
     ceiling: float
 
     @classmethod
-    def of(cls, term_ids: Sequence[int], statistics: LexicalStatistics) -> LexicalQuery:
-        """Weigh the terms of a query by `statistics`."""
+    def of(cls, terms: Iterable[tuple[int, float]], statistics: LexicalStatistics) -> LexicalQuery:
+        """Weigh the terms of a query, given as (term id, weight in (0, 1]), by `statistics`."""
         weights: dict[int, float] = {}
         frequencies: dict[int, int] = {}
         ceiling = 0.0
-        for term in term_ids:
+        for term, share in terms:
             df = statistics.document_frequency(term)
-            weight = idf(df, max(1, statistics.chunks))
+            weight = share * idf(df, max(1, statistics.chunks))
             ceiling += weight * (K1 + 1.0)
             if df:
                 weights[term] = weights.get(term, 0.0) + weight

@@ -41,8 +41,15 @@ async def ask(
     started = time.perf_counter()
     confidence = confidence_of(question, passages, statistics)
     stages["weigh"] = _milliseconds(started)
-    if not confidence.answers:
-        return _answer(question, nothing_found(question), (), confidence, stages, metrics)
+    if confidence.decision == "abstain":
+        return _answer(
+            question,
+            text=nothing_found(question),
+            citations=(),
+            confidence=confidence,
+            stages=stages,
+            metrics=metrics,
+        )
     started = time.perf_counter()
     speaker = embedder if speaks(embedder, language(question)) and "vector" not in metrics.degraded else None
     quotes = await asyncio.to_thread(extract, question, passages, statistics, speaker)
@@ -50,11 +57,19 @@ async def ask(
     started = time.perf_counter()
     text, citations = cite(quotes, passages)
     stages["cite"] = _milliseconds(started)
-    return _answer(question, text or nothing_found(question), citations, confidence, stages, metrics)
+    return _answer(
+        question,
+        text=text or nothing_found(question),
+        citations=citations,
+        confidence=confidence,
+        stages=stages,
+        metrics=metrics,
+    )
 
 
 def _answer(
     question: str,
+    *,
     text: str,
     citations: tuple[Any, ...],
     confidence: Confidence,
@@ -66,7 +81,7 @@ def _answer(
         text=text,
         citations=citations,
         confidence=confidence.value,
-        decision="answer" if citations else "abstain",
+        decision=confidence.decision if citations else "abstain",
         reason=confidence.reason,
         stages=stages,
         degraded=metrics.degraded,

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dtrag.core.documents import SearchResult
+from dtrag.core.query import weighted_terms
 from dtrag.core.scoring import K1, LexicalStatistics, bm25_weight, idf
 from dtrag.core.text import language, normalise, sentences, term_id, terms
 from dtrag.ports import Embedder
@@ -31,6 +32,9 @@ FLOOR = 0.5
 
 _NUMBER = re.compile(r"\d|[일이삼사오육칠팔구십백천]+\s?(?:명|개|회|일|년|월|학기|학점|원|권|시간)")
 _PERSON = re.compile(r"\b[A-Z][a-z]+ [A-Z][a-z]+|[가-힣]{2,4}(?:장|씨|교수|위원)")
+_LIMIT = re.compile(r"초과|이내|통산|한도|이하|까지|넘지|최대|at most|maximum|up to|no more than|limit|within", re.I)
+_MARK = re.compile(r"[<〈(\[【][^<>〈〉()\[\]]*[>〉)\]】]|[①-⑳]|^\s*[0-9가-하]{1,2}[.)]")
+_ASKS_LIMIT = re.compile(r"최대|까지|한도|제한|limit|maximum|at most|up to", re.I)
 _ASKS_NUMBER = re.compile(
     r"how (?:many|much|long|old|far|often)|when |what year|몇|얼마|언제|며칠|기간|최대|최소", re.I
 )
@@ -63,13 +67,16 @@ def extract(
 
     `embedder` must speak the question's language, or be None. Blocking and CPU-bound.
     """
-    wanted = {term: idf(statistics.document_frequency(term), max(1, statistics.chunks)) for term in _ids(question)}
+    wanted = {
+        term: share * idf(statistics.document_frequency(term), max(1, statistics.chunks))
+        for term, share in weighted_terms(question)
+    }
     passages = passages[:PASSAGES]
     found = [
         _Sentence(number, start, end, Counter(_ids(passage.text[start:end])))
         for number, passage in enumerate(passages)
         for start, end in sentences(passage.text)
-        if end - start <= MAX_CHARACTERS
+        if end - start <= MAX_CHARACTERS and terms(_MARK.sub(" ", passage.text[start:end]))
     ]
     if not found or not wanted:
         return []
@@ -89,8 +96,13 @@ def _scores(
     question: str, passages: Sequence[SearchResult], found: Sequence[_Sentence], wanted: dict[int, float]
 ) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     total = sum(wanted.values())
-    best_passage = max((passage.hybrid_score for passage in passages), default=0.0) or 1.0
-    asks = _NUMBER if _ASKS_NUMBER.search(question) else _PERSON if _ASKS_PERSON.search(question) else None
+    relevance = [max(passage.bm25_score, passage.vector_score) for passage in passages]
+    best_passage = max(relevance, default=0.0) or 1.0
+    kinds = [
+        kind
+        for kind, asks in ((_NUMBER, _ASKS_NUMBER), (_PERSON, _ASKS_PERSON), (_LIMIT, _ASKS_LIMIT))
+        if asks.search(question)
+    ]
     scores = np.zeros(len(found))
     for position, sentence in enumerate(found):
         around: set[int] = set()
@@ -105,10 +117,14 @@ def _scores(
             if term in sentence.terms
         ) / (total * (K1 + 1.0))
         window = sum(weight for term, weight in wanted.items() if term in around) / total
-        passage = passages[sentence.passage]
-        kind = asks is not None and asks.search(passage.text[sentence.start : sentence.end]) is not None
+        text = passages[sentence.passage].text[sentence.start : sentence.end]
+        fitting = sum(1 for kind in kinds if kind.search(text))
         scores[position] = (
-            0.5 * coverage + 0.5 * bm25 + 0.7 * passage.hybrid_score / best_passage + 0.3 * window + 0.1 * kind
+            0.5 * coverage
+            + 0.5 * bm25
+            + 0.7 * relevance[sentence.passage] / best_passage
+            + 0.3 * window
+            + 0.1 * fitting
         )
     return scores
 

@@ -11,9 +11,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from dtrag.core.documents import SearchMetrics, SearchResult
+from dtrag.core.query import weighted_terms
 from dtrag.core.scope import Scope, SearchFilters
 from dtrag.core.scoring import LexicalQuery, fuse
-from dtrag.core.text import clean, language, term_id, terms
+from dtrag.core.text import clean, language
 from dtrag.errors import DatabaseUnavailable, InvalidInput
 from dtrag.ports import Embedder, Index, IndexSnapshot, speaks
 
@@ -127,7 +128,7 @@ class HybridSearchEngine:
             if mode == "strict":
                 leg.scores = await self._index.strict(query, scope, filters, wanted)
                 return
-            asked = LexicalQuery.of([term_id(term) for term in terms(query)], snapshot.statistics)
+            asked = LexicalQuery.of(weighted_terms(query), snapshot.statistics)
             rare = asked.candidates(snapshot.statistics.chunks)
             found = await self._index.lexical(asked, rare, scope, filters, wanted)
             if len(found) < wanted and len(rare) < len(asked.weights):

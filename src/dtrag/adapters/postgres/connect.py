@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -32,7 +33,7 @@ async def connect(settings: Settings) -> AsyncIterator[Database]:
         async with _database(conninfos, settings) as database:
             yield database
         return
-    server = await asyncio.to_thread(EmbeddedServer.open, settings.data_dir)
+    server = await _open(settings)
     try:
         address = server.address
         name = settings.database_name
@@ -51,7 +52,7 @@ async def connect_throwaway(settings: Settings) -> AsyncIterator[Database]:
     if settings.database_url:
         raise InvalidInput("A throw-away database needs the embedded server; leave DTRAG_DATABASE_URL unset.")
     name = f"dtrag_scratch_{uuid.uuid4().hex[:12]}"
-    server = await asyncio.to_thread(EmbeddedServer.open, settings.data_dir)
+    server = await _open(settings)
     try:
         try:
             async with connect(replace(settings, database_name=name)) as database:
@@ -62,6 +63,17 @@ async def connect_throwaway(settings: Settings) -> AsyncIterator[Database]:
                 await connection.execute(sql.SQL("drop database if exists {}").format(sql.Identifier(name)))
     finally:
         await asyncio.shield(asyncio.to_thread(server.close))
+
+
+async def _open(settings: Settings) -> EmbeddedServer:
+    """An attachment; when the caller is cancelled while it is being made, it is given back."""
+    opening = asyncio.ensure_future(asyncio.to_thread(EmbeddedServer.open, settings.data_dir))
+    try:
+        return await asyncio.shield(opening)
+    except asyncio.CancelledError:
+        with contextlib.suppress(DatabaseUnavailable):
+            await asyncio.to_thread((await opening).close)
+        raise
 
 
 def _database(conninfos: dict[Role, str], settings: Settings) -> Database:

@@ -70,6 +70,12 @@ async def tidy(database: Database) -> None:
             await connection.execute(sql["drop_segments"], {"segment_ids": [row["segment_id"] for row in rows]})
             await connection.execute(sql["bump_generation"])
     await _weigh_anew(database, statistics)
+    async with database.connection("owner") as connection:
+        # Postings that wait in the indexes' pending lists are read one by one by every search until they are merged.
+        await connection.execute(
+            "select gin_clean_pending_list('lexical_index_terms'), gin_clean_pending_list('chunks_strict')"
+        )
+        await connection.execute("analyze documents, chunks, lexical_index, embeddings")
 
 
 async def stored_means(connection: Connection) -> dict[str, float]:

@@ -86,14 +86,14 @@ async def documents(
     )
 
 
-@router.get("/documents/{document_id:path}", responses=failures(404, 503))
+@router.get("/documents/{document_id:path}", responses=failures(404, 422, 503))
 async def document(request: Request, document_id: str) -> DocumentWithText:
     """A document and its text."""
     summary, text = await app_of(request).document(document_id)
     return DocumentWithText(**DocumentShape.model_validate(summary).model_dump(), text=text)
 
 
-@router.delete("/documents/{document_id:path}", status_code=204, responses=failures(404, 503))
+@router.delete("/documents/{document_id:path}", status_code=204, responses=failures(404, 422, 503))
 async def delete(request: Request, document_id: str) -> Response:
     """Delete a document and everything made from it."""
     await app_of(request).delete_document(document_id)

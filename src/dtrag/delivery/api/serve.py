@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
-import json
 import ipaddress
+import json
 import os
 import signal
 import socket
@@ -54,6 +54,8 @@ def listen(host: str, port: int) -> socket.socket:
     It listens before the database is opened: a port in use is found out at once, and early clients wait in the queue.
     """
     try:
+        if not 0 <= port <= 65_535:
+            raise OverflowError("a port is a number up to 65535")  # the resolver would take it modulo 65536
         family, kind, protocol, _, address = socket.getaddrinfo(
             host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
@@ -65,8 +67,8 @@ def listen(host: str, port: int) -> socket.socket:
         except BaseException:
             listener.close()
             raise
-    except (OSError, OverflowError) as error:
-        reason = str(getattr(error, "strerror", None) or error)
+    except (OSError, OverflowError, UnicodeError) as error:
+        reason = "that is no host name" if isinstance(error, UnicodeError) else getattr(error, "strerror", "") or error
         if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
             reason = "another program listens there (perhaps another dtrag)"
         other = port + 1 if 1024 <= port < 65535 else 8001

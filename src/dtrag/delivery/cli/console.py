@@ -22,6 +22,8 @@ from dtrag.delivery.cli.exits import OutputClosed
 # Documents come from anywhere: none of their characters may steer the terminal (escape sequences, bidirectional marks).
 _STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
+_PLURALS = {"addendum": "addenda", "appendix": "appendices"}
+
 
 class _DataConsole(Console):
     def on_broken_pipe(self) -> None:
@@ -112,8 +114,8 @@ def place(source_url: str) -> str:
 
 
 def plural(number: int, noun: str) -> str:
-    """`1 document`, `1,234 documents`."""
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+    """`1 document`, `1,234 documents`, `2 addenda`."""
+    return f"{number:,} {noun if number == 1 else _PLURALS.get(noun, noun + 's')}"
 
 
 def megabytes(size: int) -> str:

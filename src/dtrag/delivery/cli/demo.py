@@ -88,7 +88,7 @@ async def _demo(settings: Settings, folder: Path) -> Shown:
     async with open_app(settings) as app:
         reports = []
         for category, sample in SAMPLES.items():
-            with ingest_progress(f"Reading {sample.parts[0]}") as update:
+            with ingest_progress() as update:
                 reports.append(await app.ingest([folder / sample], category, update))
         answers = [await app.ask(question, {"taxonomy_paths": [CATEGORY]}) for question in QUESTIONS]
     return Shown(tuple(reports), tuple(answers))

@@ -54,8 +54,6 @@ def _command(arguments: Sequence[str], wants_json: bool) -> int:
         return ended.exit_code
     except DtragError as error:
         report(type(error).__name__, str(error), wants_json)
-        if invocation.shows_tracebacks:
-            _print_traceback(error)
         return error.exit_code
     except (BrokenPipeError, OutputClosed):
         raise
@@ -72,16 +70,12 @@ def _unexpected(error: Exception, shows_traceback: bool, wants_json: bool) -> in
         return error.exit_code
     advice = "The details are above." if shows_traceback else "For the details, run it again as: dtrag --debug …"
     if shows_traceback:
-        _print_traceback(error)
+        import traceback
+
+        traceback.print_exception(error, file=sys.stderr)
     words = str(error).strip().partition("\n")[0]
     report("Unexpected", f"An unexpected error: {type(error).__name__}: {words} {advice}", wants_json)
     return FAILURE
-
-
-def _print_traceback(error: Exception) -> None:
-    import traceback
-
-    traceback.print_exception(error, file=sys.stderr)
 
 
 def _end_of_options(arguments: Sequence[str]) -> int:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Column
 
 from dtrag.delivery.cli.console import notes, plural
 from dtrag.ingestion.ingest import Progress as IngestProgress
@@ -28,9 +29,9 @@ def progress(label: str, console: Console | None = None) -> Iterator[Update]:
         return
     columns = (
         TextColumn("{task.description}"),
-        BarColumn(bar_width=16),
-        TextColumn("{task.fields[words]}"),
+        BarColumn(bar_width=10),
         TimeElapsedColumn(),
+        TextColumn("{task.fields[words]}", table_column=Column(no_wrap=True, overflow="ellipsis")),
     )
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(label, total=None, words="")

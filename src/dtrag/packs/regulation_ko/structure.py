@@ -82,7 +82,12 @@ def _passages(
         start, end = lines[span.first].start, lines[span.last - 1].end
         part = span.code or span.name
         parts[part] = parts.get(part, 0) + 1
-        metadata = {**document.metadata, "regulation": span.name, **({"code": span.code} if span.code else {})}
+        metadata = {
+            **document.metadata,
+            "kind": "regulation",
+            "regulation": span.name,
+            **({"code": span.code} if span.code else {}),
+        }
         regulation = replace(
             document,
             title=span.name,
