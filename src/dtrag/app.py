@@ -121,14 +121,14 @@ class App:
         scope: Scope = EVERYTHING,
     ) -> tuple[list[SearchResult], SearchMetrics]:
         """The best passages; see `HybridSearchEngine.search`. Modes: hybrid, lexical, strict, vector."""
-        await self._check_identity()
+        await self.check_identity()
         return await self._engine.search(query, top_k, filters, scope=scope, mode=mode)
 
     async def ask(
         self, question: str, filters: Mapping[str, Any] | None = None, *, scope: Scope = EVERYTHING
     ) -> Answer:
         """The answer, quoted from the passages, with citations; or that the documents do not answer."""
-        await self._check_identity()
+        await self.check_identity()
         return await ask(question, self._engine, self.index, self.embedder, scope=scope, filters=filters)
 
     async def documents(self, limit: int = 100, offset: int = 0, *, scope: Scope = EVERYTHING) -> list[DocumentSummary]:
@@ -155,8 +155,8 @@ class App:
         if not await self._writer.delete(_uuid(document_id), scope):
             raise NotFound(kind="document", name=document_id[:60])
 
-    async def _check_identity(self) -> None:
-        """An index built with another analyzer cannot be searched; with another embedder, neither."""
+    async def check_identity(self) -> None:
+        """Raise `IndexMismatch` when the index was built with another analyzer or embedder."""
         snapshot = await self.index.snapshot()
         identity.check(dict(snapshot.settings), ANALYZER, self.embedder)
 

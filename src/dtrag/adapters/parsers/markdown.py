@@ -21,6 +21,8 @@ from dtrag.errors import ParseFailed
 MAX_NESTING = 100
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _TITLE_LINE = re.compile(r"^title[ \t]*:[ \t]*(.+?)[ \t]*$", re.MULTILINE | re.IGNORECASE)
+_PROVISION = re.compile(r"제\s?\d+\s?[편장절관조]|[①-⑳]|[가-하]\.\s")
+"""Beginnings of Korean provisions, which are written line under line without the empty line that Markdown asks for."""
 _LINE_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 
 
@@ -49,12 +51,13 @@ def split_front_matter(text: str) -> tuple[str, str | None]:
 
 def inline_text(tokens: Sequence[Token]) -> str:
     """What inline tokens say to a reader."""
-    pieces = []
-    for token in tokens:
+    pieces: list[str] = []
+    for place, token in enumerate(tokens):
         if token.type in ("text", "code_inline"):
             pieces.append(token.content)
         elif token.type == "softbreak":
-            pieces.append(" ")
+            following = tokens[place + 1].content if place + 1 < len(tokens) else ""
+            pieces.append("\n" if _PROVISION.match(following) else " ")
         elif token.type == "hardbreak" or (token.type == "html_inline" and _LINE_BREAK.match(token.content)):
             pieces.append("\n")
         elif token.type == "image":

@@ -82,9 +82,9 @@ async def _database(service: Service) -> None:
 
 
 async def _index(service: Service) -> Check:
-    """Whether the index was built with the analyzer and the embedder of now: asked by a search for nothing."""
+    """Whether the index was built with the analyzer and the embedder of now."""
     try:
-        await service.app.search("")
+        await service.app.check_identity()
     except IndexMismatch as error:
         return Check(status="degraded", reason=str(error))
     except DtragError as error:

@@ -34,8 +34,11 @@ FINISH_S = 25
 BACKLOG = 512
 
 
-def serve(settings: Settings) -> int:
-    """Run until SIGTERM or SIGINT, then return 0. Raises `CannotListen` and what opening the app raises."""
+def serve(settings: Settings, on_listening: Callable[[str], None] | None = None) -> int:
+    """Run until SIGTERM or SIGINT, then return 0. Raises `CannotListen` and what opening the app raises.
+
+    `on_listening` is told the address once requests are answered there.
+    """
     logs.configure(settings.log_level)
     listener = listen(settings.host, settings.port)
     with contextlib.closing(listener):
@@ -44,7 +47,7 @@ def serve(settings: Settings) -> int:
                 f"Warning: {settings.host} is not a loopback address, and this version has no API keys yet: anyone who "
                 "reaches the port sees, adds and deletes every document."
             )
-        asyncio.run(_run(settings, listener))
+        asyncio.run(_run(settings, listener, on_listening))
     return 0
 
 
@@ -85,7 +88,9 @@ def is_loopback(host: str) -> bool:
         return host.lower() == "localhost"
 
 
-async def _run(settings: Settings, listener: socket.socket) -> None:
+async def _run(
+    settings: Settings, listener: socket.socket, on_listening: Callable[[str], None] | None
+) -> None:
     api = create_app(settings)
     service: Service = api.state.service
     config = uvicorn.Config(
@@ -103,6 +108,8 @@ async def _run(settings: Settings, listener: socket.socket) -> None:
 
     def listening() -> None:
         _say(f"dtrag is listening on {_address(listener)} (docs at /docs)")
+        if on_listening is not None:
+            on_listening(_address(listener))
         warming.append(asyncio.create_task(service.warm()))
 
     server = _Server(config, listening)

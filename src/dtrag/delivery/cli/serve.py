@@ -23,9 +23,9 @@ def up(
     settings = invocation(context).settings(host=host, port=port)
     from dtrag.delivery.api.serve import serve
 
-    code = serve(settings)
-    if as_json:
+    def show(address: str) -> None:
         from dtrag.delivery.cli.console import show_json
 
-        show_json({"host": settings.host, "port": settings.port, "stopped": True})
-    return code
+        show_json({"address": address})
+
+    return serve(settings, show if as_json else None)

@@ -18,7 +18,7 @@ some more behind it
 2) another
 
 제15조 휴학은 통산하여 여섯 학기를 넘을 수 없다."""
-    assert list(reflow(page)) == [
+    assert list(reflow(page.splitlines())) == [
         "Leave of absence A student may take leave for no more than six terms. Information on how to apply is kept by "
         "the office of student affairs, which answers.",
         "The next paragraph begins here and goes on for a full line of text, with some more behind it",
@@ -29,8 +29,8 @@ some more behind it
 
 
 def test_blank_pages() -> None:
-    assert list(reflow("")) == []
-    assert list(reflow(" \n\t\n")) == []
+    assert list(reflow([])) == []
+    assert list(reflow([" ", "\t"])) == []
 
 
 @pytest.mark.parametrize(
