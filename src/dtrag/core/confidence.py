@@ -12,7 +12,6 @@ from dtrag.core.query import content_terms
 from dtrag.core.scoring import LexicalStatistics, idf
 from dtrag.core.text import term_id, terms
 
-
 Decision = Literal["answer", "review", "abstain"]
 
 
@@ -30,9 +29,9 @@ WEIGHTS = {"intercept": -5.6, "lexical": 4.1, "coverage": 6.3}
 and against absent topics (KorQuAD, SQuAD, KoBEST)."""
 REVIEW_BELOW = 0.2
 ABSTAIN_BELOW = 0.05
-"""On the halves not fitted on: 95-97 % of the answerable questions reach .2 and all reach .05; of questions about absent
-topics 93 % stay below .2 and 72 % below .05. In between the answer is given as weak. Where only the right paragraph is
-missing, its neighbours often carry the value over both: a confidence, not a proof."""
+"""On the halves not fitted on: 95-97 % of the answerable questions reach .2 and all reach .05; of questions about
+absent topics 93 % stay below .2 and 72 % below .05. In between the answer is given as weak. Where only the right
+paragraph is missing, its neighbours often carry the value over both: a confidence, not a proof."""
 
 
 def signals(question: str, passages: Sequence[SearchResult], statistics: LexicalStatistics) -> dict[str, float]:

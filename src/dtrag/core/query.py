@@ -1,7 +1,7 @@
 """What a question is about, apart from the words that only ask: for Korean, where both are one written word.
 
-"휴학은 최대 몇 학기까지 할 수 있나요?" asks about 휴학, 최대, 학기. The rest is in no regulation, and as bigrams it would be
-most of the question: its share of the score would look like doubt, and the noise would rank passages that chat.
+"휴학은 최대 몇 학기까지 할 수 있나요?" asks about 휴학, 최대, 학기. The rest is in no regulation, and as bigrams
+it would be most of the question: its share of the score would look like doubt, and noise would rank the passages.
 """
 
 from __future__ import annotations

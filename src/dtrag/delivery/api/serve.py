@@ -88,9 +88,7 @@ def is_loopback(host: str) -> bool:
         return host.lower() == "localhost"
 
 
-async def _run(
-    settings: Settings, listener: socket.socket, on_listening: Callable[[str], None] | None
-) -> None:
+async def _run(settings: Settings, listener: socket.socket, on_listening: Callable[[str], None] | None) -> None:
     api = create_app(settings)
     service: Service = api.state.service
     config = uvicorn.Config(
