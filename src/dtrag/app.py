@@ -25,7 +25,7 @@ from dtrag.ingestion.ingest import Ingestion, IngestReport, Progress, Source, fi
 from dtrag.ingestion.reindex import reindex
 from dtrag.packs.regulation_ko import structure
 from dtrag.pipeline.ask import ask
-from dtrag.ports import Embedder
+from dtrag.ports import Embedder, check_identity
 from dtrag.retrieval.engine import HybridSearchEngine
 from dtrag.settings import Settings
 
@@ -121,14 +121,12 @@ class App:
         scope: Scope = EVERYTHING,
     ) -> tuple[list[SearchResult], SearchMetrics]:
         """The best passages; see `HybridSearchEngine.search`. Modes: hybrid, lexical, strict, vector."""
-        await self.check_identity()
         return await self._engine.search(query, top_k, filters, scope=scope, mode=mode)
 
     async def ask(
         self, question: str, filters: Mapping[str, Any] | None = None, *, scope: Scope = EVERYTHING
     ) -> Answer:
         """The answer, quoted from the passages, with citations; or that the documents do not answer."""
-        await self.check_identity()
         return await ask(question, self._engine, self.index, self.embedder, scope=scope, filters=filters)
 
     async def documents(self, limit: int = 100, offset: int = 0, *, scope: Scope = EVERYTHING) -> list[DocumentSummary]:
@@ -158,7 +156,7 @@ class App:
     async def check_identity(self) -> None:
         """Raise `IndexMismatch` when the index was built with another analyzer or embedder."""
         snapshot = await self.index.snapshot()
-        identity.check(dict(snapshot.settings), ANALYZER, self.embedder)
+        check_identity(snapshot.settings, ANALYZER, self.embedder)
 
 
 def _uuid(document_id: str) -> uuid.UUID:

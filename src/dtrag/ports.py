@@ -12,6 +12,7 @@ from dtrag.core.documents import Draft, IndexedDocument, ParsedDocument, SearchR
 from dtrag.core.scope import Scope, SearchFilters
 from dtrag.core.scoring import LexicalQuery, LexicalStatistics
 from dtrag.core.taxonomy import CategoryPath, Taxonomy
+from dtrag.errors import IndexMismatch
 
 
 @runtime_checkable
@@ -74,6 +75,16 @@ class IndexSnapshot:
     def generation(self) -> int:
         """Grows with every write."""
         return int(self.settings["generation"])
+
+
+def check_identity(settings: Mapping[str, Any], analyzer: str, embedder: Embedder | None) -> None:
+    """Raise `IndexMismatch` when the index with these settings was built with another analyzer or embedder."""
+    built_with = settings.get("analyzer", analyzer)
+    if built_with != analyzer:
+        raise IndexMismatch(what="the analyzer", stored=built_with, configured=analyzer)
+    known = settings.get("embedder", {}).get("id")
+    if embedder is not None and known is not None and known != embedder.id:
+        raise IndexMismatch(what="the embedder", stored=known, configured=embedder.id)
 
 
 class Index(Protocol):

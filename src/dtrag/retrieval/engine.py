@@ -14,9 +14,9 @@ from dtrag.core.documents import SearchMetrics, SearchResult
 from dtrag.core.query import weighted_terms
 from dtrag.core.scope import Scope, SearchFilters
 from dtrag.core.scoring import LexicalQuery, fuse
-from dtrag.core.text import clean, language
+from dtrag.core.text import ANALYZER, clean, language
 from dtrag.errors import DatabaseUnavailable, InvalidInput
-from dtrag.ports import Embedder, Index, IndexSnapshot, speaks
+from dtrag.ports import Embedder, Index, IndexSnapshot, check_identity, speaks
 
 Mode = Literal["hybrid", "lexical", "strict", "vector"]
 MODES: tuple[str, ...] = get_args(Mode)
@@ -70,8 +70,9 @@ class HybridSearchEngine:
     ) -> tuple[list[SearchResult], SearchMetrics]:
         """The best `top_k` passages in scope, best first, and how the search went.
 
-        Raises `InvalidInput` for a bad argument and `DatabaseUnavailable` when no leg could be searched. One leg that
-        fails is named in `metrics.degraded`, and the other decides.
+        Raises `InvalidInput` for a bad argument, `IndexMismatch` for an index that was built otherwise, and
+        `DatabaseUnavailable` when no leg could be searched. One leg that fails is named in `metrics.degraded`, and
+        the other decides.
         """
         started = time.perf_counter()
         query = _checked(query, top_k, mode)
@@ -79,6 +80,7 @@ class HybridSearchEngine:
         if not query.strip():
             return [], SearchMetrics(mode=mode)
         snapshot = await self._index.snapshot()
+        check_identity(snapshot.settings, ANALYZER, self._embedder)
         narrowed = parsed.scope(snapshot.taxonomy, scope)
         wanted_lexical, wanted_vector = max(bm25_candidates, top_k), max(vector_candidates, top_k)
         reach = (narrowed, parsed)

@@ -9,8 +9,7 @@ from psycopg.types.json import Jsonb
 
 from dtrag.adapters.postgres.database import Connection, Database
 from dtrag.adapters.postgres.queries import queries
-from dtrag.errors import IndexMismatch
-from dtrag.ports import Embedder
+from dtrag.ports import Embedder, check_identity
 
 IDENTITY_LOCK = 7_203_114_005
 
@@ -20,7 +19,7 @@ async def register(database: Database, analyzer: str, embedder: Embedder | None)
     async with database.connection("owner") as connection, connection.transaction():
         await connection.execute("select pg_advisory_xact_lock(%s)", (IDENTITY_LOCK,))
         stored = await _stored(connection)
-        check(stored, analyzer, embedder)
+        check_identity(stored, analyzer, embedder)
         if "analyzer" not in stored:
             await _set(connection, "analyzer", analyzer)
         if embedder is not None and "embedder" not in stored:
@@ -50,15 +49,6 @@ async def rebuilt(database: Database) -> None:
     async with database.connection("owner") as connection, connection.transaction():
         await connection.execute("delete from index_settings where name = 'rebuilding'")
         await connection.execute(queries("writing")["bump_generation"])
-
-
-def check(stored: dict[str, Any], analyzer: str, embedder: Embedder | None) -> None:
-    """Raise `IndexMismatch` when the index was built with another analyzer or embedder."""
-    if stored.get("analyzer", analyzer) != analyzer:
-        raise IndexMismatch(what="the analyzer", stored=stored["analyzer"], configured=analyzer)
-    known = stored.get("embedder", {}).get("id")
-    if embedder is not None and known is not None and known != embedder.id:
-        raise IndexMismatch(what="the embedder", stored=known, configured=embedder.id)
 
 
 async def _stored(connection: Connection) -> dict[str, Any]:

@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Literal
 
 from dtrag.adapters.embedders.models import list_models
-from dtrag.adapters.postgres import identity, server
+from dtrag.adapters.postgres import server
 from dtrag.adapters.postgres.database import ROLES
 from dtrag.app import App, open_app
-from dtrag.core.text import ANALYZER
 from dtrag.errors import DatabaseUnavailable, DtragError, IndexMismatch
 from dtrag.settings import Settings
 
@@ -169,7 +168,7 @@ async def _roles(app: App) -> Check:
 async def _identity(app: App) -> Check:
     stored = dict((await app.index.snapshot()).settings)
     try:
-        identity.check(stored, ANALYZER, app.embedder)
+        await app.check_identity()
     except IndexMismatch as error:
         return Check("index", "fail", str(error))
     if stored.get("rebuilding"):
