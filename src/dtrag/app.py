@@ -9,7 +9,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from dtrag.adapters.embedders.choose import choose
+from dtrag.adapters.analyzers import choose as morphemes
+from dtrag.adapters.embedders import choose as embedders
 from dtrag.adapters.parsers.process import ParserProcess
 from dtrag.adapters.postgres import identity
 from dtrag.adapters.postgres.connect import connect, connect_throwaway
@@ -19,7 +20,7 @@ from dtrag.adapters.postgres.writer import PostgresWriter
 from dtrag.core.documents import Answer, DocumentSummary, SearchMetrics, SearchResult
 from dtrag.core.scope import Scope
 from dtrag.core.taxonomy import CategoryPath
-from dtrag.core.text import ANALYZER
+from dtrag.core.text import Analyzer
 from dtrag.errors import InvalidInput, NotFound
 from dtrag.ingestion.ingest import Ingestion, IngestReport, Progress, Source, find_sources
 from dtrag.ingestion.reindex import reindex
@@ -35,15 +36,19 @@ EVERYTHING = Scope.everything()
 @asynccontextmanager
 async def open_app(settings: Settings) -> AsyncIterator[App]:
     """An `App` on the database that the settings name. Raises `DatabaseUnavailable`."""
-    async with connect(settings) as database, App(settings, database, choose(settings)) as app:
+    async with connect(settings) as database, _app(settings, database) as app:
         yield app
 
 
 @asynccontextmanager
 async def open_throwaway(settings: Settings) -> AsyncIterator[App]:
     """An `App` on a new database of the embedded server, dropped at the end: for evaluations."""
-    async with connect_throwaway(settings) as database, App(settings, database, choose(settings)) as app:
+    async with connect_throwaway(settings) as database, _app(settings, database) as app:
         yield app
+
+
+def _app(settings: Settings, database: Database) -> App:
+    return App(settings, database, embedders.choose(settings), morphemes.choose(settings))
 
 
 class App:
@@ -52,17 +57,18 @@ class App:
     Every read takes a scope; without one it is the whole tree, for whoever opened the app.
     """
 
-    def __init__(self, settings: Settings, database: Database, embedder: Embedder | None):
+    def __init__(self, settings: Settings, database: Database, embedder: Embedder | None, analyzer: Analyzer):
         self.settings = settings
         self.database = database
         self.embedder = embedder
+        self.analyzer = analyzer
         self.index = PostgresIndex(database)
         self._writer = PostgresWriter(database)
         self._parser = ParserProcess(
             memory_mb=settings.parse_memory_mb, seconds=settings.parse_seconds, max_file_mb=settings.max_file_mb
         )
-        self._ingestion = Ingestion(self._writer, self._parser, embedder, (structure.split,))
-        self._engine = HybridSearchEngine(embedder, self.index)
+        self._ingestion = Ingestion(self._writer, self._parser, embedder, (structure.split,), analyzer)
+        self._engine = HybridSearchEngine(embedder, self.index, analyzer=analyzer)
 
     async def __aenter__(self) -> App:
         return self
@@ -96,7 +102,7 @@ class App:
         """As `ingest`, for files whose address is not where they lie (uploads)."""
         started = time.perf_counter()
         path = CategoryPath.parse(category) if category else None
-        await identity.register(self.database, ANALYZER, self.embedder)
+        await identity.register(self.database, self.analyzer.id, self.embedder)
         report = await self._ingestion.run(sources, path, on_progress)
         report.seconds = time.perf_counter() - started
         if self.embedder is None:
@@ -106,8 +112,8 @@ class App:
     async def reindex(self, on_progress: Callable[[int], None] | None = None) -> int:
         """Index every document anew from its stored text, with the analyzer and embedder of now; returns how many."""
         await identity.forget(self.database)
-        await identity.register(self.database, ANALYZER, self.embedder)
-        documents = await reindex(self._writer, self.embedder, on_progress)
+        await identity.register(self.database, self.analyzer.id, self.embedder)
+        documents = await reindex(self._writer, self.embedder, on_progress, self.analyzer)
         await identity.rebuilt(self.database)
         return documents
 
@@ -156,7 +162,7 @@ class App:
     async def check_identity(self) -> None:
         """Raise `IndexMismatch` when the index was built with another analyzer or embedder."""
         snapshot = await self.index.snapshot()
-        check_identity(snapshot.settings, ANALYZER, self.embedder)
+        check_identity(snapshot.settings, self.analyzer.id, self.embedder)
 
 
 def _uuid(document_id: str) -> uuid.UUID:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from dtrag.core.text import normalise, term_id, terms
+from dtrag.core.text import Analyzer, normalise, term_id, terms
 
 ASKING_WEIGHT = 0.25
 """Share of its idf that a term has which only asks, instead of 1: nDCG@10 korquad1-dev .951 -> .956, kobest-boolq-dev
@@ -36,10 +36,10 @@ def content(question: str) -> str:
     return kept if terms(kept) else question
 
 
-def weighted_terms(question: str) -> list[tuple[int, float]]:
+def weighted_terms(question: str, analyzer: Analyzer = Analyzer()) -> list[tuple[int, float]]:
     """The term ids of a question with their weights in (0, 1], in order: 1 for content, ASKING_WEIGHT for the rest."""
-    about = set(terms(content(question)))
-    return [(term_id(term), 1.0 if term in about else ASKING_WEIGHT) for term in terms(question)]
+    about = set(analyzer.terms(content(question)))
+    return [(term_id(term), 1.0 if term in about else ASKING_WEIGHT) for term in analyzer.terms(question)]
 
 
 def content_terms(question: str) -> list[int]:

@@ -1,7 +1,7 @@
 """One reading of text for indexing and querying alike: normalisation, language, sentences, terms.
 
-`terms()` is the only analyzer. Its behaviour is versioned by `ANALYZER`; an index remembers the version it was built
-with, and another version is refused rather than mixed in.
+`terms()` is what the index is made of. Its behaviour is versioned by `ANALYZER`; an index remembers the version it was
+built with, and another version is refused rather than mixed in.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 import functools
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from hashlib import blake2b
 
 import Stemmer
@@ -109,6 +110,22 @@ def terms(text: str) -> list[str]:
         else:
             found.append(token)
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Analyzer:
+    """Turns text into terms, the same way for indexing and querying; `id` is remembered by the index.
+
+    `more` adds the terms of an optional part (Korean morphemes) to those of `terms()`.
+    """
+
+    id: str = ANALYZER
+    more: Callable[[str], list[str]] | None = None
+
+    def terms(self, text: str) -> list[str]:
+        """The index terms of `text`, with repetitions."""
+        found = terms(text)
+        return found + self.more(text) if self.more is not None else found
 
 
 def _bigrams(run: str) -> list[str]:

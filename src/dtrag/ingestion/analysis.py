@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from dtrag.core.documents import Chunk, Draft, IndexedChunk, IndexedDocument, ParsedDocument
-from dtrag.core.text import ANALYZER, clean, language, term_id, terms
+from dtrag.core.text import Analyzer, clean, language, term_id
 from dtrag.ingestion.chunking import CHUNKER
 from dtrag.ports import Embedder, speaks
 
@@ -23,12 +23,12 @@ MOST_TERMS = 8_000
 """Distinct terms of one passage that are indexed, the most frequent first (pgvector's sparsevec holds 16,000)."""
 
 
-def analyse(document: ParsedDocument, chunk: Chunk) -> IndexedChunk:
+def analyse(document: ParsedDocument, chunk: Chunk, analyzer: Analyzer = Analyzer()) -> IndexedChunk:
     """The chunk with its terms; without a vector."""
-    frequencies: dict[int, float] = Counter(map(term_id, terms(chunk.text)))  # type: ignore[assignment]
+    frequencies: dict[int, float] = Counter(map(term_id, analyzer.terms(chunk.text)))  # type: ignore[assignment]
     length = float(sum(frequencies.values()))
     for field_text, weight in ((document.title, TITLE_WEIGHT), (" ".join(chunk.breadcrumb), BREADCRUMB_WEIGHT)):
-        for term in map(term_id, terms(field_text)):
+        for term in map(term_id, analyzer.terms(field_text)):
             frequencies[term] = frequencies.get(term, 0.0) + weight
             length += weight
     if len(frequencies) > MOST_TERMS:
@@ -40,7 +40,7 @@ def analyse(document: ParsedDocument, chunk: Chunk) -> IndexedChunk:
     return IndexedChunk(chunk, language(chunk.text), max(1, round(length)), ids[order], counts[order])
 
 
-def fingerprint(document: ParsedDocument, embedder: Embedder | None) -> bytes:
+def fingerprint(document: ParsedDocument, embedder: Embedder | None, analyzer: Analyzer = Analyzer()) -> bytes:
     """32 bytes that change whenever writing the document anew would change anything in the index."""
     parts = [
         document.title,
@@ -48,16 +48,18 @@ def fingerprint(document: ParsedDocument, embedder: Embedder | None) -> bytes:
         document.content_type,
         list(document.category_path or ()),
         dict(document.metadata),
-        [ANALYZER, CHUNKER, TITLE_WEIGHT, BREADCRUMB_WEIGHT],
+        [analyzer.id, CHUNKER, TITLE_WEIGHT, BREADCRUMB_WEIGHT],
         embedder.id if embedder is not None and speaks(embedder, language(document.text)) else "",
     ]
     text = json.dumps(parts, ensure_ascii=False, sort_keys=True, default=str)
     return hashlib.blake2b(text.encode("utf-8"), digest_size=32).digest()
 
 
-def index(drafts: Sequence[Draft], embedder: Embedder | None) -> list[IndexedDocument]:
+def index(drafts: Sequence[Draft], embedder: Embedder | None, analyzer: Analyzer = Analyzer()) -> list[IndexedDocument]:
     """Analyse and embed. Blocking and CPU-bound: run it in a thread."""
-    analysed = [[analyse(draft.passages.document, chunk) for chunk in draft.passages.chunks] for draft in drafts]
+    analysed = [
+        [analyse(draft.passages.document, chunk, analyzer) for chunk in draft.passages.chunks] for draft in drafts
+    ]
     if embedder is not None:
         _embed(drafts, analysed, embedder)
     return [

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from dtrag.core.documents import Draft, ParsedDocument, Passages, document_id
 from dtrag.core.taxonomy import UNCLASSIFIED, CategoryPath, Taxonomy
-from dtrag.core.text import ANALYZER
+from dtrag.core.text import Analyzer
 from dtrag.errors import InvalidInput, ParseFailed
 from dtrag.ingestion import chunking
 from dtrag.ingestion.analysis import cleaned, fingerprint, index
@@ -101,11 +101,17 @@ class Ingestion:
     """Reads sources into one index."""
 
     def __init__(
-        self, writer: IndexWriter, parser: Parser, embedder: Embedder | None, splitters: Sequence[Splitter] = ()
+        self,
+        writer: IndexWriter,
+        parser: Parser,
+        embedder: Embedder | None,
+        splitters: Sequence[Splitter] = (),
+        analyzer: Analyzer = Analyzer(),
     ):
         self._writer = writer
         self._parser = parser
         self._embedder = embedder
+        self._analyzer = analyzer
         self._splitters = splitters
 
     async def run(
@@ -145,7 +151,7 @@ class Ingestion:
         return report
 
     async def _write(self, batch: _Batch, report: IngestReport) -> None:
-        documents = await asyncio.to_thread(index, batch.drafts, self._embedder)
+        documents = await asyncio.to_thread(index, batch.drafts, self._embedder, self._analyzer)
         await self._writer.write(documents)
         report.documents += len(documents)
         report.chunks += batch.chunks
@@ -219,7 +225,7 @@ class Ingestion:
             source.source_id,
             uri,
             node,
-            fingerprint(document, self._embedder),
+            fingerprint(document, self._embedder, self._analyzer),
         )
         source.kept.add(draft.document_id)
         return draft, taxonomy
@@ -238,7 +244,7 @@ class Ingestion:
 
     def _source_fingerprint(self, path: Path, category: CategoryPath | None) -> bytes:
         digest = hashlib.blake2b(digest_size=32)
-        versions = (ANALYZER, CHUNKER, self._embedder.id if self._embedder else "", str(category))
+        versions = (self._analyzer.id, CHUNKER, self._embedder.id if self._embedder else "", str(category))
         digest.update("\n".join(versions).encode())
         with path.open("rb") as file:
             while piece := file.read(1 << 20):

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import replace
 
+from dtrag.core.text import Analyzer
 from dtrag.ingestion.analysis import fingerprint, index
 from dtrag.ports import Embedder, IndexWriter
 
@@ -14,17 +15,20 @@ BATCH_DOCUMENTS = 200
 
 
 async def reindex(
-    writer: IndexWriter, embedder: Embedder | None, on_progress: Callable[[int], None] | None = None
+    writer: IndexWriter,
+    embedder: Embedder | None,
+    on_progress: Callable[[int], None] | None = None,
+    analyzer: Analyzer = Analyzer(),
 ) -> int:
     """Rewrite all documents, in the order of their ids, with the same passages; returns how many."""
     done = 0
     after: uuid.UUID | None = None
     while drafts := await writer.read_back(after, BATCH_DOCUMENTS):
         marked = [
-            replace(draft, fingerprint=fingerprint(draft.passages.document, embedder), replaces=True)
+            replace(draft, fingerprint=fingerprint(draft.passages.document, embedder, analyzer), replaces=True)
             for draft in drafts
         ]
-        await writer.write(await asyncio.to_thread(index, marked, embedder))
+        await writer.write(await asyncio.to_thread(index, marked, embedder, analyzer))
         after = drafts[-1].document_id
         done += len(drafts)
         if on_progress is not None:

@@ -14,7 +14,7 @@ from dtrag.core.documents import SearchMetrics, SearchResult
 from dtrag.core.query import weighted_terms
 from dtrag.core.scope import Scope, SearchFilters
 from dtrag.core.scoring import LexicalQuery, fuse
-from dtrag.core.text import ANALYZER, clean, language
+from dtrag.core.text import Analyzer, clean, language
 from dtrag.errors import DatabaseUnavailable, InvalidInput
 from dtrag.ports import Embedder, Index, IndexSnapshot, check_identity, speaks
 
@@ -48,12 +48,14 @@ class HybridSearchEngine:
         *,
         bm25_weight: float = 0.5,
         vector_weight: float = 0.5,
+        analyzer: Analyzer = Analyzer(),
     ):
         total = bm25_weight + vector_weight
         if not (bm25_weight >= 0 and vector_weight >= 0 and 0 < total < float("inf")):
             raise InvalidInput("The weights must be at least 0, and one of them above 0.")
         self._embedder = embedding_service
         self._index = db_manager
+        self._analyzer = analyzer
         self.bm25_weight = bm25_weight / total
         self.vector_weight = vector_weight / total
 
@@ -80,7 +82,7 @@ class HybridSearchEngine:
         if not query.strip():
             return [], SearchMetrics(mode=mode)
         snapshot = await self._index.snapshot()
-        check_identity(snapshot.settings, ANALYZER, self._embedder)
+        check_identity(snapshot.settings, self._analyzer.id, self._embedder)
         narrowed = parsed.scope(snapshot.taxonomy, scope)
         wanted_lexical, wanted_vector = max(bm25_candidates, top_k), max(vector_candidates, top_k)
         reach = (narrowed, parsed)
@@ -130,7 +132,7 @@ class HybridSearchEngine:
             if mode == "strict":
                 leg.scores = await self._index.strict(query, scope, filters, wanted)
                 return
-            asked = LexicalQuery.of(weighted_terms(query), snapshot.statistics)
+            asked = LexicalQuery.of(weighted_terms(query, self._analyzer), snapshot.statistics)
             rare = asked.candidates(snapshot.statistics.chunks)
             found = await self._index.lexical(asked, rare, scope, filters, wanted)
             if len(found) < wanted and len(rare) < len(asked.weights):
