@@ -15,7 +15,7 @@ import random
 import resource
 import tempfile
 from collections.abc import Iterator
-from itertools import cycle
+from itertools import accumulate, cycle
 from pathlib import Path
 
 from dtrag.app import open_throwaway
@@ -25,11 +25,11 @@ from dtrag.settings import Settings
 def made_up() -> Iterator[dict[str, str]]:
     chance = random.Random(7)
     words = ["".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=chance.randint(3, 9))) for _ in range(50_000)]
-    weights = [1 / (rank + 10) for rank in range(len(words))]
+    weights = list(accumulate(1 / (rank + 10) for rank in range(len(words))))
     while True:
         yield {
-            "title": " ".join(chance.choices(words, weights, k=5)),
-            "text": " ".join(chance.choices(words, weights, k=120)) + ".",
+            "title": " ".join(chance.choices(words, cum_weights=weights, k=5)),
+            "text": " ".join(chance.choices(words, cum_weights=weights, k=120)) + ".",
         }
 
 

@@ -122,7 +122,10 @@ ALL_TERMS_BELOW = 20_000
 
 
 class ScoreNormalizer:
-    """Brings the scores of one list onto a common scale. Order is kept, a non-finite score counts as the lowest."""
+    """Brings the scores of one list onto a common scale.
+
+    Order is kept; +inf counts as the highest finite score of the list, -inf and nan as the lowest.
+    """
 
     @staticmethod
     def min_max_normalize(scores: Sequence[float]) -> list[float]:

@@ -14,6 +14,10 @@ UNCLASSIFIED = 1
 """Reserved node ids: the root, which holds no document, and the place of documents without a category."""
 MAX_DEPTH = 8
 MAX_NAME = 50
+_UNSEEN = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0") | {
+    chr(code) for span in (range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0)) for code in span
+}
+"""Letters and marks without a shape (Hangul fillers, variation selectors): two names would look the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +51,8 @@ def _name(part: object) -> str:
     if not 1 <= len(name) <= MAX_NAME:
         raise InvalidInput(f"A category name has 1 to {MAX_NAME} characters.")
     for character in name:
-        if character not in " _-" and unicodedata.category(character)[0] not in "LMN":
+        plain = character in " _-" or unicodedata.category(character)[0] in "LMN"
+        if not plain or character in _UNSEEN:
             raise InvalidInput(
                 f"Unsafe characters detected in the category name {name[:MAX_NAME]!r}: "
                 "letters, digits, blank, _ and - are allowed."

@@ -28,8 +28,9 @@ STOP_WORDS = frozenset(
     "what when where which while who whom whose why will with would you your yours".split()
 )
 
-_HANGUL = re.compile(r"[가-힣]")
-_LETTER = re.compile(r"[^\W\d_]")
+_HANGUL = re.compile(r"[가-힣]+")
+_LETTERS = re.compile(r"[^\W\d_]+")
+_ASCII_LETTERS = re.compile(r"[A-Za-z]+")
 _ARTICLE = r"제\s?\d{1,4}\s?조(?:의\s?\d{1,3})?"
 _CJK = "\u3040-\u30ff\u3400-\u9fff"
 _TOKEN = re.compile(
@@ -46,12 +47,14 @@ _stemmer = Stemmer.Stemmer("english")
 _stemmer.maxCacheSize = 0  # our own cache below holds the stems
 
 _SENTENCE_END = re.compile(
-    r"""(?:(?<=[.!?。？！…])["'”’)\]]*|(?<=[.!?]["'”’)\]]))\s+(?=["'“‘(\[]?[A-Z0-9가-힣一-鿿①-⑳])|\n+\s*|(?<=\S)\s*(?=[①-⑳])"""
+    r"""(?<=[.!?。？！…])(?P<closing>["'”’)\]]*)\s+(?=["'“‘(\[]?[A-Z0-9가-힣一-鿿①-⑳])|\n+\s*|(?<=\S)\s*(?=[①-⑳])"""
 )
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(])(?:[A-Z]|Mr|Mrs|Ms|Dr|Prof|St|Jr|Sr|vs|etc|al|e\.g|i\.e|cf|No|Nos|Fig|Figs|Eq|Inc|Ltd|Co|Corp|approx|Vol|pp?)\.$"
     r"|(?:^|\s)(?:[0-9]{1,2}|[가-하])\.$|\d{4}\.\s?\d{1,2}\.$|\d{4}\.$"
 )
+_LOOK_BACK = 16
+"""Characters before an end that are looked at: more than the longest abbreviation, and not all of a long list."""
 
 
 def normalise(text: str) -> str:
@@ -80,14 +83,19 @@ def language(text: str) -> str:
     A text counts as Korean from a quarter Hangul letters up: Korean prose about technology keeps many Latin words,
     while English prose rarely quotes Hangul at length.
     """
-    sample = text[:4000]
-    letters = len(_LETTER.findall(sample))
+    sample = text[:2000]
+    letters = _length(_LETTERS, sample)
     if not letters:
         return "und"
-    if len(_HANGUL.findall(sample)) * 4 >= letters:
+    if sample.isascii():
+        return "en"
+    if _length(_HANGUL, sample) * 4 >= letters:
         return "ko"
-    ascii_letters = sum(1 for character in sample if character.isascii() and character.isalpha())
-    return "en" if ascii_letters * 2 > letters else "und"
+    return "en" if _length(_ASCII_LETTERS, sample) * 2 > letters else "und"
+
+
+def _length(runs: re.Pattern[str], text: str) -> int:
+    return sum(map(len, runs.findall(text)))
 
 
 def terms(text: str) -> list[str]:
@@ -159,9 +167,10 @@ def sentences(text: str) -> Iterator[tuple[int, int]]:
     """
     start = 0
     for match in _SENTENCE_END.finditer(text):
-        if "\n" not in match.group() and _ABBREVIATION.search(text[start : match.start()]):
+        before = text[max(start, match.start() - _LOOK_BACK) : match.start()]
+        if "\n" not in match.group() and _ABBREVIATION.search(before):
             continue
-        yield from _trimmed(text, start, match.start())
+        yield from _trimmed(text, start, match.end("closing") if match["closing"] else match.start())
         start = match.end()
     yield from _trimmed(text, start, len(text))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 from collections import Counter
@@ -55,13 +56,24 @@ def fingerprint(document: ParsedDocument, embedder: Embedder | None, analyzer: A
     return hashlib.blake2b(text.encode("utf-8"), digest_size=32).digest()
 
 
-def index(drafts: Sequence[Draft], embedder: Embedder | None, analyzer: Analyzer = Analyzer()) -> list[IndexedDocument]:
-    """Analyse and embed. Blocking and CPU-bound: run it in a thread."""
-    analysed = [
-        [analyse(draft.passages.document, chunk, analyzer) for chunk in draft.passages.chunks] for draft in drafts
-    ]
+async def index(
+    drafts: Sequence[Draft], embedder: Embedder | None, analyzer: Analyzer = Analyzer()
+) -> list[IndexedDocument]:
+    """Analyse and embed.
+
+    The analysis is pure Python and would only fight a thread for the interpreter: it runs here and gives way after
+    every chunk, so that the writer keeps the database busy meanwhile (5 ms slices cost a third of the speed). The
+    embedder leaves the interpreter alone and runs in a thread.
+    """
+    analysed: list[list[IndexedChunk]] = []
+    for draft in drafts:
+        chunks = []
+        for chunk in draft.passages.chunks:
+            chunks.append(analyse(draft.passages.document, chunk, analyzer))
+            await asyncio.sleep(0)
+        analysed.append(chunks)
     if embedder is not None:
-        _embed(drafts, analysed, embedder)
+        await asyncio.to_thread(_embed, drafts, analysed, embedder)
     return [
         IndexedDocument(
             document_id=draft.document_id,

@@ -70,7 +70,7 @@ def _sections(document: ParsedDocument) -> Iterator[_Section]:
 
 def paragraphs(text: str) -> list[Block]:
     """The paragraphs of a text without structure: runs between blank lines."""
-    return [Block(match.start(), match.end()) for match in _PARAGRAPH.finditer(text)]
+    return [Block(match.start(), match.start() + len(match[0].rstrip())) for match in _PARAGRAPH.finditer(text)]
 
 
 def _pieces(text: str, blocks: Sequence[Block], max_tokens: int) -> Iterator[tuple[int, int, str]]:
@@ -78,16 +78,17 @@ def _pieces(text: str, blocks: Sequence[Block], max_tokens: int) -> Iterator[tup
     start, end, style, used = -1, -1, "", 0
     for block in blocks:
         size = token_estimate(text[block.start : block.end])
-        if start >= 0 and used + size > max_tokens:
+        added = size if start < 0 else token_estimate(text[end : block.end])  # white space between counts, too
+        if start >= 0 and used + added > max_tokens:
             yield start, end, style
-            start, used = -1, 0
+            start, used, added = -1, 0, size
         if size > max_tokens:
             for piece_start, piece_end in _cut(text, block.start, block.end, max_tokens):
                 yield piece_start, piece_end, block.style
             continue
         if start < 0:
             start, style = block.start, block.style
-        end, used = block.end, used + size
+        end, used = block.end, used + added
     if start >= 0:
         yield start, end, style
 
@@ -103,15 +104,17 @@ def _cut(text: str, start: int, end: int, max_tokens: int) -> Iterator[tuple[int
     previous: tuple[int, int] | None = None
     for unit_start, unit_end in units:
         size = token_estimate(text[unit_start:unit_end])
-        if piece_start >= 0 and used + size > max_tokens:
+        added = size if piece_start < 0 else token_estimate(text[piece_end:unit_end])
+        if piece_start >= 0 and used + added > max_tokens:
             yield piece_start, piece_end
-            piece_start, used = -1, 0
+            piece_start, used, added = -1, 0, size
             overlap = token_estimate(text[previous[0] : previous[1]]) if previous else 0
-            if previous and overlap <= OVERLAP_TOKENS and overlap + size <= max_tokens:
-                piece_start, used = previous[0], overlap
+            beyond = token_estimate(text[previous[1] : unit_end]) if previous else 0
+            if previous and overlap <= OVERLAP_TOKENS and overlap + beyond <= max_tokens:
+                piece_start, used, added = previous[0], overlap, beyond
         if piece_start < 0:
             piece_start = unit_start
-        piece_end, used = unit_end, used + size
+        piece_end, used = unit_end, used + added
         previous = (unit_start, unit_end)
     if piece_start >= 0:
         yield piece_start, piece_end
@@ -123,7 +126,7 @@ def _cut_words(text: str, start: int, end: int, max_tokens: int) -> Iterator[tup
         stop = _reach(text, start, end, max_tokens)
         breaks = list(_WORD_BREAK.finditer(text, start + 1, stop))
         cut = breaks[-1].start() if breaks and breaks[-1].start() > start + (stop - start) // 2 else stop
-        yield start, cut
+        yield start, start + len(text[start:cut].rstrip())
         start = cut
         while start < end and text[start].isspace():
             start += 1

@@ -18,7 +18,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from dtrag.core.documents import Draft, ParsedDocument, Passages, document_id
+from dtrag.core.documents import Draft, IndexedDocument, ParsedDocument, Passages, document_id
 from dtrag.core.taxonomy import UNCLASSIFIED, CategoryPath, Taxonomy
 from dtrag.core.text import Analyzer
 from dtrag.errors import InvalidInput, ParseFailed
@@ -30,6 +30,8 @@ from dtrag.ports import Embedder, IndexWriter, Parser
 BATCH_CHUNKS = 512
 """Chunks per batch, about: large enough that the flush to disk is a small share, small enough for steady progress."""
 QUEUED_BATCHES = 2
+SHOWN_REFUSALS = 5
+"""Documents of one file with a category that cannot be that are named in the report."""
 
 Splitter = Callable[[ParsedDocument], Iterable[Passages] | None]
 
@@ -87,7 +89,8 @@ class Source:
     def of(cls, path: Path) -> Source:
         """A file on this machine."""
         name = unicodedata.normalize("NFC", path.name)
-        return cls(path, name, unicodedata.normalize("NFC", path.resolve().as_uri()))
+        # Before the address escapes it: there a decomposed letter would stay another one.
+        return cls(path, name, Path(unicodedata.normalize("NFC", str(path.resolve()))).as_uri())
 
 
 @dataclass(slots=True)
@@ -122,19 +125,27 @@ class Ingestion:
     ) -> IngestReport:
         """Read every source; a file that fails is reported and the rest goes on."""
         report = IngestReport(files=len(sources))
-        batches: asyncio.Queue[_Batch | None] = asyncio.Queue(QUEUED_BATCHES)
+        read: asyncio.Queue[_Batch | None] = asyncio.Queue(QUEUED_BATCHES)
+        analysed: asyncio.Queue[tuple[_Batch, list[IndexedDocument]] | None] = asyncio.Queue(QUEUED_BATCHES)
         await self._writer.recover()
 
-        async def read() -> None:
+        async def reading() -> None:
             async with aclosing(self._batches(sources, category, report)) as produced:
                 async for batch in produced:
-                    await batches.put(batch)
-            await batches.put(None)
+                    await read.put(batch)
+            await read.put(None)
 
-        async def write() -> None:
+        async def analysing() -> None:
+            while (batch := await read.get()) is not None:
+                documents = await index(batch.drafts, self._embedder, self._analyzer)
+                await analysed.put((batch, documents))
+            await analysed.put(None)
+
+        async def writing() -> None:
             done = 0
-            while (batch := await batches.get()) is not None:
-                await self._write(batch, report)
+            while (work := await analysed.get()) is not None:
+                batch, documents = work
+                await self._write(batch, documents, report)
                 done += len(batch.finished)
                 if on_progress is not None:
                     current = batch.finished[-1].name if batch.finished else ""
@@ -142,16 +153,15 @@ class Ingestion:
 
         try:
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(read())
-                tasks.create_task(write())
+                for stage in (reading(), analysing(), writing()):
+                    tasks.create_task(stage)
         except* Exception as group:  # noqa: BLE001 - the first cause is what the caller can act on
             raise group.exceptions[0] from None
         if report.documents or report.removed:
             await self._writer.tidy()
         return report
 
-    async def _write(self, batch: _Batch, report: IngestReport) -> None:
-        documents = await asyncio.to_thread(index, batch.drafts, self._embedder, self._analyzer)
+    async def _write(self, batch: _Batch, documents: Sequence[IndexedDocument], report: IngestReport) -> None:
         await self._writer.write(documents)
         report.documents += len(documents)
         report.chunks += batch.chunks
@@ -177,16 +187,24 @@ class Ingestion:
                     source.unchanged = True
                     source.kept.update(await self._writer.documents_of(source.source_id))
                 else:
+                    refused: list[str] = []
                     async with aclosing(self._parser.parse(source.path, source.name)) as parsed:
                         async for document in parsed:
+                            await asyncio.sleep(0)  # what was read ahead must not hold up the writer
                             for passages in self._split(document):
-                                draft, taxonomy = await self._draft(source, passages, category, taxonomy)
+                                try:
+                                    draft, taxonomy = await self._draft(source, passages, category, taxonomy)
+                                except InvalidInput as error:
+                                    refused.append(f"{document.title}: {error}")
+                                    continue
                                 _count(report, passages)
                                 batch.drafts.append(draft)
                                 batch.chunks += len(passages.chunks)
                             if batch.chunks >= BATCH_CHUNKS or len(batch.drafts) >= BATCH_CHUNKS:
                                 yield await self._changed(batch, report)
                                 batch = _Batch()
+                    if refused:
+                        raise InvalidInput(_summary(refused))
             except (ParseFailed, InvalidInput, OSError) as error:
                 source.failed = True
                 reason = f"{error.strerror}." if isinstance(error, OSError) and error.strerror else str(error)
@@ -250,6 +268,11 @@ class Ingestion:
             while piece := file.read(1 << 20):
                 digest.update(piece)
         return digest.digest()
+
+
+def _summary(refused: Sequence[str]) -> str:
+    more = "; …" if len(refused) > SHOWN_REFUSALS else ""
+    return f"{len(refused):,} documents of it: {'; '.join(refused[:SHOWN_REFUSALS])}{more}"
 
 
 def _count(report: IngestReport, passages: Passages) -> None:

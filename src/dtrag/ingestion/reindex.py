@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
@@ -28,7 +27,7 @@ async def reindex(
             replace(draft, fingerprint=fingerprint(draft.passages.document, embedder, analyzer), replaces=True)
             for draft in drafts
         ]
-        await writer.write(await asyncio.to_thread(index, marked, embedder, analyzer))
+        await writer.write(await index(marked, embedder, analyzer))
         after = drafts[-1].document_id
         done += len(drafts)
         if on_progress is not None:

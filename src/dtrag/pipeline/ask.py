@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from dtrag.core.confidence import Confidence, confidence_of
-from dtrag.core.documents import Answer, SearchMetrics
+from dtrag.core.documents import Answer, SearchMetrics, SearchResult
 from dtrag.core.scope import Scope
+from dtrag.core.scoring import LexicalStatistics
 from dtrag.core.text import language
 from dtrag.errors import InvalidInput
 from dtrag.pipeline.cite import cite
-from dtrag.pipeline.compose import extract, nothing_found
+from dtrag.pipeline.compose import Quote, extract, nothing_found
 from dtrag.ports import Embedder, Index, speaks
 from dtrag.retrieval.engine import HybridSearchEngine
+
+_LOG = logging.getLogger(__name__)
 
 PASSAGES = 10
 """Passages retrieved for an answer; the composer quotes from the first five, the rest are evidence of agreement."""
@@ -52,7 +57,9 @@ async def ask(
         )
     started = time.perf_counter()
     speaker = embedder if speaks(embedder, language(question)) and "vector" not in metrics.degraded else None
-    quotes = await asyncio.to_thread(extract, question, passages, statistics, speaker)
+    quotes, failed = await _composed(question, passages, statistics, speaker)
+    if failed:
+        metrics = replace(metrics, degraded=(*metrics.degraded, "compose"))
     stages["compose"] = _milliseconds(started)
     started = time.perf_counter()
     text, citations = cite(quotes, passages)
@@ -65,6 +72,18 @@ async def ask(
         stages=stages,
         metrics=metrics,
     )
+
+
+async def _composed(
+    question: str, passages: Sequence[SearchResult], statistics: LexicalStatistics, embedder: Embedder | None
+) -> tuple[list[Quote], bool]:
+    """The named seam where the embedder may fail while sentences are chosen: they are chosen without it then."""
+    if embedder is not None:
+        try:
+            return await asyncio.to_thread(extract, question, passages, statistics, embedder), False
+        except Exception:  # noqa: BLE001 - the seam: the failure is shown as `degraded`
+            _LOG.warning("the embedder failed while composing", exc_info=True)
+    return await asyncio.to_thread(extract, question, passages, statistics), embedder is not None
 
 
 def _answer(

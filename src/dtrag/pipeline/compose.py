@@ -67,7 +67,7 @@ def extract(
 ) -> list[Quote]:
     """The sentences that answer, in reading order: at most 5 and 600 characters, no sentence twice.
 
-    `embedder` must speak the question's language, or be None. Blocking and CPU-bound.
+    `embedder` must speak the question's language, or be None; what it raises is passed on. Blocking and CPU-bound.
     """
     wanted = {
         term: share * idf(statistics.document_frequency(term), max(1, statistics.chunks))
@@ -86,7 +86,10 @@ def extract(
     if embedder is not None:
         texts = [passages[s.passage].text[s.start : s.end] for s in found]
         query = embedder.embed_queries([question])[0]
-        scores = scores + np.maximum(0.0, embedder.embed_documents(texts) @ query)
+        cosines = embedder.embed_documents(texts) @ query
+        if not np.isfinite(cosines).all():
+            raise ValueError("the embedder returned a vector with a number that is not finite")
+        scores = scores + np.maximum(0.0, cosines)
     return _chosen(passages, found, scores)
 
 

@@ -45,7 +45,8 @@ class PostgresIndex:
                 found = await (await connection.execute(statements["segment_ids"])).fetchall()
                 current = {row["segment_id"] for row in found}
                 missing = [segment for segment in current if segment not in self._segments]
-                fetched = await (await connection.execute(statements["segments"], {"segment_ids": missing})).fetchall()
+                wanted = await connection.execute(statements["segments"], {"segment_ids": missing}, binary=True)
+                fetched = await wanted.fetchall()
                 if len(fetched) == len(missing):
                     break  # otherwise segments were merged in between
             self._segments = {key: part for key, part in self._segments.items() if key in current}

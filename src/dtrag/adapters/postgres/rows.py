@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from pgvector import HalfVector
 from pgvector.psycopg import register_vector_async
 from psycopg import AsyncConnection
-from psycopg.adapt import Dumper
+from psycopg.abc import Buffer
+from psycopg.adapt import Dumper, Loader
 from psycopg.pq import Format
 from psycopg.types.json import Jsonb
 
@@ -65,11 +66,22 @@ class _WeightsDumper(Dumper):
         return head + obj.ids.astype(">i4").tobytes() + obj.values.astype(">f4").tobytes()
 
 
+class _IntArrayLoader(Loader):
+    """One-dimensional `int[]` without nulls, as this schema has them, to an int32 array."""
+
+    format = Format.BINARY
+
+    def load(self, data: Buffer) -> NDArray[np.int32]:
+        numbers = np.frombuffer(bytes(data), dtype=">i4")
+        return numbers[6::2].astype(np.int32) if numbers[0] else np.empty(0, np.int32)
+
+
 async def register_types(connection: AsyncConnection[Any]) -> None:
     """Teach a new connection pgvector's types and ours."""
     await register_vector_async(connection)
     info = connection.adapters.types["sparsevec"]
     connection.adapters.register_dumper(IntArray, _IntArrayDumper)
+    connection.adapters.register_loader(_IntArrayDumper.oid, _IntArrayLoader)
     connection.adapters.register_dumper(Weights, type("WeightsDumper", (_WeightsDumper,), {"oid": info.oid}))
 
 

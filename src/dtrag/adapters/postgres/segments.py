@@ -21,6 +21,9 @@ class Tally:
         self._removed: list[Terms] = []
         self._lengths: dict[str, tuple[int, int]] = {}
 
+    def __bool__(self) -> bool:
+        return bool(self._lengths)
+
     def add(self, chunk: IndexedChunk) -> None:
         """A chunk that was written."""
         self._added.append(chunk.term_ids)

@@ -19,7 +19,7 @@ from dtrag.core.scoring import LexicalStatistics, reweigh
 WRITING_LOCK = 7_203_114_003
 STATISTICS_LOCK = 7_203_114_004
 MOST_SEGMENTS = 32
-"""More segments than this are merged into one by `tidy()`: reading them costs about a millisecond each."""
+"""More segments than this are merged into one: reading them costs about a millisecond each, and memory."""
 LENGTH_DRIFT = 1.5
 """When the mean chunk length of a language has become this many times longer or shorter, its weights are computed anew.
 A stale mean acts like another k1 and b (1.65 and .82, or .9 and .67), the same for every chunk; bench/README.md has the
@@ -39,6 +39,9 @@ async def recover(database: Database) -> int:
             free = await locked.fetchone()
             if free is None or not free["free"]:
                 continue
+            still = await connection.execute(sql["lock_uncounted_segment"], {"segment_id": segment_id})
+            if await still.fetchone() is None:
+                continue  # its writer, or another who recovers, was quicker
             tally = await count_documents(connection, segment_id)
             await connection.execute(sql["bump_generation"])
             await connection.execute(
@@ -51,25 +54,31 @@ async def recover(database: Database) -> int:
 async def count_documents(connection: Connection, segment_id: uuid.UUID) -> Tally:
     """The tally of a batch from the index itself."""
     tally = Tally()
-    cursor = await connection.execute(queries("writing")["lexical_of_segment"], {"segment_id": segment_id})
+    name = {"segment_id": segment_id}
+    cursor = await connection.execute(queries("writing")["lexical_of_segment"], name, binary=True)
     for row in await cursor.fetchall():
         tally.restore(row)
     return tally
 
 
-async def tidy(database: Database) -> None:
-    """Merge the statistics segments when there are many, and weigh anew where the mean length has moved."""
+async def merge(database: Database, most: int = MOST_SEGMENTS) -> LexicalStatistics:
+    """Merge the statistics segments into one when there are more than `most`; returns their sum."""
     sql = queries("writing")
     async with database.connection("owner") as connection, connection.transaction():
         await connection.execute("select pg_advisory_xact_lock(%s)", (STATISTICS_LOCK,))
-        rows = await (await connection.execute(sql["all_segments"])).fetchall()
+        rows = await (await connection.execute(sql["all_segments"], binary=True)).fetchall()
         statistics = LexicalStatistics.merged([statistics_of(row) for row in rows])
-        if len(rows) > MOST_SEGMENTS:
+        if len(rows) > most:
             merged = {"segment_id": uuid.uuid4(), "now": datetime.now(UTC), **parameters_of(statistics)}
             await connection.execute(sql["add_segment"], merged)
             await connection.execute(sql["drop_segments"], {"segment_ids": [row["segment_id"] for row in rows]})
             await connection.execute(sql["bump_generation"])
-    await _weigh_anew(database, statistics)
+    return statistics
+
+
+async def tidy(database: Database) -> None:
+    """After a run of writes: merge segments, weigh anew where the mean length has moved, help the planner."""
+    await _weigh_anew(database, await merge(database))
     async with database.connection("owner") as connection:
         # Postings that wait in the indexes' pending lists are read one by one by every search until they are merged.
         await connection.execute(

@@ -3,7 +3,8 @@
 The documents of a batch are committed without waiting for the disk; the batch's statistics segment is committed with
 waiting, after them. PostgreSQL's log is sequential, so when that last commit returns everything before it is durable,
 and only then is the batch acknowledged. A crash in between leaves whole documents and an uncounted segment, which
-`upkeep.recover()` counts from the index itself.
+`upkeep.recover()` counts from the index itself. Whoever removes a document takes it out of the statistics only if its
+segment is counted: a segment counts what is there of its documents at that moment.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ from dtrag.core.documents import Draft, IndexedDocument
 from dtrag.core.scope import Scope
 from dtrag.core.taxonomy import CategoryPath, Taxonomy
 
+CONTESTED_ATTEMPTS = 20
+"""How often a document is written that others write at the same moment; each attempt waits for one of them."""
+
 
 class PostgresWriter:
     """The writing side of one database."""
@@ -34,6 +38,7 @@ class PostgresWriter:
     def __init__(self, database: Database):
         self._database = database
         self._sql = queries("writing")
+        self._segments = 0
 
     async def ensure_paths(self, paths: Collection[CategoryPath]) -> Taxonomy:
         """The active taxonomy, with these paths in it."""
@@ -57,18 +62,21 @@ class PostgresWriter:
         async with self._database.connection("owner") as connection, self._batch(connection, segment_id):
             means = await self._mean_lengths(connection, documents)
             try:
-                tally = await self._write_pipelined(connection, documents, segment_id, means)
+                await self._write_pipelined(connection, documents, segment_id, means)
             except (psycopg.errors.UniqueViolation, psycopg.errors.DeadlockDetected):
                 # Somebody else writes some of the same documents at this moment: one at a time, replacing them.
                 for document in documents:
                     await self._write_alone(connection, document, segment_id, means)
-                tally = await upkeep.count_documents(connection, segment_id)
             async with connection.transaction():
                 await connection.execute("set local synchronous_commit = on")
+                tally = await self._counted(connection, documents, segment_id)
                 await connection.execute(self._sql["bump_generation"])
                 await connection.execute(
                     self._sql["count_segment"], {"segment_id": segment_id, **parameters_of(tally.statistics())}
                 )
+        self._segments += 1
+        if self._segments % upkeep.MOST_SEGMENTS == 0:
+            await upkeep.merge(self._database)
 
     async def documents_of(self, source_id: uuid.UUID) -> list[uuid.UUID]:
         """The documents that came from a source."""
@@ -90,6 +98,7 @@ class PostgresWriter:
         """Delete a document that the scope may see; False when there is none."""
         name = {"document_id": document_id}
         async with self._database.connection("owner") as connection, connection.transaction():
+            await self._lock_name(connection, document_id)
             found = await (await connection.execute(self._sql["lock_document"], name)).fetchone()
             if found is None or (scope.nodes is not None and found["node_id"] not in scope.nodes):
                 return False
@@ -111,7 +120,7 @@ class PostgresWriter:
         return await upkeep.recover(self._database)
 
     async def tidy(self) -> None:
-        """Merge statistics segments when there are many, and weigh anew where the mean length has moved."""
+        """After a run of writes: what keeps the index quick."""
         await upkeep.tidy(self._database)
 
     @asynccontextmanager
@@ -150,9 +159,8 @@ class PostgresWriter:
         documents: Sequence[IndexedDocument],
         segment_id: uuid.UUID,
         means: Mapping[str, float],
-    ) -> Tally:
+    ) -> None:
         """All documents without waiting for an answer between them."""
-        tally = Tally()
         async with connection.pipeline() as pipeline:
             for document in documents:
                 parts = statements(document, segment_id, means)
@@ -165,30 +173,53 @@ class PostgresWriter:
                             await connection.execute(text.encode(), values)
                 else:
                     await connection.execute(parts[0][0].encode(), parts[0][1])
-        for document in documents:
-            for chunk in document.chunks:
-                tally.add(chunk)
-        return tally
 
     async def _write_alone(
         self, connection: Connection, document: IndexedDocument, segment_id: uuid.UUID, means: Mapping[str, float]
     ) -> None:
-        async with connection.transaction():
-            await connection.execute("select pg_advisory_xact_lock(%s)", (upkeep.lock_key(document.document_id),))
-            await self._remove(connection, document.document_id)
-            for text, values in statements(document, segment_id, means):
-                await connection.execute(text.encode(), values)
+        for attempt in range(CONTESTED_ATTEMPTS):
+            try:
+                async with connection.transaction():
+                    await self._remove(connection, document.document_id)
+                    for text, values in statements(document, segment_id, means):
+                        await connection.execute(text.encode(), values)
+                return
+            except (psycopg.errors.UniqueViolation, psycopg.errors.DeadlockDetected):
+                # A batch of somebody else held the document in a transaction that was not over when we looked.
+                if attempt == CONTESTED_ATTEMPTS - 1:
+                    raise
+
+    async def _counted(
+        self, connection: Connection, documents: Sequence[IndexedDocument], segment_id: uuid.UUID
+    ) -> Tally:
+        """What the segment holds: of the documents that were written those that are still there."""
+        names = {"segment_id": segment_id, "document_ids": [document.document_id for document in documents]}
+        await connection.execute(self._sql["lock_uncounted_segment"], names)
+        rows = await (await connection.execute(self._sql["kept_of_segment"], names)).fetchall()
+        kept = {row["document_id"] for row in rows}
+        tally = Tally()
+        for document in documents:
+            if document.document_id in kept:
+                for chunk in document.chunks:
+                    tally.add(chunk)
+        return tally
+
+    async def _lock_name(self, connection: Connection, document_id: uuid.UUID) -> None:
+        await connection.execute(self._sql["lock_name"], {"key": upkeep.lock_key(document_id)})
 
     async def _remove(self, connection: Connection, document_id: uuid.UUID) -> None:
-        """Delete a document in the caller's transaction, and take its terms out of the statistics."""
+        """Delete a document in the caller's transaction, and take its terms out of the statistics if they are in."""
         name = {"document_id": document_id}
-        cursor = await connection.execute(self._sql["delete_lexical"], name)
+        await self._lock_name(connection, document_id)
+        segment = await (await connection.execute(self._sql["counted_segment"], name)).fetchone()
+        cursor = await connection.execute(self._sql["delete_lexical"], name, binary=True)
         tally = Tally()
         for row in await cursor.fetchall():
             tally.remove(row)
         await connection.execute(self._sql["delete_document"], name)
-        values = {"segment_id": uuid.uuid4(), "now": datetime.now(UTC), **parameters_of(tally.statistics())}
-        await connection.execute(self._sql["add_segment"], values)
+        if tally and (segment is None or segment["counted"]):
+            values = {"segment_id": uuid.uuid4(), "now": datetime.now(UTC), **parameters_of(tally.statistics())}
+            await connection.execute(self._sql["add_segment"], values)
 
     async def _fetch(self, name: str, parameters: Mapping[str, object]) -> list[dict[str, Any]]:
         async with self._database.connection("owner") as connection:

@@ -62,6 +62,22 @@ delete from documents where document_id = :document_id
 -- For a deletion in a scope: the row must be visible to the caller.
 select node_id, source_id from documents where document_id = :document_id for update
 
+-- name: lock_name
+-- Whoever replaces or deletes a document is alone with it: a second one must see what the first one left.
+select pg_advisory_xact_lock(:key)
+
+-- name: counted_segment
+-- Whether the statistics hold the document yet; no row if its segment was merged. The lock holds off the counting.
+select counted from statistics_segments
+where segment_id = (select segment_id from documents where document_id = :document_id)
+for share
+
+-- name: lock_uncounted_segment
+select segment_id from statistics_segments where segment_id = :segment_id and not counted for update
+
+-- name: kept_of_segment
+select document_id from documents where document_id = any (:document_ids) and segment_id = :segment_id
+
 -- name: write_document
 -- One statement, one transaction. {document}, {chunks} and {lexical} take rows of placeholders.
 with document as (

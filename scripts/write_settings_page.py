@@ -1,0 +1,71 @@
+"""Writes docs/settings.md from the declarations in src/dtrag/settings.py, so that the page cannot disagree with them.
+
+    .venv/bin/python scripts/write_settings_page.py
+
+A test compares the page with what this script makes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, Field, fields
+from pathlib import Path
+from typing import Any
+
+from dtrag.settings import FLAGS, PREFIX, Settings
+
+PAGE = Path(__file__).parents[1] / "docs" / "settings.md"
+DATA_DIR = "the user's data folder (`~/.local/share/dtrag` on Linux), as root `/var/lib/dtrag`"
+"""What the default of `data_dir` is in words: the value itself depends on who asks, and where."""
+
+HEAD = """\
+# Settings and flags
+
+Made by `scripts/write_settings_page.py` from `settings.py`; do not edit it by hand.
+
+A setting is read once, when a command or the service starts. What is given on the command line goes before the
+environment, and the environment before the default. An empty variable counts as not set. `dtrag settings` shows
+the values in force and hides secrets. In Python, a setting is a keyword argument: `dtrag.open(embedder="none")`.
+
+"""
+FLAGS_HEAD = """
+## Flags
+
+A flag is read anew at every request. It is on when its variable is `1`, `true`, `yes` or `on`, and off otherwise.
+
+"""
+
+
+def default_of(declared: Field[Any]) -> str:
+    """The default of a setting as a cell of the table."""
+    if declared.default is MISSING:
+        return DATA_DIR
+    return "not set" if declared.default is None else f"`{declared.default}`"
+
+
+def table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    """A Markdown table."""
+    lines = [heads, ("---",) * len(heads), *rows]
+    return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
+
+
+def page() -> str:
+    """The whole page."""
+    settings = [
+        (
+            f"`{PREFIX}{declared.name.upper()}`",
+            default_of(declared),
+            declared.metadata["help"] + (" Secret." if declared.metadata["secret"] else ""),
+        )
+        for declared in fields(Settings)
+    ]
+    flags = [
+        (", ".join(f"`{name}`" for name in (f"FEATURE_{flag.name.upper()}", *flag.aliases)), flag.help)
+        for flag in FLAGS
+    ]
+    return (
+        HEAD + table(("Variable", "Default", "Meaning"), settings) + FLAGS_HEAD + table(("Variable", "Meaning"), flags)
+    )
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

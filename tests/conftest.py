@@ -1,0 +1,75 @@
+"""One embedded server for the whole run, and for each test that asks a database of its own, cloned from a template."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from dtrag.adapters.postgres import server
+from dtrag.adapters.postgres.connect import connect
+from dtrag.adapters.postgres.server import EmbeddedServer
+from dtrag.app import App, open_app
+from dtrag.settings import Settings
+from tests.store import Databases, Store
+
+TEMPLATE = "template_of_the_tests"
+
+
+@pytest.fixture(scope="session")
+def embedded() -> Iterator[EmbeddedServer]:
+    """The server of the run. This attachment keeps it up while apps come and go."""
+    folder = Path(tempfile.mkdtemp(prefix="test-dtrag-"))
+    with EmbeddedServer.open(folder / "data") as attached:
+        yield attached
+    shutil.rmtree(folder)
+
+
+@pytest_asyncio.fixture(scope="session")
+async def template(embedded: EmbeddedServer) -> str:
+    """A migrated, empty database that nobody is connected to."""
+    data_dir = embedded.address.data_dir
+    async with connect(Settings.load(environ={}, data_dir=data_dir, database_name=TEMPLATE, embedder="none")):
+        pass
+    return TEMPLATE
+
+
+@pytest.fixture
+def databases(embedded: EmbeddedServer, template: str) -> Iterator[Databases]:
+    """Makes databases; they are dropped when the test is over."""
+    made = Databases(embedded.address, template)
+    yield made
+    made.drop()
+
+
+@pytest.fixture
+def settings(databases: Databases) -> Settings:
+    """Settings of an empty database of the test's own."""
+    return databases.settings()
+
+
+@pytest.fixture
+def store(settings: Settings, databases: Databases) -> Store:
+    """A look into the test's own database from beside the app."""
+    return databases.store(settings)
+
+
+@pytest_asyncio.fixture
+async def app(settings: Settings) -> AsyncIterator[App]:
+    """An app on the test's own database."""
+    async with open_app(settings) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def mortal() -> Iterator[Path]:
+    """A data folder with a cluster, and nobody attached to its server between the tests."""
+    folder = Path(tempfile.mkdtemp(prefix="test-dtrag-mortal-")) / "data"
+    EmbeddedServer.open(folder).close()
+    yield folder
+    assert server.status(folder).pid is None
+    shutil.rmtree(folder.parent)

@@ -1,0 +1,230 @@
+"""The rules that keep the schema ready for a cluster, read from the catalog and from the texts of the statements."""
+
+from __future__ import annotations
+
+import re
+from importlib import resources
+
+import pytest
+
+from dtrag.adapters.postgres.database import scope_statement
+from dtrag.adapters.postgres.queries import queries
+from dtrag.core.scope import Scope
+from tests.store import Store
+
+DISTRIBUTED = ["documents", "chunks", "lexical_index", "embeddings"]
+ROOMS = ("content", "search", "writing")
+STATEMENTS = {f"{room}.{name}": text for room in ROOMS for name, text in queries(room).items()}
+OURS = "c.relnamespace = 'dtrag'::regnamespace"
+
+READ, WRITE = {"SELECT"}, {"SELECT", "INSERT", "UPDATE", "DELETE"}
+GRANTS = {
+    "taxonomy_versions": (READ, READ),
+    "taxonomy_nodes": (READ, READ),
+    "taxonomy_tree": (READ, READ),
+    "index_settings": (READ, READ),
+    "statistics_segments": (READ, set()),
+    "lexical_index": (READ, set()),
+    "embeddings": (READ, set()),
+    "documents": (set(), READ),
+    "chunks": (set(), READ),
+    "sources": (set(), set()),
+    "migrations": (set(), set()),
+}
+"""Table -> what the search role and what the reader may do with it; the owner writes all of them."""
+
+
+def test_every_table_is_known_here(store: Store) -> None:
+    tables = store.rows(f"select relname::text from pg_class c where {OURS} and relkind in ('r', 'p')")
+    assert {name for (name,) in tables} == set(GRANTS)
+
+
+@pytest.mark.parametrize("table", DISTRIBUTED)
+def test_the_key_starts_with_the_document(store: Store, table: str) -> None:
+    columns = store.value(
+        "select array_agg(a.attname::text order by k.place) from pg_constraint n,"
+        " unnest(n.conkey) with ordinality k (number, place), pg_attribute a"
+        " where n.conrelid = %s::regclass and n.contype = 'p' and a.attrelid = n.conrelid and a.attnum = k.number",
+        table,
+    )
+    assert columns == (["document_id"] if table == "documents" else ["document_id", "ordinal"])
+
+
+def test_every_unique_index_holds_the_document(store: Store) -> None:
+    without = store.rows(
+        "select i.indexrelid::regclass::text from pg_index i where i.indrelid = any (%s::regclass[]) and i.indisunique"
+        " and not exists (select from pg_attribute a where a.attrelid = i.indrelid and a.attnum = any (i.indkey)"
+        " and a.attname = 'document_id')",
+        DISTRIBUTED,
+    )
+    assert without == []
+
+
+def test_the_document_is_a_uuid_from_outside(store: Store) -> None:
+    types = store.rows(
+        "select distinct format_type(atttypid, atttypmod), atthasdef from pg_attribute"
+        " where attrelid = any (%s::regclass[]) and attname = 'document_id'",
+        DISTRIBUTED,
+    )
+    assert types == [("uuid", False)]
+
+
+def test_nothing_counts_by_itself(store: Store) -> None:
+    assert store.rows(f"select relname from pg_class c where {OURS} and relkind = 'S'") == []
+    identity = "select attname from pg_attribute a join pg_class c on c.oid = attrelid where {} and attidentity <> ''"
+    assert store.rows(identity.format(OURS)) == []
+
+
+def test_no_default_is_volatile(store: Store) -> None:
+    defaults = store.rows(
+        "select c.relname, pg_get_expr(d.adbin, d.adrelid) from pg_attrdef d join pg_class c on c.oid = d.adrelid"
+        f" where {OURS} and pg_get_expr(d.adbin, d.adrelid) ~ '\\('"
+    )
+    assert defaults == []
+
+
+def test_there_are_no_triggers_of_ours(store: Store) -> None:
+    assert (
+        store.rows(
+            f"select tgname from pg_trigger t join pg_class c on c.oid = t.tgrelid where {OURS} and not tgisinternal"
+        )
+        == []
+    )
+    assert (
+        store.rows(
+            f"select rulename from pg_rewrite r join pg_class c on c.oid = r.ev_class where {OURS} and c.relkind = 'r'"
+        )
+        == []
+    )
+
+
+def test_no_other_table_hangs_on_a_distributed_one(store: Store) -> None:
+    """A foreign key from a local table to a distributed one is accepted by a cluster, and then not kept."""
+    keys = store.rows(
+        "select conrelid::regclass::text, confrelid::regclass::text,"
+        " (select attname::text from pg_attribute where attrelid = conrelid and attnum = conkey[1])"
+        " from pg_constraint where contype = 'f' and confrelid = any (%s::regclass[])",
+        DISTRIBUTED,
+    )
+    assert sorted(keys) == [(table, "documents", "document_id") for table in ("chunks", "embeddings", "lexical_index")]
+
+
+def test_row_security_is_forced_on_content(store: Store) -> None:
+    secured = store.rows(
+        f"select relname::text, relrowsecurity, relforcerowsecurity from pg_class c where {OURS} and relkind = 'r'"
+        " and (relrowsecurity or relforcerowsecurity) order by 1"
+    )
+    assert secured == [("chunks", True, True), ("documents", True, True)]
+
+
+def test_the_policies_are_these(store: Store) -> None:
+    policies = store.rows(
+        "select tablename::text, roles::text, cmd, permissive, qual from pg_policies where schemaname = 'dtrag'"
+    )
+    assert sorted((table, roles, cmd) for table, roles, cmd, _, _ in policies) == [
+        ("chunks", "{dtrag_owner}", "ALL"),
+        ("chunks", "{dtrag_reader}", "SELECT"),
+        ("documents", "{dtrag_owner}", "ALL"),
+        ("documents", "{dtrag_reader}", "SELECT"),
+        ("documents", "{dtrag_search}", "SELECT"),
+    ]
+    for _, roles, _, _, text in policies:
+        if roles == "{dtrag_reader}":
+            for setting in ("dtrag.scope", "dtrag.full_scope"):
+                assert re.search(rf"SELECT.*NULLIF\(current_setting\('{setting}'::text, true\), ''::text\)", text)
+
+
+@pytest.mark.parametrize(("role", "place"), [("dtrag_search", 0), ("dtrag_reader", 1)])
+def test_each_role_may_do_just_this(store: Store, role: str, place: int) -> None:
+    found: dict[str, set[str]] = {table: set() for table in GRANTS}
+    for table, privilege in store.rows(
+        "select c.relname::text, p from pg_class c,"
+        " unnest(array['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'TRUNCATE',"
+        f" 'REFERENCES', 'TRIGGER', 'MAINTAIN']) p where {OURS} and relkind = 'r'"
+        " and has_table_privilege(%s, c.oid, p)",
+        role,
+    ):
+        found[table].add(privilege)
+    assert found == {table: grants[place] for table, grants in GRANTS.items()}
+
+
+def test_the_search_role_sees_only_facts_of_documents(store: Store) -> None:
+    columns = store.rows(
+        "select attname::text from pg_attribute where attrelid = 'documents'::regclass and attnum > 0"
+        " and has_column_privilege('dtrag_search', attrelid, attnum, 'SELECT') order by 1"
+    )
+    assert [name for (name,) in columns] == ["content_type", "document_id", "language", "node_id", "processed_at"]
+    writable = store.rows(
+        "select attname, attrelid::regclass from pg_attribute a join pg_class c on c.oid = attrelid"
+        f" where {OURS} and relkind = 'r' and attnum > 0 and (has_column_privilege('dtrag_search', attrelid, attnum,"
+        " 'INSERT, UPDATE') or has_column_privilege('dtrag_reader', attrelid, attnum, 'INSERT, UPDATE'))"
+    )
+    assert writable == []
+
+
+def test_the_owner_owns_everything_and_others_make_nothing(store: Store) -> None:
+    assert store.rows(f"select distinct relowner::regrole::text from pg_class c where {OURS}") == [("dtrag_owner",)]
+    for role in ("dtrag_search", "dtrag_reader", "public"):
+        assert not store.value("select has_schema_privilege(%s, 'dtrag', 'CREATE')", role), role
+
+
+def test_functions_of_the_owner(store: Store) -> None:
+    functions = store.rows(
+        "select proname::text, prosecdef, lanname::text, proconfig::text,"
+        " has_function_privilege('dtrag_search', p.oid, 'EXECUTE'),"
+        " has_function_privilege('dtrag_reader', p.oid, 'EXECUTE'), has_function_privilege('public', p.oid, 'EXECUTE')"
+        " from pg_proc p join pg_language l on l.oid = prolang where pronamespace = 'dtrag'::regnamespace"
+    )
+    path = '{"search_path=dtrag, public, pg_temp"}'
+    assert functions == [("strict_candidates", True, "plpgsql", path, True, False, False)]
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_statements_keep_the_rules(name: str) -> None:
+    text = " ".join(STATEMENTS[name].lower().split())
+    assert not re.search(r"\bset_config\b|\bmerge\b|\blateral\b", text)
+    assert not re.search(r"\b(?:now|clock_timestamp|random|gen_random_uuid|uuidv7)\s*\(|\bcurrent_timestamp\b", text)
+    assert ";" not in text
+    if "on conflict" in text:
+        changes = text.partition("do update set")[2]
+        assert changes
+        for change in changes.split(","):
+            assert re.fullmatch(r"\s*(\w+) = excluded\.\1\s*", change), change
+    assert not re.search(r"update (?:documents|chunks|lexical_index|embeddings) set document_id", text)
+    if re.match(r"set\b", text):
+        assert re.fullmatch(r"set local [\w.]+ = \S+", text)
+
+
+def test_every_limit_has_a_total_order() -> None:
+    """Ties would fall otherwise on another machine; the order ends in the key."""
+    limited = {name: " ".join(text.lower().split()) for name, text in STATEMENTS.items() if "limit" in text}
+    assert set(limited) == {
+        "content.documents",
+        "search.lexical",
+        "search.strict",
+        "search.vector_nearest",
+        "search.vector_exact",
+        "search.vector_count",
+        "writing.read_documents",
+    }
+    for name, text in limited.items():
+        if name == "search.vector_count":
+            assert "order by" not in text  # counts up to the limit: any rows will do
+            continue
+        last = text.rpartition("order by")[2].partition(" limit")[0]
+        key = r"(?:\w\.)?document_id$" if "documents" in name else r"\w\.document_id, \w\.ordinal$"
+        assert re.search(key, last), name
+
+
+def test_settings_of_a_transaction_are_statements_of_their_own() -> None:
+    for scope in (Scope.everything(), Scope(frozenset()), Scope(frozenset({3, 1}))):
+        text = scope_statement(scope).as_string(None)
+        assert re.fullmatch(r"set local dtrag\.(?:full_scope = 'on'|scope = '\{[0-9,]*\}')", text)
+    code = resources.files("dtrag.adapters.postgres")
+    for entry in code.iterdir():
+        if entry.name.endswith(".py"):
+            text = entry.read_text("utf-8")
+            assert "set_config" not in text
+            for setting in re.findall(r'"(set local [^"]*)"', text, re.I):
+                assert ";" not in setting
+                assert setting.count("set local") == 1

@@ -1,0 +1,164 @@
+"""The plans of the hot statements on a few thousand rows, as the role that runs them: each by its index."""
+
+from __future__ import annotations
+
+import json
+import random
+import uuid
+from collections.abc import AsyncIterator
+from typing import Any, cast
+
+import numpy as np
+import pytest_asyncio
+from pgvector import HalfVector
+
+from dtrag.adapters.postgres import identity
+from dtrag.adapters.postgres.connect import connect
+from dtrag.adapters.postgres.database import Database, Role
+from dtrag.adapters.postgres.queries import filtered, queries
+from dtrag.adapters.postgres.rows import IntArray, Weights
+from dtrag.adapters.postgres.server import EmbeddedServer
+from dtrag.adapters.postgres.writer import PostgresWriter
+from dtrag.core.scope import Scope
+from dtrag.core.text import ANALYZER, term_id
+from dtrag.settings import Settings
+from tests.store import Databases
+from tests.toy import ToyEmbedder, indexed
+
+DOCUMENTS = 800
+PER_DOCUMENT = 4
+EMBEDDER = ToyEmbedder()
+
+
+def texts(number: int, chance: random.Random) -> list[str]:
+    """Passages of common words and one word that four passages share."""
+    filler = [f"word{chance.randrange(2_000)}" for _ in range(20)]
+    return [f"kettle {' '.join(filler)} rare{number} part{part}" for part in range(PER_DOCUMENT)]
+
+
+@pytest_asyncio.fixture(scope="module")
+async def database(embedded: EmbeddedServer, template: str) -> AsyncIterator[Database]:
+    """3,200 passages with vectors, analysed."""
+    databases, chance = Databases(embedded.address, template), random.Random(1)
+    settings: Settings = databases.settings(pool_size=1)
+    async with connect(settings) as opened:
+        await identity.register(opened, ANALYZER, EMBEDDER)
+        writer = PostgresWriter(opened)
+        for start in range(0, DOCUMENTS, 200):
+            await writer.write(
+                [indexed(f"toy:{n}", texts(n, chance), embedder=EMBEDDER) for n in range(start, start + 200)]
+            )
+        await writer.tidy()
+        yield opened
+    databases.drop()
+
+
+async def nodes(
+    database: Database, role: Role, statement: str, values: object, scope: Scope | None = None, *settings: str
+) -> list[dict[str, Any]]:
+    """The nodes of the plan, as the role and in the scope; `settings` are set for this transaction."""
+    explain = f"explain (format json) {statement}"
+    async with database.scoped(role, scope or Scope.everything()) as connection:
+        for setting in settings:
+            await connection.execute(setting)
+        cursor = await connection.execute(explain, cast("dict[str, object]", values))
+        row = await cursor.fetchone()
+    assert row is not None
+    plan = row["QUERY PLAN"]
+    found, waiting = [], [(json.loads(plan) if isinstance(plan, str) else plan)[0]["Plan"]]
+    while waiting:
+        node = waiting.pop()
+        found.append(node)
+        waiting.extend(node.get("Plans", []))
+    return found
+
+
+def indexes(plan: list[dict[str, Any]]) -> set[str]:
+    return {node["Index Name"] for node in plan if "Index Name" in node}
+
+
+def scanned(plan: list[dict[str, Any]]) -> set[str]:
+    return {node["Relation Name"] for node in plan if node["Node Type"] == "Seq Scan"}
+
+
+def lexical_values(*terms: str) -> dict[str, object]:
+    ids = np.sort(np.array([term_id(term) for term in terms], np.int32))
+    return {"weights": Weights(ids, np.ones(len(ids), np.float32)), "terms": IntArray(ids), "wanted": 50}
+
+
+async def test_lexical_candidates_come_from_the_terms(database: Database) -> None:
+    for scope in ({}, {"nodes": [1]}):
+        statement = filtered(queries("search")["lexical"], ["scope"] if scope else [])
+        plan = await nodes(database, "search", statement, lexical_values("rare7", "rare99") | scope)
+        assert "lexical_index_terms" in indexes(plan)
+        assert scanned(plan) == set()
+
+
+async def test_nearest_vectors_come_from_the_graph(database: Database) -> None:
+    [query] = EMBEDDER.embed_queries(["kettle"])
+    values = {"vec": HalfVector(query), "wanted": 50}
+    plan = await nodes(database, "search", filtered(queries("search")["vector_nearest"], []), values)
+    assert indexes(plan) == {"embeddings_hnsw"}
+    assert scanned(plan) == set()
+
+
+async def test_exact_vectors_do_not(database: Database) -> None:
+    [query] = EMBEDDER.embed_queries(["kettle"])
+    values = {"vec": HalfVector(query), "wanted": 50}
+    plan = await nodes(database, "search", filtered(queries("search")["vector_exact"], []), values)
+    assert "embeddings_hnsw" not in indexes(plan)
+
+
+async def test_a_narrow_scope_of_vectors_comes_from_its_nodes(database: Database) -> None:
+    values = {"nodes": [7], "wanted": 10_001}
+    plan = await nodes(database, "search", filtered(queries("search")["vector_count"], ["scope"]), values)
+    assert indexes(plan) == {"embeddings_node"}
+
+
+async def test_passages_come_by_their_keys_under_row_security(database: Database) -> None:
+    async with database.connection("owner") as connection:
+        rows = await (await connection.execute("select document_id from documents limit 10")).fetchall()
+    values = {"document_ids": [row["document_id"] for row in rows], "ordinals": [0] * 10}
+    for scope in (Scope.everything(), Scope(frozenset({1, 5}))):
+        plan = await nodes(database, "reader", queries("content")["chunks_by_key"], values, scope)
+        assert {"chunks_pkey", "documents_pkey"} <= indexes(plan)
+        assert scanned(plan) == set()
+
+
+async def test_a_document_comes_by_its_key(database: Database) -> None:
+    values = {"document_id": uuid.UUID(int=5)}
+    plan = await nodes(database, "reader", queries("content")["document"], values)
+    assert indexes(plan) == {"documents_pkey"}
+
+
+async def test_the_strict_ranker_finds_by_its_index(database: Database) -> None:
+    """The statement inside the function, as the owner it runs as."""
+    async with database.connection("owner") as connection:
+        row = await (
+            await connection.execute("select prosrc from pg_proc where proname = 'strict_candidates'")
+        ).fetchone()
+    assert row is not None
+    inner = row["prosrc"].partition("return query")[2].partition(";")[0]
+    for name, text in (
+        ("strict_candidates.query", "'rare7'"),
+        ("everything", "true"),
+        ("(nodes)", "('{1}'::int[])"),
+        ("limit wanted", "limit 50"),
+    ):
+        assert name in inner
+        inner = inner.replace(name, text)
+    plan = await nodes(database, "owner", inner, None)
+    assert "chunks_strict" in indexes(plan)
+    assert scanned(plan) == set()
+
+
+async def test_replacing_a_document_touches_its_own_rows(database: Database) -> None:
+    statements, values = queries("writing"), {"document_id": uuid.UUID(int=5)}
+    for name in ("delete_lexical", "delete_document", "lock_document"):
+        plan = await nodes(database, "owner", statements[name], values)
+        assert indexes(plan) <= {"lexical_index_pkey", "documents_pkey"}, name
+        assert scanned(plan) == set(), name
+    for name in ("fingerprints", "kept_of_segment"):
+        keys = {"document_ids": [uuid.UUID(int=number) for number in range(20)], "segment_id": uuid.UUID(int=1)}
+        plan = await nodes(database, "owner", statements[name], keys)
+        assert indexes(plan) == {"documents_pkey"}, name

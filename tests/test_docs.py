@@ -1,0 +1,259 @@
+"""The pages say what the code does: links, commands, options, variables, targets, paths, names and messages exist."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import fields
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+import typer.main
+
+import dtrag
+from dtrag.delivery.cli.commands import app
+from dtrag.settings import FLAGS, PREFIX, Settings
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "dtrag"
+PAGES = [
+    page for folder in (".", "docs", "examples", "bench") for page in sorted((ROOT / folder).glob("*.md")) if page.stem
+]
+NOT_READ_YET = {"DTRAG_LLM"}
+"""Variables of later versions; a page may name one only to say that this version does not read it."""
+
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SPAN = re.compile(r"`([^`\n]+)`")
+LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
+VARIABLE = re.compile(r"\b(?:DTRAG|FEATURE)_[A-Z][A-Z_]*\b")
+
+
+def text_of(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+def blocks(text: str, language: str) -> list[str]:
+    return [body for name, body in FENCE.findall(text) if name == language]
+
+
+def spans(text: str) -> list[str]:
+    return SPAN.findall(FENCE.sub("", text))
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+pages = pytest.mark.parametrize("page", PAGES, ids=name_of)
+architecture = text_of(ROOT / "docs" / "architecture.md")
+
+
+# --- links --------------------------------------------------------------------------------------------------------
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as hosts of Markdown make them: lower case, no punctuation, dashes."""
+    headings = re.findall(r"^#+ (.+)$", FENCE.sub("", text_of(page)), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+@pages
+def test_every_relative_link_resolves(page: Path) -> None:
+    missing = []
+    for link in LINK.findall(FENCE.sub("", text_of(page))):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = unquote(link).partition("#")
+        target = (page.parent / path).resolve() if path else page
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            missing.append(link)
+    assert missing == []
+
+
+@pytest.mark.parametrize("readme", ["README.md", "README.ko.md"])
+def test_every_page_is_linked_from_the_readme(readme: str) -> None:
+    linked = {link.partition("#")[0] for link in LINK.findall(text_of(ROOT / readme))}
+    assert {f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")} <= linked
+
+
+# --- commands -----------------------------------------------------------------------------------------------------
+
+
+def quoted_commands(text: str) -> Iterator[list[str]]:
+    """The words behind `dtrag` of each command in a shell block or between backticks, comments and pipes cut off."""
+    lines = [line for language in ("sh", "bash") for body in blocks(text, language) for line in body.splitlines()]
+    for line in [*lines, *spans(text)]:
+        command = re.sub(r"^(?:[A-Z_]+=\S* )*(?:\S*/)?(?=dtrag )", "", line.strip())
+        if command.startswith("dtrag "):
+            yield shlex.split(re.split(r"\s[|>]\s", command)[0], comments=True)[1:]
+
+
+def options_of(command: Any) -> set[str]:
+    return {option for parameter in command.params for option in parameter.opts} | {"--help"}
+
+
+def mistake(words: list[str], command: Any) -> str:
+    """What is wrong with the words of a command line; empty when nothing is."""
+    for word in words:
+        bare = word.strip("[]")
+        if bare.startswith("--") and bare not in options_of(command):
+            return f"{command.name} has no option {bare}"
+        subcommands = getattr(command, "commands", None)
+        if subcommands and re.fullmatch(r"[a-z|]+", bare):
+            for name in bare.split("|"):
+                if name not in subcommands:
+                    return f"{command.name} has no command {name}"
+            command = subcommands[bare.split("|")[0]]
+    return ""
+
+
+@pages
+def test_every_quoted_command_exists(page: Path) -> None:
+    top = typer.main.get_command(app)
+    found = [mistake(words, top) for words in quoted_commands(text_of(page))]
+    assert [what for what in found if what] == []
+
+
+def test_wrong_commands_are_noticed() -> None:
+    top = typer.main.get_command(app)
+    assert mistake(["ingest", "FOLDER", "--category", "A/B"], top) == ""
+    assert mistake(["inject", "FOLDER"], top)
+    assert mistake(["models", "[list|push", "NAME]"], top)
+    assert mistake(["search", "word", "--top"], top)
+
+
+def test_every_command_is_quoted() -> None:
+    quoted = {words[0] for page in PAGES for words in quoted_commands(text_of(page)) if words}
+    top: Any = typer.main.get_command(app)
+    assert set(top.commands) <= quoted
+
+
+@pages
+def test_every_make_target_exists(page: Path) -> None:
+    makefile = text_of(ROOT / "Makefile")
+    targets = set(re.findall(r"^([a-z-]+):(?!=)", makefile, re.MULTILINE))
+    lines = [line for body in blocks(text_of(page), "sh") for line in body.splitlines()] + spans(text_of(page))
+    asked = {match[1] for line in lines if (match := re.match(r"make (?:[A-Z]+=\S+ )*([a-z-]+)", line))}
+    assert asked <= targets
+
+
+# --- settings -----------------------------------------------------------------------------------------------------
+
+
+def declared_variables() -> set[str]:
+    settings = {PREFIX + declared.name.upper() for declared in fields(Settings)}
+    return settings | {name for flag in FLAGS for name in (f"FEATURE_{flag.name.upper()}", *flag.aliases)}
+
+
+def settings_script() -> ModuleType:
+    spec = spec_from_file_location("write_settings_page", ROOT / "scripts" / "write_settings_page.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_settings_page_is_current() -> None:
+    script = settings_script()
+    assert text_of(script.PAGE) == script.page(), "run: .venv/bin/python scripts/write_settings_page.py"
+
+
+def test_every_setting_is_on_its_page() -> None:
+    assert set(VARIABLE.findall(text_of(ROOT / "docs" / "settings.md"))) == declared_variables()
+
+
+@pages
+def test_every_variable_is_declared(page: Path) -> None:
+    assert set(VARIABLE.findall(text_of(page))) - declared_variables() <= NOT_READ_YET
+
+
+# --- Python -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("readme", ["README.md", "README.ko.md"])
+def test_the_python_snippets_fit_the_api(readme: str) -> None:
+    snippets = blocks(text_of(ROOT / readme), "python")
+    assert snippets
+    for snippet in snippets:
+        tree = compile(snippet, readme, "exec", ast.PyCF_ONLY_AST)
+        for call in ast.walk(tree):
+            if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
+                continue
+            owner = call.func.value.id if isinstance(call.func.value, ast.Name) else ""
+            if owner in {"app", "dtrag"}:
+                function = getattr(dtrag.App if owner == "app" else dtrag, call.func.attr)
+                known = set(inspect.signature(function).parameters)
+                assert {keyword.arg for keyword in call.keywords} <= known
+
+
+# --- the architecture page ----------------------------------------------------------------------------------------
+
+
+def defined(tree: ast.Module, dotted: str) -> bool:
+    """Whether the module defines the function or class, or the class's method."""
+    body: list[ast.stmt] = tree.body
+    for name in dotted.split("."):
+        kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+        found = [node for node in body if isinstance(node, kinds) and node.name == name]
+        if not found:
+            return False
+        body = found[0].body
+    return True
+
+
+def test_paths_and_names_in_the_architecture_exist() -> None:
+    named = [match for span in spans(architecture) if (match := re.fullmatch(r"([\w/.]+?)(?:::([\w.]+))?", span))]
+    paths = [
+        (match[1], match[2]) for match in named if re.search(r"\.(?:py|sql|onnx)$", match[1]) or match[1][-1] == "/"
+    ]
+    assert len(paths) > 30
+    missing = [path for path, _ in paths if not (PACKAGE / path).exists()]
+    unknown = [
+        f"{path}::{name}"
+        for path, name in paths
+        if name and path not in missing and not defined(ast.parse(text_of(PACKAGE / path)), name)
+    ]
+    assert missing == []
+    assert unknown == []
+
+
+def test_every_room_and_migration_is_in_the_architecture() -> None:
+    rooms = {f"{folder.parent.relative_to(PACKAGE)}/" for folder in PACKAGE.rglob("__init__.py")} - {"./"}
+    inner = {room for room in rooms if any(other != room and other.startswith(room) for other in rooms)}
+    migrations = {str(file.relative_to(PACKAGE)) for file in PACKAGE.rglob("migrations/*.sql")}
+    assert (rooms - inner) | migrations <= set(spans(architecture))
+
+
+# --- messages -----------------------------------------------------------------------------------------------------
+
+
+def said_by_the_code() -> str:
+    """Every text in the code, one a line, white space folded."""
+    texts = [
+        " ".join(node.value.split())
+        for file in PACKAGE.rglob("*.py")
+        for node in ast.walk(ast.parse(text_of(file)))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
+    return "\n".join([*texts, text_of(ROOT / "Makefile")])
+
+
+def test_the_messages_of_the_troubleshooting_table_are_real() -> None:
+    section = text_of(ROOT / "docs" / "operations.md").partition("## When something is wrong")[2]
+    messages = re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE)
+    assert len(messages) > 10
+    said = said_by_the_code()
+    fragments = [part.strip() for message in messages for part in re.split(r"…|: ", message)]
+    assert [fragment for fragment in fragments if fragment not in said] == []
+
+
+def test_the_changelog_knows_the_version() -> None:
+    assert f"## [{dtrag.__version__}]" in text_of(ROOT / "CHANGELOG.md")

@@ -1,0 +1,92 @@
+"""Toy corpora and a toy embedder: deterministic, quick, and with many ties."""
+
+from __future__ import annotations
+
+import json
+import random
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from pathlib import Path
+
+import numpy as np
+
+from dtrag.core.documents import Chunk, IndexedDocument, ParsedDocument, Vector, document_id
+from dtrag.core.text import language, terms
+from dtrag.ingestion.analysis import analyse, fingerprint
+from dtrag.ports import Embedder
+
+ENGLISH = tuple("kettle boiler valve leave library refund wage garden winter ticket harbour lantern".split())
+KOREAN = tuple("휴학 등록금 도서관 졸업 학점 기숙사 장학금 연구실".split())
+
+
+@dataclass(frozen=True)
+class ToyEmbedder:
+    """A bag of words, hashed into a few dimensions. Speaks English only unless told otherwise."""
+
+    id: str = "toy@00000001"
+    dim: int = 8
+    max_tokens: int = 256
+    languages: frozenset[str] = frozenset({"en"})
+
+    def embed_documents(self, texts: Sequence[str]) -> Vector:
+        vectors = np.full((len(texts), self.dim), 0.01, np.float32)
+        for row, text in enumerate(texts):
+            for term in terms(text):
+                digest = blake2b(f"{self.id}{term}".encode(), digest_size=2).digest()
+                vectors[row, digest[0] % self.dim] += 1 + digest[1] % 2
+        return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), np.float32)
+
+    def embed_queries(self, texts: Sequence[str]) -> Vector:
+        return self.embed_documents(texts)
+
+
+def sentence(random: random.Random, words: int) -> str:
+    """Some words of one of the two languages, or of both."""
+    vocabulary = random.choice((ENGLISH, KOREAN, ENGLISH + KOREAN))
+    return " ".join(random.choices(vocabulary, k=words)) + "."
+
+
+def indexed(
+    uri: str, texts: Sequence[str], *, node_id: int = 1, embedder: Embedder | None = None, replaces: bool = False
+) -> IndexedDocument:
+    """A document as it is written, with one passage a text."""
+    body, at = "\n\n".join(texts), 0
+    blocks: list[Chunk] = []
+    for text in texts:
+        blocks.append(Chunk(len(blocks), at, at + len(text), text))
+        at += len(text) + 2
+    document = ParsedDocument(uri, body, "text/plain")
+    chunks = [analyse(document, chunk) for chunk in blocks]
+    if embedder is not None:
+        chunks = [
+            replace(chunk, vector=vector) if chunk.language in embedder.languages else chunk
+            for chunk, vector in zip(chunks, embedder.embed_documents(texts), strict=True)
+        ]
+    return IndexedDocument(
+        document_id=document_id(uri),
+        source_id=document_id(uri),
+        source_uri=uri,
+        document=document,
+        node_id=node_id,
+        language=language(body),
+        fingerprint=fingerprint(document, embedder),
+        chunks=tuple(chunks),
+        replaces=replaces,
+    )
+
+
+def lines(path: Path, count: int, seed: int = 0, words: int = 12) -> Path:
+    """A JSON lines file of documents `n0000`, `n0001` …, each with a title and a word of its own."""
+    chance = random.Random(seed)
+    with path.open("w", encoding="utf-8") as file:
+        for number in range(count):
+            text = f"{sentence(chance, words)} serial{number:04}"
+            file.write(json.dumps({"id": f"n{number:04}", "title": f"Note {number:04}", "text": text}) + "\n")
+    return path
+
+
+def key(document: uuid.UUID, ordinal: int) -> str:
+    """The id of a passage in results."""
+    return f"{document}:{ordinal}"

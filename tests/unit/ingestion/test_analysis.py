@@ -1,0 +1,193 @@
+"""From passages to what is written: field weights, caps, vectors only for spoken languages, fingerprints."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dtrag.core.documents import Chunk, Draft, ParsedDocument, Passages, Vector
+from dtrag.core.text import Analyzer, term_id, terms
+from dtrag.ingestion import analysis
+from dtrag.ingestion.analysis import MOST_TERMS, analyse, cleaned, fingerprint, index
+from dtrag.ingestion.chunking import split
+from tests.toy import ToyEmbedder
+
+DOCUMENT = ParsedDocument(
+    "Valves", "The valve closes. The valve opens.", "text/plain", category_path=("HR",), metadata={"a": 1, "b": "x"}
+)
+
+
+@dataclass(frozen=True)
+class Listening(ToyEmbedder):
+    """Remembers what it was given."""
+
+    heard: list[str] = field(default_factory=list)
+
+    def embed_documents(self, texts: Sequence[str]) -> Vector:
+        self.heard.extend(texts)
+        return super().embed_documents(texts)
+
+
+def _chunk(text: str, *breadcrumb: str) -> Chunk:
+    return Chunk(0, 0, len(text), text, breadcrumb)
+
+
+def _draft(document: ParsedDocument, *chunks: Chunk) -> Draft:
+    return Draft(uuid.uuid4(), Passages(document, chunks), uuid.uuid4(), "file:///x", 7, b"f" * 32, replaces=True)
+
+
+def test_terms_of_title_and_headings_count_with_those_of_the_body() -> None:
+    chunk = analyse(DOCUMENT, _chunk("The valve closes. A valve opens.", "Boilers", "Valves"))
+    counts = dict(zip(chunk.term_ids.tolist(), chunk.frequencies.tolist(), strict=True))
+    expected = Counter(terms("valve closes valve opens") + terms("Valves") + terms("Boilers Valves"))
+    assert counts == {term_id(term): float(count) for term, count in expected.items()}
+    assert chunk.length == sum(expected.values())
+    assert chunk.language == "en"
+    assert chunk.vector is None
+
+
+def test_term_ids_ascend_in_the_types_of_the_index() -> None:
+    chunk = analyse(DOCUMENT, _chunk("kettle boiler valve ticket 휴학 등록금 BM25"))
+    assert chunk.term_ids.dtype == np.int32
+    assert chunk.frequencies.dtype == np.float32
+    assert (np.diff(chunk.term_ids) > 0).all()
+
+
+def test_a_passage_without_words_can_be_written() -> None:
+    chunk = analyse(replace(DOCUMENT, title=""), _chunk("⚠ !"))
+    assert (len(chunk.term_ids), chunk.length) == (0, 1)
+
+
+def test_of_too_many_terms_the_most_frequent_are_kept() -> None:
+    words = [f"w{number}" for number in range(MOST_TERMS + 500)]
+    text = " ".join([*words, *words[-100:]])
+    chunk = analyse(replace(DOCUMENT, title=""), _chunk(text))
+    assert len(chunk.term_ids) == len(chunk.frequencies) == MOST_TERMS
+    assert {term_id(word) for word in words[-100:]} <= set(chunk.term_ids.tolist())
+    assert chunk.length == len(words) + 100
+    assert chunk.term_ids.tolist() == analyse(replace(DOCUMENT, title=""), _chunk(text)).term_ids.tolist()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"title": "Valve"},
+        {"text": "The valve closes. The valve opens!"},
+        {"content_type": "text/markdown"},
+        {"category_path": ("HR", "Leave")},
+        {"category_path": None},
+        {"metadata": {"a": 1, "b": "y"}},
+        {"metadata": {"a": 1}},
+        {"metadata": {"a": "1", "b": "x"}},
+    ],
+)
+def test_a_fingerprint_changes_with_what_is_written(change: dict[str, Any]) -> None:
+    assert fingerprint(replace(DOCUMENT, **change), None) != fingerprint(DOCUMENT, None)
+
+
+def test_a_fingerprint_does_not_change_with_what_is_not_written() -> None:
+    same = replace(DOCUMENT, metadata={"b": "x", "a": 1}, category_path=("HR",))
+    assert fingerprint(same, None) == fingerprint(DOCUMENT, None)
+    assert len(fingerprint(DOCUMENT, None)) == 32
+
+
+def test_a_fingerprint_knows_the_embedder_where_it_speaks_the_language() -> None:
+    one, other = ToyEmbedder(), ToyEmbedder(id="toy@00000002")
+    korean = replace(DOCUMENT, text="밸브가 닫힌다.")
+    assert len({fingerprint(DOCUMENT, embedder) for embedder in (None, one, other)}) == 3
+    assert len({fingerprint(korean, embedder) for embedder in (None, one, other)}) == 1
+
+
+@pytest.mark.parametrize("constant", ["CHUNKER", "TITLE_WEIGHT", "BREADCRUMB_WEIGHT"])
+def test_a_fingerprint_knows_how_the_index_was_made(constant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = fingerprint(DOCUMENT, None)
+    monkeypatch.setattr(analysis, constant, "another")
+    assert fingerprint(DOCUMENT, None) != before
+
+
+def test_a_fingerprint_knows_the_analyzer() -> None:
+    assert fingerprint(DOCUMENT, None, Analyzer(id="another")) != fingerprint(DOCUMENT, None)
+
+
+def test_terms_of_an_optional_part_are_indexed_with_the_others() -> None:
+    more = Analyzer(id="more", more=lambda text: ["extra"])
+    chunk = analyse(DOCUMENT, _chunk("The valve closes."), more)
+    plain = analyse(DOCUMENT, _chunk("The valve closes."))
+    assert set(chunk.term_ids.tolist()) == {*plain.term_ids.tolist(), term_id("extra")}
+
+
+async def test_a_long_analysis_lets_others_in_between(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(analysis, "SLICE_SECONDS", 0.0)
+    turns: list[str] = []
+
+    async def other() -> None:
+        turns.append("other")
+
+    waiting = asyncio.create_task(other())
+    written = await index([_draft(DOCUMENT, *[_chunk("The valve closes. " * 50)] * 20)], None)
+    assert turns == ["other"]
+    assert len(written[0].chunks) == 20
+    await waiting
+
+
+async def test_only_spoken_languages_get_vectors() -> None:
+    embedder = Listening()
+    korean = replace(DOCUMENT, title="밸브", text="밸브가 닫힌다.")
+    mixed = _draft(DOCUMENT, _chunk("The valve closes."), _chunk("밸브가 닫힌다."), _chunk("1. 2. 3."))
+    first, second = await index([mixed, _draft(korean, _chunk("밸브가 닫힌다."))], embedder)
+    assert [chunk.vector is not None for chunk in first.chunks] == [True, False, False]
+    assert [chunk.vector is not None for chunk in second.chunks] == [False]
+    assert (first.language, second.language) == ("en", "ko")
+    assert len(embedder.heard) == 1
+
+
+async def test_an_embedder_of_every_language_embeds_all_and_each_passage_gets_its_own_vector() -> None:
+    embedder = Listening(languages=frozenset({"*"}))
+    (written,) = await index([_draft(DOCUMENT, _chunk("The valve closes."), _chunk("밸브가 닫힌다."))], embedder)
+    expected = embedder.embed_documents(["Valves\nThe valve closes.", "Valves\n밸브가 닫힌다."])
+    vectors = [chunk.vector for chunk in written.chunks if chunk.vector is not None]
+    np.testing.assert_array_equal(vectors, expected)
+
+
+async def test_no_vector_without_an_embedder_and_no_call_without_a_text() -> None:
+    (written,) = await index([_draft(DOCUMENT, _chunk("The valve closes."))], None)
+    assert written.chunks[0].vector is None
+    embedder = Listening()
+    assert (await index([_draft(DOCUMENT, _chunk("밸브가 닫힌다."))], embedder))[0].chunks[0].vector is None
+    assert embedder.heard == []
+    assert await index([], embedder) == []
+
+
+async def test_what_is_embedded_has_title_and_last_heading_once() -> None:
+    embedder = Listening()
+    chunks = (
+        _chunk("It closes.", "Boilers", "Closing"),
+        _chunk("It opens.", "Valves"),
+        _chunk("Valves open.", "Opening"),
+    )
+    await index([_draft(DOCUMENT, *chunks)], embedder)
+    assert embedder.heard == ["Valves\nClosing\nIt closes.", "Valves\nIt opens.", "Opening\nValves open."]
+
+
+async def test_a_draft_keeps_its_place_and_identity() -> None:
+    draft = _draft(DOCUMENT, *split(DOCUMENT).chunks)
+    (written,) = await index([draft], None)
+    assert (written.document_id, written.source_id, written.source_uri) == (
+        draft.document_id,
+        draft.source_id,
+        draft.source_uri,
+    )
+    assert (written.node_id, written.fingerprint, written.replaces) == (7, b"f" * 32, True)
+    assert written.document is DOCUMENT
+
+
+def test_a_title_that_a_database_cannot_hold_is_cleaned() -> None:
+    assert cleaned(DOCUMENT) is DOCUMENT
+    assert cleaned(replace(DOCUMENT, title="a\x00b\ud800" + "c" * 600)).title == "ab" + "c" * 498
