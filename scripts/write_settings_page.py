@@ -7,6 +7,7 @@ A test compares the page with what this script makes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import MISSING, Field, fields
 from pathlib import Path
 from typing import Any
@@ -42,7 +43,7 @@ def default_of(declared: Field[Any]) -> str:
     return "not set" if declared.default is None else f"`{declared.default}`"
 
 
-def table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     """A Markdown table."""
     lines = [heads, ("---",) * len(heads), *rows]
     return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)

@@ -102,14 +102,16 @@ def options_of(command: Any) -> set[str]:
 def mistake(words: list[str], command: Any) -> str:
     """What is wrong with the words of a command line; empty when nothing is."""
     for word in words:
+        if word.startswith("[") and not re.search(r"[|-]", word):
+            continue  # a word that stands for others, such as [options]
         bare = word.strip("[]")
         if bare.startswith("--") and bare not in options_of(command):
-            return f"{command.name} has no option {bare}"
+            return f"dtrag {command.name or ''} has no option {bare}"
         subcommands = getattr(command, "commands", None)
         if subcommands and re.fullmatch(r"[a-z|]+", bare):
             for name in bare.split("|"):
                 if name not in subcommands:
-                    return f"{command.name} has no command {name}"
+                    return f"dtrag {command.name or ''} has no command {name}"
             command = subcommands[bare.split("|")[0]]
     return ""
 

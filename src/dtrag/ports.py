@@ -120,13 +120,16 @@ class IndexWriter(Protocol):
     async def source_fingerprint(self, source_id: uuid.UUID) -> bytes | None:
         """The fingerprint of a source that was read to its end, or None."""
 
-    async def documents_of(self, source_id: uuid.UUID) -> list[uuid.UUID]:
-        """The documents that came from a source."""
+    async def documents_of(self, source_id: uuid.UUID, most: int) -> list[uuid.UUID]:
+        """The documents that came from a source, at most so many of them, in the order of their ids."""
 
     async def finish_source(
-        self, source_id: uuid.UUID, source_uri: str, fingerprint: bytes, kept: Collection[uuid.UUID]
+        self, source_id: uuid.UUID, source_uri: str, fingerprint: bytes, kept: Sequence[int]
     ) -> int:
-        """Remember that a source was read to its end; its documents that are not among `kept` go. Returns how many."""
+        """Remember that a source was read to its end; its documents that are not among `kept` go. Returns how many.
+
+        `kept` holds the upper 64 bits of the ids of the documents that it has.
+        """
 
     async def delete(self, document_id: uuid.UUID, scope: Scope) -> bool:
         """Delete a document that the scope may see; False when there is none."""

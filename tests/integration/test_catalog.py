@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from importlib import resources
 
 import pytest
 
 from dtrag.adapters.postgres.database import scope_statement
 from dtrag.adapters.postgres.queries import queries
+from dtrag.adapters.postgres.server import EmbeddedServer
 from dtrag.core.scope import Scope
-from tests.store import Store
+from tests.store import Databases, Store
 
 DISTRIBUTED = ["documents", "chunks", "lexical_index", "embeddings"]
 ROOMS = ("content", "search", "writing")
@@ -32,6 +34,14 @@ GRANTS = {
     "migrations": (set(), set()),
 }
 """Table -> what the search role and what the reader may do with it; the owner writes all of them."""
+
+
+@pytest.fixture(scope="module")
+def store(embedded: EmbeddedServer, template: str) -> Iterator[Store]:
+    """One database for all tests here: they only read its catalog."""
+    databases = Databases(embedded.address, template)
+    yield databases.store(databases.settings())
+    databases.drop()
 
 
 def test_every_table_is_known_here(store: Store) -> None:

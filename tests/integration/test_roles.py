@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import psycopg
 import pytest
+import pytest_asyncio
 
 from dtrag.adapters.postgres.cluster import ROLES as LOGINS
 from dtrag.adapters.postgres.database import ROLES, Role
 from dtrag.adapters.postgres.index import PostgresIndex
+from dtrag.adapters.postgres.server import EmbeddedServer
 from dtrag.adapters.postgres.writer import PostgresWriter
 from dtrag.app import App, open_app
 from dtrag.core.scope import Scope, SearchFilters
 from dtrag.core.taxonomy import CategoryPath
 from dtrag.settings import Settings
-from tests.store import Store
+from tests.store import Databases, Store
 from tests.toy import indexed, lines
 
 NO_FILTERS = SearchFilters()
@@ -37,6 +39,16 @@ async def two_branches(app: App) -> tuple[int, int]:
         ]
     )
     return red, blue
+
+
+@pytest_asyncio.fixture(scope="module")
+async def filled(embedded: EmbeddedServer, template: str) -> AsyncIterator[App]:
+    """An app on the two branches, for what is refused and changes nothing."""
+    databases = Databases(embedded.address, template)
+    async with open_app(databases.settings()) as opened:
+        await two_branches(opened)
+        yield opened
+    databases.drop()
 
 
 async def select(app: App, role: Role, statement: str, scope: Scope | None = None) -> list[tuple[object, ...]]:
@@ -173,11 +185,10 @@ async def test_the_scope_ends_with_its_transaction_on_the_same_connection(settin
         "create table dtrag.t (x int)",
     ],
 )
-async def test_the_search_role_is_refused(app: App, statement: str) -> None:
-    await two_branches(app)
+async def test_the_search_role_is_refused(filled: App, statement: str) -> None:
     for scope in (None, Scope.everything()):
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
-            await select(app, "search", statement, scope)
+            await select(filled, "search", statement, scope)
 
 
 @pytest.mark.parametrize(
@@ -195,11 +206,10 @@ async def test_the_search_role_is_refused(app: App, statement: str) -> None:
         "set role dtrag_owner",
     ],
 )
-async def test_the_reader_only_reads(app: App, statement: str) -> None:
-    await two_branches(app)
+async def test_the_reader_only_reads(filled: App, statement: str) -> None:
     for scope in (None, Scope.everything()):
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
-            await select(app, "reader", statement, scope)
+            await select(filled, "reader", statement, scope)
 
 
 async def test_the_strict_function_gives_keys_only_and_keeps_to_the_scope(app: App, store: Store) -> None:

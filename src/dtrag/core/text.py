@@ -142,7 +142,7 @@ def _bigrams(run: str) -> list[str]:
     return [run[i : i + 2] for i in range(len(run) - 1)]
 
 
-@functools.lru_cache(maxsize=200_000)
+@functools.lru_cache(maxsize=50_000)
 def _latin(token: str) -> tuple[str, ...]:
     if token.isalnum():
         return () if token in STOP_WORDS else (_stemmer.stemWord(token),)
@@ -153,7 +153,7 @@ def _latin(token: str) -> tuple[str, ...]:
     return (token, *parts) if _IDENTIFIER.search(token) else parts
 
 
-@functools.lru_cache(maxsize=400_000)
+@functools.lru_cache(maxsize=100_000)
 def term_id(term: str) -> int:
     """The id of a term in [0, TERM_SPACE): 32 bits of BLAKE2b, reduced."""
     return int.from_bytes(blake2b(term.encode("utf-8"), digest_size=8).digest(), "big") % TERM_SPACE

@@ -12,6 +12,7 @@ import hashlib
 import os
 import unicodedata
 import uuid
+from array import array
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
@@ -30,6 +31,8 @@ from dtrag.ports import Embedder, IndexWriter, Parser
 BATCH_CHUNKS = 512
 """Chunks per batch, about: large enough that the flush to disk is a small share, small enough for steady progress."""
 QUEUED_BATCHES = 2
+SHOWN_DOCUMENTS = 1_000
+"""Ids that are remembered of one file, to be shown."""
 SHOWN_REFUSALS = 5
 """Documents of one file with a category that cannot be that are named in the report."""
 
@@ -70,13 +73,15 @@ class IngestReport:
 class Source:
     """A file to read: where it lies, and the name and address under which its documents are known.
 
-    After the run `kept` holds the ids of its documents, and `unchanged` tells that the same bytes were there already.
+    After the run `document_ids` holds the ids of its documents (the first 1,000), and `unchanged` tells that the same
+    bytes were there already. `kept` holds the upper 64 bits of all ids: 8 bytes a document of a file of any size.
     """
 
     path: Path
     name: str
     uri: str
-    kept: set[uuid.UUID] = field(default_factory=set)
+    document_ids: list[uuid.UUID] = field(default_factory=list)
+    kept: array[int] = field(default_factory=lambda: array("Q"))
     fingerprint: bytes = b""
     failed: bool = False
     unchanged: bool = False
@@ -185,7 +190,7 @@ class Ingestion:
                 if await self._writer.source_fingerprint(source.source_id) == source.fingerprint:
                     report.unchanged += 1
                     source.unchanged = True
-                    source.kept.update(await self._writer.documents_of(source.source_id))
+                    source.document_ids = await self._writer.documents_of(source.source_id, SHOWN_DOCUMENTS)
                 else:
                     refused: list[str] = []
                     async with aclosing(self._parser.parse(source.path, source.name)) as parsed:
@@ -245,7 +250,9 @@ class Ingestion:
             node,
             fingerprint(document, self._embedder, self._analyzer),
         )
-        source.kept.add(draft.document_id)
+        source.kept.append(draft.document_id.int >> 64)
+        if len(source.document_ids) < SHOWN_DOCUMENTS:
+            source.document_ids.append(draft.document_id)
         return draft, taxonomy
 
     async def _changed(self, batch: _Batch, report: IngestReport) -> _Batch:

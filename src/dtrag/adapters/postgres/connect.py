@@ -96,7 +96,7 @@ async def _create_embedded(conninfo: str, name: str) -> None:
 
 
 async def _make_schema(conninfo: str) -> None:
-    """Extension and schema, as the owner (pgvector is a trusted extension)."""
+    """Extension and schema, as the owner; in the embedded server the extension comes with the template."""
     async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as connection:
         found = await connection.execute("select 1 from pg_namespace where nspname = 'dtrag'")
         if await found.fetchone() is None:

@@ -88,7 +88,7 @@ async def register_types(connection: AsyncConnection[Any]) -> None:
 def statements(
     document: IndexedDocument, segment_id: uuid.UUID, means: Mapping[str, float]
 ) -> list[tuple[str, list[object]]]:
-    """What writes the document: one statement, so that it is one transaction by itself, unless it is very long."""
+    """What writes the document: one statement, unless it is very long."""
     now = datetime.now(UTC)
     chunks = [_chunk_row(document, indexed) for indexed in document.chunks]
     lexical = [_lexical_row(document, indexed, means[indexed.language]) for indexed in document.chunks]

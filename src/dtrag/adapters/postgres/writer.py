@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
 import psycopg
 from psycopg.types.json import Jsonb
 
@@ -78,15 +79,27 @@ class PostgresWriter:
         if self._segments % upkeep.MOST_SEGMENTS == 0:
             await upkeep.merge(self._database)
 
-    async def documents_of(self, source_id: uuid.UUID) -> list[uuid.UUID]:
-        """The documents that came from a source."""
-        return [row["document_id"] for row in await self._fetch("documents_of_source", {"source_id": source_id})]
+    async def documents_of(self, source_id: uuid.UUID, most: int) -> list[uuid.UUID]:
+        """The documents that came from a source, at most so many of them, in the order of their ids."""
+        rows = await self._fetch("documents_of_source", {"source_id": source_id, "wanted": most})
+        return [row["document_id"] for row in rows]
 
     async def finish_source(
-        self, source_id: uuid.UUID, source_uri: str, fingerprint: bytes, kept: Collection[uuid.UUID]
+        self, source_id: uuid.UUID, source_uri: str, fingerprint: bytes, kept: Sequence[int]
     ) -> int:
         """Remember that a source was read to its end; its documents that are not among `kept` go. Returns how many."""
-        gone = [document_id for document_id in await self.documents_of(source_id) if document_id not in kept]
+        known = np.sort(np.asarray(kept, dtype=np.uint64))
+        gone: list[uuid.UUID] = []
+        async with (
+            self._database.connection("owner") as connection,
+            connection.transaction(),
+            connection.cursor("documents_of_source") as there,
+        ):
+            await there.execute(self._sql["documents_of_source"], {"source_id": source_id, "wanted": None})
+            while page := [row["document_id"] for row in await there.fetchmany(10_000)]:
+                upper = np.array([document_id.int >> 64 for document_id in page], dtype=np.uint64)
+                there_still = np.isin(upper, known, kind="sort")
+                gone.extend(page[place] for place in np.flatnonzero(~there_still))
         for document_id in gone:
             await self.delete(document_id, Scope.everything())
         values = {"source_id": source_id, "source_uri": source_uri, "fingerprint": fingerprint, "documents": len(kept)}
@@ -160,19 +173,21 @@ class PostgresWriter:
         segment_id: uuid.UUID,
         means: Mapping[str, float],
     ) -> None:
-        """All documents without waiting for an answer between them."""
-        async with connection.pipeline() as pipeline:
-            for document in documents:
-                parts = statements(document, segment_id, means)
-                if document.replaces or len(parts) > 1:
-                    await pipeline.sync()
-                    async with connection.transaction():
-                        if document.replaces:
-                            await self._remove(connection, document.document_id)
-                        for text, values in parts:
-                            await connection.execute(text.encode(), values)
-                else:
-                    await connection.execute(parts[0][0].encode(), parts[0][1])
+        """Each document in a transaction of its own, without waiting for an answer between them."""
+        try:
+            async with connection.pipeline():
+                for document in documents:
+                    # Said explicitly: without it, all that a pipeline sends at once is one transaction.
+                    await connection.execute("begin")
+                    if document.replaces:
+                        await self._remove(connection, document.document_id)
+                    for text, values in statements(document, segment_id, means):
+                        await connection.execute(text.encode(), values)
+                    await connection.execute("commit")
+        except psycopg.Error:
+            if not connection.closed:
+                await connection.rollback()
+            raise
 
     async def _write_alone(
         self, connection: Connection, document: IndexedDocument, segment_id: uuid.UUID, means: Mapping[str, float]

@@ -29,7 +29,7 @@ MAX_FILES = 100
 MAX_FIELDS = 10
 MAX_FIELD_BYTES = 64 << 10
 MAX_NAME = 255
-SHOWN_DOCUMENTS = 1_000
+
 """Ids listed for one file (a JSONL file can hold a million documents); the counts are always complete."""
 ORPHAN_S = 3_600
 """Age from which the folder of an upload is taken for one that a killed process left behind."""
@@ -162,7 +162,7 @@ def _response(report: IngestReport, sources: Sequence[Source], refused: Sequence
     documents = [
         UploadedDocument(document_id=str(document_id), file=source.name, unchanged=source.unchanged)
         for source in sources
-        for document_id in sorted(source.kept)[:SHOWN_DOCUMENTS]
+        for document_id in source.document_ids
     ]
     counts = UploadCounts(
         documents=report.documents,

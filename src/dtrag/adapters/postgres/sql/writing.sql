@@ -50,7 +50,7 @@ set fingerprint = excluded.fingerprint, documents = excluded.documents, complete
 delete from sources where source_id = :source_id
 
 -- name: documents_of_source
-select document_id from documents where source_id = :source_id
+select document_id from documents where source_id = :source_id order by document_id limit :wanted
 
 -- name: delete_lexical
 delete from lexical_index where document_id = :document_id returning terms, length, language
@@ -79,7 +79,7 @@ select segment_id from statistics_segments where segment_id = :segment_id and no
 select document_id from documents where document_id = any (:document_ids) and segment_id = :segment_id
 
 -- name: write_document
--- One statement, one transaction. {document}, {chunks} and {lexical} take rows of placeholders.
+-- One statement a document. {document}, {chunks} and {lexical} take rows of placeholders.
 with document as (
     insert into documents (document_id, source_id, source_uri, title, content_type, language, node_id, metadata, text,
                            chunks, characters, fingerprint, segment_id, processed_at)

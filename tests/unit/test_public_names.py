@@ -1,0 +1,41 @@
+"""What `import dtrag` offers: every public name, loaded when it is used and not before."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+import pytest
+
+import dtrag
+from dtrag.errors import InvalidInput
+
+
+@pytest.mark.parametrize("name", dtrag.__all__)
+def test_every_public_name_is_there(name: str) -> None:
+    value = getattr(dtrag, name)
+    assert value is not None
+    if name[0].isupper():
+        assert value.__name__ == name
+
+
+def test_there_is_nothing_else() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'Nonsense'"):
+        dtrag.Nonsense  # noqa: B018
+
+
+def test_importing_it_loads_nothing_heavy() -> None:
+    heavy = "numpy psycopg onnxruntime fastapi tokenizers lxml Stemmer"
+    check = f"import sys, dtrag; print([n for n in '{heavy}'.split() if n in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_open_checks_its_settings_at_once_and_starts_nothing(tmp_path: Path) -> None:
+    opening = dtrag.open(data_dir=tmp_path / "data", embedder="none")
+    assert isinstance(opening, AbstractAsyncContextManager)
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(InvalidInput, match="There is no setting 'colour'"):
+        dtrag.open(data_dir=tmp_path, colour="red")

@@ -1,0 +1,139 @@
+"""Settings are read once from the environment, flags live; what is secret is not shown."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dtrag import settings as module
+from dtrag.errors import InvalidInput
+from dtrag.settings import FLAGS, Flag, Settings, default_data_dir, flag
+
+NAMES = [declared.name for declared in dataclasses.fields(Settings)]
+
+
+def test_without_an_environment_there_are_defaults() -> None:
+    loaded = Settings.load(environ={})
+    assert loaded == Settings()
+    assert (loaded.embedder, loaded.host, loaded.port, loaded.database_url) == ("auto", "127.0.0.1", 8001, None)
+    assert loaded.data_dir == default_data_dir()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_setting_has_its_name_in_the_environment(name: str) -> None:
+    loaded = Settings.load(environ={f"DTRAG_{name.upper()}": "17"})
+    expected: Any = 17 if isinstance(getattr(Settings(), name), int) else "17"
+    assert getattr(loaded, name) == (Path("17").absolute() if name.endswith("_dir") else expected)
+    assert dataclasses.replace(loaded, **{name: getattr(Settings(), name)}) == Settings()
+
+
+def test_an_override_wins_over_the_environment_and_none_is_not_given() -> None:
+    environ = {"DTRAG_PORT": "9000", "DTRAG_HOST": "0.0.0.0", "DTRAG_EMBEDDER": ""}
+    loaded = Settings.load(environ=environ, port=9100, host=None)
+    assert (loaded.port, loaded.host, loaded.embedder) == (9100, "0.0.0.0", "auto")
+    assert Settings.load(environ={}, port="9200", pool_size=0).port == 9200
+
+
+def test_the_environment_of_the_process_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DTRAG_DATABASE_NAME", "원장")
+    assert Settings.load().database_name == "원장"
+
+
+def test_folders_are_absolute_and_a_tilde_is_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert Settings.load(environ={"DTRAG_DATA_DIR": "~/규정 집"}).data_dir == tmp_path / "규정 집"
+    assert Settings.load(environ={}, model_dir="models").model_dir == Path.cwd() / "models"
+
+
+@pytest.mark.parametrize("value", ["eight", "-1", "1.5", "", " ", "8001x", "1e3", "0x10", "nan"])
+def test_a_number_that_is_none_is_refused_by_its_name(value: str) -> None:
+    if value:
+        with pytest.raises(InvalidInput, match=r"DTRAG_PORT is .* whole number of at least 0"):
+            Settings.load(environ={"DTRAG_PORT": value})
+    with pytest.raises(InvalidInput, match="port is"):
+        Settings.load(environ={}, port=value)
+
+
+def test_a_folder_that_is_none_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="data_dir is 5"):
+        Settings.load(environ={}, data_dir=5)
+
+
+def test_an_unknown_setting_is_refused_an_unknown_variable_is_not() -> None:
+    with pytest.raises(InvalidInput, match="There is no setting 'colour'"):
+        Settings.load(environ={}, colour="red")
+    assert Settings.load(environ={"DTRAG_COLOUR": "red"}) == Settings()
+
+
+def test_rows_name_every_setting_and_hide_what_is_secret() -> None:
+    url = "postgresql://user:hunter2@db/dtrag"
+    rows = {row["name"]: row for row in Settings.load(environ={}, database_url=url).rows()}
+    assert list(rows) == NAMES
+    assert "hunter2" not in str(rows)
+    assert rows["database_url"]["value"] == "(set)"
+    assert rows["port"] == {"name": "port", "environment": "DTRAG_PORT", "value": 8001, "help": rows["port"]["help"]}
+    assert all(row["help"].endswith(".") for row in rows.values())
+    assert rows["data_dir"]["value"] == str(default_data_dir())
+    assert {row["name"]: row for row in Settings().rows()}["database_url"]["value"] is None
+
+
+def test_settings_do_not_change() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Settings().port = 1  # type: ignore[misc]
+
+
+def test_root_keeps_its_data_below_var_lib_and_others_at_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert default_data_dir() == Path("/var/lib/dtrag")
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "share"))
+    assert default_data_dir().is_relative_to(tmp_path)
+    assert default_data_dir().name == "dtrag"
+
+
+def test_flags_are_off_where_nothing_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    for declared in FLAGS:
+        for variable in (f"FEATURE_{declared.name.upper()}", *declared.aliases):
+            monkeypatch.delenv(variable, raising=False)
+        assert flag(declared.name) is False
+        assert declared.help.endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("1", True),
+        ("true", True),
+        (" YES ", True),
+        ("On", True),
+        ("0", False),
+        ("", False),
+        ("off", False),
+        ("2", False),
+    ],
+)
+def test_a_flag_is_read_live(monkeypatch: pytest.MonkeyPatch, value: str, expected: bool) -> None:
+    monkeypatch.setenv("FEATURE_STRICT_LEXICAL", value)
+    assert flag("strict_lexical") is expected
+    monkeypatch.setenv("FEATURE_STRICT_LEXICAL", "1")
+    assert flag("strict_lexical") is True
+
+
+def test_the_first_name_of_a_flag_that_is_set_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "FLAGS", (Flag("debate", "Help.", ("DEBATE_MODE", "DEBATE_OLD")),))
+    monkeypatch.setenv("DEBATE_OLD", "true")
+    assert flag("debate") is True
+    monkeypatch.setenv("DEBATE_MODE", "false")
+    assert flag("debate") is False
+    monkeypatch.setenv("FEATURE_DEBATE", "on")
+    assert flag("debate") is True
+
+
+def test_an_unknown_flag_is_a_mistake_in_the_code() -> None:
+    with pytest.raises(KeyError):
+        flag("no_such_flag")
