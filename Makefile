@@ -34,7 +34,7 @@ demo: setup
 	@$(BIN)/dtrag demo
 
 test: lint types contracts
-	$(BIN)/pytest --cov --cov-report=term-missing:skip-covered
+	$(BIN)/pytest -n 2 --dist loadfile --cov --cov-report=term-missing:skip-covered
 
 lint: setup-dev
 	$(BIN)/ruff check .

@@ -215,6 +215,7 @@ def test_every_limit_has_a_total_order() -> None:
         "search.vector_nearest",
         "search.vector_exact",
         "search.vector_count",
+        "writing.documents_of_source",
         "writing.read_documents",
     }
     for name, text in limited.items():
