@@ -112,5 +112,5 @@ def _embedded_text(document: ParsedDocument, chunk: Chunk) -> str:
 
 def cleaned(document: ParsedDocument) -> ParsedDocument:
     """The document as PostgreSQL can hold it. Spans stay right: parsers promise a clean text."""
-    title = clean(document.title)[:500]
-    return document if title == document.title else replace(document, title=title)
+    metadata = {key: clean(value) if isinstance(value, str) else value for key, value in document.metadata.items()}
+    return replace(document, title=clean(document.title)[:500], metadata=metadata)
