@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -90,6 +90,11 @@ class Settings:
                 }
             )
         return rows
+
+
+def passed_on(names: Collection[str]) -> dict[str, str]:
+    """Those of the environment's variables that a child process may see."""
+    return {name: value for name, value in os.environ.items() if name in names}
 
 
 def _convert(name: str, kind: str, value: Any) -> Any:

@@ -97,16 +97,7 @@ class HybridSearchEngine:
         fetching = time.perf_counter()
         passages = await self._index.fetch(best, narrowed, snapshot.taxonomy) if best else {}
         done = time.perf_counter()
-        results = [
-            replace(
-                passages[key],
-                bm25_score=lexical.scores.get(key, 0.0),
-                vector_score=min(1.0, max(0.0, vector.scores.get(key, 0.0))),
-                hybrid_score=min(1.0, fused[key]),
-            )
-            for key in best
-            if key in passages
-        ]
+        results = [_scored(passages[key], key, lexical, vector, fused) for key in best if key in passages]
         failed = [name for name, leg in (("lexical", lexical), ("vector", vector)) if leg.failure is not None]
         metrics = SearchMetrics(
             mode=mode,
@@ -161,6 +152,15 @@ class HybridSearchEngine:
             leg.scores = await self._index.vectors(vector, scope, filters, wanted)
 
         return await _timed(run, skip=mode not in {"hybrid", "vector"})
+
+
+def _scored(passage: SearchResult, key: str, lexical: _Leg, vector: _Leg, fused: Mapping[str, float]) -> SearchResult:
+    return replace(
+        passage,
+        bm25_score=lexical.scores.get(key, 0.0),
+        vector_score=min(1.0, max(0.0, vector.scores.get(key, 0.0))),
+        hybrid_score=min(1.0, fused[key]),
+    )
 
 
 def _rebuilding(snapshot: IndexSnapshot) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import signal
 import sys
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any, Self
 
 from dtrag.adapters.parsers import wire
 from dtrag.errors import DtragError
+from dtrag.settings import passed_on
 
 START_SECONDS = 60
 """A start takes 0.1 s; a cold disk on a busy machine has been seen to take 20."""
@@ -152,7 +152,7 @@ class Child:
 
 def environment() -> dict[str, str]:
     """What the child's environment is made of: `PASSED_ON`, UTF-8, and where this very package was imported from."""
-    passed = {name: value for name, value in os.environ.items() if name in PASSED_ON}
+    passed = passed_on(PASSED_ON)
     return {
         **passed,
         "PYTHONPATH": str(Path(__file__).parents[3]),
