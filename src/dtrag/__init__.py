@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dtrag.app import App
     from dtrag.core.documents import Answer, Citation, DocumentSummary, SearchMetrics, SearchResult
+    from dtrag.core.fusion import ScoreNormalizer
     from dtrag.core.scope import Scope, SearchFilters
-    from dtrag.core.scoring import ScoreNormalizer
     from dtrag.core.taxonomy import CategoryPath, Taxonomy
     from dtrag.errors import DtragError
     from dtrag.ingestion.ingest import IngestReport, Progress
@@ -37,7 +37,7 @@ _HOMES = {
     "SearchResult": "dtrag.core.documents",
     "Scope": "dtrag.core.scope",
     "SearchFilters": "dtrag.core.scope",
-    "ScoreNormalizer": "dtrag.core.scoring",
+    "ScoreNormalizer": "dtrag.core.fusion",
     "CategoryPath": "dtrag.core.taxonomy",
     "Taxonomy": "dtrag.core.taxonomy",
     "DtragError": "dtrag.errors",

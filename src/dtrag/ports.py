@@ -47,6 +47,17 @@ def speaks(embedder: Embedder | None, code: str) -> bool:
     return embedder is not None and ("*" in embedder.languages or code in embedder.languages)
 
 
+class Reranker(Protocol):
+    """Reads query and passage together. Blocking and CPU-bound: callers run it in a thread."""
+
+    @property
+    def id(self) -> str:
+        """Name of the model, e.g. `cross-encoder/ms-marco-MiniLM-L-6-v2`."""
+
+    def score(self, query: str, texts: Sequence[str], deadline: float) -> Sequence[float] | None:
+        """Relevance in (0, 1) of each text; None when it could not be done by `deadline` (of `time.monotonic()`)."""
+
+
 class Parser(Protocol):
     """Reads files of every known format, each in a limited process of its own."""
 
@@ -93,16 +104,23 @@ class Index(Protocol):
     async def snapshot(self) -> IndexSnapshot:
         """Settings, term statistics and the active taxonomy, at most one write behind."""
 
-    async def lexical(
-        self, query: LexicalQuery, terms: Sequence[int], scope: Scope, filters: SearchFilters, wanted: int
-    ) -> dict[str, float]:
-        """Chunk id -> BM25 of the best passages that hold one of `terms`, best first."""
+    async def lexical(self, query: LexicalQuery, scope: Scope, filters: SearchFilters, wanted: int) -> dict[str, float]:
+        """Chunk id -> BM25 of the best passages that hold a term of the query, best first."""
 
     async def strict(self, query: str, scope: Scope, filters: SearchFilters, wanted: int) -> dict[str, float]:
         """Chunk id -> ts_rank_cd of the passages that hold every word of the query."""
 
     async def vectors(self, query: Vector, scope: Scope, filters: SearchFilters, wanted: int) -> dict[str, float]:
         """Chunk id -> cosine of the nearest passages."""
+
+    async def chunk_ids(self, document_id: uuid.UUID, scope: Scope) -> list[str]:
+        """The passages of a document in scope, in order; none for a foreign or unknown document."""
+
+    async def lexical_scores(self, query: LexicalQuery, chunk_ids: Sequence[str], scope: Scope) -> dict[str, float]:
+        """Chunk id -> BM25 of these very passages, as far as they are in scope; 0.0 without a term of the query."""
+
+    async def vector_scores(self, query: Vector, chunk_ids: Sequence[str], scope: Scope) -> dict[str, float]:
+        """Chunk id -> cosine of these very passages, as far as they are in scope and have a vector."""
 
     async def fetch(self, chunk_ids: Sequence[str], scope: Scope, taxonomy: Taxonomy) -> dict[str, SearchResult]:
         """The passages themselves, those of them that the scope may see."""

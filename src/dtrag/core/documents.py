@@ -110,7 +110,8 @@ class SearchResult:
 
     `bm25_score` is the lexical score as a share of the highest that the query could reach in any passage, and
     `vector_score` the cosine: both are comparable across queries. `hybrid_score` orders this result list only.
-    `start` and `end` are the passage's span in its document's text.
+    `start` and `end` are the passage's span in its document's text. `highlights` are spans in `text` that hold words of
+    the query. `explanation` is there when it was asked for.
     """
 
     chunk_id: str
@@ -126,6 +127,41 @@ class SearchResult:
     breadcrumb: tuple[str, ...] = ()
     start: int = 0
     end: int = 0
+    highlights: tuple[tuple[int, int], ...] = ()
+    explanation: Explanation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a passage stands where it stands.
+
+    `bm25` is the raw sum, of which `bm25_score` is the share of the query's ceiling; `cosine` is None without a vector.
+    Ranks count from 1 in each list of candidates, None where the passage is not among them. `terms` are the words of the
+    query that the passage holds.
+    """
+
+    bm25: float
+    bm25_score: float
+    cosine: float | None
+    fused: float | None
+    rerank: float | None
+    lexical_rank: int | None
+    vector_rank: int | None
+    fused_rank: int | None
+    terms: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """Why a document that was asked about is not in the list of results.
+
+    The same for a document that is not there and for one outside the caller's scope.
+    """
+
+    document_id: str
+    reason: str
+    chunk_id: str | None = None
+    explanation: Explanation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +169,8 @@ class SearchMetrics:
     """How a search went; times in seconds, 0.0 for a stage that did not run.
 
     `degraded` names the stages that failed and were done without; `notes` says in words what a reader should know
-    (such as: no vectors, because the embedder does not speak the query's language).
+    (such as: no vectors, because the embedder does not speak the query's language). `absent` explains the documents that
+    an explained search asked about and did not find.
     """
 
     mode: str = "hybrid"
@@ -150,6 +187,8 @@ class SearchMetrics:
     cache_hit: bool = False
     degraded: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    correlation_id: str = ""
+    absent: tuple[Absence, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

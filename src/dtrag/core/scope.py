@@ -55,6 +55,7 @@ class SearchFilters:
     content_types: tuple[str, ...] | None = None
     date_from: datetime | None = None
     date_to: datetime | None = None
+    metadata: tuple[tuple[str, str | int | float | bool], ...] | None = None
 
     @classmethod
     def parse(cls, raw: Mapping[str, Any] | None) -> SearchFilters:

@@ -11,9 +11,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from dtrag.core.documents import SearchMetrics, SearchResult
+from dtrag.core.fusion import fuse
 from dtrag.core.query import weighted_terms
 from dtrag.core.scope import Scope, SearchFilters
-from dtrag.core.scoring import LexicalQuery, fuse
+from dtrag.core.scoring import LexicalQuery
 from dtrag.core.text import Analyzer, clean, language
 from dtrag.errors import DatabaseUnavailable, InvalidInput
 from dtrag.ports import Embedder, Index, IndexSnapshot, check_identity, speaks
@@ -124,10 +125,7 @@ class HybridSearchEngine:
                 leg.scores = await self._index.strict(query, scope, filters, wanted)
                 return
             asked = LexicalQuery.of(weighted_terms(query, self._analyzer), snapshot.statistics)
-            rare = asked.candidates(snapshot.statistics.chunks)
-            found = await self._index.lexical(asked, rare, scope, filters, wanted)
-            if len(found) < wanted and len(rare) < len(asked.weights):
-                found = await self._index.lexical(asked, sorted(asked.weights), scope, filters, wanted)
+            found = await self._index.lexical(asked, scope, filters, wanted)
             leg.scores = {key: min(1.0, score / asked.ceiling) for key, score in found.items()}
 
         return await _timed(run, skip=mode == "vector")

@@ -60,10 +60,9 @@ class PostgresIndex:
         self._snapshot = IndexSnapshot(settings, statistics, taxonomy)
         return self._snapshot
 
-    async def lexical(
-        self, query: LexicalQuery, terms: Sequence[int], scope: Scope, filters: SearchFilters, wanted: int
-    ) -> dict[str, float]:
-        """Chunk id -> BM25 of the best passages that hold at least one of `terms`, best first."""
+    async def lexical(self, query: LexicalQuery, scope: Scope, filters: SearchFilters, wanted: int) -> dict[str, float]:
+        """Chunk id -> BM25 of the best passages that hold at least one term of the query, best first."""
+        terms = sorted(query.weights)
         if not terms:
             return {}
         parameters = filter_parameters(scope, filters)
