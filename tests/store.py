@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import struct
+import uuid
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
@@ -83,28 +85,73 @@ class Store:
         )
 
     def assert_counted(self) -> None:
-        """The segments of the statistics, added up, are what is in the index."""
-        assert self.value("select count(*) from statistics_segments where not counted") == 0
-        frequencies: Counter[int] = Counter()
-        lengths: dict[str, list[int]] = {}
-        chunks = 0
-        for count, by_language, terms, numbers in self.rows(
-            "select chunks, lengths, term_ids, frequencies from statistics_segments"
+        """Segments less corrections are what is in the index: postings, frequencies of terms, lengths."""
+        assert self.value("select count(*) from lexical_segments where not counted") == 0
+        gone, frequencies, lengths, chunks = self._corrections()
+        postings: dict[tuple[str, int], dict[int, int]] = {}
+        for segment in self.rows(
+            "select segment_id, passages, languages, documents, chunks, term_ids, frequencies,"
+            " (select coalesce(string_agg(p.postings, ''::bytea order by p.page), ''::bytea) from posting_pages p"
+            " where p.segment_id = s.segment_id) from lexical_segments s"
         ):
-            chunks += count
-            for term, number in zip(terms, numbers, strict=True):
-                frequencies[term] += number
-            for language, pair in by_language.items():
-                known = lengths.setdefault(language, [0, 0])
-                known[0] += pair[0]
-                known[1] += pair[1]
-        recounted = dict(self.rows("select term, count(*) from lexical_index, unnest(terms) term group by 1"))
+            _, passages, languages, documents, rows, terms, counts, run = segment
+            alive = _passages(documents, gone)
+            assert len(alive) == passages == len(rows) // 5
+            chunks += passages
+            for length, number in struct.iter_unpack("<iB", rows):
+                known = lengths.setdefault(languages[number], [0, 0])
+                known[0] += 1
+                known[1] += length
+            place = 0
+            for term, count in zip(*(struct.unpack(f"<{len(x) // 4}i", x) for x in (terms, counts)), strict=True):
+                frequencies[term] += count
+                for chunk, frequency in struct.iter_unpack("<iB", run[place * 5 : (place + count) * 5]):
+                    if (key := alive[chunk]) is not None:
+                        postings.setdefault(key, {})[term] = frequency
+                place += count
+            assert place * 5 == len(run)
+        there = {
+            (str(document), ordinal): dict(zip(struct.unpack(f"<{len(terms) // 4}i", terms), counts, strict=True))
+            for document, ordinal, terms, counts in self.rows(
+                "select document_id, ordinal, terms, frequencies from lexical_index"
+            )
+        }
+        assert postings == {key: terms for key, terms in there.items() if terms}
+        recounted = Counter(term for terms in there.values() for term in terms)
         assert {term: number for term, number in frequencies.items() if number} == recounted
         languages = self.rows("select language, count(*), sum(length) from lexical_index group by 1")
         assert {language: pair for language, pair in lengths.items() if any(pair)} == {
             language: [count, total] for language, count, total in languages
         }
-        assert chunks == sum(count for _, count, _ in languages)
+        assert chunks == len(there)
+
+    def _corrections(self) -> tuple[set[tuple[str, str]], Counter[int], dict[str, list[int]], int]:
+        """Documents with their origins that are gone, and the numbers to take off."""
+        gone: set[tuple[str, str]] = set()
+        frequencies: Counter[int] = Counter()
+        lengths: dict[str, list[int]] = {}
+        chunks = 0
+        for documents, origins, count, by_language, terms, numbers in self.rows(
+            "select document_ids, origins, passages, lengths, term_ids, frequencies from lexical_corrections"
+        ):
+            gone |= {(str(document), str(origin)) for document, origin in zip(documents, origins, strict=True)}
+            chunks += count
+            for term, number in zip(*(struct.unpack(f"<{len(x) // 4}i", x) for x in (terms, numbers)), strict=True):
+                frequencies[term] += number
+            for language, pair in by_language.items():
+                known = lengths.setdefault(language, [0, 0])
+                known[0] += pair[0]
+                known[1] += pair[1]
+        return gone, frequencies, lengths, chunks
+
+
+def _passages(documents: bytes, gone: set[tuple[str, str]]) -> list[tuple[str, int] | None]:
+    """For each passage of a segment its document and ordinal, None where the document is gone."""
+    found: list[tuple[str, int] | None] = []
+    for *parts, _, count in struct.iter_unpack("<QQQQii", documents):
+        key = str(uuid.UUID(int=parts[0] << 64 | parts[1])), str(uuid.UUID(int=parts[2] << 64 | parts[3]))
+        found.extend(None if key in gone else (key[0], ordinal) for ordinal in range(count))
+    return found
 
 
 @dataclass

@@ -141,11 +141,12 @@ async def test_a_document_of_a_crashed_batch_is_deleted_before_the_next_ingest(
     async with open_app(settings) as app:
         await app.ingest(path)
         store.rows(
-            "update statistics_segments set counted = false, chunks = 0, lengths = '{}', term_ids = '{}',"
-            " frequencies = '{}'"
+            "with pages as (delete from posting_pages)"
+            " update lexical_segments set counted = false, passages = 0, languages = '{}', documents = '', chunks = '',"
+            " term_ids = '', frequencies = ''"
         )
         await app.delete_document((await app.documents())[0].document_id)
-        assert store.value("select count(*) from statistics_segments") == 1
+        assert store.value("select count(*) from lexical_segments") == 1
         await app.ingest(path)
     assert store.value("select count(*) from documents") == 20
     store.assert_whole()

@@ -243,7 +243,7 @@ async def test_progress_tells_what_is_durable(
 
     def look(progress: ingestion.Progress) -> None:
         assert store.value("select count(*) from documents") >= progress.documents
-        assert store.value("select coalesce(sum(chunks), 0) from statistics_segments") >= progress.chunks
+        assert store.value("select coalesce(sum(passages), 0) from lexical_segments") >= progress.chunks
         seen.append(progress.documents)
 
     report = await app.ingest(lines(tmp_path / "notes.jsonl", 100), on_progress=look)

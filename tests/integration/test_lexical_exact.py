@@ -9,23 +9,23 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from dtrag.adapters.postgres import merging, segments
 from dtrag.adapters.postgres.index import PostgresIndex
 from dtrag.adapters.postgres.writer import PostgresWriter
 from dtrag.app import App
-from dtrag.core import scoring
 from dtrag.core.documents import IndexedChunk, IndexedDocument, document_id
 from dtrag.core.query import weighted_terms
 from dtrag.core.scope import Scope, SearchFilters
 from dtrag.core.scoring import LexicalQuery, bm25_weight, idf
 from dtrag.core.taxonomy import CategoryPath
-from dtrag.retrieval.engine import HybridSearchEngine
+from dtrag.core.text import term_id, terms
 from tests.store import Store
-from tests.toy import indexed, key, sentence
+from tests.toy import ENGLISH, KOREAN, indexed, key, sentence
 
 CATEGORIES = [CategoryPath.parse(path) for path in ("A", "A/B", "C", "C/D/E")]
 NO_FILTERS = SearchFilters()
 PRECISION = 2e-5
-"""Weights are stored as 32-bit floats."""
+"""Sums are made of 32-bit floats."""
 
 
 @dataclass
@@ -40,10 +40,17 @@ class Model:
                 for chunk in document.chunks:
                     yield key(document.document_id, chunk.chunk.ordinal), chunk
 
-    def scores(self, query: str, scope: Scope, means: dict[str, float]) -> dict[str, float]:
+    def means(self) -> dict[str, float]:
+        """Language -> mean length of its passages."""
+        lengths: dict[str, list[int]] = {}
+        for _, chunk in self.chunks():
+            lengths.setdefault(chunk.language, []).append(chunk.length)
+        return {language: sum(found) / len(found) for language, found in lengths.items()}
+
+    def scores(self, query: str, scope: Scope) -> dict[str, float]:
         """Passage -> BM25 of those that hold a term of the query."""
         everything = [dict.fromkeys(chunk.term_ids.tolist()) for _, chunk in self.chunks()]
-        asked = weighted_terms(query)
+        asked, means = weighted_terms(query), self.means()
         frequency = {term: sum(term in chunk for chunk in everything) for term, _ in asked}
         found = {}
         for name, chunk in self.chunks(scope):
@@ -58,7 +65,9 @@ class Model:
         return found
 
 
-async def live(app: App, chance: random.Random, rounds: int) -> tuple[Model, list[int]]:
+async def live(
+    app: App, chance: random.Random, rounds: int, reader: PostgresIndex | None = None
+) -> tuple[Model, list[int]]:
     """Random inserts, updates, deletions and upkeep through the writer; the model of what must be there, the nodes."""
     writer, model = PostgresWriter(app.database), Model()
     taxonomy = await writer.ensure_paths(CATEGORIES)
@@ -79,6 +88,10 @@ async def live(app: App, chance: random.Random, rounds: int) -> tuple[Model, lis
             del model.documents[gone]
         if chance.random() < 0.3:
             await writer.tidy()
+        if reader is not None and chance.random() < 0.5:
+            statistics = (await reader.snapshot()).statistics
+            asked = LexicalQuery.of(weighted_terms(sentence(chance, 3)), statistics)
+            await reader.lexical(asked, Scope.everything(), NO_FILTERS, 5)
     return model, nodes
 
 
@@ -89,7 +102,7 @@ def some_scope(chance: random.Random, nodes: list[int]) -> Scope:
 
 
 def assert_best(found: dict[str, float], expected: dict[str, float], wanted: int) -> None:
-    """The `wanted` best of `expected`, best first; scores within the precision of the stored weights."""
+    """The `wanted` best of `expected`, best first; scores within the precision of the sums."""
     assert len(found) == min(wanted, len(expected))
     best = sorted(expected.values(), reverse=True)[:wanted]
     assert list(found.values()) == pytest.approx(best, rel=PRECISION, abs=1e-9)
@@ -97,10 +110,6 @@ def assert_best(found: dict[str, float], expected: dict[str, float], wanted: int
         assert score == pytest.approx(expected[name], rel=PRECISION, abs=1e-9)
     ranked = [(-score, uuid.UUID(name.partition(":")[0]), int(name.partition(":")[2])) for name, score in found.items()]
     assert ranked == sorted(ranked)
-
-
-def means_of(store: Store) -> dict[str, float]:
-    return dict(store.value("select value from index_settings where name = 'mean_lengths'"))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -115,71 +124,108 @@ async def test_equals_brute_force(app: App, store: Store, seed: int) -> None:
     for _ in range(40):
         query, scope, wanted = sentence(chance, chance.randint(1, 5)), some_scope(chance, nodes), chance.randint(1, 60)
         asked = LexicalQuery.of(weighted_terms(query), statistics)
-        found = await index.lexical(asked, asked.candidates(statistics.chunks), scope, NO_FILTERS, wanted)
-        assert_best(found, model.scores(query, scope, means_of(store)), wanted)
+        found = await index.lexical(asked, scope, NO_FILTERS, wanted)
+        assert_best(found, model.scores(query, scope), wanted)
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_rarer_terms_first_never_give_too_few(
+async def test_every_reader_sees_the_same_after_any_merge(
     app: App, store: Store, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As in a large index: the common terms score, but generate candidates only where the rarer ones are too few."""
-    monkeypatch.setattr(scoring, "ALL_TERMS_BELOW", 0)
-    monkeypatch.setattr(scoring, "COMMON_SHARE", 0.3)
+    """Segments of a few passages, pages of a few postings and merges by small slices give what one segment gives."""
+    monkeypatch.setattr(segments, "PAGE_POSTINGS", 7)
+    monkeypatch.setattr(merging, "SLICE_POSTINGS", 11)
+    monkeypatch.setattr(merging, "MOST_CORRECTIONS", 2)
+    monkeypatch.setattr(merging, "LARGEST", 60)
     chance = random.Random(100 + seed)
-    model, nodes = await live(app, chance, 8)
-    index = PostgresIndex(app.database)
-    engine = HybridSearchEngine(None, index)
-    statistics = (await index.snapshot()).statistics
-    narrowed = 0
-    for _ in range(40):
-        query, scope, wanted = sentence(chance, chance.randint(1, 5)), some_scope(chance, nodes), chance.randint(1, 10)
-        results, _ = await engine.search(query, wanted, bm25_candidates=wanted, scope=scope, mode="lexical")
-        expected = model.scores(query, scope, means_of(store))
-        assert len(results) == min(wanted, len(expected))
-
+    long_lived = PostgresIndex(app.database, cache_bytes=20_000)
+    model, nodes = await live(app, chance, 14, reader=long_lived)
+    store.assert_whole()
+    fresh = PostgresIndex(app.database)
+    for _ in range(30):
+        query, scope, wanted = sentence(chance, chance.randint(1, 5)), some_scope(chance, nodes), chance.randint(1, 30)
+        statistics = (await long_lived.snapshot()).statistics
+        await fresh.snapshot()
         asked = LexicalQuery.of(weighted_terms(query), statistics)
-        rare = set(asked.candidates(statistics.chunks))
-        reached = {name: expected[name] for name, chunk in model.chunks(scope) if rare & set(chunk.term_ids.tolist())}
-        if rare < set(asked.weights) and len(reached) >= wanted:
-            narrowed += 1
-            expected = reached
-        found = {result.chunk_id: result.bm25_score * asked.ceiling for result in results}
-        assert_best(dict(sorted(found.items(), key=lambda row: -row[1])), expected, wanted)
-    assert narrowed > 0
+        found = await long_lived.lexical(asked, scope, NO_FILTERS, wanted)
+        assert found == await fresh.lexical(asked, scope, NO_FILTERS, wanted)
+        assert_best(found, model.scores(query, scope), wanted)
 
 
-async def test_weights_follow_the_mean_length(app: App, store: Store) -> None:
-    """The first batch sets the mean length; when it has moved far, every weight is computed anew."""
-    writer, model, chance = PostgresWriter(app.database), Model(), random.Random(7)
-    for number, words in enumerate((3, 40, 60)):
-        made = [indexed(f"toy:{number}-{copy}", [sentence(chance, words)]) for copy in range(15)]
-        await writer.write(made)
-        model.documents.update({document.document_id: document for document in made})
-    before = means_of(store)
+async def test_a_merge_under_a_reader_does_no_harm(app: App) -> None:
+    """The reader knows segments that are gone by the time it reads their pages."""
+    writer, chance = PostgresWriter(app.database), random.Random(3)
+    index = PostgresIndex(app.database)
+    model = Model()
+    for number in range(6):
+        made = indexed(f"toy:{number}", [sentence(chance, 6)])
+        await writer.write([made])
+        model.documents[made.document_id] = made
+    statistics = (await index.snapshot()).statistics
     await writer.tidy()
-    after = means_of(store)
-    lengths = [chunk.length for _, chunk in model.chunks() if chunk.language == "en"]
-    assert before["en"] < 10 < after["en"] == pytest.approx(sum(lengths) / len(lengths))
+    asked = LexicalQuery.of(weighted_terms("kettle boiler library"), statistics)
+    found = await index.lexical(asked, Scope.everything(), NO_FILTERS, 50)
+    assert_best(found, model.scores("kettle boiler library", Scope.everything()), 50)
+
+
+async def test_scores_of_named_passages_are_those_of_the_search(app: App) -> None:
+    chance = random.Random(5)
+    model, nodes = await live(app, chance, 4)
     index = PostgresIndex(app.database)
     statistics = (await index.snapshot()).statistics
-    for _ in range(10):
-        query = sentence(chance, 3)
-        asked = LexicalQuery.of(weighted_terms(query), statistics)
-        found = await index.lexical(asked, sorted(asked.weights), Scope.everything(), NO_FILTERS, 20)
-        assert_best(found, model.scores(query, Scope.everything(), after), 20)
+    scope = Scope(frozenset(nodes[:2]))
+    names = [name for name, _ in model.chunks()]
+    visible = {name for name, _ in model.chunks(scope)}
+    asked = LexicalQuery.of(weighted_terms("kettle refund 휴학"), statistics)
+    found = await index.lexical(asked, scope, NO_FILTERS, 1000)
+    scores = await index.lexical_scores(asked, names, scope)
+    assert scores.keys() == visible
+    assert {name: score for name, score in scores.items() if score} == pytest.approx(found, rel=PRECISION)
 
 
-async def test_many_segments_become_one(app: App, store: Store) -> None:
+async def test_many_segments_become_few(app: App, store: Store) -> None:
     writer, chance = PostgresWriter(app.database), random.Random(8)
     index = PostgresIndex(app.database)
     for number in range(40):
         await writer.write([indexed(f"toy:{number}", [sentence(chance, 5)])])
+        assert store.value("select count(*) from lexical_segments") <= 2 * merging.MOST_SEGMENTS
     before = (await index.snapshot()).statistics
     await writer.tidy()
-    assert store.value("select count(*) from statistics_segments") == 1
+    assert store.value("select count(*) from lexical_segments") <= 3
     store.assert_whole()
     after = (await index.snapshot()).statistics
-    assert after.term_ids.tolist() == before.term_ids.tolist()
-    assert after.frequencies.tolist() == before.frequencies.tolist()
+    words = [term_id(term) for term in terms(" ".join(ENGLISH + KOREAN))]
+    assert [after.document_frequency(word) for word in words] == [before.document_frequency(word) for word in words]
     assert (after.chunks, dict(after.lengths)) == (before.chunks, dict(before.lengths))
+
+
+async def test_what_was_deleted_leaves_nothing_behind(app: App, store: Store) -> None:
+    writer, chance = PostgresWriter(app.database), random.Random(9)
+    made = [indexed(f"toy:{number}", [sentence(chance, 5)]) for number in range(20)]
+    await writer.write(made)
+    for document in made:
+        assert await writer.delete(document.document_id, Scope.everything())
+    store.assert_whole()
+    await writer.write([indexed("toy:last", ["kettle"])])
+    await writer.tidy()
+    assert store.value("select count(*) from lexical_corrections") == 0
+    assert store.value("select sum(passages) from lexical_segments") == 1
+    store.assert_whole()
+
+
+@pytest.mark.parametrize(
+    ("sizes", "most", "chosen"),
+    [
+        ([], 16, []),
+        ([5], 16, []),
+        ([5, 5], 16, [0, 1]),
+        ([5, 11], 16, []),
+        ([5, 11, 16], 16, [0, 1, 2]),
+        ([5, 11, 17], 16, []),
+        ([1, 2, 4, 8, 16, 32], 4, [0, 1, 2]),
+        ([1, 200_000, 200_000], 16, []),
+        ([100_000, 100_000, 100_000], 16, [0, 1]),
+    ],
+)
+def test_sizes_of_segments_are_kept_geometric(sizes: list[int], most: int, chosen: list[int]) -> None:
+    assert merging.chosen_for_merge(dict(enumerate(sizes)), most) == chosen

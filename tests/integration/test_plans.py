@@ -8,7 +8,6 @@ import uuid
 from collections.abc import AsyncIterator
 from typing import Any, cast
 
-import numpy as np
 import pytest_asyncio
 from pgvector import HalfVector
 
@@ -16,11 +15,10 @@ from dtrag.adapters.postgres import identity
 from dtrag.adapters.postgres.connect import connect
 from dtrag.adapters.postgres.database import Database, Role
 from dtrag.adapters.postgres.queries import filtered, queries
-from dtrag.adapters.postgres.rows import IntArray, Weights
 from dtrag.adapters.postgres.server import EmbeddedServer
 from dtrag.adapters.postgres.writer import PostgresWriter
 from dtrag.core.scope import Scope
-from dtrag.core.text import ANALYZER, term_id
+from dtrag.core.text import ANALYZER
 from dtrag.settings import Settings
 from tests.store import Databases
 from tests.toy import ToyEmbedder, indexed
@@ -81,16 +79,24 @@ def scanned(plan: list[dict[str, Any]]) -> set[str]:
     return {node["Relation Name"] for node in plan if node["Node Type"] == "Seq Scan"}
 
 
-def lexical_values(*terms: str) -> dict[str, object]:
-    ids = np.sort(np.array([term_id(term) for term in terms], np.int32))
-    return {"weights": Weights(ids, np.ones(len(ids), np.float32)), "terms": IntArray(ids), "wanted": 50}
+async def test_postings_come_by_their_pages(database: Database) -> None:
+    async with database.connection("owner") as connection:
+        rows = await (await connection.execute("select segment_id, page from posting_pages limit 20")).fetchall()
+    values = {"segment_ids": [row["segment_id"] for row in rows], "pages": [row["page"] for row in rows]}
+    plan = await nodes(database, "search", queries("search")["pages"], values)
+    assert indexes(plan) == {"posting_pages_pkey"}
+    assert scanned(plan) == set()
 
 
-async def test_lexical_candidates_come_from_the_terms(database: Database) -> None:
-    for scope in ({}, {"nodes": [1]}):
-        statement = filtered(queries("search")["lexical"], ["scope"] if scope else [])
-        plan = await nodes(database, "search", statement, lexical_values("rare7", "rare99") | scope)
-        assert "lexical_index_terms" in indexes(plan)
+async def test_the_terms_of_passages_come_by_their_keys(database: Database) -> None:
+    async with database.connection("owner") as connection:
+        rows = await (await connection.execute("select document_id from documents limit 10")).fetchall()
+    values = {"document_ids": [row["document_id"] for row in rows], "ordinals": [0] * 10, "nodes": [1]}
+    for name, index in (("lexical_of_chunks", "lexical_index_pkey"), ("vectors_of_chunks", "embeddings_pkey")):
+        [query] = EMBEDDER.embed_queries(["kettle"])
+        statement = filtered(queries("search")[name], ["scope"])
+        plan = await nodes(database, "search", statement, values | {"vec": HalfVector(query)})
+        assert index in indexes(plan)
         assert scanned(plan) == set()
 
 

@@ -180,7 +180,7 @@ async def test_the_scope_ends_with_its_transaction_on_the_same_connection(settin
         "set role dtrag_reader",
         "delete from lexical_index",
         "insert into index_settings values ('generation', '1')",
-        "update statistics_segments set chunks = 0",
+        "update lexical_segments set passages = 0",
         "create table t (x int)",
         "create table dtrag.t (x int)",
     ],

@@ -110,8 +110,8 @@ class SearchResult:
 
     `bm25_score` is the lexical score as a share of the highest that the query could reach in any passage, and
     `vector_score` the cosine: both are comparable across queries. `hybrid_score` orders this result list only.
-    `start` and `end` are the passage's span in its document's text. `highlights` are spans in `text` that hold words of
-    the query. `explanation` is there when it was asked for.
+    `start` and `end` are the passage's span in its document's text. `highlights` are spans in `text` that hold words
+    of the query. `explanation` is there when it was asked for.
     """
 
     chunk_id: str
@@ -136,8 +136,8 @@ class Explanation:
     """Why a passage stands where it stands.
 
     `bm25` is the raw sum, of which `bm25_score` is the share of the query's ceiling; `cosine` is None without a vector.
-    Ranks count from 1 in each list of candidates, None where the passage is not among them. `terms` are the words of the
-    query that the passage holds.
+    Ranks count from 1 in each list of candidates, None where the passage is not among them. `terms` are the words of
+    the query that the passage holds.
     """
 
     bm25: float
@@ -169,8 +169,8 @@ class SearchMetrics:
     """How a search went; times in seconds, 0.0 for a stage that did not run.
 
     `degraded` names the stages that failed and were done without; `notes` says in words what a reader should know
-    (such as: no vectors, because the embedder does not speak the query's language). `absent` explains the documents that
-    an explained search asked about and did not find.
+    (such as: no vectors, because the embedder does not speak the query's language). `absent` explains the documents
+    that an explained search asked about and did not find.
     """
 
     mode: str = "hybrid"

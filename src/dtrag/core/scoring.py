@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,36 +31,49 @@ def bm25_weight(frequency: float, length: int, mean_length: float) -> float:
     return frequency * (K1 + 1.0) / (frequency + K1 * (1.0 - B + B * length / mean_length))
 
 
-def bm25_weights(frequencies: NDArray[np.float32], length: int, mean_length: float) -> NDArray[np.float32]:
-    """`bm25_weight` of every term of a passage."""
-    return frequencies * np.float32(K1 + 1.0) / (frequencies + np.float32(K1 * (1.0 - B + B * length / mean_length)))
+def damping(ratio: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The part of `bm25_weight`'s denominator that a passage's length decides: k1 (1 - b + b dl / avgdl).
 
-
-def reweigh(weights: NDArray[np.float32], length: int, old_mean: float, new_mean: float) -> NDArray[np.float32]:
-    """`bm25_weights` for another mean length, from the stored weights alone (the frequencies are recovered)."""
-    damping = np.float32(K1 * (1.0 - B + B * length / old_mean))
-    return bm25_weights(weights * damping / (np.float32(K1 + 1.0) - weights), length, new_mean)
+    `ratio` is dl / avgdl.
+    """
+    return K1 * (1.0 - B + B * ratio)
 
 
 @dataclass(frozen=True, slots=True)
 class LexicalStatistics:
     """What BM25 knows of the whole collection: in how many chunks each term occurs, and how long chunks are.
 
-    `term_ids` (int64, ascending, distinct) and `frequencies` (int64) are parallel arrays; `chunks` is N;
-    `lengths` maps a language to (number of chunks, sum of their lengths in terms).
+    `term_ids` (integers, ascending, distinct) and `frequencies` (integers) are parallel arrays; `chunks` is N;
+    `lengths` maps a language to (number of chunks, sum of their lengths in terms). `parts` are collections of which
+    only `chunks` and `lengths` are in these sums already: their terms are looked up one by one.
     """
 
-    term_ids: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
-    frequencies: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    term_ids: NDArray[np.integer[Any]] = field(default_factory=lambda: np.empty(0, np.int64))
+    frequencies: NDArray[np.integer[Any]] = field(default_factory=lambda: np.empty(0, np.int64))
     chunks: int = 0
     lengths: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    parts: tuple[LexicalStatistics, ...] = ()
 
     def document_frequency(self, term_id: int) -> int:
         """Number of chunks with the term; 0 for an unknown one."""
+        return max(0, self._counted(term_id))
+
+    def _counted(self, term_id: int) -> int:
         position = int(np.searchsorted(self.term_ids, term_id))
         if position < len(self.term_ids) and self.term_ids[position] == term_id:
-            return max(0, int(self.frequencies[position]))
-        return 0
+            own = int(self.frequencies[position])
+        else:
+            own = 0
+        return own + sum(part._counted(term_id) for part in self.parts)
+
+    def mean_lengths(self) -> dict[str, float]:
+        """Language -> mean length of its chunks in terms."""
+        return {language: total / count for language, (count, total) in self.lengths.items() if count > 0 < total}
+
+    @classmethod
+    def joined(cls, parts: Sequence[LexicalStatistics]) -> LexicalStatistics:
+        """As `merged`, in no time: the terms stay where they are."""
+        return cls(chunks=sum(part.chunks for part in parts), lengths=_lengths(parts), parts=tuple(parts))
 
     @classmethod
     def merged(cls, parts: Sequence[LexicalStatistics]) -> LexicalStatistics:
@@ -71,13 +85,17 @@ class LexicalStatistics:
         distinct, inverse = np.unique(ids, return_inverse=True)
         summed = np.zeros(len(distinct), np.int64)
         np.add.at(summed, inverse, frequencies)
-        lengths: dict[str, tuple[int, int]] = {}
-        for part in parts:
-            for language, (count, total) in part.lengths.items():
-                known = lengths.get(language, (0, 0))
-                lengths[language] = (known[0] + count, known[1] + total)
         kept = summed != 0
-        return cls(distinct[kept], summed[kept], sum(part.chunks for part in parts), lengths)
+        return cls(distinct[kept], summed[kept], sum(part.chunks for part in parts), _lengths(parts))
+
+
+def _lengths(parts: Sequence[LexicalStatistics]) -> dict[str, tuple[int, int]]:
+    lengths: dict[str, tuple[int, int]] = {}
+    for part in parts:
+        for language, (count, total) in part.lengths.items():
+            known = lengths.get(language, (0, 0))
+            lengths[language] = (known[0] + count, known[1] + total)
+    return lengths
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +103,13 @@ class LexicalQuery:
     """A query as BM25 sees it: idf × occurrences per term id that the collection has.
 
     `ceiling` is the score of a fictitious passage in which every term of the query, known or not, is saturated: the
-    yardstick that makes a score comparable across queries.
+    yardstick that makes a score comparable across queries. `mean_lengths` by language are those of the same collection.
     """
 
     weights: Mapping[int, float]
     frequencies: Mapping[int, int]
     ceiling: float
+    mean_lengths: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, terms: Iterable[tuple[int, float]], statistics: LexicalStatistics) -> LexicalQuery:
@@ -105,17 +124,8 @@ class LexicalQuery:
             if df:
                 weights[term] = weights.get(term, 0.0) + weight
                 frequencies[term] = df
-        return cls(weights, frequencies, ceiling)
+        return cls(weights, frequencies, ceiling, statistics.mean_lengths())
 
-    def candidates(self, chunks: int) -> list[int]:
-        """The terms that generate candidates: all, unless the collection is large and a rarer one is among them."""
-        if chunks <= ALL_TERMS_BELOW:
-            return sorted(self.weights)
-        rare = sorted(term for term, df in self.frequencies.items() if df <= COMMON_SHARE * chunks)
-        return rare or sorted(self.weights)
-
-
-COMMON_SHARE = 0.1
-"""Terms in more than this share of the chunks score but do not generate candidates (exact BM25's top 10 stays)."""
-ALL_TERMS_BELOW = 20_000
-"""Chunks up to which every term generates candidates: scoring all of them costs less than a second look."""
+    def ranked(self) -> list[tuple[int, float]]:
+        """(term id, weight) by falling weight, ties by term id: the order in which every sum is made."""
+        return sorted(self.weights.items(), key=lambda pair: (-pair[1], pair[0]))

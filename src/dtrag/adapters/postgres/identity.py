@@ -33,12 +33,11 @@ async def forget(database: Database) -> None:
     """Empty the index of everything that depends on analyzer and embedder; the documents stay, to be indexed anew."""
     async with database.connection("owner") as connection, connection.transaction():
         await connection.execute("select pg_advisory_xact_lock(%s)", (IDENTITY_LOCK,))
-        for table in ("embeddings", "lexical_index", "statistics_segments", "sources"):
-            await connection.execute(sql.SQL("truncate {}").format(sql.Identifier(table)))
-        await connection.execute("drop index if exists embeddings_hnsw")
         await connection.execute(
-            "delete from index_settings where name = any (%s)", (["analyzer", "embedder", "mean_lengths"],)
+            "truncate embeddings, lexical_index, lexical_corrections, lexical_segments, posting_pages, sources"
         )
+        await connection.execute("drop index if exists embeddings_hnsw")
+        await connection.execute("delete from index_settings where name = any (%s)", (["analyzer", "embedder"],))
         await connection.execute("update documents set fingerprint = ''")
         await _set(connection, "rebuilding", True)
         await connection.execute(queries("writing")["bump_generation"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,12 +11,13 @@ import numpy as np
 from pgvector import HalfVector
 
 from dtrag.adapters.postgres.database import Database
-from dtrag.adapters.postgres.queries import filter_parameters, filtered, queries
-from dtrag.adapters.postgres.rows import IntArray, Weights
-from dtrag.adapters.postgres.segments import statistics_of
+from dtrag.adapters.postgres.postings import CACHE_BYTES, PostingReader, SegmentGone
+from dtrag.adapters.postgres.queries import FILTERS, filter_parameters, filtered, queries
+from dtrag.adapters.postgres.segments import forward_row
 from dtrag.core.documents import DocumentSummary, SearchResult, Vector
 from dtrag.core.scope import Scope, SearchFilters
-from dtrag.core.scoring import LexicalQuery, LexicalStatistics
+from dtrag.core.scoring import LexicalQuery, bm25_weight
+from dtrag.core.segments import FREQUENCY_UNIT
 from dtrag.core.taxonomy import Node, Taxonomy
 from dtrag.ports import IndexSnapshot
 
@@ -24,53 +26,91 @@ EXACT_VECTORS_BELOW = 10_000
 EF_SEARCH = 200
 """HNSW candidates; at least the number of rows asked for (pgvector's maximum is 1000)."""
 
+MOVES = 3
+"""How often a search begins anew because a merge has taken a segment away from under it."""
+
 
 class PostgresIndex:
     """The search side of one database."""
 
-    def __init__(self, database: Database):
+    def __init__(self, database: Database, cache_bytes: int = CACHE_BYTES):
         self._database = database
+        self._postings = PostingReader(database, cache_bytes)
         self._snapshot: IndexSnapshot | None = None
-        self._segments: dict[uuid.UUID, LexicalStatistics] = {}
+        self._refreshing = asyncio.Lock()
 
     async def snapshot(self) -> IndexSnapshot:
         """What the index is made of now; read anew only when its generation has changed."""
-        statements = queries("search")
         async with self._database.connection("search") as connection:
+            row = await (await connection.execute(queries("search")["generation"])).fetchone()
+        known = self._snapshot
+        if known is not None and row is not None and known.generation == row["value"]:
+            return known
+        return await self._refreshed()
+
+    async def _refreshed(self) -> IndexSnapshot:
+        """The newest state, as one transaction sees it."""
+        statements = queries("search")
+        async with self._refreshing, self._database.connection("search") as connection, connection.transaction():
+            await connection.execute("set transaction isolation level repeatable read read only")
             rows = await (await connection.execute(statements["settings"])).fetchall()
             settings = {row["name"]: row["value"] for row in rows}
             if self._snapshot is not None and self._snapshot.settings == settings:
                 return self._snapshot
-            while True:
-                found = await (await connection.execute(statements["segment_ids"])).fetchall()
-                current = {row["segment_id"] for row in found}
-                missing = [segment for segment in current if segment not in self._segments]
-                wanted = await connection.execute(statements["segments"], {"segment_ids": missing}, binary=True)
-                fetched = await wanted.fetchall()
-                if len(fetched) == len(missing):
-                    break  # otherwise segments were merged in between
-            self._segments = {key: part for key, part in self._segments.items() if key in current}
-            self._segments.update({row["segment_id"]: statistics_of(row) for row in fetched})
+            statistics = await self._postings.refresh(connection)
             nodes = await (await connection.execute(statements["taxonomy"])).fetchall()
         taxonomy = Taxonomy.of(
             nodes[0]["version"],
             (Node(r["node_id"], r["parent_id"], r["name"], r["key"]) for r in nodes if r["node_id"] is not None),
         )
-        statistics = LexicalStatistics.merged(list(self._segments.values()))
         self._snapshot = IndexSnapshot(settings, statistics, taxonomy)
         return self._snapshot
 
     async def lexical(self, query: LexicalQuery, scope: Scope, filters: SearchFilters, wanted: int) -> dict[str, float]:
         """Chunk id -> BM25 of the best passages that hold at least one term of the query, best first."""
-        terms = sorted(query.weights)
-        if not terms:
+        for _ in range(MOVES):
+            try:
+                return await self._postings.search(query, scope, filters, wanted)
+            except SegmentGone:
+                await self._refreshed()
+        return await self._postings.search(query, scope, filters, wanted)
+
+    async def lexical_scores(self, query: LexicalQuery, chunk_ids: Sequence[str], scope: Scope) -> dict[str, float]:
+        """Chunk id -> BM25 of these very passages, as far as they are in scope; 0.0 without a term of the query."""
+        if not chunk_ids:
             return {}
+        rows = await self._of_chunks("lexical_of_chunks", chunk_ids, scope)
+        return {_chunk_id(row): _score(query, row) for row in rows}
+
+    async def vector_scores(self, query: Vector, chunk_ids: Sequence[str], scope: Scope) -> dict[str, float]:
+        """Chunk id -> cosine of these very passages, as far as they are in scope and have a vector."""
+        if not chunk_ids:
+            return {}
+        values = {"vec": HalfVector(query.astype(np.float16))}
+        rows = await self._of_chunks("vectors_of_chunks", chunk_ids, scope, values)
+        return {_chunk_id(row): float(row["score"]) for row in rows}
+
+    async def _of_chunks(
+        self, name: str, chunk_ids: Sequence[str], scope: Scope, values: Mapping[str, object] | None = None
+    ) -> list[dict[str, Any]]:
+        parameters = filter_parameters(scope, SearchFilters())
+        statement = filtered(queries("search")[name], parameters)
+        async with self._database.connection("search") as connection:
+            cursor = await connection.execute(
+                statement, _named(parameters) | _keys(chunk_ids) | dict(values or {}), binary=True
+            )
+            return await cursor.fetchall()
+
+    async def chunk_ids(self, document_id: uuid.UUID, scope: Scope) -> list[str]:
+        """The passages of a document in scope, in order; none for a foreign or unknown document."""
+        async with self._database.scoped("reader", scope) as connection:
+            cursor = await connection.execute(queries("content")["ordinals"], {"document_id": document_id})
+            return [f"{document_id}:{row['ordinal']}" for row in await cursor.fetchall()]
+
+    def filter_clause(self, filters: SearchFilters, scope: Scope) -> tuple[str, dict[str, object]]:
+        """The SQL condition that the filters and the scope become, and its parameters; values are never in the text."""
         parameters = filter_parameters(scope, filters)
-        return await self._candidates(
-            "lexical",
-            parameters,
-            {"weights": _query_weights(query), "terms": IntArray(np.asarray(terms, np.int32)), "wanted": wanted},
-        )
+        return " ".join(FILTERS[name] for name in parameters), _named(parameters)
 
     async def strict(self, query: str, scope: Scope, filters: SearchFilters, wanted: int) -> dict[str, float]:
         """Chunk id -> ts_rank_cd of the passages that hold every word of an English query, best first."""
@@ -86,14 +126,14 @@ class PostgresIndex:
         """Chunk id -> cosine of the nearest passages, nearest first; as many as are in reach, at most `wanted`."""
         parameters = filter_parameters(scope, filters)
         values = {"vec": HalfVector(query.astype(np.float16)), "wanted": wanted}
-        count = await self._count(parameters)
-        if count > EXACT_VECTORS_BELOW:
+        reach = self._postings.passages(scope) if parameters.keys() <= {"scope"} else await self._count(parameters)
+        if reach > EXACT_VECTORS_BELOW:
             settings = (
                 f"set local hnsw.ef_search = {min(1000, max(EF_SEARCH, wanted))}",
                 "set local hnsw.iterative_scan = relaxed_order",
             )
             found = await self._candidates("vector_nearest", parameters, values, settings)
-            if len(found) >= min(wanted, count):
+            if len(found) >= wanted:
                 return found
         return await self._candidates("vector_exact", parameters, values)
 
@@ -120,13 +160,8 @@ class PostgresIndex:
 
     async def fetch(self, chunk_ids: Sequence[str], scope: Scope, taxonomy: Taxonomy) -> dict[str, SearchResult]:
         """The passages with these ids that the scope may see, without scores."""
-        keys = [chunk_id.rsplit(":", 1) for chunk_id in chunk_ids]
-        parameters = {
-            "document_ids": [uuid.UUID(document_id) for document_id, _ in keys],
-            "ordinals": [int(ordinal) for _, ordinal in keys],
-        }
         async with self._database.scoped("reader", scope) as connection:
-            cursor = await connection.execute(queries("content")["chunks_by_key"], parameters)
+            cursor = await connection.execute(queries("content")["chunks_by_key"], _keys(chunk_ids))
             rows = await cursor.fetchall()
         return {_chunk_id(row): _result(row, taxonomy) for row in rows}
 
@@ -161,9 +196,24 @@ def _named(parameters: Mapping[str, object]) -> dict[str, object]:
     return {_PARAMETER_NAMES.get(name, name): value for name, value in parameters.items()}
 
 
-def _query_weights(query: LexicalQuery) -> Weights:
-    ids = sorted(query.weights)
-    return Weights(np.array(ids, np.int32), np.array([query.weights[term] for term in ids], np.float32))
+def _keys(chunk_ids: Sequence[str]) -> dict[str, object]:
+    keys = [chunk_id.rsplit(":", 1) for chunk_id in chunk_ids]
+    return {
+        "document_ids": [uuid.UUID(document_id) for document_id, _ in keys],
+        "ordinals": [int(ordinal) for _, ordinal in keys],
+    }
+
+
+def _score(query: LexicalQuery, row: Mapping[str, Any]) -> float:
+    """BM25 of one row of `lexical_index`."""
+    there = forward_row(row)
+    frequency = dict(zip(there.terms.tolist(), there.frequencies.tolist(), strict=True))
+    mean = query.mean_lengths.get(there.language, 1.0)
+    return sum(
+        weight * bm25_weight(frequency[term] * FREQUENCY_UNIT, there.length, mean)
+        for term, weight in query.ranked()
+        if term in frequency
+    )
 
 
 def _chunk_id(row: Mapping[str, Any]) -> str:

@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from importlib import resources
 from typing import LiteralString
 
+from psycopg.types.json import Jsonb
+
 from dtrag.core.scope import Scope, SearchFilters
 
 _NAME = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
@@ -24,6 +26,7 @@ FILTERS: dict[str, str] = {
     " and d.content_type = any (:content_types::text[]))",
     "date_from": "and exists (select from documents d where d.document_id = i.document_id"
     " and d.processed_at >= :date_from)",
+    "metadata": "and i.document_id in (select documents_having(:metadata::jsonb))",
     "date_to": "and exists (select from documents d where d.document_id = i.document_id"
     " and d.processed_at <= :date_to)",
 }
@@ -57,4 +60,6 @@ def filter_parameters(scope: Scope, filters: SearchFilters) -> dict[str, object]
         parameters["date_from"] = filters.date_from
     if filters.date_to is not None:
         parameters["date_to"] = filters.date_to
+    if filters.metadata is not None:
+        parameters["metadata"] = Jsonb(dict(filters.metadata))
     return parameters

@@ -3,8 +3,8 @@
 The documents of a batch are committed without waiting for the disk; the batch's statistics segment is committed with
 waiting, after them. PostgreSQL's log is sequential, so when that last commit returns everything before it is durable,
 and only then is the batch acknowledged. A crash in between leaves whole documents and an uncounted segment, which
-`upkeep.recover()` counts from the index itself. Whoever removes a document takes it out of the statistics only if its
-segment is counted: a segment counts what is there of its documents at that moment.
+`upkeep.recover()` builds from the rows of the documents. Whoever removes a document leaves a correction for its segment
+only if that is counted: a segment takes in what is there of its documents at that moment.
 """
 
 from __future__ import annotations
@@ -17,16 +17,24 @@ from typing import Any
 
 import numpy as np
 import psycopg
-from psycopg.types.json import Jsonb
 
 from dtrag.adapters.postgres import upkeep
 from dtrag.adapters.postgres.database import Connection, Database
+from dtrag.adapters.postgres.merging import MOST_SEGMENTS
 from dtrag.adapters.postgres.queries import queries
 from dtrag.adapters.postgres.rows import draft_of, statements
-from dtrag.adapters.postgres.segments import Tally, parameters_of
+from dtrag.adapters.postgres.segments import (
+    Pages,
+    copy_pages,
+    correction_parameters,
+    forward_rows,
+    removed,
+    segment_parameters,
+)
 from dtrag.adapters.postgres.taxonomy import PostgresTaxonomy
 from dtrag.core.documents import Draft, IndexedDocument
 from dtrag.core.scope import Scope
+from dtrag.core.segments import build
 from dtrag.core.taxonomy import CategoryPath, Taxonomy
 
 CONTESTED_ATTEMPTS = 20
@@ -61,23 +69,18 @@ class PostgresWriter:
             return
         segment_id = uuid.uuid4()
         async with self._database.connection("owner") as connection, self._batch(connection, segment_id):
-            means = await self._mean_lengths(connection, documents)
             try:
-                await self._write_pipelined(connection, documents, segment_id, means)
+                await self._write_pipelined(connection, documents, segment_id)
             except (psycopg.errors.UniqueViolation, psycopg.errors.DeadlockDetected):
                 # Somebody else writes some of the same documents at this moment: one at a time, replacing them.
                 for document in documents:
-                    await self._write_alone(connection, document, segment_id, means)
+                    await self._write_alone(connection, document, segment_id)
             async with connection.transaction():
                 await connection.execute("set local synchronous_commit = on")
-                tally = await self._counted(connection, documents, segment_id)
-                await connection.execute(self._sql["bump_generation"])
-                await connection.execute(
-                    self._sql["count_segment"], {"segment_id": segment_id, **parameters_of(tally.statistics())}
-                )
+                await self._count(connection, documents, segment_id)
         self._segments += 1
-        if self._segments % upkeep.MOST_SEGMENTS == 0:
-            await upkeep.merge(self._database)
+        if self._segments % MOST_SEGMENTS == 0:
+            await upkeep.after_write(self._database)
 
     async def documents_of(self, source_id: uuid.UUID, most: int) -> list[uuid.UUID]:
         """The documents that came from a source, at most so many of them, in the order of their ids."""
@@ -138,8 +141,7 @@ class PostgresWriter:
 
     @asynccontextmanager
     async def _batch(self, connection: Connection, segment_id: uuid.UUID) -> AsyncIterator[None]:
-        """Hold off weighing anew, show that the segment's writer is alive, and commit without waiting for the disk."""
-        await connection.execute(self._sql["lock_writing_shared"], {"key": upkeep.WRITING_LOCK})
+        """Show that the segment's writer is alive, and commit without waiting for the disk."""
         await connection.execute(self._sql["lock_segment"], {"key": upkeep.lock_key(segment_id)})
         await connection.execute("set synchronous_commit = off")
         try:
@@ -150,28 +152,11 @@ class PostgresWriter:
                 await connection.execute("reset synchronous_commit")
                 await connection.execute("select pg_advisory_unlock_all()")
 
-    async def _mean_lengths(self, connection: Connection, documents: Sequence[IndexedDocument]) -> dict[str, float]:
-        """The mean length that each language's weights refer to; the first batch of a language sets it."""
-        means = await upkeep.stored_means(connection)
-        seen: dict[str, list[int]] = {}
-        for document in documents:
-            for chunk in document.chunks:
-                if chunk.language not in means:
-                    seen.setdefault(chunk.language, []).append(chunk.length)
-        if seen:
-            async with connection.transaction():
-                await connection.execute("select pg_advisory_xact_lock(%s)", (upkeep.STATISTICS_LOCK,))
-                first = {language: max(1.0, sum(lengths) / len(lengths)) for language, lengths in seen.items()}
-                means = first | await upkeep.stored_means(connection)
-                await connection.execute(self._sql["set_setting"], {"name": "mean_lengths", "value": Jsonb(means)})
-        return means
-
     async def _write_pipelined(
         self,
         connection: Connection,
         documents: Sequence[IndexedDocument],
         segment_id: uuid.UUID,
-        means: Mapping[str, float],
     ) -> None:
         """Each document in a transaction of its own, without waiting for an answer between them."""
         try:
@@ -181,7 +166,7 @@ class PostgresWriter:
                     await connection.execute("begin")
                     if document.replaces:
                         await self._remove(connection, document.document_id)
-                    for text, values in statements(document, segment_id, means):
+                    for text, values in statements(document, segment_id):
                         await connection.execute(text.encode(), values)
                     await connection.execute("commit")
         except psycopg.Error:
@@ -189,14 +174,12 @@ class PostgresWriter:
                 await connection.rollback()
             raise
 
-    async def _write_alone(
-        self, connection: Connection, document: IndexedDocument, segment_id: uuid.UUID, means: Mapping[str, float]
-    ) -> None:
+    async def _write_alone(self, connection: Connection, document: IndexedDocument, segment_id: uuid.UUID) -> None:
         for attempt in range(CONTESTED_ATTEMPTS):
             try:
                 async with connection.transaction():
                     await self._remove(connection, document.document_id)
-                    for text, values in statements(document, segment_id, means):
+                    for text, values in statements(document, segment_id):
                         await connection.execute(text.encode(), values)
                 return
             except (psycopg.errors.UniqueViolation, psycopg.errors.DeadlockDetected):
@@ -204,20 +187,18 @@ class PostgresWriter:
                 if attempt == CONTESTED_ATTEMPTS - 1:
                     raise
 
-    async def _counted(
-        self, connection: Connection, documents: Sequence[IndexedDocument], segment_id: uuid.UUID
-    ) -> Tally:
-        """What the segment holds: of the documents that were written those that are still there."""
+    async def _count(self, connection: Connection, documents: Sequence[IndexedDocument], segment_id: uuid.UUID) -> None:
+        """Write the segment: of the documents that were written those that are still there."""
         names = {"segment_id": segment_id, "document_ids": [document.document_id for document in documents]}
         await connection.execute(self._sql["lock_uncounted_segment"], names)
         rows = await (await connection.execute(self._sql["kept_of_segment"], names)).fetchall()
         kept = {row["document_id"] for row in rows}
-        tally = Tally()
-        for document in documents:
-            if document.document_id in kept:
-                for chunk in document.chunks:
-                    tally.add(chunk)
-        return tally
+        written = forward_rows(document for document in documents if document.document_id in kept)
+        segment, postings = build(segment_id, written)
+        pages = Pages(segment_id)
+        await copy_pages(connection, [*pages.rows(postings), *pages.last()])
+        await connection.execute(self._sql["bump_generation"])
+        await connection.execute(self._sql["count_segment"], segment_parameters(segment))
 
     async def _lock_name(self, connection: Connection, document_id: uuid.UUID) -> None:
         await connection.execute(self._sql["lock_name"], {"key": upkeep.lock_key(document_id)})
@@ -226,15 +207,17 @@ class PostgresWriter:
         """Delete a document in the caller's transaction, and take its terms out of the statistics if they are in."""
         name = {"document_id": document_id}
         await self._lock_name(connection, document_id)
-        segment = await (await connection.execute(self._sql["counted_segment"], name)).fetchone()
+        found = await (await connection.execute(self._sql["origin"], name)).fetchone()
+        if found is None:
+            return
+        origin = {"segment_id": found["segment_id"]}
+        segment = await (await connection.execute(self._sql["counted_segment"], origin)).fetchone()
         cursor = await connection.execute(self._sql["delete_lexical"], name, binary=True)
-        tally = Tally()
-        for row in await cursor.fetchall():
-            tally.remove(row)
+        rows = await cursor.fetchall()
         await connection.execute(self._sql["delete_document"], name)
-        if tally and (segment is None or segment["counted"]):
-            values = {"segment_id": uuid.uuid4(), "now": datetime.now(UTC), **parameters_of(tally.statistics())}
-            await connection.execute(self._sql["add_segment"], values)
+        if rows and (segment is None or segment["counted"]):
+            correction = removed(document_id, found["segment_id"], rows)
+            await connection.execute(self._sql["add_correction"], correction_parameters(correction))
 
     async def _fetch(self, name: str, parameters: Mapping[str, object]) -> list[dict[str, Any]]:
         async with self._database.connection("owner") as connection:

@@ -182,7 +182,7 @@ async def _contents(app: App) -> list[Check]:
     async with app.database.connection("search") as connection:
         cursor = await connection.execute(
             "select (select count(*) from embeddings) as vectors,"
-            " (select count(*) from statistics_segments where not counted) as uncounted"
+            " (select count(*) from lexical_segments where not counted) as uncounted"
         )
         row = await cursor.fetchone()
     vectors, uncounted = (int(row["vectors"]), int(row["uncounted"])) if row else (0, 0)

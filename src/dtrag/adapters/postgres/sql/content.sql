@@ -20,3 +20,6 @@ select count(*) as documents, coalesce(sum(chunks), 0) as chunks from documents
 select document_id, title, source_uri, content_type, node_id, language, chunks, characters, metadata, processed_at, text
 from documents
 where document_id = :document_id
+
+-- name: ordinals
+select ordinal from chunks where document_id = :document_id order by ordinal

@@ -1,12 +1,5 @@
 -- Gate 1: keys and scores only, with the caller's scope as an explicit predicate. {filters} takes fragments of FILTERS.
 
--- name: lexical
-select i.document_id, i.ordinal, -(i.weights <#> :weights::sparsevec) as score
-from lexical_index i
-where i.terms && :terms::int[] {filters}
-order by i.weights <#> :weights::sparsevec, i.document_id, i.ordinal
-limit :wanted
-
 -- name: strict
 -- The scope is taken from the session (set local dtrag.scope).
 select i.document_id, i.ordinal, i.score
@@ -39,18 +32,58 @@ limit :wanted
 -- How many vectors are in reach, up to :wanted.
 select count(*) from (select 1 from embeddings i where true {filters} limit :wanted) n
 
+-- name: generation
+select value::text::bigint as value from index_settings where name = 'generation'
+
 -- name: settings
 select name, value from index_settings
-
--- name: segment_ids
-select segment_id from statistics_segments where counted
-
--- name: segments
-select segment_id, chunks, lengths, term_ids, frequencies
-from statistics_segments
-where counted and segment_id = any (:segment_ids)
 
 -- name: taxonomy
 select v.version, t.node_id, t.parent_id, t.name, t.key
 from taxonomy_versions v left join taxonomy_tree t on t.version = v.version
 where v.active
+
+-- name: segment_ids
+select segment_id from lexical_segments where counted
+
+-- name: segments
+select segment_id, languages, documents, chunks, term_ids, frequencies
+from lexical_segments
+where counted and segment_id = any (:segment_ids)
+
+-- name: correction_ids
+select correction_id from lexical_corrections
+
+-- name: corrections
+select correction_id, document_ids, origins, passages, lengths, term_ids, frequencies
+from lexical_corrections
+where correction_id = any (:correction_ids)
+
+-- name: pages
+select p.segment_id, p.page, p.postings
+from unnest(:segment_ids::uuid[], :pages::int[]) as k (segment_id, page)
+join posting_pages p on p.segment_id = k.segment_id and p.page = k.page
+
+-- name: page_run
+-- Pages of one segment, for a merge.
+select postings from posting_pages
+where segment_id = :segment_id and page between :first and :last
+order by page
+
+-- name: documents_with
+-- The documents that have the facts, 16 bytes each.
+select coalesce(string_agg(uuid_send(i.document_id), ''::bytea), ''::bytea) as ids
+from documents i
+where true {filters}
+
+-- name: lexical_of_chunks
+select i.document_id, i.ordinal, i.node_id, i.language, i.length, i.terms, i.frequencies
+from unnest(:document_ids::uuid[], :ordinals::int[]) as k (document_id, ordinal)
+join lexical_index i on i.document_id = k.document_id and i.ordinal = k.ordinal
+where true {filters}
+
+-- name: vectors_of_chunks
+select i.document_id, i.ordinal, 1 - (i.vec <=> :vec::halfvec) as score
+from unnest(:document_ids::uuid[], :ordinals::int[]) as k (document_id, ordinal)
+join embeddings i on i.document_id = k.document_id and i.ordinal = k.ordinal
+where true {filters}

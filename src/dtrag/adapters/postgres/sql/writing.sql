@@ -1,20 +1,5 @@
 -- Everything that changes the index, as the owner. One document = one transaction; times are passed in.
 
--- name: lock_writing_shared
-select pg_advisory_lock_shared(:key)
-
--- name: unlock_writing_shared
-select pg_advisory_unlock_shared(:key)
-
--- name: lock_writing
-select pg_advisory_xact_lock(:key)
-
--- name: lock_segment
-select pg_advisory_lock(:key)
-
--- name: unlock_segment
-select pg_advisory_unlock(:key)
-
 -- name: try_lock_segment
 select pg_try_advisory_xact_lock(:key) as free
 
@@ -52,9 +37,6 @@ delete from sources where source_id = :source_id
 -- name: documents_of_source
 select document_id from documents where source_id = :source_id order by document_id limit :wanted
 
--- name: delete_lexical
-delete from lexical_index where document_id = :document_id returning terms, length, language
-
 -- name: delete_document
 delete from documents where document_id = :document_id
 
@@ -65,15 +47,6 @@ select node_id, source_id from documents where document_id = :document_id for up
 -- name: lock_name
 -- Whoever replaces or deletes a document is alone with it: a second one must see what the first one left.
 select pg_advisory_xact_lock(:key)
-
--- name: counted_segment
--- Whether the statistics hold the document yet; no row if its segment was merged. The lock holds off the counting.
-select counted from statistics_segments
-where segment_id = (select segment_id from documents where document_id = :document_id)
-for share
-
--- name: lock_uncounted_segment
-select segment_id from statistics_segments where segment_id = :segment_id and not counted for update
 
 -- name: kept_of_segment
 select document_id from documents where document_id = any (:document_ids) and segment_id = :segment_id
@@ -88,7 +61,7 @@ with document as (
     insert into chunks (document_id, ordinal, node_id, start_offset, end_offset, text, breadcrumb, metadata)
     values {chunks}
 )
-insert into lexical_index (document_id, ordinal, node_id, language, length, terms, weights)
+insert into lexical_index (document_id, ordinal, node_id, language, length, terms, frequencies)
 values {lexical}
 
 -- name: write_more
@@ -96,7 +69,7 @@ with content as (
     insert into chunks (document_id, ordinal, node_id, start_offset, end_offset, text, breadcrumb, metadata)
     values {chunks}
 )
-insert into lexical_index (document_id, ordinal, node_id, language, length, terms, weights)
+insert into lexical_index (document_id, ordinal, node_id, language, length, terms, frequencies)
 values {lexical}
 
 -- name: write_empty
@@ -106,38 +79,6 @@ values {document}
 
 -- name: write_vectors
 insert into embeddings (document_id, ordinal, node_id, vec) values {rows}
-
--- name: open_segment
-insert into statistics_segments (segment_id, counted, created_at) values (:segment_id, false, :now)
-
--- name: count_segment
-update statistics_segments
-set counted = true, chunks = :chunks, lengths = :lengths, term_ids = :term_ids, frequencies = :frequencies
-where segment_id = :segment_id
-
--- name: add_segment
-insert into statistics_segments (segment_id, counted, created_at, chunks, lengths, term_ids, frequencies)
-values (:segment_id, true, :now, :chunks, :lengths, :term_ids, :frequencies)
-
--- name: all_segments
-select segment_id, chunks, lengths, term_ids, frequencies from statistics_segments where counted
-
--- name: drop_segments
-delete from statistics_segments where segment_id = any (:segment_ids)
-
--- name: uncounted_segments
-select segment_id from statistics_segments where not counted
-
--- name: lexical_of_segment
-select i.terms, i.length, i.language
-from lexical_index i join documents d on d.document_id = i.document_id
-where d.segment_id = :segment_id
-
--- name: weights_of_language
-select document_id, ordinal, length, weights from lexical_index where language = :language
-
--- name: set_weights
-update lexical_index set weights = :weights where document_id = :document_id and ordinal = :ordinal
 
 -- name: read_documents
 select document_id, source_id, source_uri, title, content_type, node_id, metadata, text
@@ -151,3 +92,54 @@ select document_id, ordinal, start_offset, end_offset, text, breadcrumb, metadat
 from chunks
 where document_id = any (:document_ids)
 order by document_id, ordinal
+
+-- name: lock_segment
+select pg_advisory_lock(:key)
+
+-- name: delete_lexical
+delete from lexical_index where document_id = :document_id returning terms, length, language
+
+-- name: origin
+select segment_id from documents where document_id = :document_id
+
+-- name: counted_segment
+-- Whether the segment holds its documents yet; no row if it was merged. The lock holds off the counting.
+select counted from lexical_segments where segment_id = :segment_id for share
+
+-- name: lock_uncounted_segment
+select segment_id from lexical_segments where segment_id = :segment_id and not counted for update
+
+-- name: open_segment
+insert into lexical_segments (segment_id, counted, created_at) values (:segment_id, false, :now)
+
+-- name: count_segment
+update lexical_segments
+set counted = true, passages = :passages, languages = :languages, documents = :documents, chunks = :chunks,
+    term_ids = :term_ids, frequencies = :frequencies
+where segment_id = :segment_id
+
+-- name: copy_pages
+copy posting_pages (segment_id, page, postings) from stdin with (format binary)
+
+-- name: add_correction
+insert into lexical_corrections
+    (correction_id, created_at, document_ids, origins, passages, lengths, term_ids, frequencies)
+values (:correction_id, :now, :document_ids, :origins, :passages, :lengths, :term_ids, :frequencies)
+
+-- name: drop_corrections
+delete from lexical_corrections where correction_id = any (:correction_ids)
+
+-- name: drop_segments
+delete from lexical_segments where segment_id = any (:segment_ids)
+
+-- name: uncounted_segments
+select segment_id from lexical_segments where not counted
+
+-- name: segment_sizes
+select segment_id, passages from lexical_segments where counted order by passages, segment_id
+
+-- name: lexical_of_segment
+select i.document_id, i.node_id, i.language, i.length, i.terms, i.frequencies
+from lexical_index i join documents d on d.document_id = i.document_id
+where d.segment_id = :segment_id
+order by i.document_id, i.ordinal

@@ -1,0 +1,281 @@
+"""The lexical index as a reader sees it: heads of the segments in memory, postings loaded when asked for and kept.
+
+A segment never changes, so what was loaded of it stays right until it is merged away; a new generation only says which
+segments there are now and which of their documents are gone. Documents are told apart by numbers here; their texts
+never pass through this module.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dtrag.adapters.postgres.database import Connection, Database
+from dtrag.adapters.postgres.queries import filter_parameters, filtered, queries
+from dtrag.adapters.postgres.segments import Correction, correction_of, cut_run, pages_of, segment_of
+from dtrag.core.postings import Found, Postings, best, damped_lengths
+from dtrag.core.scope import Scope, SearchFilters
+from dtrag.core.scoring import LexicalQuery, LexicalStatistics
+from dtrag.core.segments import Segment
+
+CACHE_BYTES = 256 * 2**20
+"""Postings that are kept in memory, at most; those not used for longest go first."""
+INLINE_POSTINGS = 30_000
+"""Up to so many postings are scored at once; more go to a thread, so that other requests are not kept waiting."""
+FILTERS_KEPT = 16
+"""Sets of documents that some filters let through and that are kept for the next search with the same filters."""
+Bools = NDArray[np.bool_]
+Key = tuple[uuid.UUID, int]
+
+
+class SegmentGone(Exception):
+    """A segment was merged away between the look at the index and the reading of its postings."""
+
+
+@dataclass(frozen=True, slots=True)
+class LiveSegment:
+    """A segment with what may change around it: which documents are alive (None: all), and the damped lengths."""
+
+    segment: Segment
+    alive: Bools | None
+    damped: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """The lexical index at one moment."""
+
+    segments: tuple[LiveSegment, ...]
+    statistics: LexicalStatistics
+    means: Mapping[str, float]
+
+    def with_means(self, means: Mapping[str, float]) -> Generation:
+        """Scored by the mean lengths of a larger collection that this is a part of."""
+        if means == self.means:
+            return self
+        live = (replace(part, damped=damped_lengths(part.segment, means)) for part in self.segments)
+        return Generation(tuple(live), self.statistics, means)
+
+
+class PostingReader:
+    """Searches the segments of one database."""
+
+    def __init__(self, database: Database, cache_bytes: int = CACHE_BYTES):
+        self._database = database
+        self._segments: dict[uuid.UUID, Segment] = {}
+        self._corrections: dict[uuid.UUID, Correction] = {}
+        self._now = Generation((), LexicalStatistics(), {})
+        self._cache = PostingCache(cache_bytes)
+        self._filtered: OrderedDict[tuple[int, SearchFilters], NDArray[np.uint64]] = OrderedDict()
+
+    async def refresh(self, connection: Connection) -> LexicalStatistics:
+        """Load what is new, on a connection in a transaction that sees one state; returns the statistics."""
+        segment_ids = await _ids(connection, "segment")
+        correction_ids = await _ids(connection, "correction")
+        segments = {key: head for key, head in self._segments.items() if key in segment_ids}
+        corrections = {key: row for key, row in self._corrections.items() if key in correction_ids}
+        sql = queries("search")
+        values: dict[str, object] = {"segment_ids": sorted(segment_ids - segments.keys())}
+        for row in await (await connection.execute(sql["segments"], values, binary=True)).fetchall():
+            segments[row["segment_id"]] = segment_of(row)
+        values = {"correction_ids": sorted(correction_ids - corrections.keys())}
+        for row in await (await connection.execute(sql["corrections"], values, binary=True)).fetchall():
+            corrections[row["correction_id"]] = correction_of(row)
+        merged_away = self._segments.keys() - segments.keys()
+        self._segments, self._corrections = segments, corrections
+        self._now = await asyncio.to_thread(_generation, list(segments.values()), list(corrections.values()))
+        self._cache.forget(merged_away)
+        self._filtered.clear()
+        return self._now.statistics
+
+    async def search(self, query: LexicalQuery, scope: Scope, filters: SearchFilters, wanted: int) -> dict[str, float]:
+        """Chunk id -> BM25, best first. Raises `SegmentGone` when the index has moved on."""
+        now, ranked = self._now.with_means(query.mean_lengths), query.ranked()
+        if not ranked:
+            return {}
+        lists = await self._postings(now, [term for term, _ in ranked])
+        documents = await self._documents(filters)
+        searched: list[tuple[LiveSegment, list[tuple[float, Postings]]]] = []
+        for live in now.segments:
+            found = [(term, weight, lists.get((live.segment.segment_id, term))) for term, weight in ranked]
+            terms = [(weight, postings) for _, weight, postings in found if postings is not None]
+            if terms:
+                searched.append((live, terms))
+        work = sum(postings.count for _, terms in searched for _, postings in terms)
+        if work <= INLINE_POSTINGS:
+            return _search(searched, scope, documents, wanted)
+        return await asyncio.to_thread(_search, searched, scope, documents, wanted)
+
+    def passages(self, scope: Scope) -> int:
+        """How many passages the scope reaches, at this generation."""
+        total = 0
+        for live in self._now.segments:
+            counts = live.segment.documents["chunks"]
+            seen = np.ones(len(counts), bool) if live.alive is None else live.alive
+            if scope.nodes is not None:
+                seen = seen & np.isin(live.segment.documents["node_id"], list(scope.nodes))
+            total += int(counts[seen].sum())
+        return total
+
+    async def _postings(self, now: Generation, terms: Sequence[int]) -> dict[Key, Postings]:
+        """Postings by (segment, term), from memory or from their pages."""
+        found: dict[Key, Postings] = {}
+        missing: dict[Key, tuple[int, int]] = {}
+        for live in now.segments:
+            for term in terms:
+                key = (live.segment.segment_id, term)
+                kept = self._cache.get(key)
+                if kept is not None:
+                    found[key] = kept
+                elif (span := live.segment.span(term))[1] > span[0]:
+                    missing[key] = span
+        if missing:
+            sizes = {live.segment.segment_id: len(live.segment) for live in now.segments}
+            for key, run in (await self._load(missing)).items():
+                found[key] = Postings(run, sizes[key[0]])
+                self._cache.put(key, found[key])
+        return found
+
+    async def _load(self, missing: Mapping[Key, tuple[int, int]]) -> dict[Key, NDArray[np.void]]:
+        wanted = {(key[0], page) for key, span in missing.items() for page in pages_of(span)}
+        order = sorted(wanted)
+        values = {"segment_ids": [segment for segment, _ in order], "pages": [page for _, page in order]}
+        async with self._database.connection("search") as connection:
+            cursor = await connection.execute(queries("search")["pages"], values, binary=True)
+            rows = await cursor.fetchall()
+        pages = {(row["segment_id"], row["page"]): row["postings"] for row in rows}
+        if len(pages) < len(wanted):
+            raise SegmentGone
+        return {key: cut_run(span, [pages[key[0], page] for page in pages_of(span)]) for key, span in missing.items()}
+
+    async def _documents(self, filters: SearchFilters) -> NDArray[np.uint64] | None:
+        """Ascending upper halves with the lower halves of the documents that the filters let through; None: all."""
+        parameters = filter_parameters(Scope.everything(), filters)
+        if not parameters:
+            return None
+        key = (id(self._now), filters)
+        if key not in self._filtered:
+            statement = filtered(queries("search")["documents_with"], parameters)
+            async with self._database.connection("search") as connection:
+                row = await (await connection.execute(statement, parameters, binary=True)).fetchone()
+            ids = np.frombuffer(row["ids"] if row else b"", ">u8").astype(np.uint64).reshape(-1, 2)
+            self._filtered[key] = ids[np.argsort(ids[:, 0])]
+            while len(self._filtered) > FILTERS_KEPT:
+                self._filtered.popitem(last=False)
+        self._filtered.move_to_end(key)
+        return self._filtered[key]
+
+
+class PostingCache:
+    """Postings by (segment, term), the least recently used thrown out beyond a number of bytes."""
+
+    def __init__(self, most: int):
+        self._most = most
+        self._bytes = 0
+        self._kept: OrderedDict[Key, Postings] = OrderedDict()
+
+    def get(self, key: Key) -> Postings | None:
+        """What is kept under the key."""
+        found = self._kept.get(key)
+        if found is not None:
+            self._kept.move_to_end(key)
+        return found
+
+    def put(self, key: Key, postings: Postings) -> None:
+        """Keep; anything larger than the whole cache is not kept."""
+        if postings.nbytes > self._most or key in self._kept:
+            return
+        self._kept[key] = postings
+        self._bytes += postings.nbytes
+        while self._bytes > self._most:
+            self._bytes -= self._kept.popitem(last=False)[1].nbytes
+
+    def forget(self, segments: Collection[uuid.UUID]) -> None:
+        """Let go of what belongs to these segments."""
+        for key in [key for key in self._kept if key[0] in segments] if segments else ():
+            self._bytes -= self._kept.pop(key).nbytes
+
+
+def _generation(segments: Sequence[Segment], corrections: Sequence[Correction]) -> Generation:
+    parts = [*(segment.statistics() for segment in segments), *(row.statistics for row in corrections)]
+    statistics = LexicalStatistics.joined(parts)
+    means = statistics.mean_lengths()
+    gone = [document for correction in corrections for document in correction.documents]
+    live = []
+    for segment in sorted(segments, key=len, reverse=True):
+        rows, alive = segment.rows_of(gone), None
+        if len(rows):
+            alive = np.ones(len(segment.documents), bool)
+            alive[rows] = False
+        live.append(LiveSegment(segment, alive, damped_lengths(segment, means)))
+    return Generation(tuple(live), statistics, means)
+
+
+def _search(
+    searched: Sequence[tuple[LiveSegment, Sequence[tuple[float, Postings]]]],
+    scope: Scope,
+    documents: NDArray[np.uint64] | None,
+    wanted: int,
+) -> dict[str, float]:
+    """The best of all segments; each is only searched for what can still be among them."""
+    found: list[tuple[LiveSegment, Found]] = []
+    all_scores = np.empty(0, np.float32)
+    for live, terms in searched:
+        floor = float(np.partition(all_scores, -wanted)[-wanted]) if len(all_scores) >= wanted else 0.0
+        part = best(terms, live.damped, wanted, _visible(live, scope, documents), floor)
+        found.append((live, part))
+        all_scores = np.concatenate([all_scores, part.scores])
+    cut = float(np.partition(all_scores, -wanted)[-wanted]) if len(all_scores) > wanted else 0.0
+    rows = [row for live, part in found for row in _named(live.segment, part, cut)]
+    rows.sort()
+    return {f"{uuid.UUID(int=document)}:{ordinal}": -score for score, document, ordinal in rows[:wanted]}
+
+
+def _named(segment: Segment, part: Found, cut: float) -> list[tuple[float, int, int]]:
+    """(-score, document id, ordinal) of what is not below `cut`: sorts into the order of results."""
+    kept = np.flatnonzero(part.scores >= cut)
+    numbers = part.numbers[kept]
+    rows = segment.document_of[numbers]
+    ordinals = (numbers - segment.first[rows]).tolist()
+    ids = segment.documents["document_id"][rows].tolist()
+    scores = part.scores[kept].tolist()
+    return [
+        (-score, (upper << 64) | lower, ordinal)
+        for score, (upper, lower), ordinal in zip(scores, ids, ordinals, strict=True)
+    ]
+
+
+def _visible(
+    live: LiveSegment, scope: Scope, documents: NDArray[np.uint64] | None
+) -> Callable[[NDArray[np.intp]], Bools] | None:
+    """Which passages count: of documents that are alive, in scope, and let through by the filters."""
+    segment, seen = live.segment, live.alive
+    if scope.nodes is not None:
+        in_scope = np.isin(segment.documents["node_id"], list(scope.nodes))
+        seen = in_scope if seen is None else seen & in_scope
+    if documents is not None:
+        let_through = _among(segment.documents["document_id"], documents)
+        seen = let_through if seen is None else seen & let_through
+    if seen is None:
+        return None
+    return lambda numbers: seen[segment.document_of[numbers]]
+
+
+def _among(ids: NDArray[np.uint64], known: NDArray[np.uint64]) -> Bools:
+    """Which of the ids (rows of two halves) are in `known`, whose upper halves ascend."""
+    if not len(known):
+        return np.zeros(len(ids), bool)
+    places = np.minimum(np.searchsorted(known[:, 0], ids[:, 0]), len(known) - 1)
+    equal: Bools = (known[places] == ids).all(axis=1)
+    return equal
+
+
+async def _ids(connection: Connection, kind: str) -> set[uuid.UUID]:
+    rows = await (await connection.execute(queries("search")[f"{kind}_ids"])).fetchall()
+    return {row[f"{kind}_id"] for row in rows}
