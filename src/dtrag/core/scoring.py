@@ -59,7 +59,8 @@ class LexicalStatistics:
         return max(0, self._counted(term_id))
 
     def _counted(self, term_id: int) -> int:
-        position = int(np.searchsorted(self.term_ids, term_id))
+        # A key of the array's own type: with another one numpy converts the whole array first.
+        position = int(self.term_ids.searchsorted(self.term_ids.dtype.type(term_id)))
         if position < len(self.term_ids) and self.term_ids[position] == term_id:
             own = int(self.frequencies[position])
         else:

@@ -88,7 +88,7 @@ class Segment:
 
     def span(self, term: int) -> tuple[int, int]:
         """Where the postings of a term begin and end in the run."""
-        place = int(np.searchsorted(self.term_ids, term))
+        place = int(self.term_ids.searchsorted(np.int32(term)))  # another type would convert the whole array
         if place == len(self.term_ids) or self.term_ids[place] != term:
             return 0, 0
         return int(self.offsets[place]), int(self.offsets[place + 1])

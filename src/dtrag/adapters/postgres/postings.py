@@ -26,8 +26,8 @@ from dtrag.core.segments import Segment
 
 CACHE_BYTES = 256 * 2**20
 """Postings that are kept in memory, at most; those not used for longest go first."""
-INLINE_POSTINGS = 30_000
-"""Up to so many postings are scored at once; more go to a thread, so that other requests are not kept waiting."""
+INLINE_POSTINGS = 250_000
+"""Up to so many postings (about 2 ms) are scored at once; more go to a thread, so that other requests need not wait."""
 FILTERS_KEPT = 16
 """Sets of documents that some filters let through and that are kept for the next search with the same filters."""
 Bools = NDArray[np.bool_]
