@@ -103,7 +103,7 @@ async def test_reindex_takes_the_new_ones_and_keeps_the_documents(
     assert store.value("select distinct vector_dims(vec) from embeddings") == OTHER.dim
     assert store.value("select count(*) from embeddings") == vectors
     assert store.value("select value ->> 'id' from index_settings where name = 'embedder'") == OTHER.id
-    assert store.value("select indexdef from pg_indexes where indexname = 'embeddings_hnsw'").endswith("='64')")
+    assert store.value("select indexdef from pg_indexes where indexname = 'embeddings_hnsw'").endswith("='100')")
     store.assert_whole()
     async with opened(settings, TOY) as app:
         with pytest.raises(IndexMismatch):

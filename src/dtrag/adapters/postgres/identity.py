@@ -66,5 +66,5 @@ async def _shape_vectors(connection: Connection, dim: int) -> None:
     )
     await connection.execute(
         "create index if not exists embeddings_hnsw on embeddings using hnsw (vec halfvec_cosine_ops)"
-        " with (m = 16, ef_construction = 64)"
+        " with (m = 16, ef_construction = 100)"
     )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from pgvector import HalfVector
 
-from dtrag.adapters.postgres.database import Database
+from dtrag.adapters.postgres.database import EF_SEARCH, Database
 from dtrag.adapters.postgres.postings import CACHE_BYTES, PostingReader, SegmentGone
 from dtrag.adapters.postgres.queries import FILTERS, filter_parameters, filtered, queries
 from dtrag.adapters.postgres.segments import forward_row
@@ -23,9 +23,6 @@ from dtrag.ports import IndexSnapshot
 
 EXACT_VECTORS_BELOW = 10_000
 """Vectors in reach up to which exact search is as fast as the approximate index, and better (bench/README.md)."""
-EF_SEARCH = 200
-"""HNSW candidates; at least the number of rows asked for (pgvector's maximum is 1000)."""
-
 MOVES = 3
 """How often a search begins anew because a merge has taken a segment away from under it."""
 
@@ -128,10 +125,7 @@ class PostgresIndex:
         values = {"vec": HalfVector(query.astype(np.float16)), "wanted": wanted}
         reach = self._postings.passages(scope) if parameters.keys() <= {"scope"} else await self._count(parameters)
         if reach > EXACT_VECTORS_BELOW:
-            settings = (
-                f"set local hnsw.ef_search = {min(1000, max(EF_SEARCH, wanted))}",
-                "set local hnsw.iterative_scan = relaxed_order",
-            )
+            settings = (f"set local hnsw.ef_search = {min(1000, wanted)}",) if wanted > EF_SEARCH else ()
             found = await self._candidates("vector_nearest", parameters, values, settings)
             if len(found) >= wanted:
                 return found

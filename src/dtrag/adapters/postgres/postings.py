@@ -114,13 +114,12 @@ class PostingReader:
 
     def passages(self, scope: Scope) -> int:
         """How many passages the scope reaches, at this generation."""
+        if scope.nodes is None:
+            return self._now.statistics.chunks
         total = 0
         for live in self._now.segments:
-            counts = live.segment.documents["chunks"]
-            seen = np.ones(len(counts), bool) if live.alive is None else live.alive
-            if scope.nodes is not None:
-                seen = seen & np.isin(live.segment.documents["node_id"], list(scope.nodes))
-            total += int(counts[seen].sum())
+            seen = np.isin(live.segment.documents["node_id"], list(scope.nodes))
+            total += int(live.segment.documents["chunks"][seen if live.alive is None else seen & live.alive].sum())
         return total
 
     async def _postings(self, now: Generation, terms: Sequence[int]) -> dict[Key, Postings]:
