@@ -148,7 +148,7 @@ class Store:
 def _passages(documents: bytes, gone: set[tuple[str, str]]) -> list[tuple[str, int] | None]:
     """For each passage of a segment its document and ordinal, None where the document is gone."""
     found: list[tuple[str, int] | None] = []
-    for *parts, _, count in struct.iter_unpack("<QQQQii", documents):
+    for *parts, _, _, count in struct.iter_unpack("<QQQQQii", documents):
         key = str(uuid.UUID(int=parts[0] << 64 | parts[1])), str(uuid.UUID(int=parts[2] << 64 | parts[3]))
         found.extend(None if key in gone else (key[0], ordinal) for ordinal in range(count))
     return found

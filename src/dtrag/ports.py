@@ -119,8 +119,14 @@ class Index(Protocol):
     async def lexical_scores(self, query: LexicalQuery, chunk_ids: Sequence[str], scope: Scope) -> dict[str, float]:
         """Chunk id -> BM25 of these very passages, as far as they are in scope; 0.0 without a term of the query."""
 
+    async def titled(self, numbers: Sequence[int], scope: Scope) -> dict[int, list[str]]:
+        """Number of a title (core/links.py) -> passages of the document that alone in scope has it; others are out."""
+
     async def vector_scores(self, query: Vector, chunk_ids: Sequence[str], scope: Scope) -> dict[str, float]:
         """Chunk id -> cosine of these very passages, as far as they are in scope and have a vector."""
+
+    def filter_clause(self, filters: SearchFilters, scope: Scope) -> tuple[str, dict[str, object]]:
+        """The condition that filters and scope become, and its parameters; no value is ever in the text."""
 
     async def fetch(self, chunk_ids: Sequence[str], scope: Scope, taxonomy: Taxonomy) -> dict[str, SearchResult]:
         """The passages themselves, those of them that the scope may see."""

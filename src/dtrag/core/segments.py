@@ -7,6 +7,7 @@ run can be cut into pages anywhere. Deleted documents stay until a merge leaves 
 
 from __future__ import annotations
 
+import functools
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -21,9 +22,11 @@ FREQUENCY_UNIT = 0.25
 """Field-weighted occurrences are kept in quarters, in one byte: up to 63.75, where BM25 has long been saturated."""
 MOST_FREQUENT = 255
 
-DOCUMENTS = np.dtype([("document_id", "<u8", (2,)), ("origin", "<u8", (2,)), ("node_id", "<i4"), ("chunks", "<i4")])
+DOCUMENTS = np.dtype(
+    [("document_id", "<u8", (2,)), ("origin", "<u8", (2,)), ("title", "<u8"), ("node_id", "<i4"), ("chunks", "<i4")]
+)
 """One row a document; ids as their upper and lower half. `origin` is the segment that it was written with: it tells two
-versions of a document apart."""
+versions of a document apart; `title` is the number of its title (core/links.py)."""
 CHUNKS = np.dtype([("length", "<i4"), ("language", "u1")])
 """One row a passage: its length in terms and the number of its language."""
 POSTINGS = np.dtype([("chunk", "<i4"), ("frequency", "u1")])
@@ -48,9 +51,13 @@ def halves(identity: uuid.UUID) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class ForwardRow:
-    """The terms of one passage: `terms` int32, ascending, distinct; `frequencies` in FREQUENCY_UNIT, parallel."""
+    """The terms of one passage: `terms` int32, ascending, distinct; `frequencies` in FREQUENCY_UNIT, parallel.
+
+    `title` is the number of the document's title.
+    """
 
     document_id: uuid.UUID
+    title: int
     node_id: int
     language: str
     length: int
@@ -58,7 +65,7 @@ class ForwardRow:
     frequencies: NDArray[np.uint8]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Segment:
     """The head of a segment: everything but its postings.
 
@@ -101,6 +108,36 @@ class Segment:
             lengths[language] = (len(own), int(own.sum(dtype=np.int64)))
         return LexicalStatistics(self.term_ids, self.frequencies, len(self.chunks), lengths)
 
+    def found(self, documents: Sequence[uuid.UUID]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Places among `documents` of those that are here, deleted versions included, and their rows."""
+        asked = np.array([halves(document) for document in documents], np.uint64).reshape(-1, 2)
+        order, upper = self.by_document
+        left, right = upper.searchsorted(asked[:, 0], "left"), upper.searchsorted(asked[:, 0], "right")
+        pairs = [(place, order[at]) for place in range(len(asked)) for at in range(left[place], right[place])]
+        places = np.array([place for place, _ in pairs], np.intp)
+        rows = np.array([row for _, row in pairs], np.intp)
+        exact = self.documents["document_id"][rows, 1] == asked[places, 1]
+        return places[exact], rows[exact]
+
+    def titled(self, numbers: NDArray[np.uint64]) -> NDArray[np.intp]:
+        """Rows of the documents whose title has one of these numbers."""
+        order, titles = self.by_title
+        left, right = titles.searchsorted(numbers, "left"), titles.searchsorted(numbers, "right")
+        rows = [order[at] for place in range(len(numbers)) for at in range(left[place], right[place])]
+        return np.array(rows, np.intp)
+
+    @functools.cached_property
+    def by_document(self) -> tuple[NDArray[np.intp], NDArray[np.uint64]]:
+        """Rows of the documents by the upper half of the id, and those halves, ascending. Made when first asked for."""
+        order = np.argsort(self.documents["document_id"][:, 0])
+        return order, self.documents["document_id"][order, 0]
+
+    @functools.cached_property
+    def by_title(self) -> tuple[NDArray[np.intp], NDArray[np.uint64]]:
+        """Rows of the documents by the number of the title, and these numbers, ascending."""
+        order = np.argsort(self.documents["title"])
+        return order, self.documents["title"][order]
+
     def rows_of(self, documents: Iterable[tuple[uuid.UUID, uuid.UUID]]) -> NDArray[np.intp]:
         """The rows in `documents` of those (document id, origin) that are here."""
         wanted = list(documents)
@@ -118,15 +155,15 @@ def build(
     segment_id: uuid.UUID, rows: Iterable[ForwardRow], origin: uuid.UUID | None = None
 ) -> tuple[Segment, NDArray[np.void]]:
     """A segment and its run of postings (dtype POSTINGS) from passages, those of one document next to each other."""
-    documents: list[tuple[tuple[int, int], tuple[int, int], int, int]] = []
+    documents: list[tuple[tuple[int, int], tuple[int, int], int, int, int]] = []
     lengths, languages, terms, frequencies = [], [], [], []
     numbers: dict[str, int] = {}
     origin_halves, last = halves(origin or segment_id), None
     for row in rows:
         if row.document_id != last:
-            documents.append((halves(row.document_id), origin_halves, row.node_id, 0))
+            documents.append((halves(row.document_id), origin_halves, row.title, row.node_id, 0))
             last = row.document_id
-        documents[-1] = (*documents[-1][:3], documents[-1][3] + 1)
+        documents[-1] = (*documents[-1][:4], documents[-1][4] + 1)
         lengths.append(row.length)
         languages.append(numbers.setdefault(row.language, len(numbers)))
         terms.append(row.terms)

@@ -16,10 +16,10 @@ from dtrag.core.text import Analyzer, clean, language, term_id
 from dtrag.ingestion.chunking import CHUNKER
 from dtrag.ports import Embedder, speaks
 
-TITLE_WEIGHT = 1.0
+TITLE_WEIGHT = 1.5
 BREADCRUMB_WEIGHT = 1.0
-"""Occurrences in the title and in the headings count like occurrences in the body. A regulation's name stands in both
-and so counts twice, which measured best there; other weights changed nothing on scifact-dev and korquad1-dev."""
+"""An occurrence in the title counts one and a half times, in the headings once. Without the title every set loses
+(regulation articles .531 -> .491, hotpotqa100 .810 -> .762); at 2 regulation articles gain .01, kobest loses .003."""
 MOST_TERMS = 8_000
 """Distinct terms of one passage that are indexed, the most frequent first (pgvector's sparsevec holds 16,000)."""
 

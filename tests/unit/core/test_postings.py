@@ -30,7 +30,7 @@ def collection(chance: random.Random, size: int, vocabulary: int) -> list[Forwar
             counts = np.array([chance.choice((1.0, 1.0, 2.0, 5.5)) for _ in held], np.float32)
             length = max(1, round(float(counts.sum())) + chance.randint(0, 20))
             terms = np.array(held, np.int32)
-            rows.append(ForwardRow(document, 1, chance.choice(("en", "ko")), length, terms, quantised(counts)))
+            rows.append(ForwardRow(document, 0, 1, chance.choice(("en", "ko")), length, terms, quantised(counts)))
     return rows
 
 
@@ -85,6 +85,7 @@ def test_common_words_are_only_looked_up_when_the_rare_ones_decide(monkeypatch: 
     rows = [
         ForwardRow(
             uuid.UUID(int=number),
+            0,
             1,
             "en",
             7,
@@ -118,7 +119,7 @@ def test_common_words_are_only_looked_up_when_the_rare_ones_decide(monkeypatch: 
 
 def test_ties_at_the_end_of_the_list_are_all_found() -> None:
     rows = [
-        ForwardRow(uuid.UUID(int=n), 1, "en", 5, np.array([3], np.int32), quantised(np.ones(1, np.float32)))
+        ForwardRow(uuid.UUID(int=n), 0, 1, "en", 5, np.array([3], np.int32), quantised(np.ones(1, np.float32)))
         for n in range(30)
     ]
     segment, run = build(uuid.uuid4(), rows)

@@ -13,11 +13,9 @@ from pgvector import HalfVector
 from dtrag.adapters.postgres.database import EF_SEARCH, Database
 from dtrag.adapters.postgres.postings import CACHE_BYTES, PostingReader, SegmentGone
 from dtrag.adapters.postgres.queries import FILTERS, filter_parameters, filtered, queries
-from dtrag.adapters.postgres.segments import forward_row
 from dtrag.core.documents import DocumentSummary, SearchResult, Vector
 from dtrag.core.scope import Scope, SearchFilters
-from dtrag.core.scoring import LexicalQuery, bm25_weight
-from dtrag.core.segments import FREQUENCY_UNIT
+from dtrag.core.scoring import LexicalQuery
 from dtrag.core.taxonomy import Node, Taxonomy
 from dtrag.ports import IndexSnapshot
 
@@ -74,10 +72,16 @@ class PostgresIndex:
 
     async def lexical_scores(self, query: LexicalQuery, chunk_ids: Sequence[str], scope: Scope) -> dict[str, float]:
         """Chunk id -> BM25 of these very passages, as far as they are in scope; 0.0 without a term of the query."""
-        if not chunk_ids:
-            return {}
-        rows = await self._of_chunks("lexical_of_chunks", chunk_ids, scope)
-        return {_chunk_id(row): _score(query, row) for row in rows}
+        for _ in range(MOVES):
+            try:
+                return await self._postings.scores(query, chunk_ids, scope)
+            except SegmentGone:
+                await self._refreshed()
+        return await self._postings.scores(query, chunk_ids, scope)
+
+    async def titled(self, numbers: Sequence[int], scope: Scope) -> dict[int, list[str]]:
+        """Number of a title -> passages of the document that alone in scope has it; others are not in."""
+        return self._postings.titled(numbers, scope)
 
     async def vector_scores(self, query: Vector, chunk_ids: Sequence[str], scope: Scope) -> dict[str, float]:
         """Chunk id -> cosine of these very passages, as far as they are in scope and have a vector."""
@@ -196,18 +200,6 @@ def _keys(chunk_ids: Sequence[str]) -> dict[str, object]:
         "document_ids": [uuid.UUID(document_id) for document_id, _ in keys],
         "ordinals": [int(ordinal) for _, ordinal in keys],
     }
-
-
-def _score(query: LexicalQuery, row: Mapping[str, Any]) -> float:
-    """BM25 of one row of `lexical_index`."""
-    there = forward_row(row)
-    frequency = dict(zip(there.terms.tolist(), there.frequencies.tolist(), strict=True))
-    mean = query.mean_lengths.get(there.language, 1.0)
-    return sum(
-        weight * bm25_weight(frequency[term] * FREQUENCY_UNIT, there.length, mean)
-        for term, weight in query.ranked()
-        if term in frequency
-    )
 
 
 def _chunk_id(row: Mapping[str, Any]) -> str:

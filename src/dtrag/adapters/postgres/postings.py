@@ -22,7 +22,7 @@ from dtrag.adapters.postgres.segments import Correction, correction_of, cut_run,
 from dtrag.core.postings import Found, Postings, best, damped_lengths
 from dtrag.core.scope import Scope, SearchFilters
 from dtrag.core.scoring import LexicalQuery, LexicalStatistics
-from dtrag.core.segments import Segment
+from dtrag.core.segments import Segment, whole
 
 CACHE_BYTES = 256 * 2**20
 """Postings that are kept in memory, at most; those not used for longest go first."""
@@ -45,6 +45,24 @@ class LiveSegment:
     segment: Segment
     alive: Bools | None
     damped: NDArray[np.float32]
+
+    def seen(self, scope: Scope, rows: NDArray[np.intp]) -> Bools:
+        """Which of these documents are alive and in scope."""
+        alive = np.ones(len(rows), bool) if self.alive is None else self.alive[rows]
+        if scope.nodes is None:
+            return alive
+        return alive & np.isin(self.segment.documents["node_id"][rows], list(scope.nodes))
+
+    def places(self, asked: Sequence[tuple[uuid.UUID, int]], scope: Scope) -> tuple[list[int], NDArray[np.int32]]:
+        """Which of the passages (document, ordinal) are here, alive and in scope, and their numbers."""
+        documents = self.segment.documents
+        places, rows = self.segment.found([document for document, _ in asked])
+        kept = self.seen(scope, rows)
+        places, rows = places[kept], rows[kept]
+        ordinals = np.array([asked[place][1] for place in places.tolist()], np.int32)
+        there = (ordinals >= 0) & (ordinals < documents["chunks"][rows])
+        numbers = (self.segment.first[rows] + ordinals)[there].astype(np.int32)
+        return places[there].tolist(), numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +129,35 @@ class PostingReader:
         if work <= INLINE_POSTINGS:
             return _search(searched, scope, documents, wanted)
         return await asyncio.to_thread(_search, searched, scope, documents, wanted)
+
+    async def scores(self, query: LexicalQuery, chunk_ids: Sequence[str], scope: Scope) -> dict[str, float]:
+        """Chunk id -> BM25 of these passages as far as the scope reaches them. Raises `SegmentGone`."""
+        now, ranked = self._now.with_means(query.mean_lengths), query.ranked()
+        asked = [_parsed(chunk_id) for chunk_id in chunk_ids]
+        placed = [(live, *live.places(asked, scope)) for live in now.segments] if asked else []
+        lists = await self._postings(now, [term for term, _ in ranked]) if placed else {}
+        found: dict[str, float] = {}
+        for live, which, numbers in placed:
+            scores = np.zeros(len(numbers), np.float32)
+            for term, weight in ranked:
+                postings = lists.get((live.segment.segment_id, term))
+                if postings is not None:
+                    scores += np.float32(weight) * postings.at(numbers, live.damped)
+            found.update((chunk_ids[place], score) for place, score in zip(which, scores.tolist(), strict=True))
+        return found
+
+    def titled(self, numbers: Sequence[int], scope: Scope) -> dict[int, list[str]]:
+        """Number of a title -> passages of the one document in scope that has it."""
+        wanted = np.unique(np.array([number for number in numbers if number], np.uint64))
+        found: dict[int, list[list[str]]] = {}
+        for live in self._now.segments if len(wanted) else ():
+            rows = live.segment.titled(wanted)
+            for row in rows[live.seen(scope, rows)].tolist():
+                document = live.segment.documents[row]
+                name = whole(document["document_id"])
+                passages = [f"{name}:{ordinal}" for ordinal in range(int(document["chunks"]))]
+                found.setdefault(int(document["title"]), []).append(passages)
+        return {number: documents[0] for number, documents in found.items() if len(documents) == 1}
 
     def passages(self, scope: Scope) -> int:
         """How many passages the scope reaches, at this generation."""
@@ -273,6 +320,11 @@ def _among(ids: NDArray[np.uint64], known: NDArray[np.uint64]) -> Bools:
     places = np.minimum(np.searchsorted(known[:, 0], ids[:, 0]), len(known) - 1)
     equal: Bools = (known[places] == ids).all(axis=1)
     return equal
+
+
+def _parsed(chunk_id: str) -> tuple[uuid.UUID, int]:
+    document, _, ordinal = chunk_id.rpartition(":")
+    return uuid.UUID(document), int(ordinal)
 
 
 async def _ids(connection: Connection, kind: str) -> set[uuid.UUID]:

@@ -15,6 +15,7 @@ from psycopg.types.json import Jsonb
 from dtrag.adapters.postgres.database import Connection
 from dtrag.adapters.postgres.queries import queries
 from dtrag.core.documents import IndexedDocument
+from dtrag.core.links import title_key, title_number
 from dtrag.core.scoring import LexicalStatistics
 from dtrag.core.segments import CHUNKS, DOCUMENTS, POSTINGS, ForwardRow, Segment, quantised
 
@@ -80,9 +81,11 @@ async def copy_pages(connection: Connection, rows: Iterable[tuple[uuid.UUID, int
 def forward_rows(documents: Iterable[IndexedDocument]) -> Iterator[ForwardRow]:
     """The passages of documents that were written, as `lexical_index` holds them."""
     for document in documents:
+        title = title_number(title_key(document.document.title))
         for chunk in document.chunks:
             yield ForwardRow(
                 document.document_id,
+                title,
                 document.node_id,
                 chunk.language,
                 chunk.length,
@@ -92,9 +95,10 @@ def forward_rows(documents: Iterable[IndexedDocument]) -> Iterator[ForwardRow]:
 
 
 def forward_row(row: Mapping[str, Any]) -> ForwardRow:
-    """A row of `lexical_index`."""
+    """A row of `lexical_index`, with the title of its document."""
     return ForwardRow(
         row["document_id"],
+        title_number(title_key(row["title"])),
         row["node_id"],
         row["language"],
         row["length"],

@@ -76,12 +76,6 @@ select coalesce(string_agg(uuid_send(i.document_id), ''::bytea), ''::bytea) as i
 from documents i
 where true {filters}
 
--- name: lexical_of_chunks
-select i.document_id, i.ordinal, i.node_id, i.language, i.length, i.terms, i.frequencies
-from unnest(:document_ids::uuid[], :ordinals::int[]) as k (document_id, ordinal)
-join lexical_index i on i.document_id = k.document_id and i.ordinal = k.ordinal
-where true {filters}
-
 -- name: vectors_of_chunks
 select i.document_id, i.ordinal, 1 - (i.vec <=> :vec::halfvec) as score
 from unnest(:document_ids::uuid[], :ordinals::int[]) as k (document_id, ordinal)

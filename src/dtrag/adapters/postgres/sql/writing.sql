@@ -139,7 +139,7 @@ select segment_id from lexical_segments where not counted
 select segment_id, passages from lexical_segments where counted order by passages, segment_id
 
 -- name: lexical_of_segment
-select i.document_id, i.node_id, i.language, i.length, i.terms, i.frequencies
+select i.document_id, d.title, i.node_id, i.language, i.length, i.terms, i.frequencies
 from lexical_index i join documents d on d.document_id = i.document_id
 where d.segment_id = :segment_id
 order by i.document_id, i.ordinal
