@@ -17,46 +17,74 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dtrag.app import App
-    from dtrag.core.documents import Answer, Citation, DocumentSummary, SearchMetrics, SearchResult
-    from dtrag.core.fusion import ScoreNormalizer
+    from dtrag.core.documents import (
+        Absence,
+        Answer,
+        Citation,
+        DocumentSummary,
+        Explanation,
+        SearchMetrics,
+        SearchResult,
+    )
+    from dtrag.core.fusion import HybridScoreFusion, ScoreNormalizer
+    from dtrag.core.query import QueryCharacteristics
     from dtrag.core.scope import Scope, SearchFilters
     from dtrag.core.taxonomy import CategoryPath, Taxonomy
     from dtrag.errors import DtragError
     from dtrag.ingestion.ingest import IngestReport, Progress
+    from dtrag.retrieval.cache import ResultCache
     from dtrag.retrieval.engine import HybridSearchEngine
+    from dtrag.retrieval.functions import get_search_statistics, hybrid_search, keyword_search, vector_search
+    from dtrag.retrieval.rerank import CrossEncoderReranker
     from dtrag.settings import Settings
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "App": "dtrag.app",
+    "Absence": "dtrag.core.documents",
     "Answer": "dtrag.core.documents",
     "Citation": "dtrag.core.documents",
     "DocumentSummary": "dtrag.core.documents",
+    "Explanation": "dtrag.core.documents",
     "SearchMetrics": "dtrag.core.documents",
     "SearchResult": "dtrag.core.documents",
     "Scope": "dtrag.core.scope",
     "SearchFilters": "dtrag.core.scope",
+    "HybridScoreFusion": "dtrag.core.fusion",
     "ScoreNormalizer": "dtrag.core.fusion",
+    "QueryCharacteristics": "dtrag.core.query",
     "CategoryPath": "dtrag.core.taxonomy",
     "Taxonomy": "dtrag.core.taxonomy",
     "DtragError": "dtrag.errors",
     "IngestReport": "dtrag.ingestion.ingest",
     "Progress": "dtrag.ingestion.ingest",
+    "ResultCache": "dtrag.retrieval.cache",
     "HybridSearchEngine": "dtrag.retrieval.engine",
+    "get_search_statistics": "dtrag.retrieval.functions",
+    "hybrid_search": "dtrag.retrieval.functions",
+    "keyword_search": "dtrag.retrieval.functions",
+    "vector_search": "dtrag.retrieval.functions",
+    "CrossEncoderReranker": "dtrag.retrieval.rerank",
     "Settings": "dtrag.settings",
 }
 
 __all__ = [
+    "Absence",
     "Answer",
     "App",
     "CategoryPath",
     "Citation",
+    "CrossEncoderReranker",
     "DocumentSummary",
     "DtragError",
+    "Explanation",
+    "HybridScoreFusion",
     "HybridSearchEngine",
     "IngestReport",
     "Progress",
+    "QueryCharacteristics",
+    "ResultCache",
     "Scope",
     "ScoreNormalizer",
     "SearchFilters",
@@ -65,7 +93,11 @@ __all__ = [
     "Settings",
     "Taxonomy",
     "__version__",
+    "get_search_statistics",
+    "hybrid_search",
+    "keyword_search",
     "open",
+    "vector_search",
 ]
 
 

@@ -72,6 +72,11 @@ class DatabaseStartFailed(DatabaseUnavailable):
     """The embedded database in {data_dir} did not start: {reason}"""
 
 
+class NoActiveApp(DtragError):
+    """There is {number} open app to take the index from.
+    Open one with `async with dtrag.open()`, or pass embedding_service and db_manager to the engine."""
+
+
 class IndexMismatch(DtragError):
     """The index was built with {what} {stored!r}, but this is {configured!r}; the two are never mixed.
     Go on with the version and settings that built it, or index all documents anew with: dtrag reindex"""

@@ -46,9 +46,23 @@ class Settings:
     )
     database_name: str = _setting("dtrag", "Database inside the embedded server.")
     embedder: str = _setting("auto", "auto, none, or the name of an embedder: minilm.")
-    embed_threads: int = _setting(2, "CPU threads of the embedder.")
+    embed_threads: int = _setting(2, "CPU threads of the embedder, and of the reranker.")
+    reranker: str = _setting(
+        "auto",
+        "auto (a cross-encoder in the model folder, if there is one), none, the name of a cross-encoder, or a folder "
+        "with its model.onnx and tokenizer.json.",
+    )
     model_dir: Path | None = _setting(None, "Folder of model files (default: `models` in the data folder).")
     morphemes: str = _setting("none", "Korean morphemes besides bigrams: none, or kiwi (needs dtrag[kiwi]).")
+    embed_query_ms: int = _setting(
+        2_000, "Longest wait for the vector of a query, in milliseconds; then words alone decide."
+    )
+    filter_keys: str = _setting(
+        "author,department,kind,language,source,status,version,year,regulation",
+        "Facts of documents that searches may be filtered by, with commas.",
+    )
+    cache_size: int = _setting(1_000, "Searches whose results are kept in memory; 0 for none.")
+    cache_seconds: int = _setting(3_600, "How long they are kept, in seconds.")
     pool_size: int = _setting(4, "Database connections per role.")
     statement_timeout_ms: int = _setting(15_000, "Longest time of one search statement, in milliseconds.")
     parse_memory_mb: int = _setting(1_024, "Memory limit of the parser process, in MiB.")

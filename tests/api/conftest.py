@@ -80,11 +80,17 @@ async def api(data_dir: Path) -> AsyncIterator[FastAPI]:
         yield created
 
 
-@pytest.fixture
-def service(api: FastAPI) -> Service:
+@pytest.fixture(scope="session")
+def service_of_all(api: FastAPI) -> Service:
+    """The state of the service, for fixtures that outlive a test."""
     found = api.state.service
     assert isinstance(found, Service)
     return found
+
+
+@pytest.fixture
+def service(service_of_all: Service) -> Service:
+    return service_of_all
 
 
 @pytest_asyncio.fixture(scope="session")

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from fastapi import FastAPI
 
+from dtrag.adapters.postgres.queries import queries
 from dtrag.core.documents import Vector
 from dtrag.delivery.api.service import create_app
 from dtrag.delivery.api.state import Service
@@ -222,6 +223,7 @@ async def test_health_of_an_index_of_another_analyzer(client: httpx2.AsyncClient
             await connection.execute(
                 "update index_settings set value = to_jsonb(%s::text) where name = 'analyzer'", (value,)
             )
+            await connection.execute(queries("writing")["bump_generation"])
         assert row is not None
         return str(row["old"])
 

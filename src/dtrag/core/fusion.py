@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+
+from dtrag.errors import InvalidInput
+
+RANK_CONSTANT = 60
+"""Of reciprocal ranks: the k that Cormack, Clarke & Büttcher 2009 found good on every collection they tried."""
+ADAPTED = 0.2
+MOST_ADAPTED = 0.8
+"""How much weight a query's character moves to one side, and up to where (AC-006)."""
 
 
 class ScoreNormalizer:
@@ -16,15 +26,19 @@ class ScoreNormalizer:
 
     @staticmethod
     def min_max_normalize(scores: Sequence[float]) -> list[float]:
-        """(s - min) / (max - min), in [0, 1]; all equal: 1.0 each."""
-        values = _finite(scores)
-        if not values:
-            return []
-        low, high = min(values), max(values)
+        """(s - min) / (max - min), in [0, 1]; all equal: 1.0 each. What is not a number, and -inf, is 0.0."""
+        finite = [score for score in scores if math.isfinite(score)]
+        low, high = (min(finite), max(finite)) if finite else (0.0, 0.0)
         spread = high - low
-        if spread <= 0.0 or not math.isfinite(spread):
-            return [1.0 if value == high else 0.0 for value in values] if spread else [1.0] * len(values)
-        return [(value - low) / spread for value in values]
+        if spread == math.inf:  # halves of what floats can hold are apart by what they can hold
+            return ScoreNormalizer.min_max_normalize([score / 2 for score in scores])
+        normalized = []
+        for score in scores:
+            if math.isfinite(score):
+                normalized.append((score - low) / spread if spread > 0.0 else 1.0)
+            else:
+                normalized.append(1.0 if score > 0 else 0.0)
+        return normalized
 
     @staticmethod
     def z_score_normalize(scores: Sequence[float]) -> list[float]:
@@ -40,7 +54,7 @@ class ScoreNormalizer:
         return [float(value) for value in (array - array.mean()) / deviation]
 
     @staticmethod
-    def reciprocal_rank_normalize(scores: Sequence[float], k: int = 60) -> list[float]:
+    def reciprocal_rank_normalize(scores: Sequence[float], k: int = RANK_CONSTANT) -> list[float]:
         """1 / (k + rank), rank from 0 for the highest score; equal scores keep their order. Cormack et al. 2009."""
         values = _finite(scores)
         normalized = [0.0] * len(values)
@@ -55,20 +69,167 @@ def _finite(scores: Sequence[float]) -> list[float]:
     return [score if math.isfinite(score) else (high if score > 0 else low) for score in scores]
 
 
-def fuse(
-    lexical: Mapping[str, float], vector: Mapping[str, float], *, lexical_weight: float, vector_weight: float
-) -> dict[str, float]:
-    """Hybrid score per id: weighted sum of the min-max normalised scores; an id missing on one side counts 0 there.
+NORMALIZATIONS: dict[str, Callable[[Sequence[float]], list[float]]] = {
+    "min_max": ScoreNormalizer.min_max_normalize,
+    "z_score": ScoreNormalizer.z_score_normalize,
+    "reciprocal_rank": ScoreNormalizer.reciprocal_rank_normalize,
+}
+METHODS = ("weighted", "rrf")
 
-    Fox & Shaw 1994 (CombSUM), weighted. The weights are brought to sum 1; with one list empty the other decides.
+
+def shares(bm25_weight: float, vector_weight: float) -> tuple[float, float]:
+    """The two weights brought to sum 1. Raises `InvalidInput` for what weighs nothing."""
+    for weight in (bm25_weight, vector_weight):
+        if isinstance(weight, bool) or not isinstance(weight, (int, float)):
+            raise InvalidInput("The weights must be numbers.")
+    total = bm25_weight + vector_weight
+    if not (bm25_weight >= 0 and vector_weight >= 0 and 0 < total < math.inf):
+        raise InvalidInput("The weights must be at least 0, and one of them above 0.")
+    share = bm25_weight / total
+    return share, 1.0 - share
+
+
+@dataclass(frozen=True)
+class HybridScoreFusion:
+    """Two sides with their weights, which are brought to sum 1. Raises `InvalidInput`."""
+
+    bm25_weight: float = 0.5
+    vector_weight: float = 0.5
+    normalization: str = "min_max"
+
+    def __post_init__(self) -> None:
+        lexical, vector = shares(self.bm25_weight, self.vector_weight)
+        object.__setattr__(self, "bm25_weight", lexical)
+        object.__setattr__(self, "vector_weight", vector)
+        if self.normalization not in NORMALIZATIONS:
+            raise InvalidInput(
+                f"There is no normalization {str(self.normalization)[:20]!r}. Known: {', '.join(NORMALIZATIONS)}."
+            )
+
+    def fuse_scores(self, bm25_scores: Sequence[float], vector_scores: Sequence[float]) -> list[float]:
+        """Weighted sum, item by item, of scores that are normalised already: in [0, 1], as they are (D13).
+
+        A score outside [0, 1] counts as the nearer end, nan as 0; z-scores, which have no ends, as they are.
+        """
+        if len(bm25_scores) != len(vector_scores):
+            raise InvalidInput(
+                f"{len(bm25_scores)} lexical and {len(vector_scores)} vector scores: give one of each for every item."
+            )
+        bounded = self.normalization != "z_score"
+        return [
+            self.bm25_weight * _part(lexical, bounded) + self.vector_weight * _part(vector, bounded)
+            for lexical, vector in zip(bm25_scores, vector_scores, strict=True)
+        ]
+
+    def adaptive_fusion(
+        self, bm25_scores: Sequence[float], vector_scores: Sequence[float], query_characteristics: Mapping[str, Any]
+    ) -> list[float]:
+        """As `fuse_scores`, with the weights of `adapted`."""
+        return self.adapted(query_characteristics).fuse_scores(bm25_scores, vector_scores)
+
+    def adapted(self, query_characteristics: Mapping[str, Any]) -> HybridScoreFusion:
+        """The fusion for a query: at most 3 words with an exact term move .2 to the words, complex ones to the meaning.
+
+        A side gets .8 at most by that; one that has more already keeps it.
+        """
+        if query_characteristics["length"] <= 3 and query_characteristics["exact_terms"]:
+            lexical = max(self.bm25_weight, min(MOST_ADAPTED, self.bm25_weight + ADAPTED))
+            return HybridScoreFusion(lexical, 1.0 - lexical, self.normalization)
+        if query_characteristics["semantic_complexity"] > 0.7:
+            vector = max(self.vector_weight, min(MOST_ADAPTED, self.vector_weight + ADAPTED))
+            return HybridScoreFusion(1.0 - vector, vector, self.normalization)
+        return self
+
+    def fuse(
+        self, lexical: Mapping[str, float] | None, vector: Mapping[str, float] | None, method: str = "weighted"
+    ) -> dict[str, float]:
+        """As the function `fuse`, with these weights and this normalisation."""
+        return fuse(
+            lexical,
+            vector,
+            lexical_weight=self.bm25_weight,
+            vector_weight=self.vector_weight,
+            normalization=self.normalization,
+            method=method,
+        )
+
+
+def _part(score: float, bounded: bool) -> float:
+    if math.isnan(score):
+        return 0.0
+    return min(1.0, max(0.0, score)) if bounded else score
+
+
+def fuse(
+    lexical: Mapping[str, float] | None,
+    vector: Mapping[str, float] | None,
+    *,
+    lexical_weight: float,
+    vector_weight: float,
+    normalization: str = "min_max",
+    method: str = "weighted",
+) -> dict[str, float]:
+    """Hybrid score in [0, 1] per id, from the scores of each side; the order of the mappings does not matter.
+
+    `weighted`: the weighted sum of the normalised scores (CombSUM, Fox & Shaw 1994); `rrf`: reciprocal-rank fusion,
+    scaled so that the first of both lists has 1. An id that is missing on one side counts 0 there. A side that is
+    None could not be asked: the other has all the weight.
     """
-    if not vector:
-        lexical_weight, vector_weight = 1.0, 0.0
-    elif not lexical:
-        lexical_weight, vector_weight = 0.0, 1.0
-    total = lexical_weight + vector_weight
+    sides = ((lexical, lexical_weight), (vector, vector_weight))
+    there = [(scores, weight) for scores, weight in sides if scores is not None]
+    total = sum(weight for _, weight in there) if len(there) > 1 else 0.0
+    weights = [weight / total for _, weight in there] if total else [1.0] * len(there)
+    if method == "rrf":
+        summed = reciprocal_rank_fusion(*(scores for scores, _ in there), weights=weights)
+        return {key: score * (RANK_CONSTANT + 1) for key, score in summed.items()}
+    if normalization == "z_score":
+        return _fused_z_scores([scores for scores, _ in there], weights)
     fused: dict[str, float] = {}
-    for scores, weight in ((lexical, lexical_weight / total), (vector, vector_weight / total)):
-        for key, score in zip(scores, ScoreNormalizer.min_max_normalize(list(scores.values())), strict=True):
+    for (scores, _), weight in zip(there, weights, strict=True):
+        for key, score in _on_one_scale(scores, normalization):
             fused[key] = fused.get(key, 0.0) + weight * score
     return fused
+
+
+def _fused_z_scores(sides: Sequence[Mapping[str, float]], weights: Sequence[float]) -> dict[str, float]:
+    """The weighted sum of z-scores, squashed as a whole by the logistic function; who is missing is the list's last.
+
+    The sum is what ranks well; squashing each side first costs .01 nDCG@10 (bench/README.md).
+    """
+    fused = dict.fromkeys((key for scores in sides for key in scores), 0.0)
+    for scores, weight in zip(sides, weights, strict=True):
+        ordered = _ranked(scores)
+        standard = dict(zip(ordered, ScoreNormalizer.z_score_normalize([scores[key] for key in ordered]), strict=True))
+        lowest = min(standard.values(), default=0.0)
+        for key in fused:
+            fused[key] += weight * standard.get(key, lowest)
+    return {key: 1.0 / (1.0 + math.exp(-score)) for key, score in fused.items()}
+
+
+def reciprocal_rank_fusion(
+    *rankings: Mapping[str, float], k: int = RANK_CONSTANT, weights: Sequence[float] | None = None
+) -> dict[str, float]:
+    """Sum over the lists of weight / (k + rank), rank from 1, per id; an id that a list misses gets nothing from it.
+
+    Cormack, Clarke & Büttcher 2009, *Reciprocal rank fusion outperforms Condorcet and individual rank learning
+    methods*. Equal scores rank in the order of their ids, so that the order of a list is no matter.
+    """
+    fused: dict[str, float] = {}
+    for ranking, weight in zip(rankings, weights or [1.0] * len(rankings), strict=True):
+        for rank, key in enumerate(_ranked(ranking), start=1):
+            fused[key] = fused.get(key, 0.0) + weight / (k + rank)
+    return fused
+
+
+def _ranked(scores: Mapping[str, float]) -> list[str]:
+    """The ids by falling score, ties by id; what is not a number comes last."""
+    return sorted(scores, key=lambda key: (math.inf if math.isnan(scores[key]) else -scores[key], key))
+
+
+def _on_one_scale(scores: Mapping[str, float], normalization: str) -> list[tuple[str, float]]:
+    """(id, score in [0, 1])."""
+    if normalization == "min_max":
+        return list(zip(scores, ScoreNormalizer.min_max_normalize(list(scores.values())), strict=True))
+    ordered = _ranked(scores)
+    normalized = NORMALIZATIONS[normalization]([scores[key] for key in ordered])
+    return list(zip(ordered, normalized, strict=True))

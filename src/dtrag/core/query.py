@@ -7,8 +7,10 @@ it would be most of the question: its share of the score would look like doubt, 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
 
-from dtrag.core.text import Analyzer, normalise, term_id, terms
+from dtrag.core.text import STOP_WORDS, Analyzer, normalise, term_id, terms
 
 ASKING_WEIGHT = 0.25
 """Share of its idf that a term has which only asks, instead of 1: nDCG@10 korquad1-dev .951 -> .956, kobest-boolq-dev
@@ -45,3 +47,95 @@ def weighted_terms(question: str, analyzer: Analyzer = Analyzer()) -> list[tuple
 def content_terms(question: str) -> list[int]:
     """The term ids of what the question is about."""
     return [term_id(term) for term in terms(content(question))]
+
+
+@dataclass(frozen=True, slots=True)
+class QueryCharacteristics(Mapping[str, object]):
+    """What a query is like; also readable as a mapping, `characteristics["length"]`.
+
+    `length` is its number of words and `avg_term_length` their mean length in characters. `exact_terms` are what only
+    the very words can find; `semantic_complexity` in [0, 1] is how much there is in it that other words could say,
+    too. `has_operators`: it has and, or, not as a word, or a word with + or - before it.
+    """
+
+    length: int
+    exact_terms: tuple[str, ...]
+    semantic_complexity: float
+    has_operators: bool
+    avg_term_length: float
+
+    def __getitem__(self, name: str) -> object:
+        if name not in _CHARACTERISTICS:
+            raise KeyError(name)
+        return getattr(self, name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_CHARACTERISTICS)
+
+    def __len__(self) -> int:
+        return len(_CHARACTERISTICS)
+
+
+_CHARACTERISTICS = tuple(declared.name for declared in fields(QueryCharacteristics))
+_OPERATORS = frozenset({"and", "or", "not"})
+_OPERATOR = re.compile(r"(?:^|\s)[+\-](?=\S)|(?:^|\s)[+\-](?=\s|$)")
+_QUOTED = re.compile(r"\"([^\"]+)\"|“([^”]+)”|「([^」]+)」|『([^』]+)』")
+_CODE = re.compile(
+    r"제\d{1,4}조(?:의\d{1,3})?.*"  # an article of a regulation
+    r"|(?=.*[^\W\d_])(?=.*\d)[\w.\-/]+"  # letters and digits in one: BM25, gpt-4
+    r"|[A-Za-z0-9]+(?:[_./:#@]+[A-Za-z0-9]+)+"  # snake_case, file.names, a/path
+    r"|\w*[a-z][A-Z]\w*"  # camelCase
+    r"|\w+(?:\+\+|#|\(\))",  # C++, C#, call()
+    re.ASCII,
+)
+_EDGES = ".,;:!?\"'“”「」『』()[]{}<>"
+LONGEST_TERM = 100
+"""Longer tokens are no exact terms: nobody types them, and looking at them would take long."""
+MANY_WORDS = 10
+"""Words of content from which on a query is as complex as can be."""
+
+
+def analyze_query(query: str) -> QueryCharacteristics:
+    """What a query is like.
+
+    An exact term is a quoted phrase, an abbreviation in capitals or a token like code: `API`, `BM25`, `제12조의2`,
+    `snake_case`, `file.py`. Semantic complexity is min(1, c / 10), c being the number of words that are neither exact
+    terms nor stop words and do not only ask. Of Hangul every two syllables are a word: what English writes as
+    several, Korean may write as one.
+    """
+    words = [word for word in query.split() if any(map(str.isalnum, word))]
+    exact = [next(filter(None, match)).strip() for match in _QUOTED.findall(query)]
+    unquoted = _QUOTED.sub(" ", query)
+    exact += [word for raw in unquoted.split() if (word := _bare(raw)) and _is_exact(word)]
+    rest = " ".join(raw for raw in unquoted.split() if not _is_exact(_bare(raw)))
+    return QueryCharacteristics(
+        length=len(words),
+        exact_terms=tuple(dict.fromkeys(term for term in exact if term)),
+        semantic_complexity=min(1.0, _content_words(rest) / MANY_WORDS),
+        has_operators=any(word.lower() in _OPERATORS for word in words) or bool(_OPERATOR.search(query)),
+        avg_term_length=sum(map(len, words)) / len(words) if words else 0.0,
+    )
+
+
+def _bare(word: str) -> str:
+    return word.lstrip(_EDGES).rstrip(_EDGES.replace(")", "") if word.endswith("()") else _EDGES)
+
+
+def _is_exact(word: str) -> bool:
+    folded = word.lower()
+    if len(word) > LONGEST_TERM or folded in _OPERATORS or folded in STOP_WORDS:
+        return False
+    capitals = len(word) > 1 and word.isascii() and word.isupper()
+    return capitals or _CODE.fullmatch(word) is not None
+
+
+def _content_words(text: str) -> int:
+    count = 0
+    for word in content(text).split():
+        bare = normalise(word).strip(_EDGES)
+        hangul = sum("가" <= character <= "힣" for character in bare)
+        if hangul:
+            count += (hangul + 1) // 2
+        elif bare not in STOP_WORDS and any(map(str.isalnum, bare)):
+            count += 1
+    return count

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import math
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from dtrag.core.taxonomy import CategoryPath, Taxonomy
+from dtrag.core.text import clean
 from dtrag.errors import InvalidInput
 
 
@@ -45,36 +48,68 @@ CONTENT_TYPES = frozenset(
 )
 _PATH_KEYS = ("taxonomy_paths", "allowed_category_paths", "canonical_in")
 MAX_PATHS = 100
+MAX_FACTS = 16
+MAX_FACT = 200
+_KEY = re.compile(r"[^\W\d]\w{0,49}")
+
+Fact = str | int | float | bool
 
 
 @dataclass(frozen=True, slots=True)
 class SearchFilters:
-    """A request's filters, checked. None means: not asked for."""
+    """A request's filters, checked. None means: not asked for.
+
+    `metadata` holds facts of the document that must be just so, by key.
+    """
 
     paths: tuple[CategoryPath, ...] | None = None
     content_types: tuple[str, ...] | None = None
     date_from: datetime | None = None
     date_to: datetime | None = None
-    metadata: tuple[tuple[str, str | int | float | bool], ...] | None = None
+    metadata: tuple[tuple[str, Fact], ...] | None = None
+    _truths: tuple[bool, ...] = field(init=False, repr=False, default=())
+    """Which facts are truth values: True is not the number 1, though Python holds them equal."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_truths", tuple(isinstance(value, bool) for _, value in self.metadata or ()))
 
     @classmethod
-    def parse(cls, raw: Mapping[str, Any] | None) -> SearchFilters:
-        """From the plain dictionary of a request. Raises `InvalidInput` for unknown keys and bad values."""
+    def parse(cls, raw: Mapping[str, Any] | None, keys: Collection[str] = ()) -> SearchFilters:
+        """From the plain dictionary of a request; `keys` are the facts of documents that may be asked for.
+
+        Raises `InvalidInput` for unknown keys and bad values.
+        """
+        if raw is not None and not isinstance(raw, Mapping):
+            raise InvalidInput("The filters are an object, such as {'content_types': ['application/pdf']}.")
         raw = raw or {}
-        known = {*_PATH_KEYS, "content_types", "date_from", "date_to"}
+        known = {*_PATH_KEYS, "content_types", "date_from", "date_to", "metadata"}
         for key in raw:
             if key not in known:
                 raise InvalidInput(f"There is no filter {str(key)[:40]!r}. Known filters: {', '.join(sorted(known))}.")
         asked = [_paths(key, raw[key]) for key in _PATH_KEYS if key in raw]
         if len(asked) > 1:
             raise InvalidInput(f"Give one of {', '.join(_PATH_KEYS)}, not several.")
-        types = raw.get("content_types")
+        types, facts = raw.get("content_types"), raw.get("metadata")
+        first, last = _date("date_from", raw.get("date_from")), _date("date_to", raw.get("date_to"))
+        if first is not None and last is not None and first > last:
+            raise InvalidInput("date_from is later than date_to: nothing lies between them.")
         return cls(
             paths=asked[0] if asked else None,
             content_types=_content_types(types) if types is not None else None,
-            date_from=_date("date_from", raw.get("date_from")),
-            date_to=_date("date_to", raw.get("date_to")),
+            date_from=first,
+            date_to=last,
+            metadata=_facts(facts, keys) if facts is not None else None,
         )
+
+    def admits(self, content_type: str, processed_at: datetime, metadata: Mapping[str, Any]) -> bool:
+        """Whether a document of this kind, time and these facts passes; where it hangs is the scope's matter."""
+        if self.content_types is not None and content_type not in self.content_types:
+            return False
+        if self.date_from is not None and processed_at < self.date_from:
+            return False
+        if self.date_to is not None and processed_at > self.date_to:
+            return False
+        return all(key in metadata and _same(metadata[key], value) for key, value in self.metadata or ())
 
     def scope(self, taxonomy: Taxonomy, caller: Scope) -> Scope:
         """The caller's scope narrowed to the asked branches; a path that does not exist matches nothing."""
@@ -117,3 +152,40 @@ def _date(key: str, value: object) -> datetime | None:
         return parsed.astimezone(UTC) if parsed.tzinfo else parsed.replace(tzinfo=UTC)
     except (ValueError, OverflowError) as error:
         raise InvalidInput(f"{key} is not an ISO 8601 date, such as 2025-01-31 or 2025-01-31T09:00:00Z.") from error
+
+
+def filter_keys(declared: str) -> frozenset[str]:
+    """The keys of facts that may be filtered by, from a list with commas. Raises `InvalidInput`."""
+    keys = frozenset(key.strip() for key in declared.split(",") if key.strip())
+    for key in sorted(keys):
+        if not _KEY.fullmatch(key):
+            raise InvalidInput(
+                f"The filter key {key[:40]!r} is not a name: a letter, then letters, digits and _, at most 50 in all."
+            )
+    return keys
+
+
+def _facts(value: object, keys: Collection[str]) -> tuple[tuple[str, Fact], ...]:
+    if not isinstance(value, Mapping) or not 1 <= len(value) <= MAX_FACTS:
+        raise InvalidInput(f"metadata is an object of 1 to {MAX_FACTS} facts, such as {{'author': 'Kim'}}.")
+    for key, fact in value.items():
+        if not isinstance(key, str) or key not in keys:
+            raise InvalidInput(
+                f"Documents cannot be filtered by {str(key)[:40]!r}. Declared in DTRAG_FILTER_KEYS: "
+                f"{', '.join(sorted(keys)) or 'nothing'}."
+            )
+        if not _is_fact(fact):
+            raise InvalidInput(f"{key} must be a text of at most {MAX_FACT} characters, a number, true or false.")
+    return tuple(sorted(value.items()))
+
+
+def _is_fact(value: object) -> bool:
+    if isinstance(value, str):
+        return len(value) <= MAX_FACT and clean(value) == value
+    if isinstance(value, int):  # truth values, too
+        return abs(value) < 2**63
+    return isinstance(value, float) and math.isfinite(value)
+
+
+def _same(one: object, other: object) -> bool:
+    return one == other and isinstance(one, bool) == isinstance(other, bool)

@@ -129,6 +129,10 @@ class LexicalQuery:
                 frequencies[term] = df
         return cls(weights, frequencies, ceiling, statistics.mean_lengths())
 
+    def share(self, score: float) -> float:
+        """A BM25 score as a share of the ceiling, in [0, 1]."""
+        return min(1.0, score / self.ceiling) if self.ceiling > 0.0 else 0.0
+
     def ranked(self) -> list[tuple[int, float]]:
         """(term id, weight) by falling weight, ties by term id: the order in which every sum is made."""
         return sorted(self.weights.items(), key=lambda pair: (-pair[1], pair[0]))

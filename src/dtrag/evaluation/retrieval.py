@@ -14,8 +14,9 @@ from dtrag.core.measures import mrr_at, ndcg_at, percentile, precision_at, recal
 from dtrag.errors import InvalidInput
 
 DEPTH = 50
-PASSAGES = 120
-"""Passages asked for, so that 50 distinct documents are among them also where documents have several passages."""
+PASSAGES = 100
+"""Passages asked for: as many as each leg proposes for any search, and enough for 50 distinct documents nearly always,
+also where documents have several passages."""
 
 Search = Callable[[str, int], Awaitable[tuple[list[SearchResult], SearchMetrics]]]
 

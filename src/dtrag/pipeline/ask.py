@@ -19,6 +19,7 @@ from dtrag.pipeline.cite import cite
 from dtrag.pipeline.compose import Quote, extract, nothing_found
 from dtrag.ports import Embedder, Index, speaks
 from dtrag.retrieval.engine import HybridSearchEngine
+from dtrag.retrieval.request import CANDIDATES
 
 _LOG = logging.getLogger(__name__)
 
@@ -40,7 +41,7 @@ async def ask(
         raise InvalidInput("The question is empty.")
     stages: dict[str, float] = {}
     started = time.perf_counter()
-    passages, metrics = await engine.search(question, PASSAGES, filters, scope=scope)
+    passages, metrics = await engine.search(question, PASSAGES, filters, CANDIDATES, CANDIDATES, scope=scope)
     statistics = (await index.snapshot()).statistics
     stages["retrieve"] = _milliseconds(started)
     started = time.perf_counter()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dtrag.core.query import ASKING_WEIGHT, content, content_terms, weighted_terms
+from dtrag.core.query import ASKING_WEIGHT, analyze_query, content, content_terms, weighted_terms
 from dtrag.core.text import term_id, terms
 
 
@@ -61,3 +61,76 @@ def test_content_never_empties_and_weights_lie_in_0_1(question: str) -> None:
     assert [term for term, _ in weighted] == [term_id(term) for term in terms(question)]
     assert all(0 < weight <= 1 for _, weight in weighted)
     assert bool(content_terms(question)) == bool(terms(question))
+
+
+LONG = "How to implement distributed machine learning algorithms for large-scale data processing"
+
+
+def test_search_006_the_two_examples_of_the_text() -> None:
+    short, long = analyze_query("API"), analyze_query(LONG)
+    assert (short["length"], short["exact_terms"], short["semantic_complexity"]) == (1, ("API",), 0.0)
+    assert long.semantic_complexity == pytest.approx(0.8)
+    assert (long.length, long.exact_terms, long.has_operators) == (11, (), False)
+    assert long.avg_term_length == pytest.approx(sum(map(len, LONG.split())) / 11)
+    assert dict(long) == {name: getattr(long, name) for name in long} and len(long) == 5
+    with pytest.raises(KeyError):
+        long["keys"]
+
+
+@pytest.mark.parametrize(
+    ("query", "exact"),
+    [
+        ("the HTTP API of I and A", ("HTTP", "API")),
+        ("BM25 against gpt-4", ("BM25", "gpt-4")),
+        ("제12조의2는 무엇인가요?", ("제12조의2는",)),
+        ('what is "parental leave"?', ("parental leave",)),
+        ("“육아휴직” 기간", ("육아휴직",)),
+        ("call read_file() in core/scope.py, or getText", ("read_file()", "core/scope.py", "getText")),
+        ("C++ and C#, text-embedding-3-small.", ("C++", "C#", "text-embedding-3-small")),
+        ("large-scale well-being in 2024", ()),
+        ("LEAVE AND NOT WAGES", ("LEAVE", "WAGES")),
+        ('""', ()),
+    ],
+)
+def test_what_counts_as_an_exact_term(query: str, exact: tuple[str, ...]) -> None:
+    assert analyze_query(query).exact_terms == exact
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("cats AND dogs", True),
+        ("cats or dogs", True),
+        ("+cats -dogs", True),
+        ("a - b", True),
+        ("android notebooks", False),
+        ("large-scale 3-5 years", False),
+        ("and", True),
+        ("", False),
+    ],
+)
+def test_operators_are_words_and_not_parts_of_words(query: str, expected: bool) -> None:
+    assert analyze_query(query).has_operators is expected
+
+
+def test_korean_questions_are_complex_by_their_content_and_not_by_their_spaces() -> None:
+    simple, long = "휴학 기간", "대학원 박사과정 학생이 연구장려금 지급 대상이 되기 위한 성적 요건과 제출 서류"
+    assert analyze_query(simple).semantic_complexity == pytest.approx(0.2)
+    assert analyze_query(long).semantic_complexity > 0.7
+    assert analyze_query("휴학은 어떻게 하나요?").semantic_complexity == pytest.approx(0.1)
+    closed = analyze_query("대학원박사과정학생성적요건").semantic_complexity
+    assert closed == pytest.approx(analyze_query("대학원박사 과정 학생 성적 요건").semantic_complexity, abs=0.11)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.text(st.characters(), max_size=60) | st.text(st.sampled_from('aA1_./:#()"+-가 '), max_size=300))
+def test_every_query_has_characteristics(query: str) -> None:
+    like = analyze_query(query)
+    assert 0.0 <= like.semantic_complexity <= 1.0
+    assert like.length >= 0 <= like.avg_term_length
+    assert all(term and term in query for term in like.exact_terms)
+
+
+def test_a_long_token_is_looked_at_quickly() -> None:
+    for token in ("aA" * 5_000 + "%", "a_" * 5_000 + "%", "a." * 5_000 + "%", '"' * 10_000, "+" * 10_000):
+        assert analyze_query(token).length <= 1

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dtrag.core.scope import CONTENT_TYPES, MAX_PATHS, Scope, SearchFilters
+from dtrag.core.scope import CONTENT_TYPES, MAX_FACT, MAX_FACTS, MAX_PATHS, Scope, SearchFilters, filter_keys
 from dtrag.core.taxonomy import ROOT, CategoryPath, Node, Taxonomy
 from dtrag.errors import InvalidInput
 
@@ -144,3 +144,96 @@ def test_what_is_not_a_date_is_refused(value: object) -> None:
 def test_parsed_paths_keep_their_order() -> None:
     filters = SearchFilters.parse({"taxonomy_paths": (["HR"], "AI/ML")})
     assert filters.paths == (CategoryPath.parse(["HR"]), CategoryPath.parse(["AI", "ML"]))
+
+
+KEYS = frozenset({"author", "year", "draft", "kind"})
+
+
+@pytest.mark.parametrize("raw", [5, "taxonomy_paths", ["taxonomy_paths"], True, 0, ""])
+def test_filters_that_are_no_object_are_refused(raw: Any) -> None:
+    with pytest.raises(InvalidInput, match="filters are an object"):
+        SearchFilters.parse(raw)
+
+
+def test_dates_that_nothing_can_lie_between_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="later than date_to"):
+        SearchFilters.parse({"date_from": "2025-02-01", "date_to": "2025-01-31T23:59:59Z"})
+    SearchFilters.parse({"date_from": "2025-02-01T00:00:00+09:00", "date_to": "2025-01-31T15:00:00Z"})
+
+
+def test_facts_are_taken_by_declared_keys_in_one_order() -> None:
+    facts = {"year": 2024, "author": "Kim", "draft": False}
+    parsed = SearchFilters.parse({"metadata": facts}, KEYS)
+    assert parsed.metadata == (("author", "Kim"), ("draft", False), ("year", 2024))
+    assert parsed == SearchFilters.parse({"metadata": dict(reversed(facts.items()))}, KEYS)
+    assert SearchFilters.parse({"metadata": None}, KEYS) == SearchFilters()
+
+
+def test_a_truth_value_is_not_a_number() -> None:
+    """Python holds 1 and True equal, the database does not: caches must not, either."""
+    one, true, float_one = (SearchFilters.parse({"metadata": {"year": value}}, KEYS) for value in (1, True, 1.0))
+    assert one != true
+    assert hash(one) != hash(true)
+    assert one == float_one
+
+
+@pytest.mark.parametrize(
+    ("metadata", "said"),
+    [
+        ({"salary": 1}, "DTRAG_FILTER_KEYS: author, draft, kind, year"),
+        ({5: 1}, "cannot be filtered by '5'"),
+        ({"x" * 5_000: 1}, "cannot be filtered by"),
+        ({}, "1 to 16 facts"),
+        ({f"k{number}": 1 for number in range(MAX_FACTS + 1)}, "1 to 16 facts"),
+        ([["author", "Kim"]], "1 to 16 facts"),
+        ("author=Kim", "1 to 16 facts"),
+        ({"author": None}, "author must be"),
+        ({"author": ["Kim"]}, "author must be"),
+        ({"author": {"name": "Kim"}}, "author must be"),
+        ({"author": "x" * (MAX_FACT + 1)}, "author must be"),
+        ({"author": "Kim\x00"}, "author must be"),
+        ({"author": "\ud800"}, "author must be"),
+        ({"year": float("nan")}, "year must be"),
+        ({"year": float("inf")}, "year must be"),
+        ({"year": 10**30}, "year must be"),
+    ],
+)
+def test_facts_that_cannot_be_asked_for_are_refused(metadata: Any, said: str) -> None:
+    with pytest.raises(InvalidInput, match=said) as caught:
+        SearchFilters.parse({"metadata": metadata}, KEYS)
+    assert len(str(caught.value)) < 200
+
+
+def test_without_declared_keys_there_are_no_facts_to_ask_for() -> None:
+    with pytest.raises(InvalidInput, match="DTRAG_FILTER_KEYS: nothing"):
+        SearchFilters.parse({"metadata": {"author": "Kim"}})
+
+
+@pytest.mark.parametrize(
+    ("raw", "admitted"),
+    [
+        ({}, True),
+        ({"content_types": ["text/plain", "text/html"]}, True),
+        ({"content_types": ["text/html"]}, False),
+        ({"content_types": []}, False),
+        ({"date_from": "2025-06-01"}, True),
+        ({"date_from": "2025-06-02"}, False),
+        ({"date_to": "2025-06-01"}, True),
+        ({"date_to": "2025-05-31"}, False),
+        ({"metadata": {"author": "Kim", "draft": True}}, True),
+        ({"metadata": {"author": "Kim", "draft": 1}}, False),
+        ({"metadata": {"author": "kim"}}, False),
+        ({"metadata": {"kind": "x"}}, False),
+    ],
+)
+def test_what_filters_admit(raw: dict[str, Any], admitted: bool) -> None:
+    filters = SearchFilters.parse(raw, KEYS)
+    assert filters.admits("text/plain", datetime(2025, 6, 1, tzinfo=UTC), {"author": "Kim", "draft": True}) is admitted
+
+
+def test_keys_are_declared_with_commas() -> None:
+    assert filter_keys(" author, 저자 ,year,,") == {"author", "저자", "year"}
+    assert filter_keys("") == frozenset()
+    for declared in ("a b", "1st", "a;drop", "x" * 51):
+        with pytest.raises(InvalidInput, match="is not a name"):
+            filter_keys(declared)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import uuid
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
 from dtrag.core.documents import SearchResult, Vector
+from dtrag.core.links import title_key, title_number
 from dtrag.core.scope import Scope, SearchFilters
 from dtrag.core.scoring import LexicalQuery, LexicalStatistics, bm25_weight
 from dtrag.core.taxonomy import Taxonomy
@@ -27,6 +31,8 @@ class Row:
     title: str = ""
     breadcrumb: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    content_type: str = "text/plain"
+    processed_at: datetime = datetime(2025, 6, 1, tzinfo=UTC)
 
 
 def counted(text: str) -> Counter[int]:
@@ -35,7 +41,8 @@ def counted(text: str) -> Counter[int]:
 
 
 class MemoryIndex:
-    """Scores every passage. `broken` names the calls that raise, `vanished` the passages that fetching misses."""
+    """Scores every passage. `broken` names the calls that raise, `gates` those that wait, `vanished` the passages that
+    fetching misses."""
 
     def __init__(self, rows: Sequence[Row], embedder: Embedder | None = None, taxonomy: Taxonomy | None = None) -> None:
         self.rows = {row.key: row for row in rows}
@@ -44,7 +51,7 @@ class MemoryIndex:
         self.broken: dict[str, Exception] = {}
         self.vanished: set[str] = set()
         self.calls: list[str] = []
-        self.asked: list[list[int]] = []
+        self.gates: dict[str, asyncio.Event] = {}
         self._counts = {row.key: counted(row.text) for row in rows}
         vectors = embedder.embed_documents([row.text for row in rows]) if embedder else ()
         self._vectors = dict(zip(self.rows, vectors, strict=False))
@@ -57,47 +64,83 @@ class MemoryIndex:
         frequencies = np.array([df[term] for term in ids], np.int64)
         return LexicalStatistics(np.array(ids, np.int64), frequencies, len(self.rows), {"en": (len(self.rows), total)})
 
-    def _enter(self, call: str) -> None:
+    async def _enter(self, call: str) -> None:
         self.calls.append(call)
+        if call in self.gates:
+            await self.gates[call].wait()
         if call in self.broken:
             raise self.broken[call]
 
-    def _seen(self, scope: Scope) -> list[str]:
-        return [key for key, row in self.rows.items() if scope.nodes is None or row.node_id in scope.nodes]
+    def _seen(self, scope: Scope, filters: SearchFilters = SearchFilters()) -> list[str]:
+        return [
+            key
+            for key, row in self.rows.items()
+            if (scope.nodes is None or row.node_id in scope.nodes)
+            and filters.admits(row.content_type, row.processed_at, row.metadata)
+        ]
 
     async def snapshot(self) -> IndexSnapshot:
-        self._enter("snapshot")
+        await self._enter("snapshot")
         return IndexSnapshot(self.settings, self.statistics, self.taxonomy)
 
-    async def lexical(
-        self, query: LexicalQuery, terms: Sequence[int], scope: Scope, filters: SearchFilters, wanted: int
-    ) -> dict[str, float]:
-        self._enter("lexical")
-        self.asked.append(list(terms))
-        chunks, total = self.statistics.lengths["en"]
-        scores = {}
-        for key in self._seen(scope):
-            counts = self._counts[key]
-            length = sum(counts.values())
-            if not counts.keys().isdisjoint(terms):
-                scores[key] = sum(
-                    weight * bm25_weight(counts[term], length, total / chunks)
-                    for term, weight in query.weights.items()
-                    if counts[term]
-                )
-        return _best(scores, wanted)
+    async def lexical(self, query: LexicalQuery, scope: Scope, filters: SearchFilters, wanted: int) -> dict[str, float]:
+        await self._enter("lexical")
+        found = {key: self._bm25(query, key) for key in self._seen(scope, filters)}
+        return _best({key: score for key, score in found.items() if score > 0}, wanted)
+
+    async def lexical_scores(self, query: LexicalQuery, chunk_ids: Sequence[str], scope: Scope) -> dict[str, float]:
+        await self._enter("lexical_scores")
+        return {key: self._bm25(query, key) for key in chunk_ids if key in self._seen(scope)}
+
+    def _bm25(self, query: LexicalQuery, key: str) -> float:
+        counts = self._counts[key]
+        mean = query.mean_lengths["en"]
+        return sum(
+            weight * bm25_weight(counts[term], sum(counts.values()), mean)
+            for term, weight in query.ranked()
+            if counts[term]
+        )
 
     async def strict(self, query: str, scope: Scope, filters: SearchFilters, wanted: int) -> dict[str, float]:
-        self._enter("strict")
+        await self._enter("strict")
         words = counted(query).keys()
-        return _best({key: 0.5 for key in self._seen(scope) if words <= self._counts[key].keys()}, wanted)
+        return _best({key: 0.5 for key in self._seen(scope, filters) if words <= self._counts[key].keys()}, wanted)
 
     async def vectors(self, query: Vector, scope: Scope, filters: SearchFilters, wanted: int) -> dict[str, float]:
-        self._enter("vectors")
-        return _best({key: float(self._vectors[key] @ query) for key in self._seen(scope)}, wanted)
+        await self._enter("vectors")
+        return _best(self._cosines(query, self._seen(scope, filters)), wanted)
+
+    async def titled(self, numbers: Sequence[int], scope: Scope) -> dict[int, list[str]]:
+        await self._enter("titled")
+        found: dict[int, dict[str, list[str]]] = {}
+        for key in self._seen(scope):
+            documents = found.setdefault(title_number(title_key(self.rows[key].title)), {})
+            documents.setdefault(key.rpartition(":")[0], []).append(key)
+        return {
+            number: next(iter(documents.values()))
+            for number, documents in found.items()
+            if number in numbers and number and len(documents) == 1
+        }
+
+    async def vector_scores(self, query: Vector, chunk_ids: Sequence[str], scope: Scope) -> dict[str, float]:
+        await self._enter("vector_scores")
+        return self._cosines(query, [key for key in chunk_ids if key in self._seen(scope)])
+
+    def _cosines(self, query: Vector, keys: Sequence[str]) -> dict[str, float]:
+        return {key: float(self._vectors[key] @ query) for key in keys if key in self._vectors}
+
+    async def chunk_ids(self, document_id: uuid.UUID, scope: Scope) -> list[str]:
+        await self._enter("chunk_ids")
+        return [key for key in self._seen(scope) if key.rpartition(":")[0] == str(document_id)]
+
+    def filter_clause(self, filters: SearchFilters, scope: Scope) -> tuple[str, dict[str, object]]:
+        asked: dict[str, object] = {"nodes": scope.nodes, "types": filters.content_types, "facts": filters.metadata}
+        asked |= {"first": filters.date_from, "last": filters.date_to}
+        parameters = {name: value for name, value in asked.items() if value is not None}
+        return " and ".join(f"fits(:{name})" for name in parameters), parameters
 
     async def fetch(self, chunk_ids: Sequence[str], scope: Scope, taxonomy: Taxonomy) -> dict[str, SearchResult]:
-        self._enter("fetch")
+        await self._enter("fetch")
         seen = set(self._seen(scope)) - self.vanished
         return {
             key: SearchResult(
@@ -105,7 +148,12 @@ class MemoryIndex:
                 self.rows[key].text,
                 title=self.rows[key].title,
                 breadcrumb=self.rows[key].breadcrumb,
-                metadata=self.rows[key].metadata,
+                taxonomy_path=list(taxonomy.path(self.rows[key].node_id)),
+                metadata={
+                    **self.rows[key].metadata,
+                    "content_type": self.rows[key].content_type,
+                    "processed_at": self.rows[key].processed_at.isoformat(),
+                },
                 start=100,
                 end=100 + len(self.rows[key].text),
             )

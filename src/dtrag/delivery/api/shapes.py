@@ -2,36 +2,43 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from dtrag.retrieval.engine import MAX_QUERY, MAX_TOP_K, Mode
+from dtrag.delivery.api.asked import Filters
+from dtrag.retrieval.request import MAX_QUERY
 
-Filters = Annotated[
-    dict[str, Any] | None,
-    Field(
-        description="Narrows the search: one of taxonomy_paths, allowed_category_paths, canonical_in (a list of "
-        "category paths), content_types, date_from, date_to (ISO 8601).",
-        examples=[{"taxonomy_paths": [["HR", "Leave"]]}],
-    ),
-]
 _REQUEST = ConfigDict(extra="forbid", strict=True)
 _RESPONSE = ConfigDict(from_attributes=True)
 _SPAN = "in code points of the document's text"
 
 
-class SearchRequest(BaseModel):
-    """What to search for."""
+class ExplanationShape(BaseModel):
+    """Why a passage stands where it stands; ranks count from 1, null where it is not in that list."""
 
-    model_config = _REQUEST
+    model_config = _RESPONSE
 
-    query: str = Field(
-        max_length=MAX_QUERY, description="Words or a question; blank finds nothing.", examples=["parental leave"]
-    )
-    top_k: int = Field(10, ge=1, le=MAX_TOP_K, description="How many passages at most.", examples=[5])
-    mode: Mode = Field("hybrid", description="hybrid, lexical, strict (every word must occur) or vector.")
-    filters: Filters = None
+    bm25: float = Field(description="The lexical score as a sum; bm25_score is its share of the highest possible.")
+    bm25_score: float = Field(description="Lexical score, as a share of the highest the query could reach.")
+    cosine: float | None = Field(description="Cosine with the query; null without a vector.")
+    fused: float | None = Field(description="Score after fusing both lists; null for what is in neither.")
+    rerank: float | None = Field(description="Score of the reranker; null when it did not read this one.")
+    lexical_rank: int | None = Field(description="Place among the candidates of the lexical leg.")
+    vector_rank: int | None = Field(description="Place among the candidates of the vector leg.")
+    fused_rank: int | None = Field(description="Place after fusing.")
+    terms: list[str] = Field(description="Words of the query that the passage holds.")
+
+
+class AbsenceShape(BaseModel):
+    """Why a document that was asked about is not among the results."""
+
+    model_config = _RESPONSE
+
+    document_id: str = Field(description="The document, as it was asked about.")
+    reason: str = Field(description="Why, for people; the same for one that is not there and one you may not see.")
+    chunk_id: str | None = Field(description="Its best passage, if there is one.")
+    explanation: ExplanationShape | None = Field(description="The scores and ranks of that passage.")
 
 
 class Passage(BaseModel):
@@ -54,6 +61,10 @@ class Passage(BaseModel):
     breadcrumb: list[str] = Field(description="Headings above the passage, outermost first.")
     start: int = Field(description=f"Where the passage begins, {_SPAN}.")
     end: int = Field(description=f"Where the passage ends (exclusive), {_SPAN}.")
+    highlights: list[tuple[int, int]] = Field(
+        description="Spans [start, end) in code points of `text` that hold words of the query; in order, disjoint."
+    )
+    explanation: ExplanationShape | None = Field(description="Why it stands where it stands; null unless asked for.")
 
 
 class Metrics(BaseModel):
@@ -75,6 +86,8 @@ class Metrics(BaseModel):
     cache_hit: bool = Field(description="Whether it came from a cache.")
     degraded: list[str] = Field(description="Stages that failed and were done without.")
     notes: list[str] = Field(description="What a reader should know, in words.")
+    correlation_id: str = Field(description="As in X-Correlation-ID: the work of the caller that this is part of.")
+    absent: list[AbsenceShape] = Field(description="The explain_documents that are not among the results, and why.")
 
 
 class SearchResponse(BaseModel):
@@ -82,6 +95,22 @@ class SearchResponse(BaseModel):
 
     results: list[Passage] = Field(description="The passages, best first.")
     metrics: Metrics = Field(description="How the search went.")
+
+
+class SearchFailure(BaseModel):
+    """A search of a batch that failed; the others did not."""
+
+    detail: str = Field(description="One sentence: what happened, and what to do.")
+    type: str = Field(description="The kind of failure, for programs.")
+    status: int = Field(description="The HTTP status that the search would have had on its own.")
+
+
+class BatchResponse(BaseModel):
+    """What became of each search, in the order of the request."""
+
+    answers: list[SearchResponse | SearchFailure] = Field(
+        description="For each search what POST /search answers, or its failure."
+    )
 
 
 class AskRequest(BaseModel):

@@ -12,6 +12,7 @@ from fastapi import Request
 from dtrag.app import App
 from dtrag.errors import DatabaseUnavailable, DtragError
 from dtrag.settings import Settings
+from dtrag.telemetry import Telemetry
 
 _LOG = logging.getLogger(__name__)
 
@@ -25,6 +26,7 @@ class Service:
     stopping: bool = False
     embedder_problem: str = ""
     """Why the embedder could not be loaded; "" while there is nothing wrong with it."""
+    telemetry: Telemetry = field(default_factory=Telemetry)
     uploads: Path = field(default_factory=Path)
     """Private folder for the files of uploads while they are being read."""
 
@@ -59,3 +61,8 @@ def service_of(request: Request) -> Service:
 def app_of(request: Request) -> App:
     """The app that answers the request."""
     return service_of(request).app
+
+
+def correlation_of(request: Request) -> str:
+    """The id of the caller's work that the request is part of."""
+    return str(request.state.correlation_id)

@@ -37,10 +37,20 @@ def pull(
 ) -> int:
     """Download a model into the model folder and verify it. Uses the network."""
     settings = invocation(context).settings()
-    from dtrag.adapters.embedders.models import pull as fetch
+    from dtrag.adapters.embedders.models import MODELS
+    from dtrag.adapters.embedders.models import pull as embedder
+    from dtrag.adapters.rerankers.models import PUBLISHED, published
+    from dtrag.adapters.rerankers.models import pull as reranker
     from dtrag.delivery.cli.console import data, note, show_json
+    from dtrag.errors import ModelNotFound
 
-    path = fetch(name, settings, note)
+    if published(name) is not None:
+        path = reranker(name, settings, note)
+    elif name in {model.name for model in MODELS}:
+        path = embedder(name, settings, note)
+    else:
+        known = ", ".join([*(model.name for model in MODELS), *(model.name for model in PUBLISHED)])
+        raise ModelNotFound(f"There is no model {name!r} that dtrag knows how to fetch. Known: {known}.")
     if as_json:
         show_json({"model": name, "path": str(path)})
     else:
@@ -50,20 +60,28 @@ def pull(
 
 def _list(context: typer.Context, as_json: bool) -> int:
     settings = invocation(context).settings()
-    from dtrag.adapters.embedders.models import list_models as known_models
+    from dtrag.adapters.embedders.models import list_models as embedders
+    from dtrag.adapters.rerankers.models import list_models as rerankers
     from dtrag.delivery.cli.console import data, megabytes, note, show_json, table
 
-    found = known_models(settings)
+    found = [*embedders(settings), *rerankers(settings)]
     if as_json:
         show_json({"models": [_row(asdict(model)) for model in found]})
         return OK
     rows = [
-        (model.name, ", ".join(model.languages), model.dim, megabytes(model.size), model.licence, model.state)
+        (
+            model.name,
+            ", ".join("any" if code == "*" else code for code in model.languages),
+            megabytes(model.size),
+            model.licence,
+            model.state,
+        )
         for model in found
     ]
-    data().print(table(("Name", "Languages", "Dim", "Size", "Licence", "State"), rows, whole=("Name", "Size")))
+    data().print(table(("Name", "Lang.", "Size", "Licence", "State"), rows, whole=("Name", "Size")))
     for model in found:
-        if model.state != "verified":
+        # A reranker is extra: that it is absent needs no remark.
+        if model.state == "damaged" or (model.kind == "embedder" and model.state == "absent"):
             note(f"{model.name} is {model.state}. Fetch it with: dtrag models pull {model.name}")
     return OK
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +13,7 @@ from dtrag.delivery.cli.exits import OK
 from dtrag.delivery.cli.invocation import Categories, Json, invocation, run_async
 
 if TYPE_CHECKING:
-    from dtrag.core.documents import SearchMetrics, SearchResult
+    from dtrag.core.documents import Explanation, SearchMetrics, SearchResult
     from dtrag.settings import Settings
 
 
@@ -35,6 +35,19 @@ def search(
         Mode | None, typer.Option(help="How to rank; hybrid where nothing is said.", show_default=False)
     ] = None,
     category: Categories = None,
+    metadata: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE",
+            help="Only documents of which this fact holds, such as author=Kim; numbers, true and false count as such, "
+            'KEY="7" is the text. May be repeated.',
+        ),
+    ] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Say why each passage stands where it stands.")] = False,
+    why: Annotated[
+        list[str] | None,
+        typer.Option(metavar="DOCUMENT_ID", help="Say why this document is not found; may be repeated."),
+    ] = None,
     as_json: Json = False,
 ) -> int:
     """Find passages.
@@ -44,27 +57,53 @@ def search(
     """
     from dtrag.settings import flag
 
-    chosen = mode.value if mode else "strict" if flag("strict_lexical") else "hybrid"
+    options: dict[str, Any] = {
+        "mode": mode.value if mode else "strict" if flag("strict_lexical") else "hybrid",
+        "filters": _filters(category, metadata),
+    }
+    if explain or why:
+        options |= {"explain": True, "explain_documents": tuple(why or ())}
     settings = invocation(context).settings()
-    results, metrics, empty = run_async(_search(settings, query, top_k, chosen, category))
+    results, metrics, empty = run_async(_search(settings, query, top_k, options))
     if as_json:
         from dtrag.delivery.cli.console import show_json
 
         show_json({"query": query, "mode": metrics.mode, "results": _rows(results), "metrics": asdict(metrics)})
     else:
-        _show(query, results)
+        _show(results)
+        _show_absent(metrics)
     _tell(metrics, empty)
     return OK
 
 
+def _filters(categories: Sequence[str] | None, metadata: Sequence[str] | None) -> dict[str, Any] | None:
+    filters: dict[str, Any] = {"taxonomy_paths": list(categories)} if categories else {}
+    for pair in metadata or ():
+        key, equals, value = pair.partition("=")
+        if not key or not equals:
+            raise typer.BadParameter(f"{pair!r} is not KEY=VALUE", param_hint="--metadata")
+        filters.setdefault("metadata", {})[key] = _scalar(value)
+    return filters or None
+
+
+def _scalar(value: str) -> str | int | float | bool:
+    """A number, a truth value or a text in quotes as JSON has them; every other text as it stands."""
+    import json
+
+    try:
+        read = json.loads(value)
+    except ValueError:
+        return value
+    return read if isinstance(read, str | int | float) else value
+
+
 async def _search(
-    settings: Settings, query: str, top_k: int, mode: str, category: Sequence[str] | None
+    settings: Settings, query: str, top_k: int, options: Mapping[str, Any]
 ) -> tuple[list[SearchResult], SearchMetrics, bool]:
     from dtrag.app import open_app
 
     async with open_app(settings) as app:
-        filters = {"taxonomy_paths": list(category)} if category else None
-        results, metrics = await app.search(query, top_k, filters, mode=mode)
+        results, metrics = await app.search(query, top_k, **options)
         return results, metrics, not results and (await app.counts())[0] == 0
 
 
@@ -74,7 +113,7 @@ def _rows(results: Sequence[SearchResult]) -> list[dict[str, Any]]:
     return [{"rank": rank, "label": label(result), **asdict(result)} for rank, result in enumerate(results, start=1)]
 
 
-def _show(query: str, results: Sequence[SearchResult]) -> None:
+def _show(results: Sequence[SearchResult]) -> None:
     from rich.text import Text
 
     from dtrag.delivery.cli.console import data, paragraph, place, safe
@@ -83,7 +122,7 @@ def _show(query: str, results: Sequence[SearchResult]) -> None:
 
     console = data()
     for rank, result in enumerate(results, start=1):
-        found = snippet(safe(result.text), query)
+        found = snippet(result.text, result.highlights)
         passage = Text(found.text)
         for start, end in found.matches:
             passage.stylize("bold yellow", start, end)
@@ -93,7 +132,43 @@ def _show(query: str, results: Sequence[SearchResult]) -> None:
         paragraph(console, passage, 3)
         paragraph(console, Text(safe(f"{scores} · {where}"), style="cyan"), 3)
         paragraph(console, Text(place(result.source_url), style="dim"), 3)
+        if result.explanation is not None:
+            paragraph(console, Text(safe(_reasons(result.explanation)), style="green"), 3)
         console.print()
+
+
+def _show_absent(metrics: SearchMetrics) -> None:
+    from rich.text import Text
+
+    from dtrag.delivery.cli.console import data, paragraph, safe
+
+    console = data()
+    for absent in metrics.absent:
+        paragraph(console, Text(safe(f"Not found: {absent.document_id}"), style="bold"))
+        paragraph(console, Text(safe(absent.reason)), 3)
+        if absent.explanation is not None:
+            paragraph(console, Text(safe(_reasons(absent.explanation)), style="green"), 3)
+        console.print()
+
+
+def _reasons(explanation: Explanation) -> str:
+    """Scores and ranks in each list, and the words that match, on one line."""
+
+    def ranked(rank: int | None) -> str:
+        return "not a candidate" if rank is None else f"rank {rank:,}"
+
+    parts = [
+        f"words {explanation.bm25_score:.3f} (sum {explanation.bm25:.2f}), {ranked(explanation.lexical_rank)}",
+        "meaning: no vector"
+        if explanation.cosine is None
+        else f"meaning {explanation.cosine:.3f}, {ranked(explanation.vector_rank)}",
+    ]
+    if explanation.fused is not None:
+        parts.append(f"together {explanation.fused:.3f}, {ranked(explanation.fused_rank)}")
+    if explanation.rerank is not None:
+        parts.append(f"reranked {explanation.rerank:.3f}")
+    parts.append(f"matches {', '.join(explanation.terms)}" if explanation.terms else "no word matches")
+    return " · ".join(parts)
 
 
 def _tell(metrics: SearchMetrics, empty: bool) -> None:
@@ -102,15 +177,19 @@ def _tell(metrics: SearchMetrics, empty: bool) -> None:
     if empty:
         note("The index is empty. Fill it with: dtrag ingest FOLDER")
     elif not metrics.final_results:
-        note("Nothing was found. Try fewer or other words, another --mode, or no --category.")
+        note("Nothing was found. Try fewer or other words, another --mode, or fewer filters.")
     for text in metrics.notes:
         note(text)
     for name in metrics.degraded:
-        note(f"The {name} half of the search failed; the other half decided alone. See: dtrag doctor")
+        if name in {"lexical", "vector"}:
+            note(f"The {name} half of the search failed; the other half decided alone. See: dtrag doctor")
+        else:
+            note(f"The search did without a stage that failed: {name}. See: dtrag doctor")
     stages = {
         "words": metrics.bm25_time,
         "meaning": metrics.vector_time,
         "fusion": metrics.fusion_time,
+        "reranking": metrics.rerank_time,
         "fetch": metrics.fetch_time,
     }
     times = ", ".join(f"{name} {seconds * 1000:.1f}" for name, seconds in stages.items() if seconds)

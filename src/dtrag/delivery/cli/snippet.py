@@ -1,16 +1,14 @@
-"""The part of a passage that shows best why it was found, and which of its characters the query names."""
+"""The part of a passage that shows best why it was found, on one line."""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dtrag.core.text import normalise, terms
+from dtrag.delivery.cli.console import safe
 
 LENGTH = 240
 """Characters: three lines of an 80-column terminal."""
-_WORD = re.compile(r"제\s?\d{1,4}\s?조(?:의\s?\d{1,3})?|[가-힣]+|[^\W가-힣]+(?:[._+#/&'’-]+[^\W가-힣]+)*")
-_HANGUL = re.compile(r"[가-힣]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,10 +19,14 @@ class Snippet:
     matches: tuple[tuple[int, int], ...]
 
 
-def snippet(passage: str, query: str, length: int = LENGTH) -> Snippet:
-    """At most about `length` characters around the densest matches; an ellipsis stands where something is left out."""
-    text = " ".join(passage.split())
-    matches = _matches(text, frozenset(terms(query)))
+def snippet(passage: str, highlights: Sequence[tuple[int, int]], length: int = LENGTH) -> Snippet:
+    """At most about `length` characters around the densest highlights; an ellipsis stands where something is left out.
+
+    `highlights` are spans of the passage: sorted, disjoint. What would steer a terminal is left out.
+    """
+    text, places = _on_one_line(passage)
+    moved = [(places[start], places[end]) for start, end in highlights]
+    matches = [(start, end) for start, end in moved if start < end]
     start = _best_start(text, matches, length)
     end = min(len(text), start + length)
     if end < len(text):
@@ -35,26 +37,19 @@ def snippet(passage: str, query: str, length: int = LENGTH) -> Snippet:
     return Snippet(before + text[start:end] + after, inside)
 
 
-def _matches(text: str, wanted: frozenset[str]) -> list[tuple[int, int]]:
-    """Words that share a term with the query; of Hangul the pairs of syllables, joined where they touch."""
-    found: list[tuple[int, int]] = []
-    for word in _WORD.finditer(text):
-        if _HANGUL.fullmatch(word.group()):
-            run = word.group()
-            width = min(2, len(run))
-            spans = [
-                (word.start() + at, word.start() + at + width)
-                for at in range(len(run) - width + 1)
-                if normalise(run[at : at + width]) in wanted
-            ]
-        else:
-            spans = [word.span()] if wanted.intersection(terms(word.group())) else []
-        for start, end in spans:
-            if found and start <= found[-1][1]:
-                found[-1] = (found[-1][0], end)
-            else:
-                found.append((start, end))
-    return found
+def _on_one_line(passage: str) -> tuple[str, list[int]]:
+    """The passage with single blanks, and for each place in it (and its end) the place on the line."""
+    kept: list[str] = []
+    places: list[int] = []
+    for character in passage:
+        places.append(len(kept))
+        if character.isspace():
+            if kept and kept[-1] != " ":
+                kept.append(" ")
+        elif safe(character):
+            kept.append(character)
+    text = "".join(kept).rstrip()
+    return text, [min(place, len(text)) for place in [*places, len(kept)]]
 
 
 def _best_start(text: str, matches: list[tuple[int, int]], length: int) -> int:

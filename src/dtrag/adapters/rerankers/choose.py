@@ -1,0 +1,111 @@
+"""The reranker that the settings name, loaded when it is first used."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from dtrag.adapters.rerankers import fastembed
+from dtrag.adapters.rerankers.cross_encoder import TOKENIZER, WEIGHTS, CrossEncoder, available
+from dtrag.adapters.rerankers.models import PUBLISHED, locate, published, verify
+from dtrag.errors import DtragError, InvalidInput, ModelNotFound
+from dtrag.ports import Reranker
+from dtrag.settings import Settings
+
+_ANY = frozenset({"*"})
+
+
+def choose(settings: Settings) -> Reranker | None:
+    """`auto`: the first known cross-encoder in the model folder, else None. A name or a folder: that one.
+
+    Looks at names of files only; loading waits for the first use. Raises `InvalidInput` for a name that nobody knows
+    and a licence that forbids use at work, `ModelNotFound` for a model that is not on this machine.
+    """
+    asked = settings.reranker
+    if asked == "none":
+        return None
+    if asked == "auto":
+        here = (_local(model.name, settings) for model in PUBLISHED)
+        return next((model for model in here if model is not None), None)
+    folder = Path(asked).expanduser()
+    found: Reranker | None = None if folder.is_absolute() else _local(asked, settings)
+    if found is None and asked and folder.is_dir():
+        found = _in_folder(folder, settings)
+    if found is None:
+        found = _cached(asked, settings)
+    if found is None:
+        raise _refusal(asked)
+    return found
+
+
+def _in_folder(folder: Path, settings: Settings) -> OnDemand:
+    if not available(folder):
+        raise ModelNotFound(
+            f"DTRAG_RERANKER is the folder {folder}, which has no {WEIGHTS} and {TOKENIZER}. Put both there, or name a "
+            f"model: {', '.join(model.name for model in PUBLISHED)}."
+        )
+    name = folder.resolve().name
+    return OnDemand(name, _ANY, lambda: CrossEncoder(folder, name=name, threads=settings.embed_threads))
+
+
+def _local(name: str, settings: Settings) -> OnDemand | None:
+    folder, known = locate(name, settings), published(name)
+    if folder is None:
+        return None
+    languages = known.languages if known is not None else _ANY
+
+    def load() -> Reranker:
+        verify(name, folder)
+        return CrossEncoder(folder, name=name, languages=languages, threads=settings.embed_threads)
+
+    return OnDemand(name, languages, load)
+
+
+def _cached(name: str, settings: Settings) -> Reranker | None:
+    """A model in fastembed's cache, under our name of it or fastembed's; loaded at once, or it would be a promise."""
+    if not fastembed.installed():
+        return None
+    known = published(name)
+    theirs = known.repository if known is not None else name
+    if not fastembed.supported(theirs):
+        return None
+    try:
+        languages = known.languages if known is not None else _ANY
+        return fastembed.FastembedReranker(theirs, languages=languages, threads=settings.embed_threads)
+    except ModelNotFound as error:
+        if known is not None:
+            raise ModelNotFound(name=name) from error
+        raise
+
+
+def _refusal(name: str) -> DtragError:
+    if published(name) is not None:
+        return ModelNotFound(name=name)
+    more = "" if fastembed.installed() else " Models in fastembed's cache need: pip install 'dtrag[fastembed]'."
+    return InvalidInput(
+        f"There is no reranker {name[:80]!r}. Known: auto, none, {', '.join(model.name for model in PUBLISHED)}, "
+        f"or a folder that holds {WEIGHTS} and {TOKENIZER}.{more}"
+    )
+
+
+class OnDemand:
+    """A reranker that loads at its first use, in the thread that needs it."""
+
+    def __init__(self, name: str, languages: frozenset[str], load: Callable[[], Reranker]) -> None:
+        self.id = name
+        self.languages = languages
+        self._load = load
+        self._loaded: Reranker | None = None
+        self._lock = threading.Lock()
+
+    def loaded(self) -> Reranker:
+        """The reranker itself. Raises `ModelDamaged`."""
+        with self._lock:
+            if self._loaded is None:
+                self._loaded = self._load()
+            return self._loaded
+
+    def score(self, query: str, texts: Sequence[str], deadline: float) -> Sequence[float] | None:
+        """See `Reranker`."""
+        return self.loaded().score(query, texts, deadline)

@@ -1,0 +1,95 @@
+"""The shape of a search as it is asked for over HTTP, precise enough in OpenAPI to make requests from."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
+
+from dtrag.core.scope import CONTENT_TYPES, MAX_FACTS, MAX_PATHS
+from dtrag.retrieval.request import MAX_EXPLAINED, MAX_ID, MAX_QUERY, MAX_TOP_K, Mode
+
+MAX_SEARCHES = 50
+"""Searches of one batch."""
+
+_PATHS = {
+    "type": "array",
+    "maxItems": MAX_PATHS,
+    "items": {"type": "array", "items": {"type": "string"}},
+    "description": "Category paths, outermost name first; each stands for its whole branch.",
+}
+_DATE = {"type": "string", "description": "ISO 8601, such as 2025-01-31 or 2025-01-31T09:00:00Z."}
+_FILTERS = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "taxonomy_paths": _PATHS,
+        "allowed_category_paths": _PATHS,
+        "canonical_in": _PATHS,
+        "content_types": {"type": "array", "items": {"type": "string", "enum": sorted(CONTENT_TYPES)}},
+        "date_from": _DATE,
+        "date_to": _DATE,
+        "metadata": {
+            "type": "object",
+            "minProperties": 1,
+            "maxProperties": MAX_FACTS,
+            "additionalProperties": {"type": ["string", "number", "boolean"]},
+            "description": "Facts of the document that must be just so, of the keys that the settings declare.",
+        },
+    },
+}
+Filters = Annotated[
+    dict[str, Any] | None,
+    WithJsonSchema({"anyOf": [_FILTERS, {"type": "null"}]}),
+    Field(
+        description="Narrows the search: one of taxonomy_paths, allowed_category_paths, canonical_in (a list of "
+        "category paths), content_types, date_from, date_to (ISO 8601), metadata.",
+        examples=[{"taxonomy_paths": [["HR", "Leave"]]}],
+    ),
+]
+_REQUEST = ConfigDict(extra="forbid", strict=True)
+
+
+class SearchRequest(BaseModel):
+    """What to search for."""
+
+    model_config = _REQUEST
+
+    query: str = Field(
+        max_length=MAX_QUERY, description="Words or a question; blank finds nothing.", examples=["parental leave"]
+    )
+    top_k: int = Field(10, ge=1, le=MAX_TOP_K, description="How many passages at most.", examples=[5])
+    mode: Mode = Field("hybrid", description="hybrid, lexical, strict (every word must occur) or vector.")
+    filters: Filters = None
+    min_score: float = Field(
+        0.0,
+        ge=0,
+        le=1,
+        description="Leaves out passages whose bm25_score and vector_score are both lower; these two mean the same "
+        "for every query, hybrid_score does not.",
+    )
+    bm25_candidates: int = Field(50, ge=1, le=MAX_TOP_K, description="Passages the lexical leg proposes at most.")
+    vector_candidates: int = Field(50, ge=1, le=MAX_TOP_K, description="Passages the vector leg proposes at most.")
+    highlights: bool = Field(True, description="Whether to say which characters hold words of the query.")
+    explain: bool = Field(False, description="Whether to say of each passage why it stands where it stands.")
+    explain_documents: list[Annotated[str, Field(max_length=MAX_ID)]] = Field(
+        [], max_length=MAX_EXPLAINED, description="Ids of documents: metrics.absent says why they are not found."
+    )
+
+
+class BatchRequest(BaseModel):
+    """Several searches at once. Each is checked on its own, so that one that is wrong does not stop the others."""
+
+    model_config = _REQUEST
+
+    searches: Annotated[
+        list[Any],
+        WithJsonSchema(
+            {
+                "type": "array",
+                "minItems": 1,
+                "maxItems": MAX_SEARCHES,
+                "items": {"$ref": "#/components/schemas/SearchRequest"},
+            }
+        ),
+    ] = Field(min_length=1, max_length=MAX_SEARCHES, description=f"1 to {MAX_SEARCHES} bodies of POST /search.")

@@ -1,0 +1,17 @@
+"""`GET /metrics`: figures for Prometheus."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import PlainTextResponse
+
+from dtrag.delivery.api.state import service_of
+from dtrag.telemetry import CONTENT_TYPE
+
+router = APIRouter(tags=["health"])
+
+
+@router.get("/metrics", response_class=PlainTextResponse)
+async def metrics(request: Request) -> Response:
+    """Counts and times since the start of this process, in the text format of Prometheus; never what was asked."""
+    return Response(service_of(request).telemetry.exposition(), headers={"Content-Type": CONTENT_TYPE})

@@ -1,0 +1,70 @@
+"""How an engine searches: every knob with its range, checked whole and changed whole."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+from dtrag.core.fusion import METHODS, HybridScoreFusion, shares
+from dtrag.errors import InvalidInput
+
+
+@dataclass(frozen=True, slots=True)
+class EngineConfig:
+    """The knobs of an engine; the weights are brought to sum 1. Raises `InvalidInput` for what cannot be.
+
+    `adaptive` lets a query's character move the weights. `fusion` is `weighted` or `rrf` (which takes ranks, and so
+    knows no normalisation). Times are in seconds: `embedding_timeout` is how long the query's vector is waited for,
+    `rerank_timeout` the reranker. `complete` gives every candidate its scores of both legs (retrieval/completing.py);
+    `hops` 2 puts documents that the best passages mention among the results (retrieval/multihop.py), 1 does not.
+    """
+
+    bm25_weight: float = 0.5
+    vector_weight: float = 0.5
+    normalization: str = "min_max"
+    fusion: str = "weighted"
+    adaptive: bool = False
+    complete: bool = True
+    hops: int = 2
+    enable_caching: bool = True
+    enable_reranking: bool = True
+    cache_size: int = 1000
+    cache_ttl: float = 3600.0
+    embedding_timeout: float = 2.0
+    rerank_timeout: float = 2.0
+
+    def __post_init__(self) -> None:
+        lexical, vector = shares(self.bm25_weight, self.vector_weight)
+        object.__setattr__(self, "bm25_weight", lexical)
+        object.__setattr__(self, "vector_weight", vector)
+        self.weighing()
+        if self.fusion not in METHODS:
+            raise InvalidInput(f"There is no fusion {str(self.fusion)[:20]!r}. Known: {', '.join(METHODS)}.")
+        for name in ("adaptive", "complete", "enable_caching", "enable_reranking"):
+            if not isinstance(getattr(self, name), bool):
+                raise InvalidInput(f"{name} must be True or False.")
+        for name in ("cache_ttl", "embedding_timeout", "rerank_timeout"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < math.inf:
+                raise InvalidInput(f"{name} must be a number of seconds above 0.")
+        if isinstance(self.hops, bool) or self.hops not in {1, 2}:
+            raise InvalidInput("hops must be 1 or 2.")
+        if isinstance(self.cache_size, bool) or not isinstance(self.cache_size, int) or self.cache_size < 1:
+            raise InvalidInput("cache_size must be a whole number of at least 1.")
+
+    def weighing(self) -> HybridScoreFusion:
+        """The fusion with these weights."""
+        return HybridScoreFusion(self.bm25_weight, self.vector_weight, self.normalization)
+
+    def changed(self, changes: dict[str, Any]) -> EngineConfig:
+        """The same with other values. Raises `InvalidInput`, for an unknown name too, and then nothing has changed."""
+        known = [declared.name for declared in fields(self)]
+        for name in changes:
+            if name not in known:
+                raise InvalidInput(f"The engine has no setting {str(name)[:40]!r}. Known: {', '.join(known)}.")
+        return replace(self, **changes)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The values by name."""
+        return asdict(self)

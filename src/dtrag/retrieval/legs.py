@@ -1,0 +1,133 @@
+"""The two legs of a search: words and vectors. Either may fail without the other."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dtrag.core.documents import Vector
+from dtrag.core.query import weighted_terms
+from dtrag.core.scoring import LexicalQuery
+from dtrag.core.text import Analyzer, language
+from dtrag.errors import DatabaseUnavailable, InvalidInput
+from dtrag.ports import Embedder, Index, speaks
+from dtrag.retrieval.request import Reach
+
+EMBEDDING_THREADS = 4
+"""Of an engine: a model that hangs takes these from it, and none from the rest of the process."""
+FIRST_TIME = 5
+"""How many times as long the first vector may take: models are loaded when they are first used."""
+
+
+@dataclass(slots=True)
+class Leg:
+    """One side of a search: its candidates (chunk id -> score, best first), its time, what went wrong.
+
+    `raw` are the scores as the index gives them; `scores` in [0, 1] those of words as shares of what the query could
+    reach at most; `known` are these and those of the other side's candidates. `asked` and `vector` are the query as the
+    side sees it.
+    """
+
+    scores: dict[str, float] = field(default_factory=dict)
+    raw: dict[str, float] = field(default_factory=dict)
+    known: dict[str, float] = field(default_factory=dict)
+    seconds: float = 0.0
+    embedding_seconds: float = 0.0
+    failure: Exception | None = None
+    note: str = ""
+    skipped: bool = False
+    asked: LexicalQuery | None = None
+    vector: Vector | None = None
+
+    @property
+    def candidates(self) -> dict[str, float] | None:
+        """What the side says; None when it could not be asked."""
+        there = self.failure is None and not self.note and not self.skipped
+        return self.scores if there else None
+
+
+async def attempt(leg: Leg, run: Callable[[], Awaitable[object]]) -> Leg:
+    """The named seam where one leg of a search may fail without the other."""
+    started = time.perf_counter()
+    try:
+        await run()
+    except Exception as error:  # noqa: BLE001 - the seam: the failure is kept, shown, and raised if nothing worked
+        leg.failure = error
+        leg.scores, leg.raw = {}, {}
+    leg.seconds = time.perf_counter() - started
+    return leg
+
+
+def raise_if_nothing_worked(legs: Sequence[Leg]) -> None:
+    """Raise `DatabaseUnavailable` when a leg has failed and no other was there to decide."""
+    failures = [leg.failure for leg in legs if leg.failure is not None]
+    if failures and all(leg.candidates is None for leg in legs):
+        cause = failures[0]
+        if isinstance(cause, DatabaseUnavailable):
+            raise cause
+        raise DatabaseUnavailable(reason=f"no search could be made ({type(cause).__name__}).") from cause
+
+
+async def lexical(
+    index: Index, analyzer: Analyzer, query: str, reach: Reach, leg: Leg, *, wanted: int, mode: str
+) -> None:
+    """Fill the leg with the passages that hold words of the query; in mode `strict`, all of them."""
+    if mode == "strict":
+        leg.raw = leg.scores = await index.strict(query, reach.scope, reach.filters, wanted)
+        return
+    leg.asked = asked = LexicalQuery.of(weighted_terms(query, analyzer), reach.snapshot.statistics)
+    leg.raw = await index.lexical(asked, reach.scope, reach.filters, wanted)
+    leg.scores = {key: asked.share(score) for key, score in leg.raw.items()}
+
+
+async def nearest(index: Index, vector: Vector, reach: Reach, leg: Leg, *, wanted: int) -> None:
+    """Fill the leg with the passages whose vectors are nearest."""
+    leg.vector = vector
+    leg.raw = await index.vectors(vector, reach.scope, reach.filters, wanted)
+    leg.scores = {key: min(1.0, max(0.0, score)) for key, score in leg.raw.items()}
+
+
+def as_vector(values: object, dim: int | None = None) -> Vector:
+    """A vector of numbers. Raises `InvalidInput`."""
+    try:
+        vector = np.asarray(values, np.float32)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput("query_embedding is not a list of numbers.") from error
+    if vector.ndim != 1 or not len(vector) or not np.isfinite(vector).all() or dim not in {None, len(vector)}:
+        raise InvalidInput(f"query_embedding must be {dim or 'some'} finite numbers.")
+    return vector
+
+
+class QueryEmbedder:
+    """Makes vectors of queries, in time or not at all."""
+
+    def __init__(self, embedder: Embedder | None) -> None:
+        self.embedder = embedder
+        self._threads = ThreadPoolExecutor(EMBEDDING_THREADS, "embed-query")
+        self._asked_before = False
+
+    def cannot(self, query: str) -> str:
+        """Why the query gets no vector, for people; "" when it does."""
+        if self.embedder is None:
+            return "No embedder is available: lexical search only. See `dtrag models list`."
+        code = language(query)
+        if not speaks(self.embedder, code):
+            return f"The embedder {self.embedder.id} does not speak the query's language ({code}): lexical only."
+        return ""
+
+    async def embed(self, query: str, seconds: float) -> Vector:
+        """The vector. Raises `TimeoutError` when it takes longer, and `ValueError` for what is no vector."""
+        assert self.embedder is not None  # noqa: S101 - `cannot` was asked before
+        loop = asyncio.get_running_loop()
+        allowed = seconds if self._asked_before else seconds * FIRST_TIME
+        self._asked_before = True
+        made = loop.run_in_executor(self._threads, self.embedder.embed_queries, [query])
+        vector: Vector = (await asyncio.wait_for(made, allowed))[0]
+        if not np.isfinite(vector).all():
+            raise ValueError("the embedder returned a vector with a number that is not finite")
+        return vector

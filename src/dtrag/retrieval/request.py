@@ -1,0 +1,150 @@
+"""What is asked of a search, checked at the door; and what it may reach, once the state of the index is known."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Literal, get_args
+
+from dtrag.core.documents import SearchResult
+from dtrag.core.scope import Scope, SearchFilters
+from dtrag.core.text import clean
+from dtrag.errors import InvalidInput
+from dtrag.ports import IndexSnapshot
+
+Mode = Literal["hybrid", "lexical", "strict", "vector"]
+MODES: tuple[str, ...] = get_args(Mode)
+MAX_QUERY = 10_000
+CANDIDATES = 100
+"""Passages that each leg proposes, unless told otherwise; 50 costs .003 on squad2-dev, 200 gains nothing."""
+MAX_TOP_K = 1_000
+MAX_EXPLAINED = 20
+"""Documents that one search explains: each costs a look at all its passages."""
+MAX_ID = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A search as it was asked for. `explained` are the documents whose absence is to be explained."""
+
+    query: str
+    top_k: int
+    filters: SearchFilters
+    bm25_candidates: int
+    vector_candidates: int
+    scope: Scope
+    mode: str
+    correlation_id: str
+    explain: bool
+    explained: tuple[str, ...]
+    highlight: bool
+
+    @classmethod
+    def parse(
+        cls,
+        query: object,
+        top_k: object,
+        filters: Mapping[str, Any] | None,
+        *,
+        bm25_candidates: object,
+        vector_candidates: object,
+        correlation_id: object,
+        scope: Scope | None,
+        mode: object,
+        explain: object,
+        explain_documents: Sequence[str],
+        highlight: object,
+        keys: Collection[str],
+    ) -> Asked:
+        """Raises `InvalidInput` for the first thing that is wrong."""
+        wanted = whole("top_k", top_k)
+        if mode not in MODES:
+            raise InvalidInput(f"There is no search mode {str(mode)[:20]!r}. Modes: {', '.join(MODES)}.")
+        if correlation_id is not None and (not isinstance(correlation_id, str) or len(correlation_id) > MAX_ID):
+            raise InvalidInput(f"correlation_id must be a text of at most {MAX_ID} characters.")
+        if not isinstance(explain, bool) or not isinstance(highlight, bool):
+            raise InvalidInput("explain and highlight must be True or False.")
+        explained = _documents(explain_documents)
+        return cls(
+            query=text(query),
+            top_k=wanted,
+            filters=SearchFilters.parse(filters, keys),
+            bm25_candidates=max(wanted, whole("bm25_candidates", bm25_candidates)),
+            vector_candidates=max(wanted, whole("vector_candidates", vector_candidates)),
+            scope=required(scope),
+            mode=str(mode),
+            correlation_id=correlation_id or "",
+            explain=explain or bool(explained),
+            explained=explained,
+            highlight=highlight,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """The state of the index that a search sees, and which documents in it: those in `scope` that the filters admit."""
+
+    snapshot: IndexSnapshot
+    scope: Scope
+    filters: SearchFilters
+
+    @classmethod
+    def of(cls, snapshot: IndexSnapshot, filters: SearchFilters, scope: Scope) -> Reach:
+        """The paths among the filters become nodes of the tree, and narrow the scope."""
+        return cls(snapshot, filters.scope(snapshot.taxonomy, scope), replace(filters, paths=None))
+
+    def identity(self) -> Hashable:
+        """What tells the reach apart from any other, now and after the next write."""
+        return (
+            self.snapshot.generation,
+            self.snapshot.taxonomy.version,
+            self.rebuilding,
+            self.scope.nodes,
+            self.filters,
+        )
+
+    def admits(self, passage: SearchResult) -> bool:
+        """Whether the filters let a passage through that was not found by them."""
+        facts = passage.metadata
+        processed_at = datetime.fromisoformat(str(facts["processed_at"]))
+        return self.filters.admits(str(facts["content_type"]), processed_at, facts)
+
+    @property
+    def rebuilding(self) -> bool:
+        """Whether documents may be missing, because the index is being built anew."""
+        return bool(self.snapshot.settings.get("rebuilding"))
+
+
+def text(query: object) -> str:
+    """The query without what no database can hold. Raises `InvalidInput`."""
+    if not isinstance(query, str):
+        raise InvalidInput("The query must be text.")
+    if len(query) > MAX_QUERY:
+        raise InvalidInput(f"The query has {len(query):,} characters; at most {MAX_QUERY:,} are taken.")
+    return clean(query)
+
+
+def whole(name: str, value: object) -> int:
+    """A number of passages. Raises `InvalidInput`."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_TOP_K:
+        raise InvalidInput(f"{name} must be a whole number from 1 to {MAX_TOP_K}.")
+    return value
+
+
+def required(scope: Scope | None) -> Scope:
+    """The scope. Raises `InvalidInput` when there is none: nobody sees everything by forgetting to say otherwise."""
+    if not isinstance(scope, Scope):
+        raise InvalidInput(
+            "A search needs a scope: pass scope=... to it or to the engine, such as Scope.everything() for the owner."
+        )
+    return scope
+
+
+def _documents(ids: object) -> tuple[str, ...]:
+    if isinstance(ids, str) or not isinstance(ids, Sequence) or len(ids) > MAX_EXPLAINED:
+        raise InvalidInput(f"explain_documents is a list of at most {MAX_EXPLAINED} ids of documents.")
+    for document_id in ids:
+        if not isinstance(document_id, str) or len(document_id) > MAX_ID:
+            raise InvalidInput(f"explain_documents holds ids of documents, texts of at most {MAX_ID} characters.")
+    return tuple(dict.fromkeys(ids))

@@ -1,0 +1,90 @@
+"""`GET /metrics`: what Prometheus reads, and that it tells nothing about anybody."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import httpx2
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from dtrag.delivery.api.state import Service
+
+Figures = Mapping[tuple[str, frozenset[tuple[str, str]]], float]
+
+
+async def figures(client: httpx2.AsyncClient) -> Figures:
+    response = await client.get("/metrics")
+    assert response.status_code == 200
+    assert response.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    return {
+        (sample.name, frozenset(sample.labels.items())): sample.value
+        for family in text_string_to_metric_families(response.text)
+        for sample in family.samples
+    }
+
+
+def grown(before: Figures, after: Figures, name: str, **labels: str) -> float:
+    key = (name, frozenset(labels.items()))
+    return after.get(key, 0.0) - before.get(key, 0.0)
+
+
+async def test_requests_are_counted_by_route_and_status(client: httpx2.AsyncClient) -> None:
+    before = await figures(client)
+    await client.get("/documents/secret-id")
+    await client.get("/secret-place")
+    await client.request("BREW", "/search")
+    await client.post("/search", json={"query": "x", "top_k": 0})
+    after = await figures(client)
+    for method, route, status in (
+        ("GET", "/documents/{document_id}", "404"),
+        ("GET", "(none)", "404"),
+        ("other", "/search", "405"),
+        ("POST", "/search", "422"),
+        ("GET", "/metrics", "200"),
+    ):
+        assert grown(before, after, "dtrag_http_requests_total", method=method, route=route, status=status) == 1, route
+    assert grown(before, after, "dtrag_http_request_seconds_count", route="/documents/{document_id}") == 1
+
+
+async def test_searches_are_counted_by_stage(client: httpx2.AsyncClient) -> None:
+    before = await figures(client)
+    await client.post("/search", json={"query": "an unusual query about figures", "mode": "lexical"})
+    await client.post("/search/batch", json={"searches": [{"query": "one more"}, {"query": "x", "mode": "strict"}]})
+    await client.post("/ask", json={"question": "How many more?"})
+    after = await figures(client)
+    assert grown(before, after, "dtrag_searches_total", mode="lexical") == 1
+    assert grown(before, after, "dtrag_searches_total", mode="strict") == 1
+    assert grown(before, after, "dtrag_searches_total", mode="hybrid") == 2
+    assert grown(before, after, "dtrag_search_stage_seconds_count", stage="total") == 4
+    assert grown(before, after, "dtrag_search_stage_seconds_count", stage="lexical") == 4
+    assert grown(before, after, "dtrag_search_candidates_count", leg="lexical") == 4
+    assert grown(before, after, "dtrag_search_results_count") == 4
+    assert grown(before, after, "dtrag_search_cache_total", outcome="miss") == 4
+
+
+async def test_failures_are_counted(
+    client: httpx2.AsyncClient, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = await figures(client)
+    wrong = {"query": "x", "filters": {"date_to": "never"}}
+    await client.post("/search", json=wrong)
+    await client.post("/search/batch", json={"searches": [wrong, wrong]})
+
+    async def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("secret")
+
+    monkeypatch.setattr(service.app, "search", fail)
+    await client.post("/search", json={"query": "x"})
+    after = await figures(client)
+    assert grown(before, after, "dtrag_search_failures_total", error="InvalidInput") == 3
+    assert grown(before, after, "dtrag_http_unexpected_errors_total") == 1
+    assert grown(before, after, "dtrag_http_requests_total", method="POST", route="/search", status="500") == 1
+
+
+async def test_no_figure_tells_what_was_asked(client: httpx2.AsyncClient) -> None:
+    await client.post("/search", json={"query": "secret", "filters": {"taxonomy_paths": [["secret"]]}})
+    await client.post("/search", json={"query": "secret", "mode": "secret"})
+    await client.request("SECRET", "/secret/secret", headers={"X-Request-ID": "secret"})
+    await client.get("/documents/secret?secret=1")
+    assert "secret" not in (await client.get("/metrics")).text.lower()

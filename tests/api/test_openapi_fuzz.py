@@ -1,0 +1,71 @@
+"""Requests made from the OpenAPI description, fitting it and not: no internal error, and answers as described."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+import requests
+import schemathesis
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.core.result import Ok
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from dtrag.delivery.api.service import create_app
+from dtrag.settings import Settings
+from tests.api.shape import assert_failure
+from tests.api.standing import assert_standing
+
+ADDRESS = "http://localhost:8001"
+CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
+SCHEMA = schemathesis.openapi.from_dict(create_app(Settings.load(environ={}, data_dir=Path("never"))).openapi())
+FOUND: list[Any] = [result.ok() for result in SCHEMA.get_all_operations() if isinstance(result, Ok)]
+OPERATIONS = {f"{found.method.upper()} {found.path}": found for found in FOUND}
+TAKING = [name for name, found in OPERATIONS.items() if found.body or found.query]
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+async def test_requests_as_described(client: httpx2.AsyncClient, name: str, data: st.DataObject) -> None:
+    await _send(client, data.draw(OPERATIONS[name].as_strategy(generation_mode=GenerationMode.POSITIVE)))
+
+
+@pytest.mark.parametrize("name", TAKING)
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+async def test_requests_not_as_described(client: httpx2.AsyncClient, name: str, data: st.DataObject) -> None:
+    await _send(client, data.draw(OPERATIONS[name].as_strategy(generation_mode=GenerationMode.NEGATIVE)))
+
+
+def test_every_route_is_tried() -> None:
+    assert len(OPERATIONS) == len(list(SCHEMA.get_all_operations())) > 10
+    assert set(TAKING) >= {"POST /search", "POST /search/batch", "POST /ask", "POST /documents", "GET /documents"}
+
+
+async def test_the_service_stands(client: httpx2.AsyncClient) -> None:
+    await assert_standing(client)
+
+
+async def _send(client: httpx2.AsyncClient, case: Any) -> None:
+    prepared = requests.Request(**case.as_transport_kwargs(base_url=ADDRESS)).prepare()
+    body = prepared.body or b""
+    assert isinstance(body, bytes | str)
+    response = await client.request(
+        str(prepared.method),
+        str(prepared.url),
+        headers=[(name, str(value)) for name, value in prepared.headers.items() if name.lower() != "content-length"],
+        content=body.encode() if isinstance(body, str) else body,
+    )
+    case.validate_response(response, checks=CHECKS)
+    if response.status_code >= 400:
+        assert_failure(response, response.status_code)
