@@ -35,9 +35,6 @@ from dtrag.retrieval.rerank import CrossEncoderReranker
 from dtrag.settings import Settings
 
 EVERYTHING = Scope.everything()
-BM25_WEIGHT = 0.4
-"""Share of the words in a hybrid score, by z-scores. From .35 to .5 the mean of the five English sets moves by .002; at
-.4 hybrid is above the better leg on each of them (bench/README.md)."""
 
 
 @asynccontextmanager
@@ -89,9 +86,7 @@ class App:
             self.index,
             enable_caching=settings.cache_size > 0,
             enable_reranking=reranker is not None,
-            bm25_weight=BM25_WEIGHT,
-            vector_weight=1 - BM25_WEIGHT,
-            normalization="z_score",
+            normalization="absolute",
             analyzer=analyzer,
             reranker=CrossEncoderReranker(model=reranker),
             filter_keys=filter_keys(settings.filter_keys),

@@ -73,7 +73,11 @@ NORMALIZATIONS: dict[str, Callable[[Sequence[float]], list[float]]] = {
     "min_max": ScoreNormalizer.min_max_normalize,
     "z_score": ScoreNormalizer.z_score_normalize,
     "reciprocal_rank": ScoreNormalizer.reciprocal_rank_normalize,
+    "absolute": lambda scores: [_part(score, bounded=True) for score in scores],
 }
+"""`absolute` leaves the scores as they are, shares of what could be reached: what one query's scores mean another's mean
+too, whatever else was found. It ranks best, at any depth: +.009 over min-max in the mean of five English sets
+(bench/README.md)."""
 METHODS = ("weighted", "rrf")
 
 
@@ -172,8 +176,9 @@ def fuse(
     """Hybrid score in [0, 1] per id, from the scores of each side; the order of the mappings does not matter.
 
     `weighted`: the weighted sum of the normalised scores (CombSUM, Fox & Shaw 1994); `rrf`: reciprocal-rank fusion,
-    scaled so that the first of both lists has 1. An id that is missing on one side counts 0 there. A side that is
-    None could not be asked: the other has all the weight.
+    scaled so that the first of both lists has 1. An id that is missing on one side counts 0 there; where 0 is not the
+    score of the last (`absolute`, `z_score`) it counts like the last of the list, which is the most it can be. A side
+    that is None could not be asked: the other has all the weight.
     """
     sides = ((lexical, lexical_weight), (vector, vector_weight))
     there = [(scores, weight) for scores, weight in sides if scores is not None]
@@ -182,28 +187,16 @@ def fuse(
     if method == "rrf":
         summed = reciprocal_rank_fusion(*(scores for scores, _ in there), weights=weights)
         return {key: score * (RANK_CONSTANT + 1) for key, score in summed.items()}
-    if normalization == "z_score":
-        return _fused_z_scores([scores for scores, _ in there], weights)
-    fused: dict[str, float] = {}
+    fused = dict.fromkeys((key for scores, _ in there for key in scores), 0.0)
     for (scores, _), weight in zip(there, weights, strict=True):
-        for key, score in _on_one_scale(scores, normalization):
-            fused[key] = fused.get(key, 0.0) + weight * score
-    return fused
-
-
-def _fused_z_scores(sides: Sequence[Mapping[str, float]], weights: Sequence[float]) -> dict[str, float]:
-    """The weighted sum of z-scores, squashed as a whole by the logistic function; who is missing is the list's last.
-
-    The sum is what ranks well; squashing each side first costs .01 nDCG@10 (bench/README.md).
-    """
-    fused = dict.fromkeys((key for scores in sides for key in scores), 0.0)
-    for scores, weight in zip(sides, weights, strict=True):
-        ordered = _ranked(scores)
-        standard = dict(zip(ordered, ScoreNormalizer.z_score_normalize([scores[key] for key in ordered]), strict=True))
-        lowest = min(standard.values(), default=0.0)
+        scaled = dict(_on_one_scale(scores, normalization))
+        missing = min(scaled.values(), default=0.0) if normalization in {"absolute", "z_score"} else 0.0
         for key in fused:
-            fused[key] += weight * standard.get(key, lowest)
-    return {key: 1.0 / (1.0 + math.exp(-score)) for key, score in fused.items()}
+            fused[key] += weight * scaled.get(key, missing)
+    if normalization == "z_score":
+        # Squashed as a whole: squashing each side first costs .01 nDCG@10.
+        return {key: 1.0 / (1.0 + math.exp(-score)) for key, score in fused.items()}
+    return fused
 
 
 def reciprocal_rank_fusion(

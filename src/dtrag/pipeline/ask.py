@@ -41,7 +41,9 @@ async def ask(
         raise InvalidInput("The question is empty.")
     stages: dict[str, float] = {}
     started = time.perf_counter()
-    passages, metrics = await engine.search(question, PASSAGES, filters, CANDIDATES, CANDIDATES, scope=scope)
+    passages, metrics = await engine.search(
+        question, PASSAGES, filters, CANDIDATES, CANDIDATES, scope=scope, highlight=False
+    )
     statistics = (await index.snapshot()).statistics
     stages["retrieve"] = _milliseconds(started)
     started = time.perf_counter()

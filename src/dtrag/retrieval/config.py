@@ -16,8 +16,8 @@ class EngineConfig:
 
     `adaptive` lets a query's character move the weights. `fusion` is `weighted` or `rrf` (which takes ranks, and so
     knows no normalisation). Times are in seconds: `embedding_timeout` is how long the query's vector is waited for,
-    `rerank_timeout` the reranker. `complete` gives every candidate its scores of both legs (retrieval/completing.py);
-    `hops` 2 puts documents that the best passages mention among the results (retrieval/multihop.py), 1 does not.
+    `rerank_timeout` the reranker. `hops` 2 puts documents that the best passages mention among the results
+    (retrieval/multihop.py), 1 does not.
     """
 
     bm25_weight: float = 0.5
@@ -25,7 +25,6 @@ class EngineConfig:
     normalization: str = "min_max"
     fusion: str = "weighted"
     adaptive: bool = False
-    complete: bool = True
     hops: int = 2
     enable_caching: bool = True
     enable_reranking: bool = True
@@ -41,7 +40,7 @@ class EngineConfig:
         self.weighing()
         if self.fusion not in METHODS:
             raise InvalidInput(f"There is no fusion {str(self.fusion)[:20]!r}. Known: {', '.join(METHODS)}.")
-        for name in ("adaptive", "complete", "enable_caching", "enable_reranking"):
+        for name in ("adaptive", "enable_caching", "enable_reranking"):
             if not isinstance(getattr(self, name), bool):
                 raise InvalidInput(f"{name} must be True or False.")
         for name in ("cache_ttl", "embedding_timeout", "rerank_timeout"):

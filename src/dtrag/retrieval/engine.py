@@ -16,7 +16,6 @@ from dtrag.errors import DtragError
 from dtrag.ports import Embedder, Index
 from dtrag.retrieval.active import active
 from dtrag.retrieval.cache import ResultCache, cache_key
-from dtrag.retrieval.completing import complete
 from dtrag.retrieval.config import EngineConfig
 from dtrag.retrieval.explain import Explainer
 from dtrag.retrieval.legs import Leg, raise_if_nothing_worked
@@ -216,17 +215,13 @@ class HybridSearchEngine(TwoLegs):
         )
         raise_if_nothing_worked([lexical, vector])
         fusing = time.perf_counter()
-        if config.complete:
-            await complete(self._index, lexical, vector, reach.scope)
-        else:
-            lexical.known, vector.known = lexical.scores, vector.scores
         ranking = _fused(asked, config, lexical, vector)
         fetching = time.perf_counter()
         rerank = config.enable_reranking and asked.mode == "hybrid"
         wanted = ranking.order[: max(asked.top_k, RERANKED if rerank else 0)]
         passages = await self._passages.fetched(wanted, reach, ranking)
         if config.hops > 1 and asked.mode == "hybrid" and len(wanted) > FIRST_PLACE:
-            passages = await self._with_mentioned(passages, reach, ranking, len(wanted))
+            passages = await self._with_mentioned(passages, reach, ranking, len(wanted), config)
         fetched = time.perf_counter()
         seconds = config.rerank_timeout if rerank else None
         ordered = await self._passages.ordered(asked.query, passages, asked.top_k, seconds)
@@ -254,10 +249,10 @@ class HybridSearchEngine(TwoLegs):
         return results, metrics
 
     async def _with_mentioned(
-        self, passages: list[SearchResult], reach: Reach, ranking: Ranking, most: int
+        self, passages: list[SearchResult], reach: Reach, ranking: Ranking, most: int, config: EngineConfig
     ) -> list[SearchResult]:
         """The passages with those among them that the first of them mention."""
-        weights = (self._config.bm25_weight, self._config.vector_weight)
+        weights = (config.bm25_weight, config.vector_weight)
         found = await mentioned(self._index, reach, ranking, passages, weights)
         return (await inserted(self._index, reach, passages, found))[:most]
 
@@ -268,10 +263,7 @@ def _fused(asked: Asked, config: EngineConfig, lexical: Leg, vector: Leg) -> Ran
         weighing = config.weighing()
         if config.adaptive:
             weighing = weighing.adapted(analyze_query(asked.query))
-        known = [leg.known if leg.candidates is not None else None for leg in (lexical, vector)]
-        if config.fusion == "rrf":  # ranks are those of each leg's own list
-            known = [lexical.candidates, vector.candidates]
-        fused = weighing.fuse(known[0], known[1], config.fusion)
+        fused = weighing.fuse(lexical.candidates, vector.candidates, config.fusion)
         fused = {key: min(1.0, max(LEAST, score)) for key, score in fused.items()}
     else:
         fused = dict((vector if asked.mode == "vector" else lexical).scores)

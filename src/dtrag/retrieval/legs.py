@@ -29,13 +29,11 @@ class Leg:
     """One side of a search: its candidates (chunk id -> score, best first), its time, what went wrong.
 
     `raw` are the scores as the index gives them; `scores` in [0, 1] those of words as shares of what the query could
-    reach at most; `known` are these and those of the other side's candidates. `asked` and `vector` are the query as the
-    side sees it.
+    reach at most. `asked` and `vector` are the query as the side sees it.
     """
 
     scores: dict[str, float] = field(default_factory=dict)
     raw: dict[str, float] = field(default_factory=dict)
-    known: dict[str, float] = field(default_factory=dict)
     seconds: float = 0.0
     embedding_seconds: float = 0.0
     failure: Exception | None = None

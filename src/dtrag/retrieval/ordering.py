@@ -79,7 +79,7 @@ class Passages:
         if not chunk_ids:
             return []
         there = await self._index.fetch(chunk_ids, reach.scope, reach.snapshot.taxonomy)
-        lexical, vector = ranking.lexical.known, ranking.vector.known
+        lexical, vector = ranking.lexical.scores, ranking.vector.scores
         return [
             replace(
                 there[key],

@@ -17,7 +17,8 @@ Mode = Literal["hybrid", "lexical", "strict", "vector"]
 MODES: tuple[str, ...] = get_args(Mode)
 MAX_QUERY = 10_000
 CANDIDATES = 100
-"""Passages that each leg proposes, unless told otherwise; 50 costs .003 on squad2-dev, 200 gains nothing."""
+"""Passages that each leg proposes, unless told otherwise: a passage that one side missed then counts for nearly what it
+is, and exact scores for it gain nothing (bench/README.md)."""
 MAX_TOP_K = 1_000
 MAX_EXPLAINED = 20
 """Documents that one search explains: each costs a look at all its passages."""

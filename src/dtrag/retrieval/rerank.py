@@ -62,8 +62,9 @@ class CrossEncoderReranker:
     """Puts results in the order of a cross-encoder's scores.
 
     `model` does the reading. A name alone gives no model: the app finds the one that `DTRAG_RERANKER` names and hands
-    it over. Without a model, for a query in a language that it does not speak, and whenever it is late, the heuristic
-    decides. What a model did not get to in time keeps its order behind what it has read. A model that fails raises: whoever searches knows how to do without.
+    it over. Without a model, for a query in a language that it does not speak, and when it has read nothing in time,
+    the heuristic decides; what it did not get to stands behind what it has read. A model that fails raises: whoever
+    searches knows how to do without.
     """
 
     def __init__(

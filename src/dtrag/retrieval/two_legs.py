@@ -131,7 +131,6 @@ class TwoLegs:
         own, started = Leg(), time.perf_counter()
         await fill(reach, own)
         own.seconds = time.perf_counter() - started
-        own.known = own.scores
         lexical, vector = (Leg(), own) if own.vector is not None else (own, Leg())
         ranking = Ranking(lexical, vector, own.scores, list(own.scores))
         return own, await self._passages.fetched(ranking.order, reach, ranking)

@@ -149,7 +149,7 @@ def test_fusion_does_not_depend_on_the_order_and_lies_in_0_1(  # noqa: PLR0917 -
 
 @pytest.mark.parametrize("normalization", NORMALIZATIONS)
 def test_what_a_side_misses_is_below_what_it_found(normalization: str) -> None:
-    fused = fuse({"a": 4.0, "b": 2.0}, {"c": 0.1}, lexical_weight=1, vector_weight=0, normalization=normalization)
+    fused = fuse({"a": 0.8, "b": 0.4}, {"c": 0.1}, lexical_weight=1, vector_weight=0, normalization=normalization)
     assert fused["a"] > fused["b"] >= fused["c"] >= 0.0
 
 

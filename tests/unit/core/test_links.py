@@ -30,7 +30,9 @@ def test_words_without_a_capital_mention_nothing(text: str) -> None:
     assert title_key("The Silver Lantern") not in mentions(text)
 
 
-@pytest.mark.parametrize("title", ["", "It", "휴학", "!?", "one two three four five six seven eight", "(only brackets)"])
+@pytest.mark.parametrize(
+    "title", ["", "It", "휴학", "!?", "one two three four five six seven eight", "(only brackets)"]
+)
 def test_what_is_too_short_or_too_long_is_no_title(title: str) -> None:
     assert title_key(title) == ""
     assert title_number(title_key(title)) == 0

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dtrag.core.query import ASKING_WEIGHT, analyze_query, content, content_terms, weighted_terms
+from dtrag.core.query import ASKING_WEIGHT, WORD_DAMPING, analyze_query, content, content_terms, weighted_terms
 from dtrag.core.text import term_id, terms
 
 
@@ -42,8 +42,14 @@ def test_english_is_left_alone(question: str) -> None:
 
 def test_a_term_that_only_asks_weighs_less() -> None:
     weights = dict(weighted_terms("휴학은 최대 몇 학기까지 할 수 있나요?"))
-    assert weights[term_id("휴학")] == weights[term_id("학기")] == 1.0
-    assert weights[term_id("있나")] == weights[term_id("나요")] == ASKING_WEIGHT
+    assert weights[term_id("휴학")] == weights[term_id("최대")] == 1.0
+    assert weights[term_id("있나")] == weights[term_id("나요")] == ASKING_WEIGHT * 2**-WORD_DAMPING
+
+
+def test_the_pairs_of_a_long_word_count_less_each() -> None:
+    weights = dict(weighted_terms("교원인사규정 규정"))
+    assert weights[term_id("교원")] == weights[term_id("규정")] == 5**-WORD_DAMPING
+    assert {weight for _, weight in weighted_terms("leave entitlement")} == {1.0}
 
 
 @settings(max_examples=100, deadline=None)

@@ -35,7 +35,7 @@ async def test_both_legs_are_fused_and_the_best_come_first() -> None:
     assert (metrics.bm25_candidates, metrics.vector_candidates) == (3, 5)
     assert metrics.degraded == metrics.notes == ()
     assert metrics.total_time >= metrics.vector_time >= metrics.embedding_time > 0
-    assert set(index.calls) == {"snapshot", "lexical", "vectors", "lexical_scores", "vector_scores", "fetch"}
+    assert set(index.calls) == {"snapshot", "lexical", "vectors", "fetch"}
 
 
 async def test_the_lexical_score_is_a_share_of_what_the_query_could_reach() -> None:
@@ -54,7 +54,7 @@ async def test_the_lexical_score_is_a_share_of_what_the_query_could_reach() -> N
         ("lexical", {"lexical"}),
         ("strict", {"strict"}),
         ("vector", {"vectors"}),
-        ("hybrid", {"lexical", "vectors", "lexical_scores", "vector_scores"}),
+        ("hybrid", {"lexical", "vectors"}),
     ],
 )
 async def test_a_mode_runs_its_legs_only(mode: str, calls: set[str]) -> None:

@@ -13,12 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from dtrag.adapters.rerankers.scoring import again, score_pairs
+from dtrag.adapters.rerankers.scoring import again, readable, score_pairs
 from dtrag.errors import ModelDamaged
 
 WEIGHTS, TOKENIZER, CONFIG = "model.onnx", "tokenizer.json", "config.json"
 MAX_TOKENS = 512  # of query and passage together: what the models were trained with
-_MAX_CHARS = 20_000  # 512 tokens are about 2,500 characters: spares the tokenizer a whole book
 _INPUTS = frozenset({"input_ids", "attention_mask", "token_type_ids"})
 _TRIAL = ("how long is parental leave", "Parental leave lasts three years.")
 
@@ -50,9 +49,9 @@ class CrossEncoder:
 
     def score(self, query: str, texts: Sequence[str], deadline: float) -> list[float] | None:
         """See `Reranker`."""
-        asked = _readable(query)
+        asked = readable(query)
         return score_pairs(
-            lambda text: self._output(asked, _readable(text)), texts, deadline, threads=self._threads, name=self.id
+            lambda text: self._output(asked, readable(text)), texts, deadline, threads=self._threads, name=self.id
         )
 
     def _output(self, query: str, text: str) -> float:
@@ -89,8 +88,3 @@ def _session(path: Path) -> Any:
     options.enable_mem_pattern = False
     options.log_severity_level = 4  # what goes wrong is raised; onnxruntime need not print it as well
     return ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-
-
-def _readable(text: str) -> str:
-    """At most 20,000 characters, lone surrogates replaced by "?": the tokenizer takes only what UTF-8 can carry."""
-    return text[:_MAX_CHARS].encode("utf-8", "replace").decode("utf-8")

@@ -10,10 +10,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from dtrag.adapters.rerankers.scoring import score_pairs
+from dtrag.adapters.rerankers.scoring import readable, score_pairs
 from dtrag.errors import InvalidInput, ModelNotFound
-
-_MAX_CHARS = 20_000
 
 
 def installed() -> bool:
@@ -50,10 +48,10 @@ class FastembedReranker:
 
     def score(self, query: str, texts: Sequence[str], deadline: float) -> list[float] | None:
         """See `Reranker`. The model uses its threads inside a pair."""
-        asked = _readable(query)
+        asked = readable(query)
 
         def output(text: str) -> float:
-            (value,) = self._model.rerank(asked, [_readable(text)], batch_size=1)
+            (value,) = self._model.rerank(asked, [readable(text)], batch_size=1)
             return float(value)
 
         return score_pairs(output, texts, deadline, threads=1, name=self.id)
@@ -61,7 +59,3 @@ class FastembedReranker:
 
 def _text_cross_encoder() -> Any:
     return import_module("fastembed.rerank.cross_encoder").TextCrossEncoder
-
-
-def _readable(text: str) -> str:
-    return text[:_MAX_CHARS].encode("utf-8", "replace").decode("utf-8")

@@ -12,6 +12,9 @@ from dtrag.errors import ModelDamaged
 _FARTHEST = 20.0
 """Outputs beyond are taken for this: the sigmoid stays strictly inside (0, 1), and models end near ±12."""
 
+_MAX_CHARS = 20_000
+"""512 tokens are about 2,500 characters: spares the tokenizer a whole book."""
+
 
 def score_pairs(
     output: Callable[[str], float], texts: Sequence[str], deadline: float, *, threads: int, name: str
@@ -45,3 +48,8 @@ def sigmoid(output: float, name: str) -> float:
 def again(name: str) -> str:
     """What to do about a model that does not work."""
     return f"Fetch it again with: dtrag models pull {name}, or do without: DTRAG_RERANKER=none"
+
+
+def readable(text: str) -> str:
+    """At most 20,000 characters, lone surrogates replaced by "?": the tokenizer takes only what UTF-8 can carry."""
+    return text[:_MAX_CHARS].encode("utf-8", "replace").decode("utf-8")
