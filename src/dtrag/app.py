@@ -74,7 +74,7 @@ class App:
         self.database = database
         self.embedder = embedder
         self.analyzer = analyzer
-        self.index = PostgresIndex(database)
+        self.index = PostgresIndex(database, max(1, settings.index_cache_mb) * 2**20)
         self._writer = PostgresWriter(database)
         self._parser = ParserProcess(
             memory_mb=settings.parse_memory_mb, seconds=settings.parse_seconds, max_file_mb=settings.max_file_mb

@@ -61,6 +61,9 @@ class Settings:
         "author,department,kind,language,source,status,version,year,regulation",
         "Facts of documents that searches may be filtered by, with commas.",
     )
+    index_cache_mb: int = _setting(
+        256, "Memory for the parts of the lexical index that were read last, in MiB; a million passages take about 400."
+    )
     cache_size: int = _setting(1_000, "Searches whose results are kept in memory; 0 for none.")
     cache_seconds: int = _setting(3_600, "How long they are kept, in seconds.")
     pool_size: int = _setting(4, "Database connections per role.")

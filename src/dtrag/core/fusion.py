@@ -75,8 +75,8 @@ NORMALIZATIONS: dict[str, Callable[[Sequence[float]], list[float]]] = {
     "reciprocal_rank": ScoreNormalizer.reciprocal_rank_normalize,
     "absolute": lambda scores: [_part(score, bounded=True) for score in scores],
 }
-"""`absolute` leaves the scores as they are, shares of what could be reached: what one query's scores mean another's mean
-too, whatever else was found. It ranks best, at any depth: +.009 over min-max in the mean of five English sets
+"""`absolute` leaves the scores as they are, shares of what could be reached: they mean the same for every query,
+whatever else was found. It ranks best, at any depth: +.009 over min-max in the mean of five English sets
 (bench/README.md)."""
 METHODS = ("weighted", "rrf")
 
