@@ -79,7 +79,7 @@ async def test_facts_of_documents_narrow_a_search(app: App, tmp_path: Path, mode
     await app.ingest(_lines(tmp_path / "notes.jsonl", rows))
     for facts, expected in (
         ({"author": "Kim"}, {"One", "Two"}),
-        ({"metadata": {"author": "Kim", "year": 2025}}, {"Two"}),
+        ({"author": "Kim", "year": 2025}, {"Two"}),
         ({"author": "kim"}, set()),
         ({"year": "2025"}, set()),
     ):
