@@ -33,6 +33,11 @@ def mrr_at(k: int, ranking: Sequence[str], judgements: Mapping[str, int]) -> flo
     return 0.0
 
 
+def complete_at(k: int, ranking: Sequence[str], judgements: Mapping[str, int]) -> float:
+    """1.0 when everything relevant is among the first k, else 0.0: what a question that needs several passages asks."""
+    return float({key for key, grade in judgements.items() if grade > 0} <= set(ranking[:k]))
+
+
 def percentile(values: Sequence[float], share: float) -> float:
     """The value below which `share` (0..1) of the values lie, linearly interpolated; nan for none."""
     if not values:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dtrag.core.documents import SearchMetrics, SearchResult
-from dtrag.core.measures import mrr_at, ndcg_at, percentile, precision_at, recall_at
+from dtrag.core.measures import complete_at, mrr_at, ndcg_at, percentile, precision_at, recall_at
 from dtrag.errors import InvalidInput
 
 DEPTH = 50
@@ -65,7 +65,7 @@ async def evaluate(
 
     Documents are ranked by their best passage. The corpus must be in the index, with its ids in `metadata["id"]`.
     """
-    sums = dict.fromkeys(("ndcg@10", "recall@10", "recall@50", "precision@5", "mrr@10"), 0.0)
+    sums = dict.fromkeys(("ndcg@10", "recall@10", "recall@50", "precision@5", "mrr@10", "complete@10"), 0.0)
     latencies: list[float] = []
     for number, (query_id, text) in enumerate(dataset.queries.items(), start=1):
         started = time.perf_counter()
@@ -78,6 +78,7 @@ async def evaluate(
         sums["recall@50"] += recall_at(50, ranking, judgements)
         sums["precision@5"] += precision_at(5, ranking, judgements)
         sums["mrr@10"] += mrr_at(10, ranking, judgements)
+        sums["complete@10"] += complete_at(10, ranking, judgements)
         if on_progress is not None:
             on_progress(number, len(dataset.queries))
     count = len(dataset.queries)

@@ -87,6 +87,7 @@ async def test_averages_by_hand() -> None:
         "recall@50": 1.0,
         "precision@5": round((2 / 5 + 1 / 5) / 2, 4),
         "mrr@10": 0.75,
+        "complete@10": 1.0,
     }
     assert 0 <= latency["p50"] <= latency["p95"]
     assert asked == [("valve", PASSAGES), ("휴학", PASSAGES)]
@@ -100,7 +101,7 @@ async def test_ranks_beyond_10_and_50_count_where_they_should() -> None:
 
     dataset = RetrievalSet("toy", Path("x"), {"q": "any"}, {"q": {"d0": 1, "d10": 1, "d49": 1, "d50": 1}})
     measured = await evaluate(search, dataset, "hybrid")
-    assert (measured["recall@10"], measured["recall@50"]) == (0.25, 0.75)
+    assert (measured["recall@10"], measured["recall@50"], measured["complete@10"]) == (0.25, 0.75, 0.0)
 
 
 async def test_nothing_found_is_nothing_reached() -> None:
@@ -108,4 +109,6 @@ async def test_nothing_found_is_nothing_reached() -> None:
         return [], SearchMetrics()
 
     measured = await evaluate(search, RetrievalSet("toy", Path("x"), {"q": "any"}, {"q": {"a": 1}}), "strict")
-    assert {measured[name] for name in ("ndcg@10", "recall@10", "recall@50", "precision@5", "mrr@10")} == {0.0}
+    assert {
+        measured[name] for name in ("ndcg@10", "recall@10", "recall@50", "precision@5", "mrr@10", "complete@10")
+    } == {0.0}

@@ -79,5 +79,6 @@ async def _measure(settings: Settings, dataset: RetrievalSet, mode: str) -> tupl
 def _rows(measured: dict[str, Any]) -> list[tuple[str, str]]:
     latency = measured["latency_ms"]
     rows = [(name, str(measured[name])) for name in ("dataset", "mode", "queries")]
-    rows += [(name, f"{measured[name]:.4f}") for name in ("ndcg@10", "recall@10", "recall@50", "precision@5", "mrr@10")]
+    names = ("ndcg@10", "recall@10", "recall@50", "precision@5", "mrr@10", "complete@10")
+    rows += [(name, f"{measured[name]:.4f}") for name in names]
     return [*rows, ("latency", f"p50 {latency['p50']:.1f} ms, p95 {latency['p95']:.1f} ms")]
