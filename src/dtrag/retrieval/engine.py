@@ -210,8 +210,9 @@ class HybridSearchEngine(TwoLegs):
     async def _found(
         self, asked: Asked, reach: Reach, config: EngineConfig
     ) -> tuple[list[SearchResult], SearchMetrics]:
-        lexical, vector = await asyncio.gather(
-            self._lexical_leg(asked, reach), self._vector_leg(asked, reach, config.embedding_timeout)
+        # The vector first: its thread and the database are at work while the words are counted up here.
+        vector, lexical = await asyncio.gather(
+            self._vector_leg(asked, reach, config.embedding_timeout), self._lexical_leg(asked, reach)
         )
         raise_if_nothing_worked([lexical, vector])
         fusing = time.perf_counter()
