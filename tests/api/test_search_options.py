@@ -10,6 +10,7 @@ import pytest_asyncio
 
 from dtrag.core.documents import Absence, Explanation, SearchMetrics, SearchResult
 from dtrag.delivery.api.state import Service
+from dtrag.retrieval.request import CANDIDATES
 from tests.api.shape import FORM, assert_failure, form
 
 BOOK = """# Ferry rules
@@ -72,8 +73,11 @@ async def test_every_option_reaches_the_app(
         "explain": True,
         "explain_documents": ["a", "b"],
     }
-    assert (await client.post("/search", json={"query": "x", **options})).status_code == 200
-    assert recorded.asked == {"query": "x", **options}
+    body = {"query": "x", **options}
+    assert (await client.post("/search", json=body, headers={"X-Correlation-ID": "w-9"})).status_code == 200
+    assert recorded.asked == {**body, "correlation_id": "w-9"}
+    assert (await client.post("/search", json={"query": "x"})).status_code == 200
+    assert recorded.asked["bm25_candidates"] == recorded.asked["vector_candidates"] == CANDIDATES
 
 
 async def test_reasons_are_told(client: httpx2.AsyncClient, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from dtrag.core.scope import CONTENT_TYPES, MAX_FACTS, MAX_PATHS
-from dtrag.retrieval.request import MAX_EXPLAINED, MAX_ID, MAX_QUERY, MAX_TOP_K, Mode
+from dtrag.retrieval.request import CANDIDATES, MAX_EXPLAINED, MAX_ID, MAX_QUERY, MAX_TOP_K, Mode
 
 MAX_SEARCHES = 50
 """Searches of one batch."""
@@ -68,8 +68,12 @@ class SearchRequest(BaseModel):
         description="Leaves out passages whose bm25_score and vector_score are both lower; these two mean the same "
         "for every query, hybrid_score does not.",
     )
-    bm25_candidates: int = Field(50, ge=1, le=MAX_TOP_K, description="Passages the lexical leg proposes at most.")
-    vector_candidates: int = Field(50, ge=1, le=MAX_TOP_K, description="Passages the vector leg proposes at most.")
+    bm25_candidates: int = Field(
+        CANDIDATES, ge=1, le=MAX_TOP_K, description="Passages the lexical leg proposes at most."
+    )
+    vector_candidates: int = Field(
+        CANDIDATES, ge=1, le=MAX_TOP_K, description="Passages the vector leg proposes at most."
+    )
     highlights: bool = Field(True, description="Whether to say which characters hold words of the query.")
     explain: bool = Field(False, description="Whether to say of each passage why it stands where it stands.")
     explain_documents: list[Annotated[str, Field(max_length=MAX_ID)]] = Field(

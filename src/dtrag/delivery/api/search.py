@@ -25,7 +25,7 @@ async def search(request: Request, asked: SearchRequest) -> SearchResponse:
 async def found(request: Request, asked: SearchRequest) -> SearchResponse:
     """What the app finds, in the shape of the answer. Raises `DtragError`."""
     service = service_of(request)
-    options = asked.model_dump(include=_PASSED_ON, exclude_defaults=True)
+    options = {**asked.model_dump(include=_PASSED_ON), "correlation_id": correlation_of(request)}
     try:
         results, metrics = await service.app.search(asked.query, asked.top_k, **options)
     except DtragError as error:
@@ -35,5 +35,5 @@ async def found(request: Request, asked: SearchRequest) -> SearchResponse:
     passages = [Passage.model_validate(result) for result in kept]
     if not asked.highlights:
         passages = [passage.model_copy(update={"highlights": []}) for passage in passages]
-    changed = {"correlation_id": correlation_of(request), "final_results": len(passages)}
-    return SearchResponse(results=passages, metrics=Metrics.model_validate(metrics).model_copy(update=changed))
+    counted = Metrics.model_validate(metrics).model_copy(update={"final_results": len(passages)})
+    return SearchResponse(results=passages, metrics=counted)
