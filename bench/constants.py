@@ -25,6 +25,7 @@ from dtrag.core.measures import ndcg_at
 from dtrag.core.query import weighted_terms
 from dtrag.core.text import language, term_id, terms
 from dtrag.evaluation.retrieval import read_set
+from dtrag.ingestion.analysis import title_weight
 from dtrag.ingestion.chunking import split
 from dtrag.settings import Settings
 
@@ -41,7 +42,7 @@ class Collection:
     titles: list[str]
     document_of: NDArray[np.int64]
     texts: list[str]
-    counts: list[tuple[Counter[int], Counter[int]]]
+    counts: list[tuple[Counter[int], Counter[int], bool]]
     languages: NDArray[np.str_]
     queries: list[str]
     judged: list[dict[str, int]]
@@ -61,7 +62,7 @@ class Collection:
                     texts.append(chunk.text)
                     starts = chunk.text.startswith(document.title)
                     embedded.append(chunk.text if starts else f"{document.title}\n{chunk.text}")
-                    counts.append((title, Counter(map(term_id, terms(chunk.text)))))
+                    counts.append((title, Counter(map(term_id, terms(chunk.text))), title_weight(document) > 1))
                 documents.append(str(document.metadata.get("id", document.part)))
                 titles.append(document.title)
         queries = list(judged.queries.values())
@@ -90,12 +91,13 @@ class Collection:
         )
 
 
-def bm25(collection: Collection, k1: float, b: float, title_weight: float) -> list[Floats]:
-    """BM25 of every passage for every query."""
+def bm25(collection: Collection, k1: float, b: float, in_title: float) -> list[Floats]:
+    """BM25 of every passage for every query, as a share of the query's ceiling."""
     postings: dict[int, tuple[list[int], list[float]]] = defaultdict(lambda: ([], []))
     lengths = np.zeros(len(collection.texts))
-    for number, (title, body) in enumerate(collection.counts):
-        held = Counter({term: title_weight * count for term, count in title.items()}) + body
+    for number, (title, body, named) in enumerate(collection.counts):
+        weight = in_title if named else 1.0
+        held = Counter({term: weight * count for term, count in title.items()}) + body
         lengths[number] = max(1, round(sum(held.values())))
         for term, count in held.items():
             postings[term][0].append(number)
@@ -107,14 +109,15 @@ def bm25(collection: Collection, k1: float, b: float, title_weight: float) -> li
     damped = k1 * (1 - b + b * lengths / means)
     scores = []
     for query in collection.queries:
-        row = np.zeros(len(lengths))
+        row, ceiling = np.zeros(len(lengths)), 0.0
         for term, share in weighted_terms(query):
             numbers, counts = postings.get(term, ([], []))
+            idf = math.log(1 + (len(lengths) - len(numbers) + 0.5) / (len(numbers) + 0.5))
+            ceiling += share * idf * (k1 + 1)
             if numbers:
-                idf = math.log(1 + (len(lengths) - len(numbers) + 0.5) / (len(numbers) + 0.5))
                 tf = np.array(counts)
                 row[numbers] += share * idf * tf * (k1 + 1) / (tf + damped[numbers])
-        scores.append(row)
+        scores.append(np.minimum(1.0, row / (ceiling or 1.0)))
     return scores
 
 
@@ -129,6 +132,9 @@ def fused(lexical: Floats, cosine: Floats, depth: int, weight: float, *, scale: 
     for scores, own in ((lexical, words), (cosine, near)):
         base = scores[both if complete else own]
         values = np.where(np.isin(both, both if complete else own), scores[both], base.min())
+        if scale == "absolute":
+            sides.append(np.clip(values, 0.0, 1.0))
+            continue
         spread = (base.max() - base.min()) if scale == "min_max" else base.std()
         sides.append((values - (base.min() if scale == "min_max" else base.mean())) / (spread or 1.0))
     row = np.full(len(lexical), NOTHING)
@@ -151,9 +157,9 @@ def ranking(collection: Collection, row: Floats, hop: bool) -> list[str]:
     known = {title_key(t): d for t, d in zip(collection.titles, collection.documents, strict=True)}
     sources = [next(n for n in order if collection.documents[collection.document_of[n]] == d) for d in ranked[:3]]
     named = [known[key] for n in sources for key in mentions(collection.texts[n]) if key and keys.get(key) == 1]
-    linked = [document for document in dict.fromkeys(named) if document not in ranked[:5]][:3]
+    linked = [document for document in dict.fromkeys(named) if document not in ranked[:7]][:3]
     rest = [document for document in ranked if document not in linked]
-    return (rest[:5] + linked + rest[5:])[:10]
+    return (rest[:7] + linked + rest[7:])[:10]
 
 
 def main() -> None:
@@ -177,15 +183,15 @@ def main() -> None:
 
     for k1, b, title in (
         (1.2, 0.75, 1),
-        (0.7, 0.6, 1),
-        (0.9, 0.6, 1.5),
-        (0.7, 0.5, 1.5),
-        (0.7, 0.7, 1.5),
-        (0.7, 0.6, 2),
+        (0.75, 0.5, 1),
+        (0.6, 0.5, 2),
+        (0.9, 0.5, 2),
+        (0.75, 0.4, 2),
+        (0.75, 0.6, 2),
+        (0.75, 0.5, 2),
     ):
         line(f"words, k1 {k1}, b {b}, title {title}", lambda c, k=k1, b=b, t=title: bm25(c, k, b, t))  # type: ignore[misc]
-    words = {collection.name: bm25(collection, 0.7, 0.6, 1.5) for collection in sets}
-    line("words, k1 .7, b .6, title 1.5", lambda c: words[c.name])
+    words = {collection.name: bm25(collection, 0.75, 0.5, 2) for collection in sets}
 
     def hybrid(depth: int, weight: float, scale: str, complete: bool) -> Callable[[Collection], Sequence[Floats]]:
         return lambda c: (
@@ -200,19 +206,18 @@ def main() -> None:
     line("vectors", lambda c: words[c.name] if c.cosines is None else list(c.cosines + 2.0))
     for depth, weight, scale, complete in (
         (50, 0.5, "min_max", False),
-        (100, 0.5, "min_max", False),
-        (100, 0.4, "min_max", True),
-        (100, 0.5, "z_score", True),
-        (100, 0.45, "z_score", True),
-        (100, 0.35, "z_score", True),
-        (50, 0.4, "z_score", True),
-        (200, 0.4, "z_score", True),
-        (100, 0.4, "z_score", False),
+        (50, 0.5, "min_max", True),
         (100, 0.4, "z_score", True),
+        (50, 0.5, "absolute", True),
+        (50, 0.5, "absolute", False),
+        (200, 0.5, "absolute", False),
+        (100, 0.4, "absolute", False),
+        (100, 0.6, "absolute", False),
+        (100, 0.5, "absolute", False),
     ):
-        filled = "completed" if complete else "as found"
+        filled = "exact scores of both sides" if complete else "the missing side counts like its last"
         line(f"hybrid, depth {depth}, words {weight}, {scale}, {filled}", hybrid(depth, weight, scale, complete))
-    line("the last, with the second hop (all supports in ten)", hybrid(100, 0.4, "z_score", True), hop=True)
+    line("the last, with the second hop (all supports in ten)", hybrid(100, 0.5, "absolute", False), hop=True)
 
 
 if __name__ == "__main__":

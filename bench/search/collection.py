@@ -1,4 +1,4 @@
-"""A made-up collection of any size, the same on every machine: passages of Zipf words, vectors in clusters, a node each.
+"""A made-up collection of any size, the same everywhere: passages of Zipf words, vectors in clusters, a node each.
 
 Passages are made in blocks with a seed of their own, so the first 10,000 of a million are the 10,000, and a million is
 never in memory as text. Everything is kept as .npy below one folder.

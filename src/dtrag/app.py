@@ -19,7 +19,7 @@ from dtrag.adapters.postgres.index import PostgresIndex
 from dtrag.adapters.postgres.writer import PostgresWriter
 from dtrag.adapters.rerankers import choose as rerankers
 from dtrag.core.documents import Answer, DocumentSummary, SearchMetrics, SearchResult
-from dtrag.core.scope import Scope, filter_keys
+from dtrag.core.scope import Scope, Viewer, filter_keys
 from dtrag.core.taxonomy import CategoryPath
 from dtrag.core.text import Analyzer
 from dtrag.errors import InvalidInput, NotFound
@@ -152,7 +152,7 @@ class App:
         filters: Mapping[str, Any] | None = None,
         *,
         mode: str = "hybrid",
-        scope: Scope = EVERYTHING,
+        scope: Viewer = EVERYTHING,
         **options: Any,
     ) -> tuple[list[SearchResult], SearchMetrics]:
         """The best passages. Modes: hybrid, lexical, strict, vector.
@@ -166,33 +166,39 @@ class App:
         self.on_search(metrics)
 
     async def ask(
-        self, question: str, filters: Mapping[str, Any] | None = None, *, scope: Scope = EVERYTHING
+        self, question: str, filters: Mapping[str, Any] | None = None, *, scope: Viewer = EVERYTHING
     ) -> Answer:
         """The answer, quoted from the passages, with citations; or that the documents do not answer."""
         return await ask(question, self.engine, self.index, self.embedder, scope=scope, filters=filters)
 
-    async def documents(self, limit: int = 100, offset: int = 0, *, scope: Scope = EVERYTHING) -> list[DocumentSummary]:
+    async def documents(
+        self, limit: int = 100, offset: int = 0, *, scope: Viewer = EVERYTHING
+    ) -> list[DocumentSummary]:
         """Documents, the newest first."""
         if not (1 <= limit <= 10_000 and offset >= 0):
             raise InvalidInput("limit must be from 1 to 10,000 and offset at least 0.")
         snapshot = await self.index.snapshot()
-        return await self.index.documents(scope, snapshot.taxonomy, wanted=limit, skipped=offset)
+        within = scope.resolved(snapshot.taxonomy)
+        return await self.index.documents(within, snapshot.taxonomy, wanted=limit, skipped=offset)
 
-    async def counts(self, *, scope: Scope = EVERYTHING) -> tuple[int, int]:
+    async def counts(self, *, scope: Viewer = EVERYTHING) -> tuple[int, int]:
         """Numbers of documents and chunks."""
-        return await self.index.counts(scope)
+        snapshot = await self.index.snapshot()
+        return await self.index.counts(scope.resolved(snapshot.taxonomy))
 
-    async def document(self, document_id: str, *, scope: Scope = EVERYTHING) -> tuple[DocumentSummary, str]:
+    async def document(self, document_id: str, *, scope: Viewer = EVERYTHING) -> tuple[DocumentSummary, str]:
         """A document and its text. Raises `NotFound`."""
         snapshot = await self.index.snapshot()
-        found = await self.index.document(_uuid(document_id), scope, snapshot.taxonomy)
+        within = scope.resolved(snapshot.taxonomy)
+        found = await self.index.document(_uuid(document_id), within, snapshot.taxonomy)
         if found is None:
             raise NotFound(kind="document", name=document_id[:60])
         return found
 
-    async def delete_document(self, document_id: str, *, scope: Scope = EVERYTHING) -> None:
+    async def delete_document(self, document_id: str, *, scope: Viewer = EVERYTHING) -> None:
         """Delete a document and everything made from it. Raises `NotFound`."""
-        if not await self._writer.delete(_uuid(document_id), scope):
+        snapshot = await self.index.snapshot()
+        if not await self._writer.delete(_uuid(document_id), scope.resolved(snapshot.taxonomy)):
             raise NotFound(kind="document", name=document_id[:60])
 
     async def check_identity(self) -> None:

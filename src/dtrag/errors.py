@@ -36,6 +36,44 @@ class NotFound(DtragError):
     http_status = 404
 
 
+class Unauthorized(DtragError):
+    """This service answers only callers with a key. Send it as `Authorization: Bearer <key>` or as `X-API-Key`;
+    an administrator makes one with: dtrag keys create"""
+
+    http_status = 401
+
+
+class Forbidden(DtragError):
+    """Your key does not allow this: it needs the role {needed}, and the key has the role {role}."""
+
+    http_status = 403
+
+
+class FilterBypass(DtragError):
+    """Filter bypass attempt detected: {reason} Ask for branches within your own scope only."""
+
+    exit_code = 2
+    http_status = 403
+
+
+class Conflict(DtragError):
+    """Something else was changed meanwhile. Look at the newest state and try again."""
+
+    http_status = 409
+
+
+class TooManyRequests(DtragError):
+    """The key may make {rate} requests a minute. Wait {seconds} seconds before the next."""
+
+    http_status = 429
+
+
+class BudgetSpent(DtragError):
+    """The agent {name!r} has used its budget of {budget} for today; models are called again after midnight (UTC)."""
+
+    http_status = 429
+
+
 class MissingExtra(DtragError):
     """{feature} needs the optional part {extra!r}. Install it with: pip install 'dtrag[{extra}]'"""
 

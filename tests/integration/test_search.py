@@ -33,7 +33,7 @@ async def test_a_filtered_search_gives_as_many_as_there_are(
     settings: Settings, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Through the graph of vectors and through the postings, from everything down to one document."""
-    monkeypatch.setattr(reading, "EXACT_VECTORS_BELOW", 20)
+    monkeypatch.setattr(reading, "EXACT_BELOW", 1)
     chance = random.Random(seed)
     async with connect(settings) as database:
         await identity.register(database, ANALYZER, EMBEDDER)

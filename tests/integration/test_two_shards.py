@@ -120,7 +120,7 @@ async def test_strict_top_k_is_that_of_one_database(cluster: Cluster) -> None:
 
 async def test_the_approximate_index_gives_the_same_scores(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     """It may choose otherwise among passages that are equally near at the end of the list; the scores are the same."""
-    monkeypatch.setattr(reading, "EXACT_VECTORS_BELOW", 0)
+    monkeypatch.setattr(reading, "EXACT_BELOW", 0)
     for word in ENGLISH:
         [query] = EMBEDDER.embed_queries([word])
         one = await cluster.whole.vectors(query, Scope.everything(), NO_FILTERS, 10)

@@ -45,8 +45,12 @@ def mentions(text: str) -> list[str]:
     """
     found: dict[str, None] = {}
     words = _WORD.findall(text)
-    folded = [normalise(word) for word in words]
-    able = [word[0].isupper() or word[0].isdigit() or bool(_HANGUL.match(word)) for word in words]
+    able = [
+        word[0].isupper() or word[0].isdigit() or (not word.isascii() and "가" <= word[0] <= "힣") for word in words
+    ]
+    if not any(able):
+        return []
+    folded = [word.lower() if word.isascii() else normalise(word) for word in words]
     for start, word in enumerate(words):
         if able[start]:
             most = MOST_HANGUL_WORDS if _HANGUL.match(word) else MOST_WORDS

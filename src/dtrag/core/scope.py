@@ -28,10 +28,92 @@ class Scope:
         """The scope of an administrator."""
         return cls(None)
 
+    def resolved(self, taxonomy: Taxonomy) -> Scope:
+        """Itself: it holds nodes already."""
+        return self
+
     def narrowed(self, nodes: Iterable[int]) -> Scope:
         """The intersection with `nodes`; never wider than self."""
         wanted = frozenset(nodes)
         return Scope(wanted if self.nodes is None else self.nodes & wanted)
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """A branch that somebody may see: its path when it was granted, and the node that the path led to then.
+
+    The node counts from then on, whatever the branch is called and wherever it is moved; once it is gone from the tree
+    the anchor holds nothing. A path that led nowhere holds nothing until it leads somewhere.
+    """
+
+    path: CategoryPath
+    node_id: int | None
+
+    def node(self, taxonomy: Taxonomy) -> int | None:
+        """The node in this version of the tree, or None."""
+        if self.node_id is None:
+            return taxonomy.find(self.path)
+        return self.node_id if self.node_id in taxonomy.nodes else None
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """The branches that a key or an agent was given; none of them: nothing."""
+
+    anchors: tuple[Anchor, ...]
+
+    @classmethod
+    def of(cls, paths: Iterable[CategoryPath], taxonomy: Taxonomy) -> Grant:
+        """The branches at these paths, as they stand in this version of the tree."""
+        return cls(tuple(Anchor(path, taxonomy.find(path)) for path in paths))
+
+    @classmethod
+    def from_json(cls, rows: Iterable[Mapping[str, Any]]) -> Grant:
+        """From what `as_json` gave."""
+        return cls(tuple(Anchor(CategoryPath.parse(row["path"]), row["node_id"]) for row in rows))
+
+    def as_json(self) -> list[dict[str, Any]]:
+        """`[{"path": [...], "node_id": n or None}, ...]`."""
+        return [{"path": list(anchor.path.names), "node_id": anchor.node_id} for anchor in self.anchors]
+
+    def nodes(self, taxonomy: Taxonomy) -> frozenset[int]:
+        """All nodes of the branches in this version of the tree."""
+        found: frozenset[int] = frozenset()
+        for anchor in self.anchors:
+            node = anchor.node(taxonomy)
+            if node is not None:
+                found |= taxonomy.subtree(node)
+        return found
+
+    def unresolved(self, taxonomy: Taxonomy) -> list[CategoryPath]:
+        """The paths that lead nowhere in this version of the tree."""
+        return [anchor.path for anchor in self.anchors if anchor.node(taxonomy) is None]
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What a caller may see, before it is known which version of the tree counts: what all of the grants hold.
+
+    No grant at all is the whole tree. A read resolves it against the very version that it reads by, so that what a
+    caller sees is of the old tree or of the new one and never of both.
+    """
+
+    grants: tuple[Grant, ...] = ()
+
+    def within(self, grant: Grant) -> Access:
+        """Narrowed to what the grant holds, too."""
+        return Access((*self.grants, grant))
+
+    def resolved(self, taxonomy: Taxonomy) -> Scope:
+        """The nodes in this version of the tree."""
+        scope = Scope.everything()
+        for grant in self.grants:
+            scope = scope.narrowed(grant.nodes(taxonomy))
+        return scope
+
+
+Viewer = Scope | Access
+"""Whoever reads, as far as reading depends on it."""
 
 
 CONTENT_TYPES = frozenset(

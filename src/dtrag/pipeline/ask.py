@@ -11,7 +11,7 @@ from typing import Any
 
 from dtrag.core.confidence import Confidence, confidence_of
 from dtrag.core.documents import Answer, SearchMetrics, SearchResult
-from dtrag.core.scope import Scope
+from dtrag.core.scope import Viewer
 from dtrag.core.scoring import LexicalStatistics
 from dtrag.core.text import language
 from dtrag.errors import InvalidInput
@@ -33,7 +33,7 @@ async def ask(
     index: Index,
     embedder: Embedder | None,
     *,
-    scope: Scope,
+    scope: Viewer,
     filters: Mapping[str, Any] | None = None,
 ) -> Answer:
     """The answer with its citations. Raises `InvalidInput` for an empty question."""

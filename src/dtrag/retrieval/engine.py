@@ -10,7 +10,7 @@ from typing import Any
 
 from dtrag.core.documents import Absence, SearchMetrics, SearchResult
 from dtrag.core.query import analyze_query
-from dtrag.core.scope import Scope
+from dtrag.core.scope import Viewer
 from dtrag.core.text import Analyzer
 from dtrag.errors import DtragError
 from dtrag.ports import Embedder, Index
@@ -56,7 +56,7 @@ class HybridSearchEngine(TwoLegs):
         *,
         analyzer: Analyzer | None = None,
         reranker: ResultReranker | None = None,
-        scope: Scope | None = None,
+        scope: Viewer | None = None,
         filter_keys: Collection[str] = (),
         clock: Callable[[], float] = time.monotonic,
         on_search: Callable[[SearchMetrics], None] | None = None,
@@ -101,7 +101,7 @@ class HybridSearchEngine(TwoLegs):
         vector_candidates: int = 50,
         correlation_id: str | None = None,
         *,
-        scope: Scope | None = None,
+        scope: Viewer | None = None,
         mode: str = "hybrid",
         explain: bool = False,
         explain_documents: Sequence[str] = (),

@@ -49,10 +49,10 @@ class Explainer:
 
     async def _absence(self, name: str) -> Absence:
         document_id = _uuid(name)
-        visible = await self.index.chunk_ids(document_id, self.asked.scope) if document_id else []
+        visible = await self.index.chunk_ids(document_id, self.reach.caller) if document_id else []
         if document_id is None or not visible:
             return Absence(name, NOT_THERE)
-        if self.reach.scope != self.asked.scope and not await self.index.chunk_ids(document_id, self.reach.scope):
+        if self.reach.scope != self.reach.caller and not await self.index.chunk_ids(document_id, self.reach.scope):
             return Absence(name, NOT_IN_CATEGORIES)
         if self.reach.filters != SearchFilters() and not await self._admitted(visible[0]):
             return Absence(name, NOT_ADMITTED)

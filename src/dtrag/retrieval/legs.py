@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -20,6 +21,8 @@ from dtrag.retrieval.request import Reach
 
 EMBEDDING_THREADS = 4
 """Of an engine: a model that hangs takes these from it, and none from the rest of the process."""
+KEPT_VECTORS, KEPT_CHARACTERS = 1_000, 1_000
+"""Vectors of queries that an engine keeps (1.5 MB for 384 dimensions), and the longest query that one is kept of."""
 FIRST_TIME = 5
 """How many times as long the first vector may take: models are loaded when they are first used."""
 
@@ -102,10 +105,15 @@ def as_vector(values: object, dim: int | None = None) -> Vector:
 
 
 class QueryEmbedder:
-    """Makes vectors of queries, in time or not at all."""
+    """Makes vectors of queries, in time or not at all; those of the latest queries are kept.
+
+    A vector depends on nothing but the text and the model, so it outlives what a cache of results must forget: other
+    filters, another scope, every write.
+    """
 
     def __init__(self, embedder: Embedder | None) -> None:
         self.embedder = embedder
+        self._kept: OrderedDict[str, Vector] = OrderedDict()
         self._threads = ThreadPoolExecutor(EMBEDDING_THREADS, "embed-query")
         self._asked_before = False
 
@@ -121,6 +129,9 @@ class QueryEmbedder:
     async def embed(self, query: str, seconds: float) -> Vector:
         """The vector. Raises `TimeoutError` when it takes longer, and `ValueError` for what is no vector."""
         assert self.embedder is not None  # noqa: S101 - `cannot` was asked before
+        if query in self._kept:
+            self._kept.move_to_end(query)
+            return self._kept[query]
         loop = asyncio.get_running_loop()
         allowed = seconds if self._asked_before else seconds * FIRST_TIME
         self._asked_before = True
@@ -128,4 +139,8 @@ class QueryEmbedder:
         vector: Vector = (await asyncio.wait_for(made, allowed))[0]
         if not np.isfinite(vector).all():
             raise ValueError("the embedder returned a vector with a number that is not finite")
+        if len(query) <= KEPT_CHARACTERS:
+            self._kept[query] = vector
+            if len(self._kept) > KEPT_VECTORS:
+                self._kept.popitem(last=False)
         return vector

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Literal, get_args
 
 from dtrag.core.documents import SearchResult
-from dtrag.core.scope import Scope, SearchFilters
+from dtrag.core.scope import Access, Scope, SearchFilters, Viewer
 from dtrag.core.text import clean
 from dtrag.errors import InvalidInput
 from dtrag.ports import IndexSnapshot
@@ -34,7 +34,7 @@ class Asked:
     filters: SearchFilters
     bm25_candidates: int
     vector_candidates: int
-    scope: Scope
+    scope: Viewer
     mode: str
     correlation_id: str
     explain: bool
@@ -51,7 +51,7 @@ class Asked:
         bm25_candidates: object,
         vector_candidates: object,
         correlation_id: object,
-        scope: Scope | None,
+        scope: Viewer | None,
         mode: object,
         explain: object,
         explain_documents: Sequence[str],
@@ -84,16 +84,21 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The state of the index that a search sees, and which documents in it: those in `scope` that the filters admit."""
+    """The state of the index that a search sees, and which documents in it: those in `scope` that the filters admit.
+
+    `caller` is the scope before the filters' paths narrowed it.
+    """
 
     snapshot: IndexSnapshot
+    caller: Scope
     scope: Scope
     filters: SearchFilters
 
     @classmethod
-    def of(cls, snapshot: IndexSnapshot, filters: SearchFilters, scope: Scope) -> Reach:
-        """The paths among the filters become nodes of the tree, and narrow the scope."""
-        return cls(snapshot, filters.scope(snapshot.taxonomy, scope), replace(filters, paths=None))
+    def of(cls, snapshot: IndexSnapshot, filters: SearchFilters, viewer: Viewer) -> Reach:
+        """What the viewer may see becomes nodes of the tree, and so do the paths among the filters, which narrow it."""
+        caller = viewer.resolved(snapshot.taxonomy)
+        return cls(snapshot, caller, filters.scope(snapshot.taxonomy, caller), replace(filters, paths=None))
 
     def identity(self) -> Hashable:
         """What tells the reach apart from any other, now and after the next write."""
@@ -133,9 +138,9 @@ def whole(name: str, value: object) -> int:
     return value
 
 
-def required(scope: Scope | None) -> Scope:
+def required(scope: Viewer | None) -> Viewer:
     """The scope. Raises `InvalidInput` when there is none: nobody sees everything by forgetting to say otherwise."""
-    if not isinstance(scope, Scope):
+    if not isinstance(scope, (Scope, Access)):
         raise InvalidInput(
             "A search needs a scope: pass scope=... to it or to the engine, such as Scope.everything() for the owner."
         )

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from dtrag.core.documents import SearchResult
-from dtrag.core.text import language, terms
+from dtrag.core.text import language, normalise, terms
 from dtrag.errors import InvalidInput
 from dtrag.ports import Reranker
 
@@ -33,8 +33,9 @@ _LOG = logging.getLogger(__name__)
 def heuristic_scores(query: str, results: Sequence[SearchResult]) -> list[float]:
     """hybrid score * (1 + .2 overlap + .1 length + .1 diversity), in [0, 1], for each result.
 
-    overlap: share of the query's terms that the passage holds. length: .7 below 50 characters, 1 from 100 to 500, .8
-    above 1,000, else .9. diversity: (distinct sources + distinct categories) / 10, at most 1, the same for all.
+    overlap: share of the query's terms that the passage holds, be it within a word. length: .7 below 50 characters, 1
+    from 100 to 500, .8 above 1,000, else .9. diversity: (distinct sources + distinct categories) / 10, at most 1, the
+    same for all.
     """
     asked = set(terms(query))
     sources, categories = {result.source_url for result in results}, {tuple(result.taxonomy_path) for result in results}
@@ -46,7 +47,9 @@ def heuristic_scores(query: str, results: Sequence[SearchResult]) -> list[float]
 
 
 def _overlap(asked: set[str], result: SearchResult) -> float:
-    return len(asked.intersection(terms(result.text))) / len(asked) if asked else 0.0
+    # Not by the passage's own terms: making those takes .1 ms for each, a third of a whole search for ten.
+    text = normalise(result.text)
+    return sum(term in text for term in asked) / len(asked) if asked else 0.0
 
 
 def _length(result: SearchResult) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 
 from dtrag.core.documents import SearchMetrics, SearchResult, Vector
 from dtrag.core.query import QueryCharacteristics, analyze_query
-from dtrag.core.scope import Scope, SearchFilters
+from dtrag.core.scope import SearchFilters, Viewer
 from dtrag.core.taxonomy import Taxonomy
 from dtrag.core.text import Analyzer
 from dtrag.ports import Embedder, Index, check_identity
@@ -31,7 +31,7 @@ class TwoLegs:
         analyzer: Analyzer,
         *,
         reranker: ResultReranker | None,
-        scope: Scope | None,
+        scope: Viewer | None,
         filter_keys: Collection[str],
     ) -> None:
         self._index = index
@@ -72,7 +72,7 @@ class TwoLegs:
         top_k: int = 10,
         filters: Mapping[str, Any] | Reach | None = None,
         *,
-        scope: Scope | None = None,
+        scope: Viewer | None = None,
         mode: str = "lexical",
         leg: Leg | None = None,
     ) -> tuple[list[SearchResult], SearchMetrics]:
@@ -93,7 +93,7 @@ class TwoLegs:
         top_k: int = 10,
         filters: Mapping[str, Any] | Reach | None = None,
         *,
-        scope: Scope | None = None,
+        scope: Viewer | None = None,
         leg: Leg | None = None,
     ) -> tuple[list[SearchResult], SearchMetrics]:
         """The passages nearest to the vector. Inside a search (`leg`) it leaves the candidates there instead."""
@@ -108,7 +108,7 @@ class TwoLegs:
             mode="vector", vector_time=own.seconds, vector_candidates=len(own.scores), final_results=len(results)
         )
 
-    async def _reach(self, filters: SearchFilters, scope: Scope) -> Reach:
+    async def _reach(self, filters: SearchFilters, scope: Viewer) -> Reach:
         snapshot = await self._index.snapshot()
         check_identity(snapshot.settings, self._analyzer.id, self._embedder.embedder)
         self._taxonomy = snapshot.taxonomy
@@ -118,7 +118,7 @@ class TwoLegs:
         self,
         fill: Callable[[Reach, Leg], Awaitable[None]],
         filters: Mapping[str, Any] | Reach | None,
-        scope: Scope | None,
+        scope: Viewer | None,
         leg: Leg | None,
     ) -> tuple[Leg, list[SearchResult]]:
         """The filled leg and, unless a search has more to do with it, its passages."""
@@ -140,7 +140,7 @@ class TwoLegs:
         return analyze_query(text(query))
 
     def _build_filter_clause(
-        self, filters: Mapping[str, Any] | None, scope: Scope | None = None
+        self, filters: Mapping[str, Any] | None, scope: Viewer | None = None
     ) -> tuple[str, dict[str, object]]:
         """The condition that the filters become, and its parameters; no value is ever in the text.
 
@@ -148,4 +148,4 @@ class TwoLegs:
         """
         parsed = SearchFilters.parse(filters, self.filter_keys)
         caller = required(scope if scope is not None else self._scope)
-        return self._index.filter_clause(parsed, parsed.scope(self._taxonomy, caller))
+        return self._index.filter_clause(parsed, parsed.scope(self._taxonomy, caller.resolved(self._taxonomy)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -19,8 +20,12 @@ from dtrag.core.scoring import LexicalQuery
 from dtrag.core.taxonomy import Node, Taxonomy
 from dtrag.ports import IndexSnapshot
 
-EXACT_VECTORS_BELOW = 10_000
-"""Vectors in reach up to which exact search is as fast as the approximate index, and better (bench/README.md)."""
+EXACT_BELOW = 1_600
+"""Looking at every vector in reach takes time in proportion to their number, the graph of vectors in inverse proportion
+to the share that is in reach. They take the same where number times share is about this (bench/README.md); below it
+every vector is looked at, which also finds all."""
+MOST_EXACT = 60_000
+"""Vectors that are looked at one by one, at most, whatever their share: about 30 ms."""
 MOVES = 3
 """How often a search begins anew because a merge has taken a segment away from under it."""
 
@@ -128,17 +133,20 @@ class PostgresIndex:
         parameters = filter_parameters(scope, filters)
         values = {"vec": HalfVector(query.astype(np.float16)), "wanted": wanted}
         reach = self._postings.passages(scope) if parameters.keys() <= {"scope"} else await self._count(parameters)
-        if reach > EXACT_VECTORS_BELOW:
+        if reach > self._most_exact():
             settings = (f"set local hnsw.ef_search = {min(1000, wanted)}",) if wanted > EF_SEARCH else ()
             found = await self._candidates("vector_nearest", parameters, values, settings)
             if len(found) >= wanted:
                 return found
         return await self._candidates("vector_exact", parameters, values)
 
+    def _most_exact(self) -> int:
+        return min(MOST_EXACT, math.isqrt(EXACT_BELOW * self._postings.passages(Scope.everything())))
+
     async def _count(self, parameters: Mapping[str, object]) -> int:
         statement = filtered(queries("search")["vector_count"], parameters)
         async with self._database.connection("search") as connection:
-            cursor = await connection.execute(statement, _named(parameters) | {"wanted": EXACT_VECTORS_BELOW + 1})
+            cursor = await connection.execute(statement, _named(parameters) | {"wanted": self._most_exact() + 1})
             row = await cursor.fetchone()
             return int(row["count"]) if row else 0
 

@@ -28,6 +28,8 @@ CACHE_BYTES = 256 * 2**20
 """Postings that are kept in memory, at most; those not used for longest go first."""
 INLINE_POSTINGS = 250_000
 """Up to so many postings (about 2 ms) are scored at once; more go to a thread, so that other requests need not wait."""
+VIEWS_KEPT = 64
+"""Scopes whose documents are kept marked: a byte for each document of the index."""
 FILTERS_KEPT = 16
 """Sets of documents that some filters let through and that are kept for the next search with the same filters."""
 Bools = NDArray[np.bool_]
@@ -81,6 +83,29 @@ class Generation:
         return Generation(tuple(live), self.statistics, means)
 
 
+@dataclass(frozen=True, slots=True)
+class View:
+    """Which documents of each segment a scope reaches and are alive (None: all), and how many passages they have."""
+
+    seen: Mapping[uuid.UUID, Bools | None]
+    passages: int
+
+    @classmethod
+    def of(cls, now: Generation, scope: Scope) -> View:
+        """The view of a scope."""
+        seen: dict[uuid.UUID, Bools | None] = {}
+        passages = 0
+        for live in now.segments:
+            documents = live.segment.documents
+            mask = live.alive
+            if scope.nodes is not None:
+                reached = np.isin(documents["node_id"], list(scope.nodes))
+                mask = reached if mask is None else reached & mask
+            seen[live.segment.segment_id] = mask
+            passages += int((documents["chunks"] if mask is None else documents["chunks"][mask]).sum())
+        return cls(seen, passages)
+
+
 class PostingReader:
     """Searches the segments of one database."""
 
@@ -91,6 +116,8 @@ class PostingReader:
         self._now = Generation((), LexicalStatistics(), {})
         self._cache = PostingCache(cache_bytes)
         self._filtered: OrderedDict[tuple[int, SearchFilters], NDArray[np.uint64]] = OrderedDict()
+        self._viewed = self._now
+        self._views: OrderedDict[frozenset[int] | None, View] = OrderedDict()
 
     async def refresh(self, connection: Connection) -> LexicalStatistics:
         """Load what is new, on a connection in a transaction that sees one state; returns the statistics."""
@@ -114,9 +141,10 @@ class PostingReader:
 
     async def search(self, query: LexicalQuery, scope: Scope, filters: SearchFilters, wanted: int) -> dict[str, float]:
         """Chunk id -> BM25, best first. Raises `SegmentGone` when the index has moved on."""
-        now, ranked = self._now.with_means(query.mean_lengths), query.ranked()
+        base, ranked = self._now, query.ranked()
         if not ranked:
             return {}
+        now, view = base.with_means(query.mean_lengths), self._view(base, scope)
         lists = await self._postings(now, [term for term, _ in ranked])
         documents = await self._documents(filters)
         searched: list[tuple[LiveSegment, list[tuple[float, Postings]]]] = []
@@ -127,8 +155,8 @@ class PostingReader:
                 searched.append((live, terms))
         work = sum(postings.count for _, terms in searched for _, postings in terms)
         if work <= INLINE_POSTINGS:
-            return _search(searched, scope, documents, wanted)
-        return await asyncio.to_thread(_search, searched, scope, documents, wanted)
+            return _search(searched, view, documents, wanted)
+        return await asyncio.to_thread(_search, searched, view, documents, wanted)
 
     async def scores(self, query: LexicalQuery, chunk_ids: Sequence[str], scope: Scope) -> dict[str, float]:
         """Chunk id -> BM25 of these passages as far as the scope reaches them. Raises `SegmentGone`."""
@@ -161,13 +189,19 @@ class PostingReader:
 
     def passages(self, scope: Scope) -> int:
         """How many passages the scope reaches, at this generation."""
-        if scope.nodes is None:
-            return self._now.statistics.chunks
-        total = 0
-        for live in self._now.segments:
-            seen = np.isin(live.segment.documents["node_id"], list(scope.nodes))
-            total += int(live.segment.documents["chunks"][seen if live.alive is None else seen & live.alive].sum())
-        return total
+        return self._now.statistics.chunks if scope.nodes is None else self._view(self._now, scope).passages
+
+    def _view(self, now: Generation, scope: Scope) -> View:
+        """The index as the scope sees it; kept, since the same callers come again and again."""
+        if now is not self._viewed:
+            self._viewed = now
+            self._views.clear()
+        if scope.nodes not in self._views:
+            self._views[scope.nodes] = View.of(now, scope)
+            while len(self._views) > VIEWS_KEPT:
+                self._views.popitem(last=False)
+        self._views.move_to_end(scope.nodes)
+        return self._views[scope.nodes]
 
     async def _postings(self, now: Generation, terms: Sequence[int]) -> dict[Key, Postings]:
         """Postings by (segment, term), from memory or from their pages."""
@@ -265,7 +299,7 @@ def _generation(segments: Sequence[Segment], corrections: Sequence[Correction]) 
 
 def _search(
     searched: Sequence[tuple[LiveSegment, Sequence[tuple[float, Postings]]]],
-    scope: Scope,
+    view: View,
     documents: NDArray[np.uint64] | None,
     wanted: int,
 ) -> dict[str, float]:
@@ -274,7 +308,7 @@ def _search(
     all_scores = np.empty(0, np.float32)
     for live, terms in searched:
         floor = float(np.partition(all_scores, -wanted)[-wanted]) if len(all_scores) >= wanted else 0.0
-        part = best(terms, live.damped, wanted, _visible(live, scope, documents), floor)
+        part = best(terms, live.damped, wanted, _visible(live.segment, view, documents), floor)
         found.append((live, part))
         all_scores = np.concatenate([all_scores, part.scores])
     cut = float(np.partition(all_scores, -wanted)[-wanted]) if len(all_scores) > wanted else 0.0
@@ -298,13 +332,10 @@ def _named(segment: Segment, part: Found, cut: float) -> list[tuple[float, int, 
 
 
 def _visible(
-    live: LiveSegment, scope: Scope, documents: NDArray[np.uint64] | None
+    segment: Segment, view: View, documents: NDArray[np.uint64] | None
 ) -> Callable[[NDArray[np.intp]], Bools] | None:
     """Which passages count: of documents that are alive, in scope, and let through by the filters."""
-    segment, seen = live.segment, live.alive
-    if scope.nodes is not None:
-        in_scope = np.isin(segment.documents["node_id"], list(scope.nodes))
-        seen = in_scope if seen is None else seen & in_scope
+    seen = view.seen[segment.segment_id]
     if documents is not None:
         let_through = _among(segment.documents["document_id"], documents)
         seen = let_through if seen is None else seen & let_through
