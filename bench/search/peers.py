@@ -180,10 +180,13 @@ class Fts5(System):
 
 
 class PlainPostgres(System):
-    """pgvector and full-text search as most projects write them, on the same PostgreSQL; any of the words."""
+    """pgvector and full-text search as most projects write them, on the same PostgreSQL: every word must occur.
+
+    "any word" is the same with passages that hold any of the words, as every other system here is asked.
+    """
 
     name = "pgvector + ts_rank_cd"
-    works = ("lexical", "vectors", "hybrid")
+    works = ("lexical", "any word", "vectors", "hybrid")
 
     def build(self, collection: Collection) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -211,17 +214,24 @@ class PlainPostgres(System):
         return [row[0] for row in self._connection.execute(statement.encode(), values).fetchall()]
 
     def lexical(self, words: str) -> list[int]:
+        return self._ranked(" & ".join(words.split()))
+
+    def any_word(self, words: str) -> list[int]:
+        """Passages with any of the words."""
+        return self._ranked(" | ".join(words.split()))
+
+    def _ranked(self, query: str) -> list[int]:
         return self._rows(
             "select id from passages, to_tsquery('english', %s) q where to_tsvector('english', text) @@ q"
             f" order by ts_rank_cd(to_tsvector('english', text), q) desc limit {WANTED}",
-            " | ".join(words.split()),
+            query,
         )
 
     def vectors(self, vector: Floats) -> list[int]:
         return self._rows(f"select id from passages order by vec <=> %s limit {WANTED}", vector)
 
     def hybrid(self, words: str, vector: Floats) -> list[int]:
-        one, other = self.lexical(words), self.vectors(vector)
+        one, other = self.any_word(words), self.vectors(vector)
         ranks = [{number: 1 / (60 + rank) for rank, number in enumerate(found)} for found in (one, other)]
         return fused(*ranks)
 

@@ -53,8 +53,8 @@ class System:
 
     def ask(self, work: str, query: Query) -> list[int]:
         """The answer to one query."""
-        asked = {"lexical": (query.words,), "vectors": (query.vector,)}.get(work, (query.words, query.vector))
-        answer: Callable[..., list[int]] = getattr(self, work)
+        asked = {"hybrid": (query.words, query.vector), "vectors": (query.vector,)}.get(work, (query.words,))
+        answer: Callable[..., list[int]] = getattr(self, work.replace(" ", "_"))
         return answer(*asked)
 
     def timed(self, work: str, queries: Sequence[Query], clients: int) -> tuple[list[float], float]:

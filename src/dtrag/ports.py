@@ -54,6 +54,10 @@ class Reranker(Protocol):
     def id(self) -> str:
         """Name of the model, e.g. `cross-encoder/ms-marco-MiniLM-L-6-v2`."""
 
+    @property
+    def languages(self) -> frozenset[str]:
+        """ISO 639-1 codes of the queries it may read; `{"*"}` = any."""
+
     def score(self, query: str, texts: Sequence[str], deadline: float) -> Sequence[float] | None:
         """Relevance in (0, 1) of each text; None when it could not be done by `deadline` (of `time.monotonic()`)."""
 

@@ -287,6 +287,7 @@ class LearningFirst:
     """A model that likes what speaks of learning."""
 
     id = "learning-first"
+    languages = frozenset({"*"})
 
     def score(self, query: str, texts: Sequence[str], deadline: float) -> Sequence[float] | None:
         return [0.9 if "learning" in text.lower() else 0.1 for text in texts]

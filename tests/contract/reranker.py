@@ -37,8 +37,7 @@ class RerankerContract:
 
     def test_has_a_name_and_languages(self, reranker: Reranker) -> None:
         assert reranker.id
-        languages: frozenset[str] = getattr(reranker, "languages")  # noqa: B009 - not yet of the port
-        assert languages
+        assert reranker.languages
 
     def test_scores_lie_strictly_between_0_and_1(self, reranker: Reranker) -> None:
         scores = scored(reranker, QUERY, TEXTS)

@@ -89,11 +89,8 @@ class CrossEncoderReranker:
         return self._model.id if self._model is not None else "heuristic"
 
     def applies(self, query: str) -> bool:
-        """Whether there is a model for this query. A model may declare `languages` as embedders do."""
-        if self._model is None:
-            return False
-        spoken: frozenset[str] = getattr(self._model, "languages", frozenset({"*"}))
-        return "*" in spoken or language(query) in spoken
+        """Whether there is a model for this query: one that speaks its language."""
+        return self._model is not None and not self._model.languages.isdisjoint({"*", language(query)})
 
     def rerank(self, query: str, results: Sequence[SearchResult], top_k: int | None = None) -> list[SearchResult]:
         """The best `top_k` results (None: all), best first, with their `rerank_score`. Blocking, without a limit."""

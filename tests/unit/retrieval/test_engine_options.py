@@ -69,6 +69,7 @@ class Reranker:
     """Prefers what is written last in the alphabet; fails or gives nonsense when told so."""
 
     id = "last-letters"
+    languages = frozenset({"*"})
 
     def __init__(self, error: Exception | None = None, score: float | None = None) -> None:
         self.error = error
@@ -127,6 +128,7 @@ class Late:
     """A model that is never done in time."""
 
     id = "late"
+    languages = frozenset({"*"})
 
     def score(self, query: str, texts: Sequence[str], deadline: float) -> Sequence[float] | None:
         return None

@@ -28,7 +28,9 @@ Connection = AsyncConnection[DictRow]
 ROLES: tuple[Role, ...] = ("owner", "search", "reader")
 MIGRATION_LOCK = 7_203_114_001
 
-_OPTIONS = "-c search_path=dtrag,public,extensions -c plan_cache_mode=force_custom_plan -c timezone=UTC"
+_OPTIONS = "-c search_path=dtrag,public,extensions -c timezone=UTC"
+_SEARCH_OPTIONS = "-c plan_cache_mode=force_custom_plan"
+"""A plan for just any scope and filters would be a bad one for most. The reader looks up keys: one plan does for all."""
 EF_SEARCH = 100
 """Candidates of a search in the graph of vectors (bench/README.md). Set for the whole connection, so that a search is
 one statement."""
@@ -43,8 +45,8 @@ class Database:
 
     def __init__(self, conninfos: Mapping[Role, str], *, pool_size: int = 4, statement_timeout_ms: int = 15_000):
         options = {
-            "owner": _OPTIONS,
-            "search": f"{_OPTIONS} -c statement_timeout={statement_timeout_ms} {_VECTOR_OPTIONS}",
+            "owner": f"{_OPTIONS} {_SEARCH_OPTIONS}",
+            "search": f"{_OPTIONS} {_SEARCH_OPTIONS} -c statement_timeout={statement_timeout_ms} {_VECTOR_OPTIONS}",
             "reader": f"{_OPTIONS} -c statement_timeout={statement_timeout_ms}",
         }
         self._conninfos = {

@@ -167,7 +167,7 @@ class PostgresIndex:
     async def fetch(self, chunk_ids: Sequence[str], scope: Scope, taxonomy: Taxonomy) -> dict[str, SearchResult]:
         """The passages with these ids that the scope may see, without scores."""
         async with self._database.scoped("reader", scope) as connection:
-            cursor = await connection.execute(queries("content")["chunks_by_key"], _keys(chunk_ids))
+            cursor = await connection.execute(queries("content")["chunks_by_key"], _keys(chunk_ids), binary=True)
             rows = await cursor.fetchall()
         return {_chunk_id(row): _result(row, taxonomy) for row in rows}
 

@@ -15,6 +15,7 @@ from typing import Literal
 from dtrag.adapters.embedders.models import list_models
 from dtrag.adapters.postgres import server
 from dtrag.adapters.postgres.database import ROLES
+from dtrag.adapters.rerankers.choose import choose as choose_reranker
 from dtrag.app import App, open_app
 from dtrag.errors import DatabaseUnavailable, DtragError, IndexMismatch
 from dtrag.settings import Settings
@@ -78,6 +79,7 @@ def _optional_parts() -> Iterator[Check]:
 
 
 def _models(settings: Settings) -> Iterator[Check]:
+    yield _reranker(settings)
     if settings.embedder == "none":
         yield Check("embedder", "warn", "switched off: search is lexical only.", "unset DTRAG_EMBEDDER")
         return
@@ -92,6 +94,18 @@ def _models(settings: Settings) -> Iterator[Check]:
         else:
             state: State = "fail" if settings.embedder == model.name else "warn"
             yield Check("embedder", state, f"{model.name} is not here: search is lexical only.", advice)
+
+
+def _reranker(settings: Settings) -> Check:
+    try:
+        found = choose_reranker(settings)
+    except DtragError as error:
+        return Check("reranker", "fail", str(error), "unset DTRAG_RERANKER")
+    if found is not None:
+        return Check("reranker", "ok", f"{found.id} puts the results in their last order")
+    if settings.reranker == "none":
+        return Check("reranker", "ok", "switched off")
+    return Check("reranker", "ok", "none in the model folder (optional: dtrag models list)")
 
 
 def _folder(data_dir: Path) -> Check:
