@@ -9,6 +9,7 @@ Prints Markdown tables. Each figure is the median of 200 queries after as many t
 from __future__ import annotations
 
 import argparse
+import json
 import shutil
 import tempfile
 import time
@@ -64,6 +65,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path(tempfile.gettempdir()) / "dtrag-bench-search")
     parser.add_argument("--only", nargs="*", default=[], help="names of systems")
     parser.add_argument("--no-vectors", action="store_true")
+    parser.add_argument("--json", type=Path, help="a file to which a line for each size is added, for plot.py")
     given = parser.parse_args()
     for size in map(int, given.sizes.split(",")):
         folder = Path(tempfile.mkdtemp(prefix="dtrag-bench-"))
@@ -96,6 +98,15 @@ def main() -> None:
         for name, seconds, each in builds:
             print(f"| {name} | {seconds:.0f} | {each:.0f} |")
         ratios(medians)
+        if given.json is not None:
+            line = {
+                "size": size,
+                "p50_ms": {f"{name} | {work}, {label}": p50 for (name, work, label), p50 in medians.items()},
+                "build_s": {name: seconds for name, seconds, _ in builds},
+                "bytes": {name: each for name, _, each in builds},
+            }
+            with given.json.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(line) + "\n")
         shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -30,7 +30,7 @@ MIGRATION_LOCK = 7_203_114_001
 
 _OPTIONS = "-c search_path=dtrag,public,extensions -c timezone=UTC"
 _SEARCH_OPTIONS = "-c plan_cache_mode=force_custom_plan"
-"""A plan for just any scope and filters would be a bad one for most. The reader looks up keys: one plan does for all."""
+"""A plan for any scope and any filters is a bad one for most. The reader looks up keys: one plan does for all."""
 EF_SEARCH = 100
 """Candidates of a search in the graph of vectors (bench/README.md). Set for the whole connection, so that a search is
 one statement."""

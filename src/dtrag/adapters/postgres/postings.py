@@ -314,21 +314,24 @@ def _search(
     cut = float(np.partition(all_scores, -wanted)[-wanted]) if len(all_scores) > wanted else 0.0
     rows = [row for live, part in found for row in _named(live.segment, part, cut)]
     rows.sort()
-    return {f"{uuid.UUID(int=document)}:{ordinal}": -score for score, document, ordinal in rows[:wanted]}
+    return {f"{document}:{ordinal}": -score for score, document, ordinal in rows[:wanted]}
 
 
-def _named(segment: Segment, part: Found, cut: float) -> list[tuple[float, int, int]]:
+def _named(segment: Segment, part: Found, cut: float) -> list[tuple[float, str, int]]:
     """(-score, document id, ordinal) of what is not below `cut`: sorts into the order of results."""
     kept = np.flatnonzero(part.scores >= cut)
     numbers = part.numbers[kept]
     rows = segment.document_of[numbers]
     ordinals = (numbers - segment.first[rows]).tolist()
-    ids = segment.documents["document_id"][rows].tolist()
-    scores = part.scores[kept].tolist()
-    return [
-        (-score, (upper << 64) | lower, ordinal)
-        for score, (upper, lower), ordinal in zip(scores, ids, ordinals, strict=True)
-    ]
+    names = _names(segment.documents["document_id"][rows])
+    return list(zip((-part.scores[kept]).tolist(), names, ordinals, strict=True))
+
+
+def _names(ids: NDArray[np.uint64]) -> list[str]:
+    """Ids as they are written. By hand, for all at once: `uuid.UUID` takes three times as long for each."""
+    digits = ids.astype(">u8").tobytes().hex()
+    parts = (digits[start : start + 32] for start in range(0, len(digits), 32))
+    return [f"{part[:8]}-{part[8:12]}-{part[12:16]}-{part[16:20]}-{part[20:]}" for part in parts]
 
 
 def _visible(

@@ -2,7 +2,7 @@
 
 -- name: strict
 -- The scope is taken from the session (set local dtrag.scope).
-select i.document_id, i.ordinal, i.score
+select i.document_id || ':' || i.ordinal as chunk_id, i.score::float8
 from strict_candidates(:query, :wanted) i
 where true {filters}
 order by i.score desc, i.document_id, i.ordinal
@@ -10,7 +10,7 @@ limit :wanted
 
 -- name: vector_nearest
 -- The sub-select keeps the index (a second sort key would lose it); outside, ties get their order.
-select n.document_id, n.ordinal, 1 - n.distance as score
+select n.document_id || ':' || n.ordinal as chunk_id, 1 - n.distance as score
 from (
     select i.document_id, i.ordinal, i.vec <=> :vec::halfvec as distance
     from embeddings i
@@ -22,7 +22,7 @@ order by n.distance, n.document_id, n.ordinal
 
 -- name: vector_exact
 -- "+ 0" keeps the planner from the approximate index.
-select i.document_id, i.ordinal, 1 - (i.vec <=> :vec::halfvec) as score
+select i.document_id || ':' || i.ordinal as chunk_id, 1 - (i.vec <=> :vec::halfvec) as score
 from embeddings i
 where true {filters}
 order by (i.vec <=> :vec::halfvec) + 0, i.document_id, i.ordinal
@@ -77,7 +77,7 @@ from documents i
 where true {filters}
 
 -- name: vectors_of_chunks
-select i.document_id, i.ordinal, 1 - (i.vec <=> :vec::halfvec) as score
+select i.document_id || ':' || i.ordinal as chunk_id, 1 - (i.vec <=> :vec::halfvec) as score
 from unnest(:document_ids::uuid[], :ordinals::int[]) as k (document_id, ordinal)
 join embeddings i on i.document_id = k.document_id and i.ordinal = k.ordinal
 where true {filters}
