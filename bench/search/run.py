@@ -75,7 +75,8 @@ def main() -> None:
         print(f"\n### {size:,} passages\n")
         print("| system | work | p50 ms | p95 ms | q/s, 8 clients | recall@10 |\n|---|---|---|---|---|---|", flush=True)
         builds, medians = [], {}
-        for system in systems(folder, given.only, not given.no_vectors):
+        chosen = systems(folder, given.only, not given.no_vectors)
+        for system in chosen:
             started = time.perf_counter()
             system.build(collection)
             builds.append((system.name, time.perf_counter() - started, system.size() / size))
@@ -98,6 +99,8 @@ def main() -> None:
         for name, seconds, each in builds:
             print(f"| {name} | {seconds:.0f} | {each:.0f} |")
         ratios(medians)
+        for system in chosen:
+            system.close()
         if given.json is not None:
             line = {
                 "size": size,

@@ -20,11 +20,11 @@ from dtrag.core.scoring import LexicalQuery
 from dtrag.core.taxonomy import Node, Taxonomy
 from dtrag.ports import IndexSnapshot
 
-EXACT_BELOW = 1_600
+EXACT_BELOW = 400
 """Looking at every vector in reach takes time in proportion to their number, the graph of vectors in inverse proportion
 to the share that is in reach. They take the same where number times share is about this (bench/README.md); below it
 every vector is looked at, which also finds all."""
-MOST_EXACT = 60_000
+MOST_EXACT = 20_000
 """Vectors that are looked at one by one, at most, whatever their share: about 30 ms."""
 MOVES = 3
 """How often a search begins anew because a merge has taken a segment away from under it."""
