@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dtrag.app import App
+    from dtrag.core.category_filter import CategoryFilter
     from dtrag.core.documents import (
         Absence,
         Answer,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
         SearchResult,
     )
     from dtrag.core.fusion import HybridScoreFusion, ScoreNormalizer
+    from dtrag.core.manifest import AgentManifest, FromCategoryRequest, manifest_from_category
     from dtrag.core.query import QueryCharacteristics
     from dtrag.core.scope import Scope, SearchFilters
     from dtrag.core.taxonomy import CategoryPath, Taxonomy
@@ -49,6 +51,10 @@ _HOMES = {
     "Explanation": "dtrag.core.documents",
     "SearchMetrics": "dtrag.core.documents",
     "SearchResult": "dtrag.core.documents",
+    "AgentManifest": "dtrag.core.manifest",
+    "FromCategoryRequest": "dtrag.core.manifest",
+    "manifest_from_category": "dtrag.core.manifest",
+    "CategoryFilter": "dtrag.core.category_filter",
     "Scope": "dtrag.core.scope",
     "SearchFilters": "dtrag.core.scope",
     "HybridScoreFusion": "dtrag.core.fusion",
@@ -71,14 +77,17 @@ _HOMES = {
 
 __all__ = [
     "Absence",
+    "AgentManifest",
     "Answer",
     "App",
+    "CategoryFilter",
     "CategoryPath",
     "Citation",
     "CrossEncoderReranker",
     "DocumentSummary",
     "DtragError",
     "Explanation",
+    "FromCategoryRequest",
     "HybridScoreFusion",
     "HybridSearchEngine",
     "IngestReport",
@@ -96,6 +105,7 @@ __all__ = [
     "get_search_statistics",
     "hybrid_search",
     "keyword_search",
+    "manifest_from_category",
     "open",
     "vector_search",
 ]

@@ -13,16 +13,20 @@ from dtrag.adapters.analyzers import choose as morphemes
 from dtrag.adapters.embedders import choose as embedders
 from dtrag.adapters.parsers.process import ParserProcess
 from dtrag.adapters.postgres import identity
+from dtrag.adapters.postgres.agents import PostgresAgents
 from dtrag.adapters.postgres.connect import connect, connect_throwaway
 from dtrag.adapters.postgres.database import Database
 from dtrag.adapters.postgres.index import PostgresIndex
+from dtrag.adapters.postgres.review import PostgresReview
 from dtrag.adapters.postgres.writer import PostgresWriter
 from dtrag.adapters.rerankers import choose as rerankers
+from dtrag.agents import Agents, budget
 from dtrag.core.documents import Answer, DocumentSummary, SearchMetrics, SearchResult
 from dtrag.core.scope import Scope, Viewer, filter_keys
 from dtrag.core.taxonomy import CategoryPath
 from dtrag.core.text import Analyzer
 from dtrag.errors import InvalidInput, NotFound
+from dtrag.ingestion.classify import Classifier, wanted
 from dtrag.ingestion.ingest import Ingestion, IngestReport, Progress, Source, find_sources
 from dtrag.ingestion.reindex import reindex
 from dtrag.packs.regulation_ko import structure
@@ -32,6 +36,7 @@ from dtrag.retrieval import active
 from dtrag.retrieval.engine import HybridSearchEngine
 from dtrag.retrieval.request import CANDIDATES
 from dtrag.retrieval.rerank import CrossEncoderReranker
+from dtrag.review import Review
 from dtrag.settings import Settings
 
 EVERYTHING = Scope.everything()
@@ -41,6 +46,7 @@ EVERYTHING = Scope.everything()
 async def open_app(settings: Settings) -> AsyncIterator[App]:
     """An `App` on the database that the settings name. Raises `DatabaseUnavailable`."""
     async with connect(settings) as database, _app(settings, database) as app:
+        await app.recover()
         yield app
 
 
@@ -79,7 +85,17 @@ class App:
         self._parser = ParserProcess(
             memory_mb=settings.parse_memory_mb, seconds=settings.parse_seconds, max_file_mb=settings.max_file_mb
         )
-        self._ingestion = Ingestion(self._writer, self._parser, embedder, (structure.split,), analyzer)
+        placements = PostgresReview(database)
+        self.classifier = Classifier(placements, self.index, analyzer, embedder)
+        self._ingestion = Ingestion(
+            self._writer,
+            self._parser,
+            embedder,
+            (structure.split,),
+            analyzer,
+            classifier=self.classifier if wanted(settings.classify) else None,
+        )
+        self.review = Review(placements, self.index, self.classifier)
         self.on_search: Callable[[SearchMetrics], None] = lambda metrics: None
         self.engine = HybridSearchEngine(
             embedder,
@@ -95,6 +111,9 @@ class App:
             embedding_timeout=max(1, settings.embed_query_ms) / 1000,
             on_search=self._searched,
         )
+        self.agents = Agents(
+            PostgresAgents(database), self.index, self.engine, embedder, default=budget(settings), review=self.review
+        )
 
     async def __aenter__(self) -> App:
         active.opened(self)
@@ -103,6 +122,10 @@ class App:
     async def __aexit__(self, *exception: object) -> None:
         active.closed(self)
         await self._parser.close()
+
+    async def recover(self) -> int:
+        """Count what a crashed writer left behind, so that it is found; returns the number of batches."""
+        return await self._writer.recover()
 
     async def ingest(
         self,

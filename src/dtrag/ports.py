@@ -5,11 +5,16 @@ from __future__ import annotations
 import uuid
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from dtrag.core.agent import Agent, Edition, Spending
+from dtrag.core.centroids import Sample
 from dtrag.core.documents import Draft, IndexedDocument, ParsedDocument, SearchResult, Vector
-from dtrag.core.scope import Scope, SearchFilters
+from dtrag.core.key import Key
+from dtrag.core.review import Decision, Item, Placement
+from dtrag.core.scope import NO_FILTERS, Scope, SearchFilters
 from dtrag.core.scoring import LexicalQuery, LexicalStatistics
 from dtrag.core.taxonomy import CategoryPath, Taxonomy
 from dtrag.errors import IndexMismatch
@@ -132,8 +137,102 @@ class Index(Protocol):
     def filter_clause(self, filters: SearchFilters, scope: Scope) -> tuple[str, dict[str, object]]:
         """The condition that filters and scope become, and its parameters; no value is ever in the text."""
 
-    async def fetch(self, chunk_ids: Sequence[str], scope: Scope, taxonomy: Taxonomy) -> dict[str, SearchResult]:
-        """The passages themselves, those of them that the scope may see."""
+    async def fetch(
+        self, chunk_ids: Sequence[str], scope: Scope, taxonomy: Taxonomy, filters: SearchFilters = NO_FILTERS
+    ) -> dict[str, SearchResult]:
+        """The passages themselves, those that the scope may see and the filters admit as they are by now."""
+
+
+class AgentStore(Protocol):
+    """Agents, every edition of their manifests, and what their models used."""
+
+    async def add(self, agent: Agent) -> None:
+        """Store a new agent with its first edition."""
+
+    async def get(self, agent_id: uuid.UUID) -> Agent | None:
+        """The agent, or None."""
+
+    async def every(self) -> list[Agent]:
+        """All agents, the newest first."""
+
+    async def replace(self, agent: Agent, changed_by: str) -> bool:
+        """Put `agent` in the place of the edition before it; False when that one is not in force any more."""
+
+    async def delete(self, agent_id: uuid.UUID) -> bool:
+        """Delete the agent with all that is kept of it; False when there is none."""
+
+    async def editions(self, agent_id: uuid.UUID) -> list[Edition]:
+        """Every manifest that the agent has had, the newest first."""
+
+    async def charge(self, agent_id: uuid.UUID, day: date, calls: int, tokens: int, cost: int) -> Spending:
+        """Add to what the agent used on the day (cost in millionths of a won); returns the day's sum."""
+
+    async def spending(self, agent_id: uuid.UUID, day: date) -> Spending:
+        """What the agent used on the day."""
+
+    async def tree(self, version: str) -> Taxonomy | None:
+        """That version of the tree, or None."""
+
+
+class KeyStore(Protocol):
+    """Keys of the HTTP service; of their secrets only prefixes and digests."""
+
+    async def add(self, key: Key) -> bool:
+        """Store a new key; False when there is one of that name that is not revoked."""
+
+    async def of_prefix(self, prefix: str) -> Key | None:
+        """The key that the secret's prefix leads to, or None; revoked and expired ones, too."""
+
+    async def every(self) -> list[Key]:
+        """All keys that there are and were, the newest first."""
+
+    async def any(self) -> bool:
+        """Whether there is a key, or ever was one."""
+
+    async def revoke(self, name: str, now: datetime) -> Key | None:
+        """End the key of that name; None when there is none that is not revoked."""
+
+    async def used(self, key_id: uuid.UUID, now: datetime, before: datetime) -> None:
+        """Remember when the key was used, unless that is known of a time after `before`."""
+
+
+class CategoryModel(Protocol):
+    """A language model that knows where a text belongs. Blocking: callers run it in a thread."""
+
+    def classify(self, text: str, paths: Sequence[str]) -> tuple[str, float]:
+        """One of the paths (`AI/ML`), and how sure the model says it is, in [0, 1]."""
+
+
+class PlacementStore(Protocol):
+    """What classification learns from, and where its results are kept."""
+
+    async def samples(self, nodes: Sequence[int], per_node: int) -> list[Sample]:
+        """Documents whose place can be trusted, at most so many of each node; those that people decided first."""
+
+    async def decided(self, document_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, int]:
+        """Where people have put those of the documents that they have decided."""
+
+    async def decisions(self) -> int:
+        """How many documents people have decided."""
+
+    async def record(self, placements: Sequence[Placement], settled: Sequence[uuid.UUID]) -> None:
+        """Remember what was placed without a person, and queue what waits for one; forget it of `settled`."""
+
+
+class ReviewStore(Protocol):
+    """The review queue. Scoped callers are shown items about documents in their scope only."""
+
+    async def waiting(self, scope: Scope, wanted: int, skipped: int) -> tuple[list[Item], int]:
+        """Items that wait, the least sure first, and how many there are in all."""
+
+    async def get(self, item_id: uuid.UUID, scope: Scope) -> Item | None:
+        """An item in scope, or None."""
+
+    async def add(self, item: Item) -> None:
+        """Queue an item."""
+
+    async def decide(self, item: Item, decision: Decision) -> bool:
+        """Settle a waiting item, move its document if it gets a node; False when it does not wait any more."""
 
 
 class IndexWriter(Protocol):

@@ -57,6 +57,9 @@ class Settings:
     embed_query_ms: int = _setting(
         2_000, "Longest wait for the vector of a query, in milliseconds; then words alone decide."
     )
+    classify: str = _setting(
+        "auto", "auto (documents without a category are classified, or wait in the review queue), or off."
+    )
     filter_keys: str = _setting(
         "author,department,kind,language,source,status,version,year,regulation",
         "Facts of documents that searches may be filtered by, with commas.",
@@ -72,6 +75,13 @@ class Settings:
     parse_seconds: int = _setting(120, "Longest silence of the parser process about one file, in seconds.")
     max_file_mb: int = _setting(512, "Larger files are refused, in MiB.")
     max_upload_mb: int = _setting(64, "Larger uploads over HTTP are refused, in MiB.")
+    agent_tokens_per_day: int = _setting(
+        2_000_000, "Tokens that the models of an agent may use on a day (UTC), unless its manifest says otherwise."
+    )
+    agent_krw_per_day: int = _setting(
+        10_000, "Won that the models of an agent may cost on a day (UTC), unless its manifest says otherwise."
+    )
+    rate_per_minute: int = _setting(600, "Requests a minute of a key over HTTP, unless it was made with another rate.")
     host: str = _setting("127.0.0.1", "Address that `dtrag up` listens on.")
     port: int = _setting(8001, "Port that `dtrag up` listens on.")
     log_level: str = _setting("WARNING", "DEBUG, INFO, WARNING or ERROR; log lines go to stderr as JSON.")

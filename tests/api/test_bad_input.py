@@ -72,7 +72,7 @@ def _search(field: str, text: str) -> dict[str, Any]:
 async def test_odd_texts_in_a_search(client: httpx2.AsyncClient, field: str, text: str, mode: str) -> None:
     response = await _post(client, "/search", {**_search(field, text), "mode": mode})
     if response.status_code != 200:
-        assert_failure(response, 422)
+        assert_failure(response, 422, *([] if field in {"query", "document"} else [403]))
 
 
 @pytest.mark.parametrize("text", ODD_TEXTS, ids=ascii)
@@ -139,8 +139,8 @@ async def test_dates_that_are_none(client: httpx2.AsyncClient, field: str, value
 @pytest.mark.parametrize(
     ("path", "body"),
     [
-        ("/search", {"query": "x", "limit": 3}),
-        ("/search", {"query": "x", "filters": {"bypass_attempt": True}}),
+        ("/search", {"query": "x", "size": 3}),
+        ("/search", {"query": "x", "limit": 0}),
         ("/search", {"query": "x", "highlights": 1}),
         ("/search", {"query": "x", "explain": "true"}),
         ("/search", {"query": "x", "explain_documents": "all"}),

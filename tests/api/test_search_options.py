@@ -9,6 +9,7 @@ import pytest
 import pytest_asyncio
 
 from dtrag.core.documents import Absence, Explanation, SearchMetrics, SearchResult
+from dtrag.core.scope import Access
 from dtrag.delivery.api.state import Service
 from dtrag.retrieval.request import CANDIDATES
 from tests.api.shape import FORM, assert_failure, form
@@ -75,7 +76,7 @@ async def test_every_option_reaches_the_app(
     }
     body = {"query": "x", **options}
     assert (await client.post("/search", json=body, headers={"X-Correlation-ID": "w-9"})).status_code == 200
-    assert recorded.asked == {**body, "correlation_id": "w-9"}
+    assert recorded.asked == {**body, "correlation_id": "w-9", "scope": Access()}
     assert (await client.post("/search", json={"query": "x"})).status_code == 200
     assert recorded.asked["bm25_candidates"] == recorded.asked["vector_candidates"] == CANDIDATES
 

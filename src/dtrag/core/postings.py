@@ -8,6 +8,7 @@ that equal passages tie exactly, wherever they lie.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -22,8 +23,8 @@ Floats = NDArray[np.float32]
 
 DENSE_SHARE = 0.2
 """A term in more than this share of the passages is kept as one byte a passage: smaller than 5 bytes a posting."""
-SLACK = np.float32(1.0 + 1e-5)
-"""Bounds are widened by what 32-bit sums may be off."""
+SLACK, ROUNDING = 1.0 + 1e-5, 6e-8
+"""Bounds are widened by what 32-bit sums may be off: a little, and half a unit in the last place for each term."""
 WORTH_A_LOOK = 2
 """The bound is looked at before a term with this many times the postings that were read so far."""
 
@@ -40,7 +41,8 @@ class Postings:
     def __init__(self, run: NDArray[np.void], size: int):
         self.count = len(run)
         self._bound = np.float32(0)
-        self._bound_for: Floats | None = None
+        # Weak: a term that is not asked for again must not keep the lengths of an old generation in memory.
+        self._bound_for: Callable[[], Floats | None] = _nothing
         self.chunks: Numbers | None = None
         if self.count > DENSE_SHARE * size:
             self.frequencies = np.zeros(size, np.uint8)
@@ -56,9 +58,9 @@ class Postings:
 
     def bound(self, damped: Floats) -> np.float32:
         """The highest impact of the term in any passage (reckoned once for each `damped`)."""
-        if self._bound_for is not damped:
+        if self._bound_for() is not damped:
             impacts = _impacts(self.frequencies, damped if self.chunks is None else damped[self.chunks])
-            self._bound, self._bound_for = impacts.max(initial=np.float32(0)), damped
+            self._bound, self._bound_for = impacts.max(initial=np.float32(0)), weakref.ref(damped)
         return self._bound
 
     def add(self, scores: Floats, weight: np.float32, damped: Floats) -> None:
@@ -76,6 +78,10 @@ class Postings:
         places[places == len(self.chunks)] = 0
         frequencies = np.where(self.chunks[places] == numbers, self.frequencies[places], np.uint8(0))
         return _impacts(frequencies, damped[numbers])
+
+
+def _nothing() -> None:
+    """The reference of a bound that was not reckoned yet."""
 
 
 def _impacts(frequencies: NDArray[np.uint8], damped: Floats) -> Floats:
@@ -113,7 +119,7 @@ def best(
     """
     weights = [np.float32(weight) for weight, _ in terms]
     bounds = [weight * postings.bound(damped) for weight, (_, postings) in zip(weights, terms, strict=True)]
-    rest = [np.float32(sum(bounds[place:])) * SLACK for place in range(len(bounds))] + [np.float32(0)]
+    rest = _rest(bounds)
     scores = np.zeros(len(damped), np.float32)
     threshold, read, place = np.float32(floor), 0, 0
     hits: NDArray[np.intp] | None = None
@@ -139,6 +145,13 @@ def best(
         found = found + weights[later] * terms[later][1].at(hits.astype(np.int32), damped)
     kept = found >= max(threshold, _kth(found, wanted))
     return Found(hits[kept].astype(np.int32), found[kept])
+
+
+def _rest(bounds: Sequence[np.float32]) -> list[np.float32]:
+    """What the terms from each place on can add at most, in one pass; the more terms, the more a sum may be off."""
+    slack = SLACK + len(bounds) * ROUNDING
+    sums = np.cumsum(np.array(bounds[::-1], np.float64))[::-1] * slack
+    return [*sums.astype(np.float32), np.float32(0)]
 
 
 def _hits(

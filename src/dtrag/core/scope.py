@@ -205,6 +205,10 @@ class SearchFilters:
         return caller.narrowed(nodes)
 
 
+NO_FILTERS = SearchFilters()
+"""What admits everything."""
+
+
 def _paths(key: str, value: object) -> tuple[CategoryPath, ...]:
     if not isinstance(value, (list, tuple)):
         raise InvalidInput(f"{key} is a list of category paths, such as [['AI', 'ML']].")

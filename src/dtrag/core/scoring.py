@@ -17,6 +17,11 @@ again than a word. korquad1-dev .957 -> .961, wikiqa-dev .626 -> .656, the other
 .6-.9, b .4-.6, bench/README.md)."""
 
 
+MOST_TERMS = 512
+"""Terms of a query that are looked up: ten thousand characters have thousands, and reading the postings of them all
+would take more memory than the rest of the index."""
+
+
 def idf(document_frequency: int, documents: int) -> float:
     """Inverse document frequency, never negative: ln(1 + (N - df + .5) / (df + .5)).
 
@@ -101,6 +106,10 @@ def _lengths(parts: Sequence[LexicalStatistics]) -> dict[str, tuple[int, int]]:
     return lengths
 
 
+def _rank(pair: tuple[int, float]) -> tuple[float, int]:
+    return -pair[1], pair[0]
+
+
 @dataclass(frozen=True, slots=True)
 class LexicalQuery:
     """A query as BM25 sees it: idf × occurrences per term id that the collection has.
@@ -116,7 +125,10 @@ class LexicalQuery:
 
     @classmethod
     def of(cls, terms: Iterable[tuple[int, float]], statistics: LexicalStatistics) -> LexicalQuery:
-        """Weigh the terms of a query, given as (term id, weight in (0, 1]), by `statistics`."""
+        """Weigh the terms of a query, given as (term id, weight in (0, 1]), by `statistics`.
+
+        Of a very long query the `MOST_TERMS` heaviest count; all of them are in the ceiling.
+        """
         weights: dict[int, float] = {}
         frequencies: dict[int, int] = {}
         ceiling = 0.0
@@ -127,6 +139,9 @@ class LexicalQuery:
             if df:
                 weights[term] = weights.get(term, 0.0) + weight
                 frequencies[term] = df
+        if len(weights) > MOST_TERMS:
+            weights = dict(sorted(weights.items(), key=_rank)[:MOST_TERMS])
+            frequencies = {term: frequencies[term] for term in weights}
         return cls(weights, frequencies, ceiling, statistics.mean_lengths())
 
     def share(self, score: float) -> float:
@@ -135,4 +150,4 @@ class LexicalQuery:
 
     def ranked(self) -> list[tuple[int, float]]:
         """(term id, weight) by falling weight, ties by term id: the order in which every sum is made."""
-        return sorted(self.weights.items(), key=lambda pair: (-pair[1], pair[0]))
+        return sorted(self.weights.items(), key=_rank)

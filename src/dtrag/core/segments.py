@@ -140,15 +140,27 @@ class Segment:
 
     def rows_of(self, documents: Iterable[tuple[uuid.UUID, uuid.UUID]]) -> NDArray[np.intp]:
         """The rows in `documents` of those (document id, origin) that are here."""
-        wanted = list(documents)
-        if not wanted or not len(self.documents):
+        return self.rows_of_quarters(quarters(documents))
+
+    def rows_of_quarters(self, wanted: NDArray[np.uint64]) -> NDArray[np.intp]:
+        """As `rows_of`, of what `quarters` made: once for all segments."""
+        if not len(wanted) or not len(self.documents):
             return np.empty(0, np.intp)
-        here = self.documents["document_id"][:, 0]
-        asked = np.array([halves(document)[0] for document, _ in wanted], np.uint64)
-        exact = {(*halves(document), *halves(origin)) for document, origin in wanted}
-        rows = np.flatnonzero(np.isin(here, asked))
-        kept = [row for row in rows if (*self.documents[row]["document_id"], *self.documents[row]["origin"]) in exact]
-        return np.array(kept, np.intp)
+        rows = np.flatnonzero(np.isin(self.documents["document_id"][:, 0], wanted[:, 0]))
+        here = np.hstack([self.documents["document_id"][rows], self.documents["origin"][rows]])
+        exact = np.isin(_packed(here), _packed(wanted))
+        return rows[exact]
+
+
+def quarters(documents: Iterable[tuple[uuid.UUID, uuid.UUID]]) -> NDArray[np.uint64]:
+    """Both halves of the id and both of the origin of each (document id, origin); shape (documents, 4)."""
+    rows = [(*halves(document), *halves(origin)) for document, origin in documents]
+    return np.array(rows, np.uint64).reshape(-1, 4)
+
+
+def _packed(rows: NDArray[np.uint64]) -> NDArray[np.void]:
+    """Rows of four numbers as one value each, which can be looked up."""
+    return np.ascontiguousarray(rows).view([("", np.uint64)] * 4).reshape(-1)
 
 
 def build(

@@ -26,6 +26,7 @@ from dtrag.errors import InvalidInput, ParseFailed
 from dtrag.ingestion import chunking
 from dtrag.ingestion.analysis import cleaned, fingerprint, index
 from dtrag.ingestion.chunking import CHUNKER
+from dtrag.ingestion.classify import Classifier
 from dtrag.ports import Embedder, IndexWriter, Parser
 
 BATCH_CHUNKS = 512
@@ -115,12 +116,15 @@ class Ingestion:
         embedder: Embedder | None,
         splitters: Sequence[Splitter] = (),
         analyzer: Analyzer = Analyzer(),
+        *,
+        classifier: Classifier | None = None,
     ):
         self._writer = writer
         self._parser = parser
         self._embedder = embedder
         self._analyzer = analyzer
         self._splitters = splitters
+        self._classifier = classifier
 
     async def run(
         self,
@@ -143,6 +147,8 @@ class Ingestion:
         async def analysing() -> None:
             while (batch := await read.get()) is not None:
                 documents = await index(batch.drafts, self._embedder, self._analyzer)
+                if self._classifier is not None:
+                    documents = await self._classifier.prepare(documents)
                 await analysed.put((batch, documents))
             await analysed.put(None)
 

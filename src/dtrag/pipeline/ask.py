@@ -35,14 +35,19 @@ async def ask(
     *,
     scope: Viewer,
     filters: Mapping[str, Any] | None = None,
+    retrieved: int = PASSAGES,
+    candidates: tuple[int, int] = (CANDIDATES, CANDIDATES),
 ) -> Answer:
-    """The answer with its citations. Raises `InvalidInput` for an empty question."""
+    """The answer with its citations. Raises `InvalidInput` for an empty question.
+
+    `retrieved` is the number of passages that it is made from, `candidates` how many the words and the vectors propose.
+    """
     if not isinstance(question, str) or not question.strip():
         raise InvalidInput("The question is empty.")
     stages: dict[str, float] = {}
     started = time.perf_counter()
     passages, metrics = await engine.search(
-        question, PASSAGES, filters, CANDIDATES, CANDIDATES, scope=scope, highlight=False
+        question, retrieved, filters, *candidates, scope=scope, highlight=False, exact_candidates=True
     )
     statistics = (await index.snapshot()).statistics
     stages["retrieve"] = _milliseconds(started)

@@ -7,6 +7,7 @@ the key, so that what was found before a write is never found again after it.
 from __future__ import annotations
 
 import asyncio
+import copy
 import threading
 import time
 from collections import OrderedDict
@@ -211,7 +212,7 @@ def _frozen(value: object) -> Hashable:
 
 
 def _copy(result: SearchResult) -> SearchResult:
-    return replace(result, taxonomy_path=list(result.taxonomy_path), metadata=dict(result.metadata))
+    return replace(result, taxonomy_path=list(result.taxonomy_path), metadata=copy.deepcopy(dict(result.metadata)))
 
 
 def _looked_at(task: asyncio.Task[_Entry]) -> None:

@@ -106,10 +106,12 @@ class HybridSearchEngine(TwoLegs):
         explain: bool = False,
         explain_documents: Sequence[str] = (),
         highlight: bool = True,
+        exact_candidates: bool = False,
     ) -> tuple[list[SearchResult], SearchMetrics]:
         """The best `top_k` passages in scope, best first, and how the search went.
 
         A blank query finds nothing. One leg that fails is named in `metrics.degraded`, and the other decides.
+        Each leg proposes `top_k` passages at least; with `exact_candidates` it is held to its number.
         `highlight` marks the words of the query in the passages, which takes about .1 ms for each.
         `explain` tells of each passage why it stands where it stands, and `metrics.absent` of each of
         `explain_documents` why it is not found. Raises `InvalidInput` for a bad argument (no scope is one),
@@ -130,6 +132,7 @@ class HybridSearchEngine(TwoLegs):
                 explain_documents=explain_documents,
                 highlight=highlight,
                 keys=self.filter_keys,
+                exact_candidates=exact_candidates,
             )
             results, metrics = await self._answered(asked)
         except DtragError as error:

@@ -76,10 +76,7 @@ class Explainer:
 
     async def _admitted(self, chunk_id: str) -> bool:
         taxonomy = self.reach.snapshot.taxonomy
-        passage = (await self.index.fetch([chunk_id], self.reach.scope, taxonomy)).get(chunk_id)
-        if passage is None:
-            return False
-        return self.reach.admits(passage)
+        return chunk_id in await self.index.fetch([chunk_id], self.reach.scope, taxonomy, self.reach.filters)
 
     async def _scores(self, chunk_ids: Sequence[str]) -> tuple[dict[str, float], dict[str, float]]:
         """BM25 sums and cosines of the passages, of candidates or not; of a leg that ran."""

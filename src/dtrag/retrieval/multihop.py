@@ -77,7 +77,8 @@ async def inserted(
     """The results with the mentioned passages behind the first places; they take the score of the one before them."""
     if not found:
         return list(results)
-    there = await index.fetch([mention.chunk_id for mention in found], reach.scope, reach.snapshot.taxonomy)
+    keys = [mention.chunk_id for mention in found]
+    there = await index.fetch(keys, reach.scope, reach.snapshot.taxonomy, reach.filters)
     score = results[FIRST_PLACE - 1].hybrid_score if len(results) >= FIRST_PLACE else results[-1].hybrid_score
     extra = [
         replace(
@@ -88,7 +89,7 @@ async def inserted(
             metadata={**there[mention.chunk_id].metadata, "mentioned_by": mention.source},
         )
         for mention in found
-        if mention.chunk_id in there and reach.admits(there[mention.chunk_id])
+        if mention.chunk_id in there
     ]
     moved = {result.chunk_id for result in extra}
     rest = [result for result in results if result.chunk_id not in moved]

@@ -49,7 +49,7 @@ class ResultReranker(Protocol):
         top_k: int | None,
         timeout: float,  # noqa: ASYNC109 - it looks at the clock itself
     ) -> tuple[list[SearchResult], bool]:
-        """The best of them, best first, with their `rerank_score`; and whether the scores are a model's."""
+        """The best of them, best first, with their `rerank_score`; and whether a model has read every candidate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Passages:
         """The passages with the scores of the ranking; one that has gone meanwhile is left out."""
         if not chunk_ids:
             return []
-        there = await self._index.fetch(chunk_ids, reach.scope, reach.snapshot.taxonomy)
+        there = await self._index.fetch(chunk_ids, reach.scope, reach.snapshot.taxonomy, reach.filters)
         lexical, vector = ranking.lexical.scores, ranking.vector.scores
         return [
             replace(
@@ -100,13 +100,13 @@ class Passages:
             return Ordered(_heuristic(query, passages[:top_k]))
         try:
             async with asyncio.timeout(seconds + GRACE):
-                best, by_model = await self._reranker.attempt(query, passages, None, seconds)
+                best, read = await self._reranker.attempt(query, passages, None, seconds)
             if not all(math.isfinite(result.rerank_score) for result in best):
                 raise ValueError("the reranker returned a score that is not finite")
         except Exception:  # noqa: BLE001 - the seam: the failure is shown as `degraded`
             best = sorted(_heuristic(query, passages), key=lambda result: -result.rerank_score)
             return Ordered(best[:top_k], failed=True)
-        late = not by_model and self._reranker.applies(query)
+        late = not read and self._reranker.applies(query)
         return Ordered(best[:top_k], {result.chunk_id: result.rerank_score for result in best}, late)
 
     def highlighted(self, query: str, results: Sequence[SearchResult]) -> list[SearchResult]:

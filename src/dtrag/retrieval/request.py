@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Any, Literal, get_args
 
-from dtrag.core.documents import SearchResult
 from dtrag.core.scope import Access, Scope, SearchFilters, Viewer
 from dtrag.core.text import clean
 from dtrag.errors import InvalidInput
@@ -57,9 +55,14 @@ class Asked:
         explain_documents: Sequence[str],
         highlight: object,
         keys: Collection[str],
+        exact_candidates: bool = False,
     ) -> Asked:
-        """Raises `InvalidInput` for the first thing that is wrong."""
+        """Raises `InvalidInput` for the first thing that is wrong.
+
+        Each leg proposes `top_k` at least, unless `exact_candidates` holds it to its number.
+        """
         wanted = whole("top_k", top_k)
+        least = 1 if exact_candidates else wanted
         if mode not in MODES:
             raise InvalidInput(f"There is no search mode {str(mode)[:20]!r}. Modes: {', '.join(MODES)}.")
         if correlation_id is not None and (not isinstance(correlation_id, str) or len(correlation_id) > MAX_ID):
@@ -71,8 +74,8 @@ class Asked:
             query=text(query),
             top_k=wanted,
             filters=SearchFilters.parse(filters, keys),
-            bm25_candidates=max(wanted, whole("bm25_candidates", bm25_candidates)),
-            vector_candidates=max(wanted, whole("vector_candidates", vector_candidates)),
+            bm25_candidates=max(least, whole("bm25_candidates", bm25_candidates)),
+            vector_candidates=max(least, whole("vector_candidates", vector_candidates)),
             scope=required(scope),
             mode=str(mode),
             correlation_id=correlation_id or "",
@@ -109,12 +112,6 @@ class Reach:
             self.scope.nodes,
             self.filters,
         )
-
-    def admits(self, passage: SearchResult) -> bool:
-        """Whether the filters let a passage through that was not found by them."""
-        facts = passage.metadata
-        processed_at = datetime.fromisoformat(str(facts["processed_at"]))
-        return self.filters.admits(str(facts["content_type"]), processed_at, facts)
 
     @property
     def rebuilding(self) -> bool:

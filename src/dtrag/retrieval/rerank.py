@@ -119,7 +119,7 @@ class CrossEncoderReranker:
         top_k: int | None = None,
         timeout: float = TIMEOUT,  # noqa: ASYNC109 - the model looks at the clock itself
     ) -> tuple[list[SearchResult], bool]:
-        """As `rerank_async`, and whether the scores are the model's. Back in time, even if the model is not."""
+        """As `rerank_async`, and whether the model has read every candidate. Back in time, even if the model is not."""
         _check(top_k)
         model = self._model_for(query)
         if model is None or not results:
@@ -136,7 +136,7 @@ class CrossEncoderReranker:
             self._say(logging.WARNING, f"The reranker {model.id} failed: {error}")
             raise
         done = tuple(scores)  # the thread may still add to them
-        return self._ordered(query, best, done)[:top_k], bool(done)
+        return self._ordered(query, best, done)[:top_k], len(done) == len(most)
 
     def _model_for(self, query: str) -> Reranker | None:
         if self._model is None:

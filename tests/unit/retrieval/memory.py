@@ -14,7 +14,7 @@ import numpy as np
 
 from dtrag.core.documents import SearchResult, Vector
 from dtrag.core.links import title_key, title_number
-from dtrag.core.scope import Scope, SearchFilters
+from dtrag.core.scope import NO_FILTERS, Scope, SearchFilters
 from dtrag.core.scoring import LexicalQuery, LexicalStatistics, bm25_weight
 from dtrag.core.taxonomy import Taxonomy
 from dtrag.core.text import term_id, terms
@@ -139,9 +139,11 @@ class MemoryIndex:
         parameters = {name: value for name, value in asked.items() if value is not None}
         return " and ".join(f"fits(:{name})" for name in parameters), parameters
 
-    async def fetch(self, chunk_ids: Sequence[str], scope: Scope, taxonomy: Taxonomy) -> dict[str, SearchResult]:
+    async def fetch(
+        self, chunk_ids: Sequence[str], scope: Scope, taxonomy: Taxonomy, filters: SearchFilters = NO_FILTERS
+    ) -> dict[str, SearchResult]:
         await self._enter("fetch")
-        seen = set(self._seen(scope)) - self.vanished
+        seen = set(self._seen(scope, filters)) - self.vanished
         return {
             key: SearchResult(
                 key,

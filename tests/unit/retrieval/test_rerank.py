@@ -310,10 +310,10 @@ class Tiring(Model):
 async def test_what_was_read_in_time_counts_and_stands_first(endless: bool, caplog: pytest.LogCaptureFixture) -> None:
     go = threading.Event() if endless else None
     results = [SearchResult(str(i), f"text {i}", hybrid_score=i / 30) for i in range(30)]
-    reranked, used = await CrossEncoderReranker(model=Tiring(go)).attempt("text", results, timeout=0.2)
+    reranked, complete = await CrossEncoderReranker(model=Tiring(go)).attempt("text", results, timeout=0.2)
     if go is not None:
         go.set()
-    assert used
+    assert not complete
     assert _ids(reranked) == [*(str(i) for i in range(20, 30)), *(str(i) for i in range(19, -1, -1))]
     assert reranked[9].rerank_score == 0.2
     assert all(0 < result.rerank_score <= 0.2 for result in reranked[10:-1])

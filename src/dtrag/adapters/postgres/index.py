@@ -15,7 +15,7 @@ from dtrag.adapters.postgres.database import EF_SEARCH, Database
 from dtrag.adapters.postgres.postings import CACHE_BYTES, PostingReader, SegmentGone
 from dtrag.adapters.postgres.queries import FILTERS, filter_parameters, filtered, queries
 from dtrag.core.documents import DocumentSummary, SearchResult, Vector
-from dtrag.core.scope import Scope, SearchFilters
+from dtrag.core.scope import NO_FILTERS, Scope, SearchFilters
 from dtrag.core.scoring import LexicalQuery
 from dtrag.core.taxonomy import Node, Taxonomy
 from dtrag.ports import IndexSnapshot
@@ -164,12 +164,21 @@ class PostgresIndex:
                 cursor = await connection.execute(statement, _named(parameters) | values)
                 return _scores(await cursor.fetchall())
 
-    async def fetch(self, chunk_ids: Sequence[str], scope: Scope, taxonomy: Taxonomy) -> dict[str, SearchResult]:
-        """The passages with these ids that the scope may see, without scores."""
+    async def fetch(
+        self, chunk_ids: Sequence[str], scope: Scope, taxonomy: Taxonomy, filters: SearchFilters = NO_FILTERS
+    ) -> dict[str, SearchResult]:
+        """The passages with these ids that the scope may see and the filters admit, without scores.
+
+        A document may have been replaced since it was found: what it is now decides.
+        """
         async with self._database.scoped("reader", scope) as connection:
             cursor = await connection.execute(queries("content")["chunks_by_key"], _keys(chunk_ids), binary=True)
             rows = await cursor.fetchall()
-        return {_chunk_id(row): _result(row, taxonomy) for row in rows}
+        return {
+            _chunk_id(row): _result(row, taxonomy)
+            for row in rows
+            if filters.admits(row["content_type"], row["processed_at"], row["document_metadata"])
+        }
 
     async def documents(
         self, scope: Scope, taxonomy: Taxonomy, *, wanted: int, skipped: int = 0

@@ -22,7 +22,7 @@ from dtrag.adapters.postgres.segments import Correction, correction_of, cut_run,
 from dtrag.core.postings import Found, Postings, best, damped_lengths
 from dtrag.core.scope import Scope, SearchFilters
 from dtrag.core.scoring import LexicalQuery, LexicalStatistics
-from dtrag.core.segments import Segment, whole
+from dtrag.core.segments import Segment, quarters, whole
 
 CACHE_BYTES = 256 * 2**20
 """Postings that are kept in memory, at most; those not used for longest go first."""
@@ -30,8 +30,8 @@ INLINE_POSTINGS = 250_000
 """Up to so many postings (about 2 ms) are scored at once; more go to a thread, so that other requests need not wait."""
 VIEWS_KEPT = 64
 """Scopes whose documents are kept marked: a byte for each document of the index."""
-FILTERS_KEPT = 16
-"""Sets of documents that some filters let through and that are kept for the next search with the same filters."""
+FILTERED_BYTES = 32 * 2**20
+"""Sets of documents that some filters let through, kept for the next search with the same filters: 16 bytes each."""
 Bools = NDArray[np.bool_]
 Key = tuple[uuid.UUID, int]
 
@@ -115,7 +115,8 @@ class PostingReader:
         self._corrections: dict[uuid.UUID, Correction] = {}
         self._now = Generation((), LexicalStatistics(), {})
         self._cache = PostingCache(cache_bytes)
-        self._filtered: OrderedDict[tuple[int, SearchFilters], NDArray[np.uint64]] = OrderedDict()
+        self._filtered: OrderedDict[SearchFilters, NDArray[np.uint64]] = OrderedDict()
+        self._filtered_of = self._now
         self._viewed = self._now
         self._views: OrderedDict[frozenset[int] | None, View] = OrderedDict()
 
@@ -136,7 +137,6 @@ class PostingReader:
         self._segments, self._corrections = segments, corrections
         self._now = await asyncio.to_thread(_generation, list(segments.values()), list(corrections.values()))
         self._cache.forget(merged_away)
-        self._filtered.clear()
         return self._now.statistics
 
     async def search(self, query: LexicalQuery, scope: Scope, filters: SearchFilters, wanted: int) -> dict[str, float]:
@@ -239,17 +239,23 @@ class PostingReader:
         parameters = filter_parameters(Scope.everything(), filters)
         if not parameters:
             return None
-        key = (id(self._now), filters)
-        if key not in self._filtered:
+        now = self._now
+        if now is not self._filtered_of:
+            self._filtered_of = now
+            self._filtered.clear()
+        if filters not in self._filtered:
             statement = filtered(queries("search")["documents_with"], parameters)
             async with self._database.connection("search") as connection:
                 row = await (await connection.execute(statement, parameters, binary=True)).fetchone()
             ids = np.frombuffer(row["ids"] if row else b"", ">u8").astype(np.uint64).reshape(-1, 2)
-            self._filtered[key] = ids[np.argsort(ids[:, 0])]
-            while len(self._filtered) > FILTERS_KEPT:
+            documents = ids[np.argsort(ids[:, 0])]
+            if now is not self._filtered_of:
+                return documents  # the index has moved on meanwhile
+            self._filtered[filters] = documents
+            while len(self._filtered) > 1 and sum(kept.nbytes for kept in self._filtered.values()) > FILTERED_BYTES:
                 self._filtered.popitem(last=False)
-        self._filtered.move_to_end(key)
-        return self._filtered[key]
+        self._filtered.move_to_end(filters)
+        return self._filtered[filters]
 
 
 class PostingCache:
@@ -283,13 +289,14 @@ class PostingCache:
 
 
 def _generation(segments: Sequence[Segment], corrections: Sequence[Correction]) -> Generation:
-    parts = [*(segment.statistics() for segment in segments), *(row.statistics for row in corrections)]
+    corrected = LexicalStatistics.merged([row.statistics for row in corrections])
+    parts = [*(segment.statistics() for segment in segments), corrected]
     statistics = LexicalStatistics.joined(parts)
     means = statistics.mean_lengths()
-    gone = [document for correction in corrections for document in correction.documents]
+    gone = quarters(document for correction in corrections for document in correction.documents)
     live = []
     for segment in sorted(segments, key=len, reverse=True):
-        rows, alive = segment.rows_of(gone), None
+        rows, alive = segment.rows_of_quarters(gone), None
         if len(rows):
             alive = np.ones(len(segment.documents), bool)
             alive[rows] = False
@@ -339,12 +346,19 @@ def _visible(
 ) -> Callable[[NDArray[np.intp]], Bools] | None:
     """Which passages count: of documents that are alive, in scope, and let through by the filters."""
     seen = view.seen[segment.segment_id]
-    if documents is not None:
-        let_through = _among(segment.documents["document_id"], documents)
-        seen = let_through if seen is None else seen & let_through
-    if seen is None:
+    if seen is None and documents is None:
         return None
-    return lambda numbers: seen[segment.document_of[numbers]]
+
+    def visible(numbers: NDArray[np.intp]) -> Bools:
+        rows = segment.document_of[numbers]
+        kept = np.ones(len(rows), bool) if seen is None else seen[rows]
+        if documents is not None:
+            # Of the documents that were met only: of all of them it would take as long as all else together.
+            met, places = np.unique(rows, return_inverse=True)
+            kept &= _among(segment.documents["document_id"][met], documents)[places]
+        return kept
+
+    return visible
 
 
 def _among(ids: NDArray[np.uint64], known: NDArray[np.uint64]) -> Bools:

@@ -47,7 +47,7 @@ class PostgresWriter:
     def __init__(self, database: Database):
         self._database = database
         self._sql = queries("writing")
-        self._segments = 0
+        self._changes = 0
 
     async def ensure_paths(self, paths: Collection[CategoryPath]) -> Taxonomy:
         """The active taxonomy, with these paths in it."""
@@ -78,9 +78,7 @@ class PostgresWriter:
             async with connection.transaction():
                 await connection.execute("set local synchronous_commit = on")
                 await self._count(connection, documents, segment_id)
-        self._segments += 1
-        if self._segments % MOST_SEGMENTS == 0:
-            await upkeep.after_write(self._database)
+        await self._changed()
 
     async def documents_of(self, source_id: uuid.UUID, most: int) -> list[uuid.UUID]:
         """The documents that came from a source, at most so many of them, in the order of their ids."""
@@ -121,7 +119,14 @@ class PostgresWriter:
             await self._remove(connection, document_id)
             await connection.execute(self._sql["forget_source"], {"source_id": found["source_id"]})
             await connection.execute(self._sql["bump_generation"])
+        await self._changed()
         return True
+
+    async def _changed(self) -> None:
+        """Every so many segments and corrections, see whether there are too many."""
+        self._changes += 1
+        if self._changes % MOST_SEGMENTS == 0:
+            await upkeep.after_write(self._database)
 
     async def read_back(self, after: uuid.UUID | None, wanted: int) -> list[Draft]:
         """The documents as they were written, in the order of their ids, from the first after `after`."""
@@ -141,16 +146,21 @@ class PostgresWriter:
 
     @asynccontextmanager
     async def _batch(self, connection: Connection, segment_id: uuid.UUID) -> AsyncIterator[None]:
-        """Show that the segment's writer is alive, and commit without waiting for the disk."""
-        await connection.execute(self._sql["lock_segment"], {"key": upkeep.lock_key(segment_id)})
-        await connection.execute("set synchronous_commit = off")
+        """Show that the segment's writer is alive, and commit without waiting for the disk.
+
+        When anything goes wrong, a cancellation included, the connection is closed: nobody may get one that still
+        holds the lock, or that does not wait for the disk.
+        """
         try:
+            await connection.execute(self._sql["lock_segment"], {"key": upkeep.lock_key(segment_id)})
+            await connection.execute("set synchronous_commit = off")
             await connection.execute(self._sql["open_segment"], {"segment_id": segment_id, "now": datetime.now(UTC)})
             yield
-        finally:
-            if not connection.closed:
-                await connection.execute("reset synchronous_commit")
-                await connection.execute("select pg_advisory_unlock_all()")
+            await connection.execute("reset synchronous_commit")
+            await connection.execute("select pg_advisory_unlock_all()")
+        except BaseException:
+            await connection.close()
+            raise
 
     async def _write_pipelined(
         self,

@@ -5,7 +5,9 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 
 from dtrag.delivery.api.body import JsonRoute
+from dtrag.delivery.api.callers import caller_of
 from dtrag.delivery.api.failures import QUESTION_FAILURES
+from dtrag.delivery.api.filter_guard import refuse_bypass
 from dtrag.delivery.api.shapes import AskRequest, AskResponse
 from dtrag.delivery.api.state import app_of
 
@@ -15,4 +17,7 @@ router = APIRouter(route_class=JsonRoute, tags=["ask"])
 @router.post("/ask", responses=QUESTION_FAILURES)
 async def ask(request: Request, asked: AskRequest) -> AskResponse:
     """The answer, quoted from the documents, with citations; or that they do not answer."""
-    return AskResponse.model_validate(await app_of(request).ask(asked.question, asked.filters))
+    caller = caller_of(request)
+    await refuse_bypass(request, asked.filters, caller)
+    answer = await app_of(request).ask(asked.question, asked.filters, scope=caller.access)
+    return AskResponse.model_validate(answer)

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from dtrag.core.scope import CONTENT_TYPES, MAX_FACTS, MAX_PATHS
+from dtrag.errors import InvalidInput
 from dtrag.retrieval.request import CANDIDATES, MAX_EXPLAINED, MAX_ID, MAX_QUERY, MAX_TOP_K, Mode
 
 MAX_SEARCHES = 50
@@ -59,6 +60,7 @@ class SearchRequest(BaseModel):
         max_length=MAX_QUERY, description="Words or a question; blank finds nothing.", examples=["parental leave"]
     )
     top_k: int = Field(10, ge=1, le=MAX_TOP_K, description="How many passages at most.", examples=[5])
+    limit: int | None = Field(None, ge=1, le=MAX_TOP_K, description="Another name of top_k.")
     mode: Mode = Field("hybrid", description="hybrid, lexical, strict (every word must occur) or vector.")
     filters: Filters = None
     min_score: float = Field(
@@ -79,6 +81,15 @@ class SearchRequest(BaseModel):
     explain_documents: list[Annotated[str, Field(max_length=MAX_ID)]] = Field(
         [], max_length=MAX_EXPLAINED, description="Ids of documents: metrics.absent says why they are not found."
     )
+
+    @property
+    def wanted(self) -> int:
+        """How many passages at most, by whichever name. Raises `InvalidInput` for two numbers that differ."""
+        if self.limit is None or self.limit == self.top_k:
+            return self.top_k
+        if "top_k" in self.model_fields_set and "limit" in self.model_fields_set:
+            raise InvalidInput("top_k and limit are two names of one number: give one of them.")
+        return self.limit
 
 
 class BatchRequest(BaseModel):

@@ -29,7 +29,7 @@ MAX_PASSAGES = 5_000
 async def batch(request: Request, asked: BatchRequest) -> BatchResponse:
     """For each search what `POST /search` answers, in order; one that fails says so in its place."""
     parsed = [_parsed(body) for body in asked.searches]
-    wanted = sum(search.top_k for search in parsed if isinstance(search, SearchRequest))
+    wanted = sum(max(search.top_k, search.limit or 0) for search in parsed if isinstance(search, SearchRequest))
     if wanted > MAX_PASSAGES:
         raise InvalidInput(f"The searches ask for {wanted:,} passages; top_k may add up to {MAX_PASSAGES:,}.")
     free = asyncio.Semaphore(AT_ONCE)

@@ -10,7 +10,9 @@ Failures = dict[int | str, dict[str, Any]]
 
 _MEANING = {
     400: "The body cannot be read.",
-    404: "There is no such document.",
+    403: "Your key does not allow it, or the filters try to get around your scope.",
+    404: "There is no such thing that you may see.",
+    409: "It was changed meanwhile.",
     413: "The body is too large.",
     415: "The body has another media type.",
     422: "The input is not valid.",
@@ -23,4 +25,4 @@ def failures(*statuses: int) -> Failures:
     return {status: {"model": ErrorShape, "description": _MEANING[status]} for status in statuses}
 
 
-QUESTION_FAILURES = failures(400, 413, 415, 422, 503)
+QUESTION_FAILURES = failures(400, 403, 413, 415, 422, 503)

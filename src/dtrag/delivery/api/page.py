@@ -63,5 +63,5 @@ def _fields(body: dict[str, Any], schema: dict[str, Any]) -> list[dict[str, Any]
         declared = content["schema"]
         if "$ref" in declared:
             declared = schema["components"]["schemas"][declared["$ref"].rsplit("/", 1)[1]]
-        fields.extend({"name": name, **field} for name, field in declared["properties"].items())
+        fields.extend({"name": name, **field} for name, field in declared.get("properties", {}).items())
     return fields

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fastapi import APIRouter, Request
 
+from dtrag.core.documents import SearchMetrics, SearchResult
 from dtrag.delivery.api.asked import SearchRequest
 from dtrag.delivery.api.body import JsonRoute
+from dtrag.delivery.api.callers import caller_of
 from dtrag.delivery.api.failures import QUESTION_FAILURES
-from dtrag.delivery.api.shapes import Metrics, Passage, SearchResponse
+from dtrag.delivery.api.filter_guard import refuse_bypass
+from dtrag.delivery.api.shapes import Hit, Metrics, Passage, SearchResponse
 from dtrag.delivery.api.state import correlation_of, service_of
 from dtrag.errors import DtragError
 
@@ -24,16 +29,31 @@ async def search(request: Request, asked: SearchRequest) -> SearchResponse:
 
 async def found(request: Request, asked: SearchRequest) -> SearchResponse:
     """What the app finds, in the shape of the answer. Raises `DtragError`."""
-    service = service_of(request)
-    options = {**asked.model_dump(include=_PASSED_ON), "correlation_id": correlation_of(request)}
+    service, caller = service_of(request), caller_of(request)
+    options = {
+        **asked.model_dump(include=_PASSED_ON),
+        "correlation_id": correlation_of(request),
+        "scope": caller.access,
+    }
     try:
-        results, metrics = await service.app.search(asked.query, asked.top_k, **options)
+        await refuse_bypass(request, asked.filters, caller)
+        results, metrics = await service.app.search(asked.query, asked.wanted, **options)
     except DtragError as error:
         service.telemetry.searches.failed(error)
         raise
     kept = [result for result in results if max(result.bm25_score, result.vector_score) >= asked.min_score]
-    passages = [Passage.model_validate(result) for result in kept]
-    if not asked.highlights:
+    return answered(kept, metrics, highlights=asked.highlights)
+
+
+def answered(results: Sequence[SearchResult], metrics: SearchMetrics, *, highlights: bool = True) -> SearchResponse:
+    """These passages in the shape of the answer."""
+    passages = [Passage.model_validate(result) for result in results]
+    if not highlights:
         passages = [passage.model_copy(update={"highlights": []}) for passage in passages]
-    counted = Metrics.model_validate(metrics).model_copy(update={"final_results": len(passages)})
-    return SearchResponse(results=passages, metrics=counted)
+    return SearchResponse(
+        results=passages,
+        metrics=Metrics.model_validate(metrics).model_copy(update={"final_results": len(passages)}),
+        hits=[Hit.of(passage) for passage in passages],
+        total_count=len(passages),
+        latency=metrics.total_time,
+    )

@@ -13,7 +13,7 @@ from starlette.types import Scope
 
 from dtrag import __version__
 from dtrag.app import open_app
-from dtrag.delivery.api import ask, batch, documents, errors, health, metrics, page, search
+from dtrag.delivery.api import agents, ask, batch, documents, errors, filters, health, metrics, page, search
 from dtrag.delivery.api.middleware import BodyLimit, Guard, RequestLog
 from dtrag.delivery.api.state import Service
 from dtrag.delivery.api.uploads import prepare_folder
@@ -49,7 +49,7 @@ def create_app(settings: Settings) -> FastAPI:
     )
     api.state.service = service
     errors.install(api)
-    for room in (search, batch, ask, documents, health, metrics, page):
+    for room in (search, batch, ask, documents, agents, filters, health, metrics, page):
         api.include_router(room.router)
     return api
 

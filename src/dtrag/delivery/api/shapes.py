@@ -90,11 +90,46 @@ class Metrics(BaseModel):
     absent: list[AbsenceShape] = Field(description="The explain_documents that are not among the results, and why.")
 
 
+class HitSource(BaseModel):
+    """The document of a hit."""
+
+    url: str = Field(description="Where it came from.")
+    title: str = Field(description="Its title.")
+
+
+class HitMetadata(BaseModel):
+    """Where the document of a hit hangs."""
+
+    canonical_path: list[str] = Field(description="Its category, outermost name first; [] for none.")
+
+
+class Hit(BaseModel):
+    """A passage in short, for programs that need no text; `results` has the same passages in full."""
+
+    chunk_id: str = Field(description="Id of the passage.")
+    score: float = Field(description="What orders the list: rerank_score where there is one, else hybrid_score.")
+    source: HitSource = Field(description="Its document.")
+    metadata: HitMetadata = Field(description="Where its document hangs.")
+
+    @classmethod
+    def of(cls, passage: Passage) -> Hit:
+        """The passage in short."""
+        return cls(
+            chunk_id=passage.chunk_id,
+            score=passage.rerank_score or passage.hybrid_score,
+            source=HitSource(url=passage.source_url, title=passage.title),
+            metadata=HitMetadata(canonical_path=passage.taxonomy_path),
+        )
+
+
 class SearchResponse(BaseModel):
     """Passages, best first, and how the search went."""
 
     results: list[Passage] = Field(description="The passages, best first.")
     metrics: Metrics = Field(description="How the search went.")
+    hits: list[Hit] = Field(description="The same passages in short.")
+    total_count: int = Field(description="How many there are in this answer.")
+    latency: float = Field(description="Seconds from query to results, as metrics.total_time.")
 
 
 class SearchFailure(BaseModel):

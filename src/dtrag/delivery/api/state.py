@@ -10,6 +10,7 @@ from pathlib import Path
 from fastapi import Request
 
 from dtrag.app import App
+from dtrag.delivery.api.filter_watch import FilterWatch
 from dtrag.errors import DatabaseUnavailable, DtragError
 from dtrag.settings import Settings
 from dtrag.telemetry import Telemetry
@@ -27,6 +28,7 @@ class Service:
     embedder_problem: str = ""
     """Why the embedder could not be loaded; "" while there is nothing wrong with it."""
     telemetry: Telemetry = field(default_factory=Telemetry)
+    filters: FilterWatch = field(default_factory=FilterWatch)
     uploads: Path = field(default_factory=Path)
     """Private folder for the files of uploads while they are being read."""
 

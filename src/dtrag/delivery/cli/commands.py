@@ -8,7 +8,20 @@ from typing import Annotated
 import typer
 
 from dtrag import __version__
-from dtrag.delivery.cli import ask, demo, doctor, documents, evaluate, ingest, models, reindex, search, serve, settings
+from dtrag.delivery.cli import (
+    agents,
+    ask,
+    demo,
+    doctor,
+    documents,
+    evaluate,
+    ingest,
+    models,
+    reindex,
+    search,
+    serve,
+    settings,
+)
 from dtrag.delivery.cli.invocation import invocation
 
 # Plain help, not Rich panels: it fits 80 columns and saves 0.1 s of imports.
@@ -48,6 +61,7 @@ app.command()(ingest.ingest)
 app.command()(search.search)
 app.command()(ask.ask)
 app.add_typer(documents.app, name="documents")
+app.add_typer(agents.app, name="agents")
 app.command("up")(serve.up)
 app.command()(demo.demo)
 app.command()(doctor.doctor)

@@ -68,11 +68,11 @@ def search(
     if as_json:
         from dtrag.delivery.cli.console import show_json
 
-        show_json({"query": query, "mode": metrics.mode, "results": _rows(results), "metrics": asdict(metrics)})
+        show_json({"query": query, "mode": metrics.mode, "results": as_json_rows(results), "metrics": asdict(metrics)})
     else:
-        _show(results)
+        show(results)
         _show_absent(metrics)
-    _tell(metrics, empty)
+    tell(metrics, empty=empty)
     return OK
 
 
@@ -107,13 +107,15 @@ async def _search(
         return results, metrics, not results and (await app.counts())[0] == 0
 
 
-def _rows(results: Sequence[SearchResult]) -> list[dict[str, Any]]:
+def as_json_rows(results: Sequence[SearchResult]) -> list[dict[str, Any]]:
+    """The passages as JSON shows them."""
     from dtrag.pipeline.cite import label
 
     return [{"rank": rank, "label": label(result), **asdict(result)} for rank, result in enumerate(results, start=1)]
 
 
-def _show(results: Sequence[SearchResult]) -> None:
+def show(results: Sequence[SearchResult]) -> None:
+    """The passages for people."""
     from rich.text import Text
 
     from dtrag.delivery.cli.console import data, paragraph, place, safe
@@ -171,7 +173,8 @@ def _reasons(explanation: Explanation) -> str:
     return " · ".join(parts)
 
 
-def _tell(metrics: SearchMetrics, empty: bool) -> None:
+def tell(metrics: SearchMetrics, *, empty: bool) -> None:
+    """What a reader should know about how the search went, on stderr; `empty` when there is no document at all."""
     from dtrag.delivery.cli.console import note, plural
 
     if empty:

@@ -104,6 +104,13 @@ create table classification_signals (
     decided_by  text not null
 );
 
+-- Documents that classification has placed without a person, and how sure it was: only very sure ones teach others.
+create table classification_placements (
+    document_id uuid primary key,
+    confidence  real not null,
+    placed_at   timestamptz not null
+);
+
 -- Who did or asked what, when, over which scope, about which ids, with which decision; never a text. Each row's hash is
 -- over its content and the hash of the row before it.
 create table audit_log (
@@ -123,3 +130,5 @@ revoke update, delete, truncate on audit_log from dtrag_owner;
 
 grant select on taxonomy_activations, taxonomy_moves to dtrag_search, dtrag_reader;
 grant select on agents to dtrag_search;
+-- Joined with documents under row-level security: what a caller may not see has no item either.
+grant select on review_queue to dtrag_reader;

@@ -1,0 +1,14 @@
+-- Documents on other nodes.
+
+-- name: move_document
+with document as (
+    update documents set node_id = :node_id, segment_id = :segment_id where document_id = :document_id
+), content as (
+    update chunks set node_id = :node_id where document_id = :document_id
+), lexical as (
+    update lexical_index set node_id = :node_id where document_id = :document_id
+)
+update embeddings set node_id = :node_id where document_id = :document_id
+
+-- name: lexical_of_document
+select terms, length, language from lexical_index where document_id = :document_id

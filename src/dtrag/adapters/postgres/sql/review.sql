@@ -1,0 +1,88 @@
+-- Classification and the review queue. As the owner, but for what callers are shown: that is read as dtrag_reader.
+
+-- name: samples
+-- Documents whose place people gave, or that were placed by themselves and very sure. Ids are hashes of addresses: the
+-- first of a node are as good as drawn.
+select s.node_id, s.document_id, s.decided, i.terms, i.frequencies
+from unnest(:nodes::int[]) as n (node_id)
+cross join lateral (
+    select d.document_id, d.node_id, g.document_id is not null as decided
+    from documents d
+    left join classification_signals g on g.document_id = d.document_id
+    left join classification_placements p on p.document_id = d.document_id
+    where d.node_id = n.node_id
+      and (g.document_id is not null or p.document_id is null or p.confidence >= :trusted)
+    order by (g.document_id is null), d.document_id
+    limit :per_node
+) s
+join lexical_index i on i.document_id = s.document_id and i.ordinal < :passages
+order by s.document_id, i.ordinal
+
+-- name: sample_vectors
+select document_id, avg(vec)::vector as vec
+from embeddings
+where document_id = any (:document_ids) and ordinal < :passages
+group by document_id
+
+-- name: decided
+select document_id, node_id from classification_signals where document_id = any (:document_ids)
+
+-- name: decisions
+select count(*) as number from classification_signals
+
+-- name: forget_placements
+delete from classification_placements where document_id = any (:document_ids)
+
+-- name: forget_waiting
+delete from review_queue where document_id = any (:document_ids) and status = 'waiting'
+
+-- name: add_placements
+insert into classification_placements (document_id, confidence, placed_at)
+select * from unnest(:document_ids::uuid[], :confidences::real[], :times::timestamptz[])
+on conflict (document_id) do update set confidence = excluded.confidence, placed_at = excluded.placed_at
+
+-- name: add_item
+insert into review_queue (item_id, kind, document_id, agent_id, node_id, proposal, confidence, status, created_at)
+values (:item_id, :kind, :document_id, :agent_id, :node_id, :proposal, :confidence, 'waiting', :created_at)
+
+-- name: waiting
+-- As dtrag_reader in the caller's scope: documents that it may not see are not there, and their items neither. An
+-- answer is shown to those who see everything that it was made of.
+select q.item_id, q.kind, q.document_id, q.agent_id, q.node_id, q.proposal, q.confidence, q.status, q.note,
+       q.created_at, q.decided_at, q.decided_by, coalesce(d.title, '') as title, count(*) over () as total
+from review_queue q left join documents d on d.document_id = q.document_id
+where q.status = 'waiting'
+  and case q.kind
+      when 'classification' then d.document_id is not null
+      else :everything or jsonb_array_length(q.proposal -> 'document_ids') > 0 and not exists (
+          select from jsonb_array_elements_text(q.proposal -> 'document_ids') as used (id)
+          where not exists (select from documents o where o.document_id = used.id::uuid)
+      )
+  end
+order by q.confidence, q.created_at, q.item_id
+limit :wanted offset :skipped
+
+-- name: item
+select q.item_id, q.kind, q.document_id, q.agent_id, q.node_id, q.proposal, q.confidence, q.status, q.note,
+       q.created_at, q.decided_at, q.decided_by, coalesce(d.title, '') as title
+from review_queue q left join documents d on d.document_id = q.document_id
+where q.item_id = :item_id
+  and case q.kind
+      when 'classification' then d.document_id is not null
+      else :everything or jsonb_array_length(q.proposal -> 'document_ids') > 0 and not exists (
+          select from jsonb_array_elements_text(q.proposal -> 'document_ids') as used (id)
+          where not exists (select from documents o where o.document_id = used.id::uuid)
+      )
+  end
+
+-- name: settle_item
+update review_queue
+set status = :status, note = :note, decided_at = :at, decided_by = :by
+where item_id = :item_id and status = 'waiting'
+returning item_id
+
+-- name: set_signal
+insert into classification_signals (document_id, node_id, decided_at, decided_by)
+values (:document_id, :node_id, :at, :by)
+on conflict (document_id) do update
+set node_id = excluded.node_id, decided_at = excluded.decided_at, decided_by = excluded.decided_by

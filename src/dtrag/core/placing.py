@@ -1,0 +1,227 @@
+"""Where a document belongs: what the names of the categories say, what their documents say, and how sure that is.
+
+Every constant was fitted or measured by bench/classify.py on newsgroups20-dev; the figures stand beside them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dtrag.core.centroids import Centroids, Floats, TermCounts
+from dtrag.core.documents import Vector
+from dtrag.core.taxonomy import UNCLASSIFIED, CategoryPath, Taxonomy
+from dtrag.core.text import Analyzer, term_id
+from dtrag.errors import InvalidInput
+
+REVIEW_BELOW = 0.70
+"""What is less sure waits for a person. Of what is at least so sure .91 (with vectors .92) is right, and that is .56
+(.59) of all."""
+TRUSTED = 0.90
+"""A document that no person has placed teaches others from here up: of those .94 to .96 are right."""
+DISAGREEING = 0.65
+"""The most that a place may claim which the names speak against: of those .61 to .69 are right."""
+NAMED, HINTED = 0.68, 0.50
+"""Where only names speak: .68 to .72 are right where a name stands in the title or several times, .51 where once."""
+UNCHECKED = 0.69
+"""The most that a language model's word alone may claim: nobody has measured what its own figure is worth."""
+
+STRONG = 1.0
+"""Strength from which a name counts against what the documents say: ln(1 + 1.7), so in the title or twice."""
+ABOVE = 0.5
+"""A name further up the path says half as much."""
+
+STEEPNESS, HALF_STEEP = 72.0, 3.0
+"""A cosine of words is worth 72 n / (n + 3) in the exponent where a category has n documents: fitted for n of 1, 2, 3,
+5, 10, 20 and 40 it was 18, 27, 34, 45, 54, 68 and 69."""
+BESIDE_STEEPNESS, BESIDE_HALF_STEEP, MEANING_STEEPNESS = 42.0, 7.0, 13.0
+"""With a cosine of meanings beside it: 42 n / (n + 7) (fitted: 5, 9, 12, 17, 23, 32, 36) and 13 (11 to 15)."""
+FOREIGN_WORDS, FOREIGN_MEANING = 0.08, 0.30
+"""Cosines that a document of none of the categories has: they stand in the sum as one more category, so that one
+category alone does not take everything. Costs .02 of what is accepted."""
+MOST_ALTERNATIVES = 5
+LEAST_ALTERNATIVE = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """Another category, and how sure that one would be, in [0, 1]."""
+
+    node_id: int
+    path: tuple[str, ...]
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class Classification:
+    """Where a document belongs. `node_id` is UNCLASSIFIED and `path` () where nothing speaks for any category.
+
+    `confidence` in [0, 1]; `reasons` are sentences for people; `alternatives` the next best, the surest first.
+    """
+
+    path: tuple[str, ...]
+    node_id: int
+    confidence: float
+    reasons: tuple[str, ...]
+    alternatives: tuple[Alternative, ...] = ()
+    disagreeing: bool = False
+
+    @property
+    def accepted(self) -> bool:
+        """Whether it holds without a person having looked."""
+        return self.node_id != UNCLASSIFIED and self.confidence >= REVIEW_BELOW and not self.disagreeing
+
+
+NOTHING = Classification((), UNCLASSIFIED, 0.0, ("Neither the names of the categories nor their documents fit.",))
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A category whose name the document holds; `strength` > 0 grows with how often, and with the names above it."""
+
+    node_id: int
+    strength: float
+
+
+class Names:
+    """The names of a tree's categories as terms, made once for many documents."""
+
+    def __init__(self, taxonomy: Taxonomy, analyzer: Analyzer = Analyzer()):
+        self._taxonomy = taxonomy
+        self._terms = {
+            node.node_id: tuple(dict.fromkeys(map(term_id, analyzer.terms(node.name))))
+            for node in taxonomy.nodes.values()
+        }
+
+    def named(self, document: TermCounts) -> Named | None:
+        """The category whose name and path the document holds best; what lies deeper beats what lies above it."""
+        if not len(document.ids):
+            return None
+        held = {
+            node_id: math.log1p(min(document.count(term) for term in terms)) if terms else 0.0
+            for node_id, terms in self._terms.items()
+        }
+        found = {node_id: own + ABOVE * self._above(node_id, held) for node_id, own in held.items() if own > 0.0}
+        covering = {above for node_id in found for above in self._ancestors(node_id)}
+        deepest = [(strength, -node_id) for node_id, strength in found.items() if node_id not in covering]
+        if not deepest:
+            return None
+        strength, node_id = max(deepest)
+        return Named(-node_id, strength)
+
+    def _above(self, node_id: int, held: dict[int, float]) -> float:
+        return sum(held[above] for above in self._ancestors(node_id))
+
+    def _ancestors(self, node_id: int) -> Iterable[int]:
+        nodes = self._taxonomy.nodes
+        seen = {node_id}
+        current = nodes[node_id].parent_id
+        while current in nodes and current not in seen:
+            seen.add(current)
+            yield current
+            current = nodes[current].parent_id
+
+
+def shares(centroids: Centroids, document: TermCounts, vector: Vector | None = None) -> Floats:
+    """How probable each of the centroids' nodes is, in [0, 1]; what is left of 1 belongs to none of them."""
+    if not len(centroids):
+        return np.empty(0)
+    words, meaning = centroids.by_words(document), centroids.by_meaning(vector)
+    size = float(np.median(centroids.sizes))
+    if meaning is None:
+        steepness = STEEPNESS * size / (size + HALF_STEEP)
+        exponents = steepness * np.append(words, FOREIGN_WORDS)
+    else:
+        steepness = BESIDE_STEEPNESS * size / (size + BESIDE_HALF_STEEP)
+        exponents = steepness * np.append(words, FOREIGN_WORDS)
+        exponents += MEANING_STEEPNESS * np.append(meaning, FOREIGN_MEANING)
+    powers = np.exp(exponents - exponents.max())
+    probable: Floats = (powers / powers.sum())[:-1]
+    return probable
+
+
+def place(
+    taxonomy: Taxonomy, names: Names, centroids: Centroids, document: TermCounts, vector: Vector | None = None
+) -> Classification:
+    """What names and documents say together."""
+    named = names.named(document)
+    probable = shares(centroids, document, vector)
+    ranked = np.lexsort((centroids.nodes, -probable))
+    learned = [(int(centroids.nodes[i]), float(probable[i])) for i in ranked if probable[i] >= LEAST_ALTERNATIVE]
+    if not learned or not len(document.ids):
+        return _by_name(taxonomy, named)
+    node_id, confidence = learned[0]
+    with_meaning = " and meaning" if centroids.by_meaning(vector) is not None else ""
+    reasons = [f"Its words{with_meaning} are like those of the documents there ({confidence:.0%})."]
+    others = [Alternative(node, taxonomy.path(node), share) for node, share in learned[1 : MOST_ALTERNATIVES + 1]]
+    disagreeing = False
+    if named is not None:
+        where = "/".join(taxonomy.path(named.node_id))
+        disagreeing = named.strength >= STRONG and drifts(taxonomy.path(named.node_id), taxonomy.path(node_id))
+        if disagreeing:
+            confidence = min(confidence, DISAGREEING)
+            reasons.append(f"But it names the category {where}.")
+            if named.node_id not in {other.node_id for other in others}:
+                others.append(Alternative(named.node_id, taxonomy.path(named.node_id), 1.0 - DISAGREEING))
+        else:
+            reasons.append(f"It names the category {where}.")
+    return Classification(
+        taxonomy.path(node_id), node_id, confidence, tuple(reasons), _sorted(others), disagreeing=disagreeing
+    )
+
+
+def with_model(
+    taxonomy: Taxonomy, found: Classification, said: Sequence[str] | str, confidence: float
+) -> Classification:
+    """What a language model says, taken in: agreement makes surer, disagreement is for a person to settle."""
+    try:
+        node_id = taxonomy.find(CategoryPath.parse(said))
+    except InvalidInput:
+        node_id = None
+    if node_id is None or not math.isfinite(confidence):
+        return replace(found, reasons=(*found.reasons, "The language model named no category of the tree."))
+    confidence = min(1.0, max(0.0, confidence))
+    path = taxonomy.path(node_id)
+    where = "/".join(path)
+    if found.node_id == UNCLASSIFIED:
+        reason = f"The language model says {where}."
+        return Classification(path, node_id, min(confidence, UNCHECKED), (reason,))
+    if node_id == found.node_id:
+        surer = 1.0 - (1.0 - found.confidence) * (1.0 - min(confidence, UNCHECKED))
+        reasons = (*found.reasons, "The language model says the same.")
+        return replace(found, confidence=surer, reasons=reasons, disagreeing=False)
+    others = [other for other in found.alternatives if other.node_id != node_id]
+    others.append(Alternative(node_id, path, min(confidence, 1.0 - DISAGREEING)))
+    return replace(
+        found,
+        confidence=min(found.confidence, DISAGREEING),
+        reasons=(*found.reasons, f"But the language model says {where}."),
+        alternatives=_sorted(others),
+        disagreeing=found.disagreeing or drifts(found.path, path),
+    )
+
+
+def drifts(rule: Sequence[str], learned: Sequence[str]) -> bool:
+    """Whether two routes disagree: the paths share less than half of the first, from the root."""
+    common = 0
+    for one, other in zip(rule, learned, strict=False):
+        if one != other:
+            break
+        common += 1
+    return 2 * common < len(rule)
+
+
+def _by_name(taxonomy: Taxonomy, named: Named | None) -> Classification:
+    if named is None:
+        return NOTHING
+    path = taxonomy.path(named.node_id)
+    strong = named.strength >= STRONG
+    reason = f"It names the category {'/'.join(path)}{'' if strong else ' once'}; no document there is like it."
+    return Classification(path, named.node_id, NAMED if strong else HINTED, (reason,))
+
+
+def _sorted(others: Iterable[Alternative]) -> tuple[Alternative, ...]:
+    return tuple(sorted(others, key=lambda other: (-other.confidence, other.node_id))[:MOST_ALTERNATIVES])

@@ -1,0 +1,45 @@
+"""Who asks over HTTP, and what a route needs of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fastapi import Request
+
+from dtrag.core.caller import Caller, Need
+from dtrag.errors import Forbidden, Unauthorized
+
+
+def caller_of(request: Request) -> Caller:
+    """The caller whom the surroundings of the routes have recognised. Raises `Unauthorized` when there is none."""
+    found = getattr(request.state, "caller", None)
+    if not isinstance(found, Caller):
+        raise Unauthorized
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """The dependency of a route: the right that its caller needs, and whether they must see the whole tree."""
+
+    need: Need
+    whole_tree: bool = False
+
+    def __call__(self, request: Request) -> None:
+        """Raises `Unauthorized` and `Forbidden`."""
+        caller = caller_of(request)
+        if not caller.may(self.need):
+            raise Forbidden(needed=_ROLE[self.need], role=caller.role)
+        if self.whole_tree and caller.access.grants:
+            raise Forbidden("This is about the whole tree, and your key sees a part of it only. Use a key without scope.")
+
+
+_ROLE = {"read": "reader", "write": "editor", "admin": "admin"}
+
+
+def needs(need: Need, *, whole_tree: bool = False) -> Needs:
+    """For `dependencies=[Depends(needs("read"))]` of a route; every route but the public ones has one.
+
+    `whole_tree` is for figures and changes that are about everybody's documents.
+    """
+    return Needs(need, whole_tree)

@@ -1,0 +1,298 @@
+"""Documents without a category: placed, or waiting for a person; seen by nobody with a scope until somebody decides."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dtrag.app import App, open_app
+from dtrag.core.caller import Caller
+from dtrag.core.documents import Answer, Citation
+from dtrag.core.review import Item
+from dtrag.core.scope import Access, Grant, Scope
+from dtrag.core.taxonomy import UNCLASSIFIED, CategoryPath
+from dtrag.errors import Conflict, InvalidInput, NotFound
+from tests.integration.books import GARDEN, KITCHEN, shelf
+from tests.store import Databases, Store
+from tests.toy import ToyEmbedder
+
+
+def written(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def one(path: Path, title: str, text: str) -> Path:
+    return written(path, [{"id": "1", "title": title, "text": text}])
+
+
+async def caller(app: App, *paths: str) -> Caller:
+    taxonomy = (await app.index.snapshot()).taxonomy
+    return Caller("kim", "editor", Access((Grant.of([CategoryPath.parse(path) for path in paths], taxonomy),)))
+
+
+async def titles(app: App, query: str, who: Caller | None = None, mode: str = "lexical") -> set[str]:
+    scope = who.access if who is not None else Scope.everything()
+    results, _ = await app.search(query, 50, mode=mode, scope=scope)
+    return {result.title for result in results}
+
+
+async def only_item(app: App) -> Item:
+    [item], total = await app.review.waiting()
+    assert total == 1
+    return item
+
+
+async def test_a_sure_document_is_placed_at_once(app: App, store: Store, tmp_path: Path) -> None:
+    await app.ingest([written(tmp_path / "shelf.jsonl", shelf(20))])
+    new = "Simmer the onions in butter, then whisk the broth and season the soup with thyme before it is served."
+    await app.ingest([one(tmp_path / "new.jsonl", "Soup for a cold evening", new)])
+    assert await app.review.waiting() == ([], 0)
+    [path] = [d.taxonomy_path for d in await app.documents() if d.title == "Soup for a cold evening"]
+    assert path == ("House", "Kitchen")
+    assert await titles(app, "onions", await caller(app, "House/Kitchen")) >= {"Soup for a cold evening"}
+    assert "Soup for a cold evening" not in await titles(app, "onions", await caller(app, "House/Garden"))
+    assert store.value("select count(*) from classification_placements") == 1
+    store.assert_whole()
+
+
+async def test_an_unsure_document_waits_and_nobody_with_a_scope_sees_it(app: App, store: Store, tmp_path: Path) -> None:
+    await app.ingest([written(tmp_path / "shelf.jsonl", shelf(20))])
+    await app.ingest([one(tmp_path / "new.jsonl", "Ledger", "The ledger lists debits and credits of the quarter.")])
+    item = await only_item(app)
+    assert (item.title, item.confidence < 0.7, item.status) == ("Ledger", True, "waiting")
+    for path in ("House", "House/Kitchen", "House/Garden"):
+        who = await caller(app, path)
+        assert await titles(app, "ledger debits", who) == set()
+        assert "Ledger" not in {d.title for d in await app.documents(scope=who.access)}
+        assert await app.review.waiting(caller=who) == ([], 0)
+        with pytest.raises(NotFound):
+            await app.review.get(str(item.item_id), caller=who)
+        with pytest.raises(NotFound):
+            await app.review.correct(str(item.item_id), path, caller=who)
+    assert await titles(app, "ledger debits") == {"Ledger"}
+
+
+@pytest.mark.parametrize("mode", ["lexical", "vector", "strict"])
+async def test_a_correction_makes_it_visible_there_and_only_there(
+    databases: Databases, tmp_path: Path, mode: str
+) -> None:
+    settings = databases.settings()
+    async with open_app(settings) as plain:
+        app = App(settings, plain.database, ToyEmbedder(), plain.analyzer)
+        await app.ingest([written(tmp_path / "shelf.jsonl", shelf(20))])
+        await app.ingest([one(tmp_path / "new.jsonl", "Ledger", "The ledger lists debits and credits.")])
+        garden, kitchen = await caller(app, "House/Garden"), await caller(app, "House/Kitchen")
+        assert "Ledger" not in await titles(app, "ledger debits", garden, mode)
+        item = await app.review.correct(str((await only_item(app)).item_id), "House/Garden", "the shed's accounts")
+        assert (item.status, item.note, item.decided_by) == ("corrected", "the shed's accounts", "local")
+        assert item.proposal["path"] == ["House", "Garden"]
+        assert "Ledger" in await titles(app, "ledger debits", garden, mode)
+        assert "Ledger" not in await titles(app, "ledger debits", kitchen, mode)
+        assert await app.review.waiting() == ([], 0)
+        store = databases.store(settings)
+        store.assert_whole()
+        assert store.rows("select node_id, decided_by from classification_signals") == [(item.node_id, "local")]
+
+
+async def test_an_approval_takes_the_proposal(app: App, store: Store, tmp_path: Path) -> None:
+    await app.ingest([written(tmp_path / "shelf.jsonl", shelf(1))])
+    await app.ingest([one(tmp_path / "new.jsonl", "Whisk", "The whisk is in the cupboard beside the compost.")])
+    item = await only_item(app)
+    path = item.proposal["path"]
+    assert path in (["House", "Kitchen"], ["House", "Garden"])
+    await app.review.approve(str(item.item_id))
+    assert "Whisk" in await titles(app, "cupboard", await caller(app, "/".join(path)))
+    assert store.value("select count(*) from classification_placements") == 0
+    for decide in (app.review.approve, app.review.skip):
+        with pytest.raises(Conflict):
+            await decide(str(item.item_id))
+    assert (await app.review.get(str(item.item_id))).status == "approved"
+
+
+async def test_a_skipped_document_stays_where_it_is(app: App, store: Store, tmp_path: Path) -> None:
+    await app.ingest([written(tmp_path / "shelf.jsonl", shelf(3))])
+    await app.ingest([one(tmp_path / "new.jsonl", "Ledger", "The ledger lists debits and credits.")])
+    item = await app.review.skip(str((await only_item(app)).item_id), "nobody knows")
+    assert (item.status, item.note) == ("skipped", "nobody knows")
+    assert await app.review.waiting() == ([], 0)
+    assert store.rows("select node_id from documents where title = 'Ledger'") == [(UNCLASSIFIED,)]
+    assert store.value("select count(*) from classification_signals") == 0
+
+
+async def test_what_people_decide_is_learned(app: App, tmp_path: Path) -> None:
+    await app.ingest([written(tmp_path / "shelf.jsonl", shelf(20))])
+    strange = "The ledger lists debits, credits and the balance of the quarter {}."
+    before = await app.review.classify(strange.format("nine"))
+    assert before.path != ("House", "Garden") or before.confidence < 0.7
+    for number in range(6):
+        await app.ingest([one(tmp_path / f"{number}.jsonl", f"Ledger {number}", strange.format(number))])
+        for item in (await app.review.waiting())[0]:
+            await app.review.correct(str(item.item_id), "House/Garden")
+    after = await app.review.classify(strange.format("nine"))
+    assert after.path == ("House", "Garden")
+    assert after.confidence > before.confidence
+
+
+async def test_a_document_that_a_person_placed_stays_there_when_it_changes(
+    app: App, store: Store, tmp_path: Path
+) -> None:
+    await app.ingest([written(tmp_path / "shelf.jsonl", shelf(20))])
+    path = one(tmp_path / "new.jsonl", "Ledger", "The ledger lists debits and credits.")
+    await app.ingest([path])
+    await app.review.correct(str((await only_item(app)).item_id), "House/Garden")
+    one(path, "Ledger", "Simmer the onions in butter, then whisk the broth and season the soup with thyme.")
+    await app.ingest([path])
+    assert await app.review.waiting() == ([], 0)
+    assert "Ledger" in await titles(app, "onions", await caller(app, "House/Garden"))
+    store.assert_whole()
+
+
+async def test_a_document_that_comes_with_a_category_is_not_asked_about_any_more(app: App, tmp_path: Path) -> None:
+    await app.ingest([written(tmp_path / "shelf.jsonl", shelf(3))])
+    path = one(tmp_path / "new.jsonl", "Ledger", "The ledger lists debits and credits.")
+    await app.ingest([path])
+    await only_item(app)
+    await app.ingest([path], category="Office")
+    assert await app.review.waiting() == ([], 0)
+
+
+async def test_a_changed_document_waits_once(app: App, tmp_path: Path) -> None:
+    await app.ingest([written(tmp_path / "shelf.jsonl", shelf(3))])
+    path = one(tmp_path / "new.jsonl", "Ledger", "The ledger lists debits and credits.")
+    await app.ingest([path])
+    first = await only_item(app)
+    one(path, "Ledger", "The ledger lists debits only.")
+    await app.ingest([path])
+    assert (await only_item(app)).item_id != first.item_id
+
+
+async def test_unsure_placements_do_not_teach(app: App, store: Store, tmp_path: Path) -> None:
+    await app.ingest([written(tmp_path / "shelf.jsonl", shelf(10))])
+    new = "Simmer the onions in butter, then whisk the broth and season the soup with thyme."
+    await app.ingest([one(tmp_path / "new.jsonl", "Soup", new)])
+    [(document_id, node_id)] = store.rows("select document_id, node_id from documents where title = 'Soup'")
+    assert node_id != UNCLASSIFIED
+    samples = app.classifier._store.samples
+    store.rows("update classification_placements set confidence = 0.85")
+    assert document_id not in {sample.document_id for sample in await samples([node_id], 100)}
+    store.rows("update classification_placements set confidence = 0.95")
+    assert document_id in {sample.document_id for sample in await samples([node_id], 100)}
+    [few] = await samples([node_id], 1)
+    assert few.node_id == node_id
+
+
+async def test_a_tree_without_documents_knows_names_only(app: App, tmp_path: Path) -> None:
+    await app._writer.ensure_paths([CategoryPath.parse(path) for path in ("학사/장학", "학사/휴학", "시설")])
+    rows = [
+        {
+            "id": "1",
+            "title": "장학금 지급 규정",
+            "text": "학사 운영에 따라 장학 대상자를 정한다. 장학금은 학기마다 지급한다.",
+        },
+        {"id": "2", "title": "Menu", "text": "Soup on Monday."},
+    ]
+    await app.ingest([written(tmp_path / "new.jsonl", rows)])
+    found, total = await app.review.waiting()
+    by_title = {item.title: item for item in found}
+    assert total == 2
+    assert by_title["장학금 지급 규정"].proposal["path"] == ["학사", "장학"]
+    assert by_title["장학금 지급 규정"].confidence == pytest.approx(0.68)
+    assert by_title["Menu"].proposal["path"] == []
+    assert [item.title for item in found] == ["Menu", "장학금 지급 규정"]
+    with pytest.raises(InvalidInput):
+        await app.review.approve(str(by_title["Menu"].item_id))
+    await app.review.approve(str(by_title["장학금 지급 규정"].item_id))
+    assert await titles(app, "장학금", await caller(app, "학사")) == {"장학금 지급 규정"}
+
+
+async def test_without_any_category_nothing_waits(app: App, tmp_path: Path) -> None:
+    await app.ingest([one(tmp_path / "new.jsonl", "Ledger", "The ledger lists debits and credits.")])
+    assert await app.review.waiting() == ([], 0)
+    assert (await app.review.classify("anything")).node_id == UNCLASSIFIED
+
+
+async def test_korean_documents_are_placed_by_their_like(app: App, tmp_path: Path) -> None:
+    leave = [f"휴학은 {n}학기까지 할 수 있으며 휴학원을 제출하고 복학은 학기 시작 전에 신청한다." for n in range(20)]
+    grant = [f"장학금은 성적 우수자 {n}명에게 지급하며 장학생은 지도교수의 추천을 받는다." for n in range(20)]
+    rows = [
+        {"id": f"{name}{n}", "title": f"제{n}호", "text": text, "category_path": ["학사", name]}
+        for name, texts in (("휴학", leave), ("장학", grant))
+        for n, text in enumerate(texts)
+    ]
+    await app.ingest([written(tmp_path / "shelf.jsonl", rows)])
+    await app.ingest([one(tmp_path / "new.jsonl", "안내", "성적이 우수한 학생에게 장학금을 지급하며 추천을 받는다.")])
+    [path] = [document.taxonomy_path for document in await app.documents() if document.title == "안내"]
+    assert path == ("학사", "장학")
+
+
+async def test_switched_off_nothing_is_classified(databases: Databases, tmp_path: Path) -> None:
+    async with open_app(databases.settings(classify="off")) as app:
+        await app.ingest([written(tmp_path / "shelf.jsonl", shelf(20))])
+        await app.ingest([one(tmp_path / "new.jsonl", "Soup", "Simmer the onions in butter.")])
+        assert await app.review.waiting() == ([], 0)
+        assert [d.taxonomy_path for d in await app.documents() if d.title == "Soup"] == [()]
+    with pytest.raises(InvalidInput, match="auto or off"):
+        async with open_app(databases.settings(classify="maybe")):
+            pass
+
+
+async def test_an_answer_is_shown_to_those_who_see_what_it_was_made_of(app: App, store: Store, tmp_path: Path) -> None:
+    await app.ingest([written(tmp_path / "shelf.jsonl", shelf(2))])
+    agent_id = "6f0d9a52-0c3e-4b7c-9a39-0d3a3a8e4d11"
+    store.rows(
+        "insert into agents values (%s, 'a', 1, '{}', '[]', '', now(), now())",
+        agent_id,
+    )
+    by_title = {document.title: document.document_id for document in await app.documents()}
+    cited = [
+        Citation(n, "", f"{by_title[title]}:0", by_title[title], "", "", 0, 1)
+        for n, title in enumerate([f"{KITCHEN} 0", f"{KITCHEN} 1"], 1)
+    ]
+    answer = Answer("How long does it simmer?", "An hour.", tuple(cited), 0.3, "review", "", {})
+    await app.review.add_answer(uuid.UUID(agent_id), answer)
+    await app.review.add_answer(uuid.UUID(agent_id), Answer("What?", "", (), 0.1, "abstain", "", {}))
+    found, total = await app.review.waiting()
+    assert (total, [item.confidence for item in found]) == (2, [pytest.approx(0.1), pytest.approx(0.3)])
+    assert found[1].proposal["question"] == "How long does it simmer?"
+    seen, _ = await app.review.waiting(caller=await caller(app, "House/Kitchen"))
+    assert [item.item_id for item in seen] == [found[1].item_id]
+    assert await app.review.waiting(caller=await caller(app, f"House/{GARDEN}")) == ([], 0)
+    with pytest.raises(InvalidInput):
+        await app.review.correct(str(found[1].item_id), "House/Kitchen")
+    assert (await app.review.approve(str(found[1].item_id))).status == "approved"
+
+
+async def test_decisions_are_recorded_without_text(app: App, tmp_path: Path) -> None:
+    lines: list[tuple[str, str, dict[str, Any]]] = []
+
+    async def record(actor: str, action: str, **line: Any) -> None:
+        lines.append((actor, action, line))
+
+    app.review._record = record
+    await app.ingest([written(tmp_path / "shelf.jsonl", shelf(3))])
+    await app.ingest([one(tmp_path / "new.jsonl", "Ledger", "The ledger lists debits and credits.")])
+    item = await only_item(app)
+    await app.review.correct(str(item.item_id), "House/Garden", "a secret note")
+    [(actor, action, line)] = lines
+    assert (actor, action, line["decision"], line["scope"]) == ("local", "review.correct", "done", None)
+    assert line["subjects"] == [str(item.item_id), str(item.document_id)]
+    assert "secret" not in str(lines)
+
+
+@pytest.mark.parametrize("name", ["' or 1=1 --", "%s", "a/b/c/d/e/f/g/h/i", "../Garden", "House/\u202eGarden", ""])
+async def test_hostile_paths_correct_nothing(app: App, tmp_path: Path, name: str) -> None:
+    await app.ingest([written(tmp_path / "shelf.jsonl", shelf(2))])
+    await app.ingest([one(tmp_path / "new.jsonl", "Ledger", "The ledger lists debits and credits.")])
+    item = await only_item(app)
+    with pytest.raises(InvalidInput):
+        await app.review.correct(str(item.item_id), name)
+    for unknown in ("", "x", "' or 1=1 --", "6f0d9a52-0c3e-4b7c-9a39-0d3a3a8e4d11"):
+        with pytest.raises(NotFound):
+            await app.review.approve(unknown)
+    await only_item(app)
