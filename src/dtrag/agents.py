@@ -129,8 +129,10 @@ class Agents:
 
     async def get(self, agent_id: str, *, caller: Caller = LOCAL) -> Agent:
         """An agent. Raises `NotFound`, for one that the caller may not see as for one that is not there."""
-        agent = await self._store.get(_uuid(agent_id))
-        if agent is None or not lies_within(agent.grant, caller.access, await self.taxonomy()):
+        wanted = _uuid(agent_id)
+        taxonomy = await self.taxonomy()  # first: the same work for a foreign agent as for an unknown one
+        agent = await self._store.get(wanted)
+        if agent is None or not lies_within(agent.grant, caller.access, taxonomy):
             raise _not_found(agent_id)
         return agent
 

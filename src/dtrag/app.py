@@ -17,6 +17,7 @@ from dtrag.adapters.postgres.agents import PostgresAgents
 from dtrag.adapters.postgres.connect import connect, connect_throwaway
 from dtrag.adapters.postgres.database import Database
 from dtrag.adapters.postgres.index import PostgresIndex
+from dtrag.adapters.postgres.keys import PostgresKeys
 from dtrag.adapters.postgres.review import PostgresReview
 from dtrag.adapters.postgres.writer import PostgresWriter
 from dtrag.adapters.rerankers import choose as rerankers
@@ -29,6 +30,7 @@ from dtrag.errors import InvalidInput, NotFound
 from dtrag.ingestion.classify import Classifier, wanted
 from dtrag.ingestion.ingest import Ingestion, IngestReport, Progress, Source, find_sources
 from dtrag.ingestion.reindex import reindex
+from dtrag.keys import Keys
 from dtrag.packs.regulation_ko import structure
 from dtrag.pipeline.ask import ask
 from dtrag.ports import Embedder, Reranker, check_identity
@@ -96,6 +98,7 @@ class App:
             classifier=self.classifier if wanted(settings.classify) else None,
         )
         self.review = Review(placements, self.index, self.classifier)
+        self.keys = Keys(PostgresKeys(database), self.index, rate=settings.rate_per_minute)
         self.on_search: Callable[[SearchMetrics], None] = lambda metrics: None
         self.engine = HybridSearchEngine(
             embedder,
@@ -121,6 +124,7 @@ class App:
 
     async def __aexit__(self, *exception: object) -> None:
         active.closed(self)
+        await self.keys.close()
         await self._parser.close()
 
     async def recover(self) -> int:
@@ -149,12 +153,19 @@ class App:
         sources: Sequence[Source],
         category: Sequence[str] | str | None = None,
         on_progress: Callable[[Progress], None] | None = None,
+        *,
+        scope: Viewer = EVERYTHING,
     ) -> IngestReport:
-        """As `ingest`, for files whose address is not where they lie (uploads)."""
+        """As `ingest`, for files whose address is not where they lie (uploads).
+
+        Nothing outside of the scope is written or overwritten. Raises `InvalidInput` for a scope without a category,
+        and `Forbidden` for a category outside.
+        """
         started = time.perf_counter()
         path = CategoryPath.parse(category) if category else None
+        within = scope.resolved((await self.index.snapshot()).taxonomy)
         await identity.register(self.database, self.analyzer.id, self.embedder)
-        report = await self._ingestion.run(sources, path, on_progress)
+        report = await self._ingestion.run(sources, path, on_progress, within)
         report.seconds = time.perf_counter() - started
         if self.embedder is None:
             report.notes.append("No embedder is available: nothing got a vector, search is lexical only.")

@@ -50,6 +50,10 @@ class Recorder(Protocol):
     ) -> Awaitable[object]: ...
 
 
+async def unrecorded(actor: str, action: str, **line: object) -> None:
+    """For whoever keeps no audit log."""
+
+
 @dataclass(frozen=True, slots=True)
 class CreatedKey:
     """A new key and its secret, which is nowhere else; `unresolved` are the paths that lead nowhere yet."""
@@ -68,7 +72,7 @@ class Keys:
         index: Index,
         *,
         rate: int,
-        record: Recorder,
+        record: Recorder = unrecorded,
         now: Callable[[], datetime.datetime] = lambda: datetime.datetime.now(datetime.UTC),
         monotonic: Callable[[], float] = time.monotonic,
     ):

@@ -128,6 +128,9 @@ class Index(Protocol):
     async def lexical_scores(self, query: LexicalQuery, chunk_ids: Sequence[str], scope: Scope) -> dict[str, float]:
         """Chunk id -> BM25 of these very passages, as far as they are in scope; 0.0 without a term of the query."""
 
+    async def statistics(self, terms: Collection[int], scope: Scope) -> LexicalStatistics:
+        """What BM25 knows of the passages in scope, for these terms: nothing outside the scope has a part in it."""
+
     async def titled(self, numbers: Sequence[int], scope: Scope) -> dict[int, list[str]]:
         """Number of a title (core/links.py) -> passages of the document that alone in scope has it; others are out."""
 
@@ -235,14 +238,20 @@ class ReviewStore(Protocol):
         """Settle a waiting item, move its document if it gets a node; False when it does not wait any more."""
 
 
+EVERYTHING = Scope.everything()
+
+
 class IndexWriter(Protocol):
     """The writing side of the store."""
 
     async def fingerprints(self, document_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, bytes]:
         """Fingerprints of those of the documents that are there."""
 
-    async def write(self, documents: Sequence[IndexedDocument]) -> None:
-        """Write each document whole, or replace it; when this returns they are durable and searchable."""
+    async def write(self, documents: Sequence[IndexedDocument], scope: Scope = EVERYTHING) -> None:
+        """Write each document whole, or replace it; when this returns they are durable and searchable.
+
+        Raises `Forbidden` rather than replace a document outside of the scope.
+        """
 
     async def source_fingerprint(self, source_id: uuid.UUID) -> bytes | None:
         """The fingerprint of a source that was read to its end, or None."""
@@ -250,10 +259,20 @@ class IndexWriter(Protocol):
     async def documents_of(self, source_id: uuid.UUID, most: int) -> list[uuid.UUID]:
         """The documents that came from a source, at most so many of them, in the order of their ids."""
 
+    async def reaches_out(self, source_id: uuid.UUID, scope: Scope) -> bool:
+        """Whether there is a document of this source outside of the scope."""
+
     async def finish_source(
-        self, source_id: uuid.UUID, source_uri: str, fingerprint: bytes, kept: Sequence[int]
+        self,
+        source_id: uuid.UUID,
+        source_uri: str,
+        fingerprint: bytes,
+        kept: Sequence[int],
+        scope: Scope = EVERYTHING,
     ) -> int:
-        """Remember that a source was read to its end; its documents that are not among `kept` go. Returns how many.
+        """Remember that a source was read to its end; its documents in scope that are not among `kept` go.
+
+        Returns how many went.
 
         `kept` holds the upper 64 bits of the ids of the documents that it has.
         """

@@ -39,6 +39,7 @@ class House:
     api: FastAPI
     exits: AsyncExitStack
     clients: dict[str, httpx2.AsyncClient] = field(default_factory=dict)
+    lines: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def app(self) -> App:
@@ -48,24 +49,30 @@ class House:
     async def client(self, name: str, scope: list[str] | None, role: Role = "editor") -> httpx2.AsyncClient:
         """A client with a key of its own; `scope` None is the whole tree."""
         if name not in self.clients:
-            secret = await self.app.keys.create(name, scope, role)
+            created = await self.app.keys.create(name, scope, role, rate=1_000_000)
             self.clients[name] = await self.exits.enter_async_context(
                 httpx2.AsyncClient(
                     transport=httpx2.ASGITransport(app=self.api),
                     base_url="http://localhost:8001",
-                    headers={"authorization": f"Bearer {secret}"},
+                    headers={"authorization": f"Bearer {created.secret}"},
                     timeout=60,
                 )
             )
         return self.clients[name]
 
-    async def audited(self) -> list[dict[str, Any]]:
-        """The audit log, the oldest line first."""
-        return await self._rows("select actor, action, subjects, decision, details from audit_log order by number")
+    def listen(self) -> None:
+        """Keep what agents and filters write to the audit log, in `lines`, on its way there."""
+        onwards = self.app.agents.record
 
-    async def denials(self) -> list[dict[str, Any]]:
-        """The lines of the audit log about filters that were refused."""
-        return [row for row in await self.audited() if (row["action"], row["decision"]) == ("filters", "denied")]
+        async def record(actor: str, action: str, **line: Any) -> None:
+            self.lines.append({"actor": actor, "action": action, **line})
+            await onwards(actor, action, **line)
+
+        self.app.agents.record = record
+
+    def denials(self) -> list[dict[str, Any]]:
+        """The lines about filters that were refused."""
+        return [line for line in self.lines if (line["action"], line["decision"]) == ("filters", "denied")]
 
     async def waiting(self) -> list[dict[str, Any]]:
         """The answers that wait for a person."""
@@ -84,6 +91,7 @@ async def house(settings: Settings, folder: Path) -> AsyncIterator[House]:
     api = create_app(settings)
     async with api.router.lifespan_context(api), AsyncExitStack() as exits:
         built = House(api, exits)
+        built.listen()
         for path, files in HOUSE.items():
             room = folder.joinpath(*path)
             room.mkdir(parents=True)

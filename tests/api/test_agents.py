@@ -315,7 +315,7 @@ async def test_changes_and_refusals_are_in_the_audit_log(built: House, a: httpx2
     await a.put(f"/agents/{own['agent_id']}", json={"version": "1.0.0", "node_paths": [["AI", "ML", "deep"]]})
     await a.post("/agents/from-category", json={"version": "1.0.0", "node_paths": [["HR"]]})
     await a.delete(f"/agents/{own['agent_id']}")
-    rows = [row for row in await built.audited() if row["action"].startswith("agents.")]
+    rows = [line for line in built.lines if line["action"].startswith("agents.")]
     assert [(row["action"], row["decision"]) for row in rows] == [
         ("agents.create", "done"),
         ("agents.update", "done"),
@@ -323,4 +323,5 @@ async def test_changes_and_refusals_are_in_the_audit_log(built: House, a: httpx2
         ("agents.delete", "done"),
     ]
     assert all(row["actor"] == "a" for row in rows)
-    assert [row["subjects"] for row in rows] == [[own["agent_id"]]] * 2 + [[]] + [[own["agent_id"]]]
+    assert [list(row["subjects"]) for row in rows] == [[own["agent_id"]]] * 2 + [[]] + [[own["agent_id"]]]
+    assert all([branch["path"] for branch in row["scope"]] == [["AI", "ML"]] for row in rows)

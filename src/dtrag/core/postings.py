@@ -70,6 +70,13 @@ class Postings:
         else:
             scores[self.chunks] += weight * _impacts(self.frequencies, damped[self.chunks])
 
+    def count_where(self, visible: Callable[[NDArray[np.intp]], NDArray[np.bool_]] | None) -> int:
+        """How many of the passages that hold the term count."""
+        if visible is None:
+            return self.count
+        held = np.flatnonzero(self.frequencies) if self.chunks is None else self.chunks.astype(np.intp)
+        return int(visible(held).sum())
+
     def at(self, numbers: Numbers, damped: Floats) -> Floats:
         """The impact in each of these passages, 0 where the term is absent."""
         if self.chunks is None:

@@ -117,7 +117,7 @@ class Classifier:
         return [replace(d, node_id=nodes.get(d.document_id, d.node_id)) for d in documents]
 
     async def _place(self, document: IndexedDocument, learned: _Learned) -> Classification:
-        terms, vector = _content(document)
+        terms, vector = content(document)
         found = place(learned.taxonomy, learned.names, learned.centroids, terms, vector)
         if self._model is None or found.accepted or not learned.taxonomy.nodes:
             return found
@@ -143,8 +143,8 @@ class Classifier:
         return _Learned(snapshot.generation, snapshot.statistics.chunks, snapshot.taxonomy, names, centroids)
 
 
-def _content(document: IndexedDocument) -> tuple[TermCounts, Vector | None]:
-    """Terms and mean vector of the document, as the index would give them back."""
+def content(document: IndexedDocument) -> tuple[TermCounts, Vector | None]:
+    """Terms and mean vector of a document, as the index gives them back."""
     chunks = document.chunks[:FIRST_PASSAGES]
     terms = TermCounts.of(
         [chunk.term_ids for chunk in chunks], [quantised(chunk.frequencies) * FREQUENCY_UNIT for chunk in chunks]

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from dtrag.core.documents import Draft, IndexedDocument, ParsedDocument, Passages, document_id
+from dtrag.core.scope import Scope
 from dtrag.core.taxonomy import UNCLASSIFIED, CategoryPath, Taxonomy
 from dtrag.core.text import Analyzer
 from dtrag.errors import InvalidInput, ParseFailed
@@ -27,6 +28,7 @@ from dtrag.ingestion import chunking
 from dtrag.ingestion.analysis import cleaned, fingerprint, index
 from dtrag.ingestion.chunking import CHUNKER
 from dtrag.ingestion.classify import Classifier
+from dtrag.ingestion.fence import Fence
 from dtrag.ports import Embedder, IndexWriter, Parser
 
 BATCH_CHUNKS = 512
@@ -37,6 +39,7 @@ SHOWN_DOCUMENTS = 1_000
 SHOWN_REFUSALS = 5
 """Documents of one file with a category that cannot be that are named in the report."""
 
+EVERYTHING = Scope.everything()
 Splitter = Callable[[ParsedDocument], Iterable[Passages] | None]
 
 
@@ -131,15 +134,22 @@ class Ingestion:
         sources: Sequence[Source],
         category: CategoryPath | None = None,
         on_progress: Callable[[Progress], None] | None = None,
+        scope: Scope = EVERYTHING,
     ) -> IngestReport:
-        """Read every source; a file that fails is reported and the rest goes on."""
+        """Read every source; a file that fails is reported and the rest goes on.
+
+        Nothing outside of `scope` is written or overwritten. Raises `InvalidInput` when it is not everything and there
+        is no category, and `Forbidden` when that lies outside.
+        """
         report = IngestReport(files=len(sources))
+        fence = Fence(self._writer, scope)
+        await fence.admit(category)
         read: asyncio.Queue[_Batch | None] = asyncio.Queue(QUEUED_BATCHES)
         analysed: asyncio.Queue[tuple[_Batch, list[IndexedDocument]] | None] = asyncio.Queue(QUEUED_BATCHES)
         await self._writer.recover()
 
         async def reading() -> None:
-            async with aclosing(self._batches(sources, category, report)) as produced:
+            async with aclosing(self._batches(sources, category, report, fence)) as produced:
                 async for batch in produced:
                     await read.put(batch)
             await read.put(None)
@@ -156,7 +166,7 @@ class Ingestion:
             done = 0
             while (work := await analysed.get()) is not None:
                 batch, documents = work
-                await self._write(batch, documents, report)
+                await self._write(batch, documents, report, fence.scope)
                 done += len(batch.finished)
                 if on_progress is not None:
                     current = batch.finished[-1].name if batch.finished else ""
@@ -172,8 +182,10 @@ class Ingestion:
             await self._writer.tidy()
         return report
 
-    async def _write(self, batch: _Batch, documents: Sequence[IndexedDocument], report: IngestReport) -> None:
-        await self._writer.write(documents)
+    async def _write(
+        self, batch: _Batch, documents: Sequence[IndexedDocument], report: IngestReport, scope: Scope
+    ) -> None:
+        await self._writer.write(documents, scope)
         report.documents += len(documents)
         report.chunks += batch.chunks
         report.document_ids.extend(
@@ -182,16 +194,17 @@ class Ingestion:
         for source in batch.finished:
             if not (source.failed or source.unchanged):
                 report.removed += await self._writer.finish_source(
-                    source.source_id, source.uri, source.fingerprint, source.kept
+                    source.source_id, source.uri, source.fingerprint, source.kept, scope
                 )
 
     async def _batches(
-        self, sources: Sequence[Source], category: CategoryPath | None, report: IngestReport
+        self, sources: Sequence[Source], category: CategoryPath | None, report: IngestReport, fence: Fence
     ) -> AsyncGenerator[_Batch, None]:
         batch = _Batch()
         taxonomy = await self._writer.ensure_paths([category] if category else [])
         for source in sources:
             try:
+                await fence.check_source(source.source_id)
                 source.fingerprint = await asyncio.to_thread(self._source_fingerprint, source.path, category)
                 if await self._writer.source_fingerprint(source.source_id) == source.fingerprint:
                     report.unchanged += 1
@@ -204,7 +217,7 @@ class Ingestion:
                             await asyncio.sleep(0)  # what was read ahead must not hold up the writer
                             for passages in self._split(document):
                                 try:
-                                    draft, taxonomy = await self._draft(source, passages, category, taxonomy)
+                                    draft, taxonomy = await self._draft(source, passages, category, taxonomy, fence)
                                 except InvalidInput as error:
                                     refused.append(f"{document.title}: {error}")
                                     continue
@@ -234,18 +247,25 @@ class Ingestion:
         yield chunking.split(document)
 
     async def _draft(
-        self, source: Source, passages: Passages, category: CategoryPath | None, taxonomy: Taxonomy
+        self,
+        source: Source,
+        passages: Passages,
+        category: CategoryPath | None,
+        taxonomy: Taxonomy,
+        fence: Fence,
     ) -> tuple[Draft, Taxonomy]:
         document = passages.document
         path = CategoryPath.parse(document.category_path) if document.category_path else category
         if path is None:
             node = UNCLASSIFIED
         else:
+            fence.check(path, taxonomy)
             found = taxonomy.find(path)
             if found is None:
                 taxonomy = await self._writer.ensure_paths([path])
                 found = taxonomy.find(path)
             node = found if found is not None else UNCLASSIFIED
+            fence.made(node)
             document = replace(document, category_path=path.names)
         uri = f"{source.uri}#{document.part}" if document.part else source.uri
         draft = Draft(

@@ -11,6 +11,7 @@ from typing import Any
 
 from dtrag.core.confidence import Confidence, confidence_of
 from dtrag.core.documents import Answer, SearchMetrics, SearchResult
+from dtrag.core.query import content_terms, weighted_terms
 from dtrag.core.scope import Viewer
 from dtrag.core.scoring import LexicalStatistics
 from dtrag.core.text import language
@@ -49,7 +50,9 @@ async def ask(
     passages, metrics = await engine.search(
         question, retrieved, filters, *candidates, scope=scope, highlight=False, exact_candidates=True
     )
-    statistics = (await index.snapshot()).statistics
+    caller = scope.resolved((await index.snapshot()).taxonomy)
+    asked = {*content_terms(question), *(term for term, _ in weighted_terms(question))}
+    statistics = await index.statistics(asked, caller)
     stages["retrieve"] = _milliseconds(started)
     started = time.perf_counter()
     confidence = confidence_of(question, passages, statistics)

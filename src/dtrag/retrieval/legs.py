@@ -81,7 +81,9 @@ async def lexical(
     if mode == "strict":
         leg.raw = leg.scores = await index.strict(query, reach.scope, reach.filters, wanted)
         return
-    leg.asked = asked = LexicalQuery.of(weighted_terms(query, analyzer), reach.snapshot.statistics)
+    terms = weighted_terms(query, analyzer)
+    statistics = await index.statistics([term for term, _ in terms], reach.caller)
+    leg.asked = asked = LexicalQuery.of(terms, statistics)
     leg.raw = await index.lexical(asked, reach.scope, reach.filters, wanted)
     leg.scores = {key: asked.share(score) for key, score in leg.raw.items()}
 

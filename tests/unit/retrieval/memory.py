@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -55,14 +55,15 @@ class MemoryIndex:
         self._counts = {row.key: counted(row.text) for row in rows}
         vectors = embedder.embed_documents([row.text for row in rows]) if embedder else ()
         self._vectors = dict(zip(self.rows, vectors, strict=False))
-        self.statistics = self._count()
+        self.statistics_ = self._count(self.rows)
 
-    def _count(self) -> LexicalStatistics:
-        df = Counter(term for counts in self._counts.values() for term in counts)
+    def _count(self, keys: Collection[str]) -> LexicalStatistics:
+        """Of these passages, with the mean length of all."""
+        df = Counter(term for key in keys for term in self._counts[key])
         ids = sorted(df)
         total = sum(sum(counts.values()) for counts in self._counts.values())
         frequencies = np.array([df[term] for term in ids], np.int64)
-        return LexicalStatistics(np.array(ids, np.int64), frequencies, len(self.rows), {"en": (len(self.rows), total)})
+        return LexicalStatistics(np.array(ids, np.int64), frequencies, len(keys), {"en": (len(self.rows), total)})
 
     async def _enter(self, call: str) -> None:
         self.calls.append(call)
@@ -81,7 +82,7 @@ class MemoryIndex:
 
     async def snapshot(self) -> IndexSnapshot:
         await self._enter("snapshot")
-        return IndexSnapshot(self.settings, self.statistics, self.taxonomy)
+        return IndexSnapshot(self.settings, self.statistics_, self.taxonomy)
 
     async def lexical(self, query: LexicalQuery, scope: Scope, filters: SearchFilters, wanted: int) -> dict[str, float]:
         await self._enter("lexical")
@@ -109,6 +110,10 @@ class MemoryIndex:
     async def vectors(self, query: Vector, scope: Scope, filters: SearchFilters, wanted: int) -> dict[str, float]:
         await self._enter("vectors")
         return _best(self._cosines(query, self._seen(scope, filters)), wanted)
+
+    async def statistics(self, terms: Collection[int], scope: Scope) -> LexicalStatistics:
+        await self._enter("statistics")
+        return self.statistics_ if scope.nodes is None else self._count(self._seen(scope))
 
     async def titled(self, numbers: Sequence[int], scope: Scope) -> dict[int, list[str]]:
         await self._enter("titled")

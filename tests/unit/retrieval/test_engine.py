@@ -35,13 +35,13 @@ async def test_both_legs_are_fused_and_the_best_come_first() -> None:
     assert (metrics.bm25_candidates, metrics.vector_candidates) == (3, 5)
     assert metrics.degraded == metrics.notes == ()
     assert metrics.total_time >= metrics.vector_time >= metrics.embedding_time > 0
-    assert set(index.calls) == {"snapshot", "lexical", "vectors", "fetch"}
+    assert set(index.calls) == {"snapshot", "statistics", "lexical", "vectors", "fetch"}
 
 
 async def test_the_lexical_score_is_a_share_of_what_the_query_could_reach() -> None:
     index = small_index()
     results, _ = await engine_on(index).search("kettle valve", scope=EVERYTHING, mode="lexical")
-    query = LexicalQuery.of([(term_id("kettl"), 1.0), (term_id("valv"), 1.0)], index.statistics)
+    query = LexicalQuery.of([(term_id("kettl"), 1.0), (term_id("valv"), 1.0)], index.statistics_)
     found = await index.lexical(query, EVERYTHING, SearchFilters(), 9)
     assert {result.chunk_id: result.bm25_score for result in results} == pytest.approx(
         {key: score / query.ceiling for key, score in found.items()}
@@ -61,7 +61,7 @@ async def test_a_mode_runs_its_legs_only(mode: str, calls: set[str]) -> None:
     embedder = ToyEmbedder()
     index = small_index(embedder)
     results, metrics = await engine_on(index, embedder).search("kettle valve", scope=EVERYTHING, mode=mode)
-    assert {*index.calls} - {"snapshot", "fetch"} == calls
+    assert {*index.calls} - {"snapshot", "statistics", "fetch"} == calls
     assert results[0].chunk_id == "a"
     assert (metrics.mode, metrics.notes) == (mode, ())
 

@@ -75,7 +75,7 @@ async def test_without_an_explanation_nothing_more_is_asked_of_the_index() -> No
     results, metrics, index = await _search(explain=False)
     assert results[0].explanation is None
     assert metrics.absent == ()
-    assert index.calls == ["snapshot", "lexical", "fetch"]
+    assert index.calls == ["snapshot", "statistics", "lexical", "fetch"]
 
 
 async def test_without_vectors_there_is_no_cosine_and_no_rank() -> None:

@@ -104,3 +104,24 @@ async def test_bad_numbers_of_candidates_are_refused(name: str, value: Any) -> N
 async def test_other_bad_arguments_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"must be|a list|holds ids|are an object|needs a scope"):
         await engine_on(small_index()).search("kettle", **({"scope": EVERYTHING} | options))
+
+
+@pytest.mark.parametrize(("exact", "proposed"), [(False, 3), (True, 2)])
+async def test_a_leg_proposes_top_k_at_least_unless_it_is_held_to_its_number(exact: bool, proposed: int) -> None:
+    asked: dict[str, Any] = {
+        "bm25_candidates": 2,
+        "vector_candidates": 1,
+        "scope": EVERYTHING,
+        "exact_candidates": exact,
+    }
+    recorded: list[int] = []
+    index = small_index()
+    lexical = index.lexical
+
+    async def lexical_leg(query: Any, scope: Any, filters: Any, wanted: int) -> dict[str, float]:
+        recorded.append(wanted)
+        return await lexical(query, scope, filters, wanted)
+
+    index.lexical = lexical_leg  # type: ignore[method-assign]
+    await engine_on(index).search("kettle", 3, **asked)
+    assert recorded == [proposed]

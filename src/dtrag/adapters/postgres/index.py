@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from dtrag.adapters.postgres.postings import CACHE_BYTES, PostingReader, Segment
 from dtrag.adapters.postgres.queries import FILTERS, filter_parameters, filtered, queries
 from dtrag.core.documents import DocumentSummary, SearchResult, Vector
 from dtrag.core.scope import NO_FILTERS, Scope, SearchFilters
-from dtrag.core.scoring import LexicalQuery
+from dtrag.core.scoring import LexicalQuery, LexicalStatistics
 from dtrag.core.taxonomy import Node, Taxonomy
 from dtrag.ports import IndexSnapshot
 
@@ -83,6 +83,15 @@ class PostgresIndex:
             except SegmentGone:
                 await self._refreshed()
         return await self._postings.scores(query, chunk_ids, scope)
+
+    async def statistics(self, terms: Collection[int], scope: Scope) -> LexicalStatistics:
+        """What BM25 knows of the passages in scope, for these terms."""
+        for _ in range(MOVES):
+            try:
+                return await self._postings.statistics(terms, scope)
+            except SegmentGone:
+                await self._refreshed()
+        return await self._postings.statistics(terms, scope)
 
     async def titled(self, numbers: Sequence[int], scope: Scope) -> dict[int, list[str]]:
         """Number of a title -> passages of the document that alone in scope has it; others are not in."""

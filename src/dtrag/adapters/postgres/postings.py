@@ -8,10 +8,11 @@ never pass through this module.
 from __future__ import annotations
 
 import asyncio
+import math
 import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,13 +22,15 @@ from dtrag.adapters.postgres.queries import filter_parameters, filtered, queries
 from dtrag.adapters.postgres.segments import Correction, correction_of, cut_run, pages_of, segment_of
 from dtrag.core.postings import Found, Postings, best, damped_lengths
 from dtrag.core.scope import Scope, SearchFilters
-from dtrag.core.scoring import LexicalQuery, LexicalStatistics
+from dtrag.core.scoring import MOST_TERMS, LexicalQuery, LexicalStatistics
 from dtrag.core.segments import Segment, quarters, whole
 
 CACHE_BYTES = 256 * 2**20
 """Postings that are kept in memory, at most; those not used for longest go first."""
 INLINE_POSTINGS = 250_000
 """Up to so many postings (about 2 ms) are scored at once; more go to a thread, so that other requests need not wait."""
+FREQUENCIES_KEPT = 100_000
+"""Terms that a view remembers the frequencies of."""
 VIEWS_KEPT = 64
 """Scopes whose documents are kept marked: a byte for each document of the index."""
 FILTERED_BYTES = 32 * 2**20
@@ -85,10 +88,14 @@ class Generation:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Which documents of each segment a scope reaches and are alive (None: all), and how many passages they have."""
+    """Which documents of each segment a scope reaches and are alive (None: all), and how many passages they have.
+
+    `frequencies` are the numbers of these passages that hold a term, as far as they were asked for.
+    """
 
     seen: Mapping[uuid.UUID, Bools | None]
     passages: int
+    frequencies: dict[int, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, now: Generation, scope: Scope) -> View:
@@ -173,6 +180,32 @@ class PostingReader:
                     scores += np.float32(weight) * postings.at(numbers, live.damped)
             found.update((chunk_ids[place], score) for place, score in zip(which, scores.tolist(), strict=True))
         return found
+
+    async def statistics(self, terms: Collection[int], scope: Scope) -> LexicalStatistics:
+        """What BM25 knows of the passages in scope, for these terms. Raises `SegmentGone`.
+
+        Counted in scope and nowhere else: with the counts of the whole index a score would tell whether a word occurs
+        in documents that the caller may not see. The mean lengths are those of the whole index.
+        """
+        now = self._now
+        if scope.nodes is None:
+            return now.statistics
+        view = self._view(now, scope)
+        rarest = sorted(set(terms), key=lambda term: (now.statistics.document_frequency(term) or math.inf, term))
+        asked = sorted(rarest[:MOST_TERMS])
+        unknown = [term for term in asked if term not in view.frequencies]
+        lists = await self._postings(now, unknown)
+        if len(view.frequencies) > FREQUENCIES_KEPT:
+            view.frequencies.clear()
+            return await self.statistics(terms, scope)
+        for term in unknown:
+            view.frequencies[term] = sum(
+                postings.count_where(_visible(live.segment, view, None))
+                for live in now.segments
+                if (postings := lists.get((live.segment.segment_id, term))) is not None
+            )
+        counts = np.array([view.frequencies[term] for term in asked], np.int64)
+        return LexicalStatistics(np.array(asked, np.int64), counts, view.passages, now.statistics.lengths)
 
     def titled(self, numbers: Sequence[int], scope: Scope) -> dict[int, list[str]]:
         """Number of a title -> passages of the one document in scope that has it."""

@@ -36,7 +36,9 @@ from dtrag.core.documents import Draft, IndexedDocument
 from dtrag.core.scope import Scope
 from dtrag.core.segments import build
 from dtrag.core.taxonomy import CategoryPath, Taxonomy
+from dtrag.errors import Forbidden
 
+EVERYTHING = Scope.everything()
 CONTESTED_ATTEMPTS = 20
 """How often a document is written that others write at the same moment; each attempt waits for one of them."""
 
@@ -63,18 +65,21 @@ class PostgresWriter:
         rows = await self._fetch("source", {"source_id": source_id})
         return bytes(rows[0]["fingerprint"]) if rows else None
 
-    async def write(self, documents: Sequence[IndexedDocument]) -> None:
-        """Write each document whole, or replace it; when this returns they are durable and searchable."""
+    async def write(self, documents: Sequence[IndexedDocument], scope: Scope = EVERYTHING) -> None:
+        """Write each document whole, or replace it; when this returns they are durable and searchable.
+
+        Raises `Forbidden` rather than replace a document outside of the scope.
+        """
         if not documents:
             return
         segment_id = uuid.uuid4()
         async with self._database.connection("owner") as connection, self._batch(connection, segment_id):
             try:
-                await self._write_pipelined(connection, documents, segment_id)
+                await self._write_pipelined(connection, documents, segment_id, scope)
             except (psycopg.errors.UniqueViolation, psycopg.errors.DeadlockDetected):
                 # Somebody else writes some of the same documents at this moment: one at a time, replacing them.
                 for document in documents:
-                    await self._write_alone(connection, document, segment_id)
+                    await self._write_alone(connection, document, segment_id, scope)
             async with connection.transaction():
                 await connection.execute("set local synchronous_commit = on")
                 await self._count(connection, documents, segment_id)
@@ -85,10 +90,25 @@ class PostgresWriter:
         rows = await self._fetch("documents_of_source", {"source_id": source_id, "wanted": most})
         return [row["document_id"] for row in rows]
 
+    async def reaches_out(self, source_id: uuid.UUID, scope: Scope) -> bool:
+        """Whether there is a document of this source outside of the scope."""
+        if scope.nodes is None:
+            return False
+        rows = await self._fetch("source_reaches_out", {"source_id": source_id, "nodes": sorted(scope.nodes)})
+        return bool(rows[0]["found"])
+
     async def finish_source(
-        self, source_id: uuid.UUID, source_uri: str, fingerprint: bytes, kept: Sequence[int]
+        self,
+        source_id: uuid.UUID,
+        source_uri: str,
+        fingerprint: bytes,
+        kept: Sequence[int],
+        scope: Scope = EVERYTHING,
     ) -> int:
-        """Remember that a source was read to its end; its documents that are not among `kept` go. Returns how many."""
+        """Remember that a source was read to its end; its documents in scope that are not among `kept` go.
+
+        Returns how many went.
+        """
         known = np.sort(np.asarray(kept, dtype=np.uint64))
         gone: list[uuid.UUID] = []
         async with (
@@ -101,12 +121,11 @@ class PostgresWriter:
                 upper = np.array([document_id.int >> 64 for document_id in page], dtype=np.uint64)
                 there_still = np.isin(upper, known, kind="sort")
                 gone.extend(page[place] for place in np.flatnonzero(~there_still))
-        for document_id in gone:
-            await self.delete(document_id, Scope.everything())
+        removed_now = [await self.delete(document_id, scope) for document_id in gone]
         values = {"source_id": source_id, "source_uri": source_uri, "fingerprint": fingerprint, "documents": len(kept)}
         async with self._database.connection("owner") as connection:
             await connection.execute(self._sql["set_source"], {**values, "now": datetime.now(UTC)})
-        return len(gone)
+        return sum(removed_now)
 
     async def delete(self, document_id: uuid.UUID, scope: Scope) -> bool:
         """Delete a document that the scope may see; False when there is none."""
@@ -167,6 +186,7 @@ class PostgresWriter:
         connection: Connection,
         documents: Sequence[IndexedDocument],
         segment_id: uuid.UUID,
+        scope: Scope,
     ) -> None:
         """Each document in a transaction of its own, without waiting for an answer between them."""
         try:
@@ -175,7 +195,7 @@ class PostgresWriter:
                     # Said explicitly: without it, all that a pipeline sends at once is one transaction.
                     await connection.execute("begin")
                     if document.replaces:
-                        await self._remove(connection, document.document_id)
+                        await self._remove(connection, document.document_id, scope)
                     for text, values in statements(document, segment_id):
                         await connection.execute(text.encode(), values)
                     await connection.execute("commit")
@@ -184,11 +204,13 @@ class PostgresWriter:
                 await connection.rollback()
             raise
 
-    async def _write_alone(self, connection: Connection, document: IndexedDocument, segment_id: uuid.UUID) -> None:
+    async def _write_alone(
+        self, connection: Connection, document: IndexedDocument, segment_id: uuid.UUID, scope: Scope
+    ) -> None:
         for attempt in range(CONTESTED_ATTEMPTS):
             try:
                 async with connection.transaction():
-                    await self._remove(connection, document.document_id)
+                    await self._remove(connection, document.document_id, scope)
                     for text, values in statements(document, segment_id):
                         await connection.execute(text.encode(), values)
                 return
@@ -213,13 +235,17 @@ class PostgresWriter:
     async def _lock_name(self, connection: Connection, document_id: uuid.UUID) -> None:
         await connection.execute(self._sql["lock_name"], {"key": upkeep.lock_key(document_id)})
 
-    async def _remove(self, connection: Connection, document_id: uuid.UUID) -> None:
+    async def _remove(self, connection: Connection, document_id: uuid.UUID, scope: Scope = EVERYTHING) -> None:
         """Delete a document in the caller's transaction, and take its terms out of the statistics if they are in."""
         name = {"document_id": document_id}
         await self._lock_name(connection, document_id)
         found = await (await connection.execute(self._sql["origin"], name)).fetchone()
         if found is None:
             return
+        if scope.nodes is not None and found["node_id"] not in scope.nodes:
+            raise Forbidden(
+                "A document of the same address lies outside your branches now. Give the file another name."
+            )
         origin = {"segment_id": found["segment_id"]}
         segment = await (await connection.execute(self._sql["counted_segment"], origin)).fetchone()
         cursor = await connection.execute(self._sql["delete_lexical"], name, binary=True)

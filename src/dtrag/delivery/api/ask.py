@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Request
 
 from dtrag.delivery.api.body import JsonRoute
-from dtrag.delivery.api.callers import caller_of
+from dtrag.delivery.api.callers import caller_of, needs
 from dtrag.delivery.api.failures import QUESTION_FAILURES
 from dtrag.delivery.api.filter_guard import refuse_bypass
 from dtrag.delivery.api.shapes import AskRequest, AskResponse
@@ -14,7 +14,7 @@ from dtrag.delivery.api.state import app_of
 router = APIRouter(route_class=JsonRoute, tags=["ask"])
 
 
-@router.post("/ask", responses=QUESTION_FAILURES)
+@router.post("/ask", responses=QUESTION_FAILURES, dependencies=[Depends(needs("read"))])
 async def ask(request: Request, asked: AskRequest) -> AskResponse:
     """The answer, quoted from the documents, with citations; or that they do not answer."""
     caller = caller_of(request)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Request
 from pydantic import ValidationError
 
 from dtrag.delivery.api.asked import BatchRequest, SearchRequest
 from dtrag.delivery.api.body import JsonRoute
+from dtrag.delivery.api.callers import needs
 from dtrag.delivery.api.errors import sentence, shape_sentence
 from dtrag.delivery.api.failures import QUESTION_FAILURES
 from dtrag.delivery.api.search import found
@@ -25,7 +26,7 @@ MAX_PASSAGES = 5_000
 """Sum of `top_k` over a batch; the whole answer is in memory before it is sent."""
 
 
-@router.post("/search/batch", responses=QUESTION_FAILURES)
+@router.post("/search/batch", responses=QUESTION_FAILURES, dependencies=[Depends(needs("read"))])
 async def batch(request: Request, asked: BatchRequest) -> BatchResponse:
     """For each search what `POST /search` answers, in order; one that fails says so in its place."""
     parsed = [_parsed(body) for body in asked.searches]

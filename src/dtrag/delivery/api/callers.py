@@ -31,7 +31,9 @@ class Needs:
         if not caller.may(self.need):
             raise Forbidden(needed=_ROLE[self.need], role=caller.role)
         if self.whole_tree and caller.access.grants:
-            raise Forbidden("This is about the whole tree, and your key sees a part of it only. Use a key without scope.")
+            raise Forbidden(
+                "This is about the whole tree, and your key sees a part of it only. Use a key without scope."
+            )
 
 
 _ROLE = {"read": "reader", "write": "editor", "admin": "admin"}

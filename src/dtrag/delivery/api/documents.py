@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import JSONResponse
 
+from dtrag.delivery.api.callers import caller_of, needs
 from dtrag.delivery.api.errors import error_body
 from dtrag.delivery.api.failures import failures
 from dtrag.delivery.api.shapes import DocumentList, DocumentShape, DocumentWithText, Total, UploadResponse
@@ -15,6 +16,9 @@ from dtrag.delivery.api.uploads import MAX_FILES, ingest_upload
 
 router = APIRouter(tags=["documents"])
 
+READ, WRITE = [Depends(needs("read"))], [Depends(needs("write"))]
+
+SHOWN_ID = 60
 MAX_LIMIT = 1_000
 MAX_OFFSET = 1_000_000_000
 
@@ -52,15 +56,17 @@ _FORM: dict[str, Any] = {
     "/documents",
     status_code=201,
     response_model=UploadResponse,
-    responses=failures(400, 413, 415, 422, 503),
+    responses=failures(400, 403, 413, 415, 422, 503),
     openapi_extra=_FORM,
+    dependencies=WRITE,
 )
 async def upload(request: Request) -> Response:
     """Read the files into the index; they are searchable when the answer comes.
 
     201 if at least one file is in; 422 with the same body and a `detail` when every file failed.
     """
-    result = await ingest_upload(request, service_of(request))
+    result = await ingest_upload(request, service_of(request), caller_of(request))
+    request.state.subjects = [document.document_id for document in result.documents]
     body = result.model_dump()
     if result.documents or not result.failed:
         return JSONResponse(body, 201)
@@ -69,16 +75,16 @@ async def upload(request: Request) -> Response:
     return JSONResponse({**error_body(f"{several}: {first.reason}", "ParseFailed"), **body}, 422)
 
 
-@router.get("/documents", responses=failures(422, 503))
+@router.get("/documents", responses=failures(422, 503), dependencies=READ)
 async def documents(
     request: Request,
     limit: Annotated[int, Query(ge=1, le=MAX_LIMIT, description="How many at most.")] = 100,
     offset: Annotated[int, Query(ge=0, le=MAX_OFFSET, description="How many to pass over.")] = 0,
 ) -> DocumentList:
     """The documents, the newest first."""
-    app = app_of(request)
-    found = await app.documents(limit, offset)
-    total_documents, total_chunks = await app.counts()
+    app, access = app_of(request), caller_of(request).access
+    found = await app.documents(limit, offset, scope=access)
+    total_documents, total_chunks = await app.counts(scope=access)
     return DocumentList(
         documents=[DocumentShape.model_validate(document) for document in found],
         total=Total(documents=total_documents, chunks=total_chunks),
@@ -87,15 +93,19 @@ async def documents(
     )
 
 
-@router.get("/documents/{document_id:path}", responses=failures(404, 422, 503))
+@router.get("/documents/{document_id:path}", responses=failures(404, 422, 503), dependencies=READ)
 async def document(request: Request, document_id: str) -> DocumentWithText:
     """A document and its text."""
-    summary, text = await app_of(request).document(document_id)
+    request.state.subjects = [document_id[:SHOWN_ID]]
+    summary, text = await app_of(request).document(document_id, scope=caller_of(request).access)
     return DocumentWithText(**DocumentShape.model_validate(summary).model_dump(), text=text)
 
 
-@router.delete("/documents/{document_id:path}", status_code=204, responses=failures(404, 422, 503))
+@router.delete(
+    "/documents/{document_id:path}", status_code=204, responses=failures(403, 404, 422, 503), dependencies=WRITE
+)
 async def delete(request: Request, document_id: str) -> Response:
     """Delete a document and everything made from it."""
-    await app_of(request).delete_document(document_id)
+    request.state.subjects = [document_id[:SHOWN_ID]]
+    await app_of(request).delete_document(document_id, scope=caller_of(request).access)
     return Response(status_code=204)

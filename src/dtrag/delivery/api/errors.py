@@ -16,6 +16,7 @@ from dtrag.errors import DtragError
 
 _TYPES = {
     400: "BadRequest",
+    401: "Unauthorized",
     403: "Forbidden",
     404: "NotFound",
     405: "MethodNotAllowed",
@@ -60,7 +61,9 @@ def install(api: FastAPI) -> None:
 
 async def _ours(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, DtragError)  # noqa: S101 - registered for this class
-    return error_response(error.http_status, str(error), type(error).__name__)
+    wait_s = error.fields.get("seconds")
+    headers = {"Retry-After": str(wait_s)} if wait_s is not None and error.http_status == 429 else None
+    return error_response(error.http_status, str(error), type(error).__name__, headers=headers)
 
 
 async def _framework(request: Request, error: Exception) -> JSONResponse:

@@ -10,12 +10,14 @@ Failures = dict[int | str, dict[str, Any]]
 
 _MEANING = {
     400: "The body cannot be read.",
+    401: "The key is missing or not valid.",
     403: "Your key does not allow it, or the filters try to get around your scope.",
     404: "There is no such thing that you may see.",
     409: "It was changed meanwhile.",
     413: "The body is too large.",
     415: "The body has another media type.",
     422: "The input is not valid.",
+    429: "Too many requests; Retry-After says when to go on.",
     503: "The database is not there, or was built with another analyzer or embedder.",
 }
 

@@ -158,7 +158,7 @@ async def try_out(request: Request, trial: FilterTrial) -> FilterTrialResponse:
     )
 
 
-@router.get("/metrics/filter", responses=failures(503), dependencies=[Depends(needs("admin"))])
+@router.get("/metrics/filter", responses=failures(503), dependencies=[Depends(needs("admin", whole_tree=True))])
 async def filter_metrics(request: Request) -> FilterMetrics:
     """Times of the filters of requests, and attempts to get around them, since the start of this process."""
     watch = service_of(request).filters

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request, Response
 from dtrag import __version__
 from dtrag.delivery.api.errors import error_response
 from dtrag.delivery.api.failures import failures
-from dtrag.delivery.api.shapes import Alive, Check, Health, Ready
+from dtrag.delivery.api.shapes import Alive, Check, Health, Ready, Status
 from dtrag.delivery.api.state import Service, service_of
 from dtrag.errors import DatabaseUnavailable, DtragError, IndexMismatch
 
@@ -20,8 +20,8 @@ PATIENCE_S = 2.0
 """A probe wants an answer soon; a database that needs longer for `select 1` is not ready."""
 
 FEATURES = {
-    "B-O1": "not-in-this-version",  # agents made from categories
-    "B-O2": "category-filters-only",  # filters narrow a search; scopes of callers are not there yet
+    "B-O1": "agent-manifest-builder",  # agents made from categories
+    "B-O2": "retrieval-filter-healthy",  # keys, agents and filters confine what is searched and read
     "B-O3": "extractive-answers-only",  # retrieve, weigh, compose, cite; no language model
     "B-O4": "not-in-this-version",  # memory of past cases
 }
@@ -48,9 +48,13 @@ async def readyz(request: Request) -> Ready | Response:
 
 
 @router.get("/health")
-async def health(request: Request) -> Health:
-    """How the parts are, and why; always with HTTP 200."""
-    service = service_of(request)
+async def health(request: Request) -> Health | Status:
+    """How the parts are, and why; always with HTTP 200. Without a key, where one is needed: the status alone."""
+    whole = await _health(service_of(request))
+    return whole if getattr(request.state, "caller", None) is not None else Status(status=whole.status)
+
+
+async def _health(service: Service) -> Health:
     try:
         await _database(service)
         database = Check(status="healthy", reason="It answers.")

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request, Response
-from fastapi.responses import PlainTextResponse
+from fastapi import APIRouter, Depends, Request, Response
 
+from dtrag.delivery.api.callers import needs
+from dtrag.delivery.api.failures import failures
 from dtrag.delivery.api.state import service_of
 from dtrag.telemetry import CONTENT_TYPE
 
 router = APIRouter(tags=["health"])
 
 
-@router.get("/metrics", response_class=PlainTextResponse)
+@router.get(
+    "/metrics",
+    response_class=Response,
+    responses={**failures(403), 200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
+    dependencies=[Depends(needs("read", whole_tree=True))],
+)
 async def metrics(request: Request) -> Response:
     """Counts and times since the start of this process, in the text format of Prometheus; never what was asked."""
     return Response(service_of(request).telemetry.exposition(), headers={"Content-Type": CONTENT_TYPE})

@@ -5,10 +5,12 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
-from fastapi import APIRouter, Request
-from fastapi.responses import HTMLResponse
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import HTMLResponse, JSONResponse
 
-router = APIRouter(include_in_schema=False)
+from dtrag.delivery.api.callers import needs
+
+router = APIRouter(include_in_schema=False, dependencies=[Depends(needs("read"))])
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 _STYLE = (
@@ -22,6 +24,12 @@ _STYLE = (
 async def docs(request: Request) -> HTMLResponse:
     """The page."""
     return HTMLResponse(render(request.app.openapi()), headers={"Content-Security-Policy": _POLICY})
+
+
+@router.get("/openapi.json", response_class=JSONResponse)
+async def openapi(request: Request) -> JSONResponse:
+    """The same for programs."""
+    return JSONResponse(request.app.openapi())
 
 
 def render(schema: dict[str, Any]) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Request
 
 from dtrag.core.documents import SearchMetrics, SearchResult
 from dtrag.delivery.api.asked import SearchRequest
 from dtrag.delivery.api.body import JsonRoute
-from dtrag.delivery.api.callers import caller_of
+from dtrag.delivery.api.callers import caller_of, needs
 from dtrag.delivery.api.failures import QUESTION_FAILURES
 from dtrag.delivery.api.filter_guard import refuse_bypass
 from dtrag.delivery.api.shapes import Hit, Metrics, Passage, SearchResponse
@@ -21,7 +21,7 @@ router = APIRouter(route_class=JsonRoute, tags=["search"])
 _PASSED_ON = {"filters", "mode", "bm25_candidates", "vector_candidates", "explain", "explain_documents"}
 
 
-@router.post("/search", responses=QUESTION_FAILURES)
+@router.post("/search", responses=QUESTION_FAILURES, dependencies=[Depends(needs("read"))])
 async def search(request: Request, asked: SearchRequest) -> SearchResponse:
     """The passages that fit the query best, with their scores."""
     return await found(request, asked)

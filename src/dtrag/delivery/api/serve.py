@@ -42,11 +42,6 @@ def serve(settings: Settings, on_listening: Callable[[str], None] | None = None)
     logs.configure(settings.log_level)
     listener = listen(settings.host, settings.port)
     with contextlib.closing(listener):
-        if not is_loopback(settings.host):
-            _say(
-                f"Warning: {settings.host} is not a loopback address, and this version has no API keys yet: anyone who "
-                "reaches the port sees, adds and deletes every document."
-            )
         asyncio.run(_run(settings, listener, on_listening))
     return 0
 
@@ -98,6 +93,7 @@ async def _run(settings: Settings, listener: socket.socket, on_listening: Callab
         log_config=None,
         access_log=False,  # our own line has the route instead of the address
         server_header=False,
+        forwarded_allow_ips="127.0.0.1",  # said here: from the environment anybody might become a local client
         ws="none",
         backlog=BACKLOG,
         timeout_graceful_shutdown=FINISH_S,
@@ -113,6 +109,7 @@ async def _run(settings: Settings, listener: socket.socket, on_listening: Callab
     server = _Server(config, listening)
     with _stopped_by_signals(server, service):
         async with api.router.lifespan_context(api):
+            await _check_keys(settings, service)
             await server.serve([listener])
             for task in warming:
                 task.cancel()
@@ -173,6 +170,18 @@ def _stopped_by_signals(server: _Server, service: Service) -> Iterator[None]:
     finally:
         for number in drains:
             loop.remove_signal_handler(number)
+
+
+async def _check_keys(settings: Settings, service: Service) -> None:
+    """Say who is answered while there is no key. Raises `CannotListen` where others than this machine could ask."""
+    if await service.app.keys.needed():
+        return
+    if not is_loopback(settings.host):
+        raise CannotListen(
+            f"{settings.host} is not a loopback address, and there is no key yet: anyone who reaches the port would "
+            "see, add and delete every document. Make a key first with: dtrag keys create --name NAME --role admin"
+        )
+    _say("No key is configured: only this machine is answered, with everything. Make one with: dtrag keys create")
 
 
 def _address(listener: socket.socket) -> str:

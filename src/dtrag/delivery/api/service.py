@@ -13,7 +13,9 @@ from starlette.types import Scope
 
 from dtrag import __version__
 from dtrag.app import open_app
-from dtrag.delivery.api import agents, ask, batch, documents, errors, filters, health, metrics, page, search
+from dtrag.delivery.api import agents, ask, batch, documents, errors, filters, health, metrics, page, review, search
+from dtrag.delivery.api.authentication import Authentication
+from dtrag.delivery.api.failures import failures
 from dtrag.delivery.api.middleware import BodyLimit, Guard, RequestLog
 from dtrag.delivery.api.state import Service
 from dtrag.delivery.api.uploads import prepare_folder
@@ -38,19 +40,22 @@ def create_app(settings: Settings) -> FastAPI:
         version=__version__,
         description=ABOUT,
         lifespan=_lifespan,
+        openapi_url=None,  # page.py answers for it, so that it declares its need like every route
         docs_url=None,  # the framework's page loads its scripts from another site
         redoc_url=None,
         telemetry=_NO_TELEMETRY,
         middleware=[
             Middleware(RequestLog, telemetry=service.telemetry.requests),
             Middleware(Guard, host=settings.host),
+            Middleware(Authentication, keys=lambda: service.app.keys),
             Middleware(BodyLimit, limit=_limits(settings)),
         ],
     )
     api.state.service = service
     errors.install(api)
-    for room in (search, batch, ask, documents, agents, filters, health, metrics, page):
-        api.include_router(room.router)
+    api.include_router(health.router)
+    for room in (search, batch, ask, documents, review, agents, filters, metrics, page):
+        api.include_router(room.router, responses=failures(401, 429))
     return api
 
 

@@ -216,7 +216,7 @@ class DocumentWithText(DocumentShape):
 class Total(BaseModel):
     """What the index holds."""
 
-    documents: int = Field(description="Documents.")
+    documents: int = Field(description="Documents that you may see.")
     chunks: int = Field(description="Passages.")
 
 
@@ -224,7 +224,7 @@ class DocumentList(BaseModel):
     """A page of the documents, the newest first."""
 
     documents: list[DocumentShape] = Field(description="The documents of this page.")
-    total: Total = Field(description="What the whole index holds.")
+    total: Total = Field(description="What you may see of the index.")
     limit: int = Field(description="The page's size as asked for.")
     offset: int = Field(description="Documents before this page.")
 
@@ -288,6 +288,12 @@ class Check(BaseModel):
 
     status: Literal["healthy", "degraded", "unhealthy"] = Field(description="How it is.")
     reason: str = Field(description="Why it is not healthy, or a word about it.")
+
+
+class Status(BaseModel):
+    """How the service is, for whoever sends no key."""
+
+    status: Literal["healthy", "degraded", "unhealthy"] = Field(description="The worst of what matters.")
 
 
 class Health(BaseModel):

@@ -19,6 +19,8 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException, MultiPartParser
 
+from dtrag.core.caller import Caller
+from dtrag.core.taxonomy import CategoryPath
 from dtrag.delivery.api.body import media_type
 from dtrag.delivery.api.shapes import FailedFile, UploadCounts, UploadedDocument, UploadResponse
 from dtrag.delivery.api.state import Service
@@ -61,17 +63,21 @@ def display_name(given: str) -> str:
     return name
 
 
-async def ingest_upload(request: Request, service: Service) -> UploadResponse:
-    """Everything from the form to the response. Raises `InvalidInput` and `HTTPException` for a bad form."""
+async def ingest_upload(request: Request, service: Service, caller: Caller) -> UploadResponse:
+    """Everything from the form to the response. Raises `InvalidInput` and `HTTPException` for a bad form.
+
+    And `Forbidden` for a category outside the caller's branches.
+    """
     if media_type(request)[0] != "multipart/form-data":
         raise HTTPException(415, "Send the files as multipart/form-data, in parts named files")
     async with _received(request) as form:
         parts, category = _read_form(form)
         folder = Path(await asyncio.to_thread(tempfile.mkdtemp, dir=service.uploads))
         try:
-            sources, refused = await _sources(parts, folder)
+            room = _room(category) if caller.access.grants else ""
+            sources, refused = await _sources(parts, folder, room)
             await form.close()  # the copies are made: the disk need not hold both while the files are read
-            report = await service.app.ingest_sources(sources, category)
+            report = await service.app.ingest_sources(sources, category, scope=caller.access)
         finally:
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
     return _response(report, sources, refused)
@@ -135,7 +141,7 @@ def _read_form(form: FormData) -> tuple[list[UploadFile], str | None]:
     return parts, category or None
 
 
-async def _sources(parts: Sequence[UploadFile], folder: Path) -> tuple[list[Source], list[FailedFile]]:
+async def _sources(parts: Sequence[UploadFile], folder: Path, room: str) -> tuple[list[Source], list[FailedFile]]:
     """The files, copied into the folder; and those whose name another file of the form has already."""
     sources: dict[str, Source] = {}
     refused: list[FailedFile] = []
@@ -146,8 +152,18 @@ async def _sources(parts: Sequence[UploadFile], folder: Path) -> tuple[list[Sour
             continue
         path = folder / f"{number:04}"
         await asyncio.to_thread(_copy, part.file, path)
-        sources[name] = Source(path, name, f"upload:{quote(name)}")
+        sources[name] = Source(path, name, f"upload:{room}{quote(name)}")
     return list(sources.values()), refused
+
+
+def _room(category: str | None) -> str:
+    """The part of an address that keeps the files of callers with a scope apart by category: `hr/leave/`.
+
+    A name alone would tell whether somebody else has uploaded a file of that name, and would replace it.
+    """
+    if category is None:
+        return ""
+    return "".join(f"{quote(key, safe='')}/" for key in CategoryPath.parse(category).key)
 
 
 def _copy(file: BinaryIO, path: Path) -> None:

@@ -16,8 +16,10 @@ from dtrag.delivery.cli import (
     documents,
     evaluate,
     ingest,
+    keys,
     models,
     reindex,
+    review,
     search,
     serve,
     settings,
@@ -62,6 +64,8 @@ app.command()(search.search)
 app.command()(ask.ask)
 app.add_typer(documents.app, name="documents")
 app.add_typer(agents.app, name="agents")
+app.add_typer(keys.app, name="keys")
+app.add_typer(review.app, name="review")
 app.command("up")(serve.up)
 app.command()(demo.demo)
 app.command()(doctor.doctor)

@@ -37,6 +37,11 @@ delete from sources where source_id = :source_id
 -- name: documents_of_source
 select document_id from documents where source_id = :source_id order by document_id limit :wanted
 
+-- name: source_reaches_out
+select exists (
+    select from documents where source_id = :source_id and node_id <> all (:nodes::int[])
+) as found
+
 -- name: delete_document
 delete from documents where document_id = :document_id
 
@@ -100,7 +105,7 @@ select pg_advisory_lock(:key)
 delete from lexical_index where document_id = :document_id returning terms, length, language
 
 -- name: origin
-select segment_id from documents where document_id = :document_id
+select segment_id, node_id from documents where document_id = :document_id
 
 -- name: counted_segment
 -- Whether the segment holds its documents yet; no row if it was merged. The lock holds off the counting.

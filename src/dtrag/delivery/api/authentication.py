@@ -1,0 +1,151 @@
+"""Who calls: every request is answered only after its key was recognised. Pure ASGI, before routes and bodies.
+
+While there is no key at all, only clients on this machine are answered, with the whole tree.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import ipaddress
+import time
+from collections.abc import Callable, Mapping
+
+from fastapi.responses import JSONResponse
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from dtrag.core.caller import LOCAL
+from dtrag.core.key import Key
+from dtrag.core.rate import Allowance, RateLimit
+from dtrag.delivery.api.errors import error_response
+from dtrag.errors import DatabaseUnavailable, DtragError, TooManyRequests, Unauthorized
+from dtrag.keys import Keys
+
+OPEN = frozenset({"/livez", "/readyz"})
+"""Routes for supervisors, which are asked without a key."""
+SHORT = frozenset({"/health"})
+"""Routes that say less to those who send no key."""
+FAILURES_PER_MINUTE = 30
+"""Wrong keys from one address: nobody mistypes more, and whoever tries keys out is slowed down."""
+CHALLENGE = {"WWW-Authenticate": 'Basic realm="dtrag", charset="UTF-8"'}
+"""A browser then asks for name and password; the key is the password."""
+NOT_LOCAL = (
+    "This service has no key yet, so it answers only clients on its own machine. Make a key there with: "
+    "dtrag keys create"
+)
+
+
+class Authentication:
+    """Puts the caller into `request.state.caller`, or answers 401 or 429 in place of the routes."""
+
+    def __init__(self, app: ASGIApp, keys: Callable[[], Keys], monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._app = app
+        self._keys = keys
+        self._monotonic = monotonic
+        self._requests = RateLimit()
+        self._failures = RateLimit()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI."""
+        if scope["type"] != "http" or scope["path"] in OPEN:
+            await self._app(scope, receive, send)
+            return
+        try:
+            key = await self._recognised(scope)
+        except DtragError as error:
+            if isinstance(error, (Unauthorized, DatabaseUnavailable)) and _may_be_short(scope):
+                await self._app(scope, receive, send)  # without a caller
+                return
+            await _refusal(error)(scope, receive, send)
+            return
+        state = scope.setdefault("state", {})
+        if key is None:
+            state["caller"] = LOCAL
+            await self._app(scope, receive, send)
+            return
+        state["caller"] = key.caller()
+        allowance = self._requests.take(key.key_id, key.rate, self._monotonic())
+        headers = _rate_headers(allowance)
+        if allowance.wait_s:
+            spent = TooManyRequests(rate=allowance.limit, seconds=allowance.wait_s)
+            await _refusal(spent, headers)(scope, receive, send)
+            return
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(headers)
+            await send(message)
+
+        await self._app(scope, receive, send_with_headers)
+
+    async def _recognised(self, scope: Scope) -> Key | None:
+        """The key of the request; None for the machine's own clients while there is no key. Raises `DtragError`."""
+        keys = self._keys()
+        sent = secret_of(Headers(scope=scope))
+        if not await keys.needed():
+            if not is_local(scope):
+                raise Unauthorized(NOT_LOCAL)
+            return None
+        if sent is None:
+            raise Unauthorized
+        try:
+            return await keys.recognise(sent)
+        except Unauthorized:
+            client = scope.get("client")
+            failed = self._failures.take(client[0] if client else "", FAILURES_PER_MINUTE, self._monotonic())
+            if failed.wait_s:
+                raise TooManyRequests(
+                    f"Too many wrong keys came from your address. Wait {failed.wait_s} seconds before the next.",
+                    seconds=failed.wait_s,
+                ) from None
+            raise
+
+
+def secret_of(headers: Headers) -> str | None:
+    """The key that the request sends: as bearer, as `X-API-Key` or as the password of Basic; "" for an odd one."""
+    kind, _, value = headers.get("authorization", "").strip().partition(" ")
+    if kind.lower() == "bearer":
+        return value.strip()
+    if kind.lower() == "basic":
+        try:
+            return base64.b64decode(value.strip(), validate=True).decode("utf-8").partition(":")[2]
+        except (binascii.Error, UnicodeDecodeError, ValueError):
+            return ""
+    if kind:
+        return ""
+    given = headers.get("x-api-key")
+    return given.strip() if given is not None else None
+
+
+def is_local(scope: Scope) -> bool:
+    """Whether the client is on this machine. One that is not known is not."""
+    client = scope.get("client")
+    try:
+        address = ipaddress.ip_address(client[0]) if client else None
+    except ValueError:
+        return False
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+        address = address.ipv4_mapped
+    return address is not None and address.is_loopback
+
+
+def _may_be_short(scope: Scope) -> bool:
+    return scope["path"] in SHORT and secret_of(Headers(scope=scope)) is None
+
+
+def _rate_headers(allowance: Allowance) -> dict[str, str]:
+    return {
+        "RateLimit-Limit": str(allowance.limit),
+        "RateLimit-Remaining": str(allowance.remaining),
+        "RateLimit-Reset": str(allowance.full_in_s),
+    }
+
+
+def _refusal(error: DtragError, headers: Mapping[str, str] | None = None) -> JSONResponse:
+    sent = dict(headers or {})
+    if isinstance(error, Unauthorized):
+        sent.update(CHALLENGE)
+    if isinstance(error, TooManyRequests):
+        sent.setdefault("Retry-After", str(error.fields["seconds"]))
+    return error_response(error.http_status, str(error), type(error).__name__, headers=sent)
