@@ -132,7 +132,7 @@ def fitted(parts: Sequence[list[Known]], with_meaning: bool) -> tuple[float, flo
         places = {int(node): row for row, node in enumerate(centroids.nodes)}
         cases += [(centroids, one.sample.terms, one.sample.vector, places[one.sample.node_id]) for one in part]
     best, least = (1.0, 1.0), float("inf")
-    for words in (0.7, 0.85, 1.0, 1.15, 1.3, 1.6):
+    for words in (0.7, 0.85, 1.0, 1.15, 1.3, 1.6, 2.0):
         for meaning in (0.7, 1.0, 1.3) if with_meaning else (1.0,):
             with steepness(words, meaning):
                 probable = [placing.shares(*case[:3])[case[3]] for case in cases]

@@ -94,7 +94,7 @@ class Agents:
         self._engine = engine
         self._embedder = embedder
         self._default = default
-        self.record = record
+        self._record = record
         self._review = review
 
     async def create(
@@ -276,7 +276,7 @@ class Agents:
         tree = active if version == active.version else await self._store.tree(version) or active
         grant = Grant.of(paths, tree)
         if not lies_within(grant, caller.access, active):
-            await self.record(
+            await self._record(
                 caller.name,
                 action,
                 scope=scope_rows(caller.access),
@@ -288,7 +288,7 @@ class Agents:
         return grant
 
     async def _changed(self, caller: Caller, action: str, agent: Agent) -> None:
-        await self.record(
+        await self._record(
             caller.name,
             action,
             scope=scope_rows(caller.access),

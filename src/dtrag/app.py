@@ -14,19 +14,23 @@ from dtrag.adapters.embedders import choose as embedders
 from dtrag.adapters.parsers.process import ParserProcess
 from dtrag.adapters.postgres import identity
 from dtrag.adapters.postgres.agents import PostgresAgents
+from dtrag.adapters.postgres.audit import PostgresAudit
 from dtrag.adapters.postgres.connect import connect, connect_throwaway
 from dtrag.adapters.postgres.database import Database
 from dtrag.adapters.postgres.index import PostgresIndex
 from dtrag.adapters.postgres.keys import PostgresKeys
 from dtrag.adapters.postgres.review import PostgresReview
+from dtrag.adapters.postgres.taxonomy import PostgresTaxonomy
 from dtrag.adapters.postgres.writer import PostgresWriter
 from dtrag.adapters.rerankers import choose as rerankers
 from dtrag.agents import Agents, budget
+from dtrag.audit import Audit
 from dtrag.core.documents import Answer, DocumentSummary, SearchMetrics, SearchResult
 from dtrag.core.scope import Scope, Viewer, filter_keys
 from dtrag.core.taxonomy import CategoryPath
-from dtrag.core.text import Analyzer
+from dtrag.core.text import Analyzer, term_id
 from dtrag.errors import InvalidInput, NotFound
+from dtrag.governance import Governance
 from dtrag.ingestion.classify import Classifier, wanted
 from dtrag.ingestion.ingest import Ingestion, IngestReport, Progress, Source, find_sources
 from dtrag.ingestion.reindex import reindex
@@ -87,6 +91,7 @@ class App:
         self._parser = ParserProcess(
             memory_mb=settings.parse_memory_mb, seconds=settings.parse_seconds, max_file_mb=settings.max_file_mb
         )
+        self.audit = Audit(PostgresAudit(database), settings.audit)
         placements = PostgresReview(database)
         self.classifier = Classifier(placements, self.index, analyzer, embedder)
         self._ingestion = Ingestion(
@@ -97,8 +102,10 @@ class App:
             analyzer,
             classifier=self.classifier if wanted(settings.classify) else None,
         )
-        self.review = Review(placements, self.index, self.classifier)
-        self.keys = Keys(PostgresKeys(database), self.index, rate=settings.rate_per_minute)
+        self.review = Review(placements, self.index, self.classifier, self.audit.record)
+        tree = PostgresTaxonomy(database, lambda text: [term_id(term) for term in analyzer.terms(text)])
+        self.taxonomy = Governance(tree, self.audit.record)
+        self.keys = Keys(PostgresKeys(database), self.index, rate=settings.rate_per_minute, record=self.audit.record)
         self.on_search: Callable[[SearchMetrics], None] = lambda metrics: None
         self.engine = HybridSearchEngine(
             embedder,
@@ -115,7 +122,13 @@ class App:
             on_search=self._searched,
         )
         self.agents = Agents(
-            PostgresAgents(database), self.index, self.engine, embedder, default=budget(settings), review=self.review
+            PostgresAgents(database),
+            self.index,
+            self.engine,
+            embedder,
+            default=budget(settings),
+            review=self.review,
+            record=self.audit.record,
         )
 
     async def __aenter__(self) -> App:
@@ -125,6 +138,7 @@ class App:
     async def __aexit__(self, *exception: object) -> None:
         active.closed(self)
         await self.keys.close()
+        await self.audit.close()
         await self._parser.close()
 
     async def recover(self) -> int:

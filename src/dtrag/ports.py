@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from dtrag.core.agent import Agent, Edition, Spending
 from dtrag.core.centroids import Sample
+from dtrag.core.chain import Entry, Head, Row
 from dtrag.core.documents import Draft, IndexedDocument, ParsedDocument, SearchResult, Vector
+from dtrag.core.governing import Preview, TreeVersion
 from dtrag.core.key import Key
+from dtrag.core.operations import Operation
 from dtrag.core.review import Decision, Item, Placement
 from dtrag.core.scope import NO_FILTERS, Scope, SearchFilters
 from dtrag.core.scoring import LexicalQuery, LexicalStatistics
@@ -197,6 +200,61 @@ class KeyStore(Protocol):
 
     async def used(self, key_id: uuid.UUID, now: datetime, before: datetime) -> None:
         """Remember when the key was used, unless that is known of a time after `before`."""
+
+
+class AuditStore(Protocol):
+    """The audit log: lines are added and read, never changed."""
+
+    async def append(self, entries: Sequence[Entry]) -> Head:
+        """Add the entries as the next lines of the chain, all or none; they are durable when this returns."""
+
+    async def page(self, after: int, wanted: int) -> list[Row]:
+        """Lines with numbers above `after`, at most so many, in order."""
+
+    async def newest(self, wanted: int, before: int | None, since: datetime | None, actor: str | None) -> list[Row]:
+        """Lines below number `before`, not older than `since`, of `actor`; the newest first."""
+
+
+class TaxonomyStore(Protocol):
+    """Versions of the category tree."""
+
+    async def active(self) -> Taxonomy:
+        """The tree in force."""
+
+    async def tree(self, version: str) -> Taxonomy | None:
+        """The tree of a version, or None."""
+
+    async def versions(self) -> list[TreeVersion]:
+        """All versions, the newest first."""
+
+    async def counts(self) -> dict[int, int]:
+        """Documents on each node; only nodes that have some."""
+
+    async def propose(
+        self,
+        wanted: Sequence[Operation],
+        rationale: str,
+        parent: str | None,
+        version: str | None,
+        *,
+        by: str,
+        now: datetime,
+    ) -> TreeVersion:
+        """Keep a version that is not in force. Raises `InvalidInput`, `NotFound`, `Conflict`."""
+
+    async def preview(self, version: str, kind: Literal["activate", "rollback"], now: datetime) -> Preview:
+        """What bringing the version into force would do. Raises `NotFound` and `Conflict`."""
+
+    async def bring_in(
+        self,
+        version: str,
+        kind: Literal["activate", "rollback"],
+        allowed: Callable[[Preview], None],
+        *,
+        by: str,
+        now: datetime,
+    ) -> Preview:
+        """Bring the version into force, in one transaction; nothing is changed when `allowed` raises."""
 
 
 class CategoryModel(Protocol):

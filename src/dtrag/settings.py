@@ -81,6 +81,7 @@ class Settings:
     agent_krw_per_day: int = _setting(
         10_000, "Won that the models of an agent may cost on a day (UTC), unless its manifest says otherwise."
     )
+    audit: str = _setting("all", "What the audit log keeps: all, changes (with refusals, without reads), or off.")
     rate_per_minute: int = _setting(600, "Requests a minute of a key over HTTP, unless it was made with another rate.")
     host: str = _setting("127.0.0.1", "Address that `dtrag up` listens on.")
     port: int = _setting(8001, "Port that `dtrag up` listens on.")

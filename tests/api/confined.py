@@ -39,7 +39,6 @@ class House:
     api: FastAPI
     exits: AsyncExitStack
     clients: dict[str, httpx2.AsyncClient] = field(default_factory=dict)
-    lines: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def app(self) -> App:
@@ -60,19 +59,15 @@ class House:
             )
         return self.clients[name]
 
-    def listen(self) -> None:
-        """Keep what agents and filters write to the audit log, in `lines`, on its way there."""
-        onwards = self.app.agents.record
+    async def audited(self) -> list[dict[str, Any]]:
+        """The audit log, the oldest line first."""
+        return await self._rows(
+            "select actor, action, scope, subjects, decision, details from audit_log order by number"
+        )
 
-        async def record(actor: str, action: str, **line: Any) -> None:
-            self.lines.append({"actor": actor, "action": action, **line})
-            await onwards(actor, action, **line)
-
-        self.app.agents.record = record
-
-    def denials(self) -> list[dict[str, Any]]:
-        """The lines about filters that were refused."""
-        return [line for line in self.lines if (line["action"], line["decision"]) == ("filters", "denied")]
+    async def denials(self) -> list[dict[str, Any]]:
+        """The lines of the audit log about filters that were refused."""
+        return [line for line in await self.audited() if (line["action"], line["decision"]) == ("filters", "denied")]
 
     async def waiting(self) -> list[dict[str, Any]]:
         """The answers that wait for a person."""
@@ -91,7 +86,6 @@ async def house(settings: Settings, folder: Path) -> AsyncIterator[House]:
     api = create_app(settings)
     async with api.router.lifespan_context(api), AsyncExitStack() as exits:
         built = House(api, exits)
-        built.listen()
         for path, files in HOUSE.items():
             room = folder.joinpath(*path)
             room.mkdir(parents=True)

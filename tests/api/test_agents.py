@@ -315,7 +315,7 @@ async def test_changes_and_refusals_are_in_the_audit_log(built: House, a: httpx2
     await a.put(f"/agents/{own['agent_id']}", json={"version": "1.0.0", "node_paths": [["AI", "ML", "deep"]]})
     await a.post("/agents/from-category", json={"version": "1.0.0", "node_paths": [["HR"]]})
     await a.delete(f"/agents/{own['agent_id']}")
-    rows = [line for line in built.lines if line["action"].startswith("agents.")]
+    rows = [line for line in await built.audited() if line["action"].startswith("agents.")]
     assert [(row["action"], row["decision"]) for row in rows] == [
         ("agents.create", "done"),
         ("agents.update", "done"),

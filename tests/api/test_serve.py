@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -17,8 +18,10 @@ from typing import Any
 import pytest
 
 from dtrag.adapters.postgres import server as embedded
+from dtrag.app import open_app
 from dtrag.delivery.api.serve import is_loopback, listen
 from dtrag.errors import CannotListen
+from dtrag.settings import Settings
 from tests.api.conftest import SERVE, Served
 from tests.api.shape import BOUNDARY, assert_failure, file_form
 
@@ -217,9 +220,35 @@ def test_a_killed_database(start: Start, tmp_path: Path) -> None:
     assert running.stop(signal.SIGINT)[0] == 0
 
 
-def test_an_open_address_is_warned_about_and_requests_are_logged_as_json_lines(start: Start) -> None:
-    running = start(host="0.0.0.0", log_level="INFO")
-    assert any(line.startswith("Warning: 0.0.0.0") and "no API keys" in line for line in running.lines)
+def test_an_open_address_needs_a_key_first(start: Start, tmp_path: Path) -> None:
+    data_dir = str(tmp_path / "data")
+    arguments = [f"data_dir={data_dir}", "host=0.0.0.0", "port=0", "embedder=none"]
+    ended = subprocess.run([sys.executable, "-c", SERVE, *arguments], capture_output=True, text=True, check=False)
+    assert ended.returncode == 4
+    assert "CannotListen: 0.0.0.0 is not a loopback address" in ended.stderr
+    assert "dtrag keys create" in ended.stderr
+
+    async def create() -> str:
+        async with open_app(Settings.load(environ={}, data_dir=data_dir, embedder="none")) as app:
+            return (await app.keys.create("first", role="admin")).secret
+
+    secret = asyncio.run(create())
+    running = start(data_dir=data_dir, host="0.0.0.0")
+    assert not any("No key is configured" in line for line in running.lines)
+    headers = {"Host": "localhost"}
+    assert_failure(running.client.get("/documents", headers=headers), 401)
+    assert running.client.get("/documents", headers={**headers, "X-API-Key": secret}).status_code == 200
+
+
+def test_a_forwarded_client_is_not_a_local_one(served: Served) -> None:
+    assert any("No key is configured: only this machine is answered" in line for line in served.lines)
+    assert served.client.get("/documents").status_code == 200
+    assert_failure(served.client.get("/documents", headers={"X-Forwarded-For": "203.0.113.5"}), 401)
+    assert served.client.get("/livez", headers={"X-Forwarded-For": "203.0.113.5"}).status_code == 200
+
+
+def test_requests_are_logged_as_json_lines(start: Start) -> None:
+    running = start(log_level="INFO")
     headers = {"X-Request-ID": "log-me", "Host": "localhost"}
     running.client.post("/search", json={"query": "confidential words"}, headers=headers)
     code, said = running.stop(signal.SIGINT)

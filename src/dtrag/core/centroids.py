@@ -8,6 +8,7 @@ nothing beside it (bench/README.md).
 
 from __future__ import annotations
 
+import math
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,6 +23,9 @@ DECIDED_WEIGHT = 3.0
 """A document that a person has placed in review counts as so many: the queue asks about what the others left open."""
 FIRST_PASSAGES = 8
 """Passages of a document that count, about 3,000 words: a book must not outweigh its category."""
+UNSEEN_WORDS = 4
+"""So many words that no sample holds every document is taken to have: one or two shared words are no likeness, and for
+a document of ordinary length it makes little difference."""
 
 Floats = NDArray[np.float64]
 
@@ -80,6 +84,7 @@ class Centroids:
     rows: NDArray[np.int64]
     weights: Floats
     vectors: Floats | None
+    samples: int
 
     @classmethod
     def of(cls, samples: Sequence[Sample]) -> Centroids:
@@ -108,25 +113,37 @@ class Centroids:
             rows=pair_rows,
             weights=sums / np.maximum(norms[pair_rows], 1e-12),
             vectors=_vectors(ordered, rows, len(nodes)),
+            samples=len(ordered),
         )
 
     def __len__(self) -> int:
         return len(self.nodes)
 
     def by_words(self, document: TermCounts) -> Floats:
-        """Cosine with each node's centroid of words, in [0, 1]; words that no sample holds do not count."""
-        places = self.vocabulary.searchsorted(document.ids)
-        places[places == len(self.vocabulary)] = 0
-        known = self.vocabulary[places] == document.ids if len(self.vocabulary) else np.zeros(len(places), bool)
+        """Cosine with each node's centroid of words, in [0, 1]; UNSEEN_WORDS words count that no sample holds."""
+        places, known = self._known(document)
         places, weights = places[known], np.log1p(document.counts[known])
         weights *= self.idf[places]
-        length = float(np.sqrt((weights**2).sum()))
-        if length == 0.0:
+        unseen = math.log(2.0) * math.log1p(2.0 * self.samples + 1.0)
+        length = math.sqrt(float((weights**2).sum()) + UNSEEN_WORDS * unseen**2)
+        if not len(weights):
             return np.zeros(len(self))
         sizes = self.starts[places + 1] - self.starts[places]
         spans = np.repeat(self.starts[places] - (np.cumsum(sizes) - sizes), sizes) + np.arange(int(sizes.sum()))
         sums = np.bincount(self.rows[spans], self.weights[spans] * np.repeat(weights, sizes), len(self))
         return np.clip(sums / length, 0.0, 1.0)
+
+    def shared(self, document: TermCounts) -> int:
+        """How many of the document's distinct words any sample holds."""
+        return int(self._known(document)[1].sum())
+
+    def _known(self, document: TermCounts) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+        """Places of the document's words in the vocabulary, and which of them are there at all."""
+        if not len(self.vocabulary):
+            return np.zeros(len(document.ids), np.intp), np.zeros(len(document.ids), bool)
+        places = self.vocabulary.searchsorted(document.ids)
+        places[places == len(self.vocabulary)] = 0
+        return places, self.vocabulary[places] == document.ids
 
     def by_meaning(self, vector: Vector | None) -> Floats | None:
         """Cosine with each node's centroid of meanings, in [-1, 1]; None where it cannot be compared."""

@@ -18,27 +18,32 @@ from dtrag.core.text import Analyzer, term_id
 from dtrag.errors import InvalidInput
 
 REVIEW_BELOW = 0.70
-"""What is less sure waits for a person. Of what is at least so sure .91 (with vectors .92) is right, and that is .56
-(.59) of all."""
+"""What is less sure waits for a person. Of what is accepted .90 (with vectors .91) is right, and that is .55 (.59) of
+all."""
 TRUSTED = 0.90
 """A document that no person has placed teaches others from here up: of those .94 to .96 are right."""
 DISAGREEING = 0.65
-"""The most that a place may claim which the names speak against: of those .61 to .69 are right."""
-NAMED, HINTED = 0.68, 0.50
-"""Where only names speak: .68 to .72 are right where a name stands in the title or several times, .51 where once."""
+"""The most that a place may claim which the names speak against: of those .60 are right, of the sure ones .77."""
+NAMED, HINTED = 0.60, 0.40
+"""Where only names speak: .60 of the documents belong there where a name is in the title or twice, .42 where once."""
 UNCHECKED = 0.69
-"""The most that a language model's word alone may claim: nobody has measured what its own figure is worth."""
+"""The most that a language model's word alone may claim (nobody has measured what its own figure is worth), and a
+likeness in fewer than LEAST_SHARED words."""
+LEAST_SHARED = 5
 
+SILENT = 0.25
+"""Below this the documents say so little that a strong name is proposed instead."""
 STRONG = 1.0
 """Strength from which a name counts against what the documents say: ln(1 + 1.7), so in the title or twice."""
 ABOVE = 0.5
 """A name further up the path says half as much."""
 
-STEEPNESS, HALF_STEEP = 72.0, 3.0
-"""A cosine of words is worth 72 n / (n + 3) in the exponent where a category has n documents: fitted for n of 1, 2, 3,
-5, 10, 20 and 40 it was 18, 27, 34, 45, 54, 68 and 69."""
-BESIDE_STEEPNESS, BESIDE_HALF_STEEP, MEANING_STEEPNESS = 42.0, 7.0, 13.0
-"""With a cosine of meanings beside it: 42 n / (n + 7) (fitted: 5, 9, 12, 17, 23, 32, 36) and 13 (11 to 15)."""
+STEEPNESS, HALF_STEEP = 80.0, 3.0
+"""A cosine of words is worth 80 n / (n + 3) in the exponent where a category has n documents: alone it was fitted at
+18, 27, 34, 45, 54, 68 and 69 for n of 1, 2, 3, 5, 10, 20 and 40, and a tenth more with UNSEEN_WORDS."""
+BESIDE_STEEPNESS, BESIDE_HALF_STEEP, MEANING_STEEPNESS = 46.0, 7.0, 13.0
+"""With a cosine of meanings beside it: 46 n / (n + 7) (fitted: 5, 9, 12, 17, 23, 32, 36, and a tenth more) and 13 (11
+to 15)."""
 FOREIGN_WORDS, FOREIGN_MEANING = 0.08, 0.30
 """Cosines that a document of none of the categories has: they stand in the sum as one more category, so that one
 category alone does not take everything. Costs .02 of what is accepted."""
@@ -147,30 +152,42 @@ def place(
     taxonomy: Taxonomy, names: Names, centroids: Centroids, document: TermCounts, vector: Vector | None = None
 ) -> Classification:
     """What names and documents say together."""
-    named = names.named(document)
-    probable = shares(centroids, document, vector)
-    ranked = np.lexsort((centroids.nodes, -probable))
-    learned = [(int(centroids.nodes[i]), float(probable[i])) for i in ranked if probable[i] >= LEAST_ALTERNATIVE]
-    if not learned or not len(document.ids):
-        return _by_name(taxonomy, named)
-    node_id, confidence = learned[0]
-    with_meaning = " and meaning" if centroids.by_meaning(vector) is not None else ""
-    reasons = [f"Its words{with_meaning} are like those of the documents there ({confidence:.0%})."]
-    others = [Alternative(node, taxonomy.path(node), share) for node, share in learned[1 : MOST_ALTERNATIVES + 1]]
-    disagreeing = False
-    if named is not None:
-        where = "/".join(taxonomy.path(named.node_id))
-        disagreeing = named.strength >= STRONG and drifts(taxonomy.path(named.node_id), taxonomy.path(node_id))
-        if disagreeing:
-            confidence = min(confidence, DISAGREEING)
-            reasons.append(f"But it names the category {where}.")
-            if named.node_id not in {other.node_id for other in others}:
-                others.append(Alternative(named.node_id, taxonomy.path(named.node_id), 1.0 - DISAGREEING))
-        else:
-            reasons.append(f"It names the category {where}.")
-    return Classification(
-        taxonomy.path(node_id), node_id, confidence, tuple(reasons), _sorted(others), disagreeing=disagreeing
+    named = _by_name(taxonomy, names.named(document))
+    learned = _by_documents(taxonomy, centroids, document, vector)
+    if NOTHING in {named, learned}:
+        return named if learned == NOTHING else learned
+    if not drifts(named.path, learned.path):
+        return replace(learned, reasons=(*learned.reasons, *named.reasons))
+    if named.confidence == NAMED and learned.confidence < SILENT:
+        return replace(named, alternatives=_beside(named, [_alternative(learned), *learned.alternatives]))
+    if named.confidence < NAMED:
+        return replace(learned, alternatives=_beside(learned, [_alternative(named), *learned.alternatives]))
+    return replace(
+        learned,
+        confidence=min(learned.confidence, DISAGREEING),
+        reasons=(*learned.reasons, f"But {named.reasons[0]}"),
+        alternatives=_beside(learned, [_alternative(named), *learned.alternatives]),
+        disagreeing=True,
     )
+
+
+def _by_documents(
+    taxonomy: Taxonomy, centroids: Centroids, document: TermCounts, vector: Vector | None
+) -> Classification:
+    meaning = centroids.by_meaning(vector) is not None
+    if not len(centroids) or not (meaning or centroids.by_words(document).any()):
+        return NOTHING
+    probable = shares(centroids, document, vector)
+    ranked = np.lexsort((centroids.nodes, -probable))[: MOST_ALTERNATIVES + 1]
+    found = [
+        Alternative(int(centroids.nodes[row]), taxonomy.path(int(centroids.nodes[row])), float(probable[row]))
+        for row in ranked
+    ]
+    best = found[0]
+    confidence = best.confidence if centroids.shared(document) >= LEAST_SHARED else min(best.confidence, UNCHECKED)
+    reason = f"Its words{' and meaning' if meaning else ''} are like those of the documents in {'/'.join(best.path)}."
+    others = tuple(other for other in found[1:] if other.confidence >= LEAST_ALTERNATIVE)
+    return Classification(best.path, best.node_id, confidence, (reason,), others)
 
 
 def with_model(
@@ -193,13 +210,12 @@ def with_model(
         surer = 1.0 - (1.0 - found.confidence) * (1.0 - min(confidence, UNCHECKED))
         reasons = (*found.reasons, "The language model says the same.")
         return replace(found, confidence=surer, reasons=reasons, disagreeing=False)
-    others = [other for other in found.alternatives if other.node_id != node_id]
-    others.append(Alternative(node_id, path, min(confidence, 1.0 - DISAGREEING)))
+    said_other = Alternative(node_id, path, min(confidence, 1.0 - DISAGREEING))
     return replace(
         found,
         confidence=min(found.confidence, DISAGREEING),
         reasons=(*found.reasons, f"But the language model says {where}."),
-        alternatives=_sorted(others),
+        alternatives=_beside(found, [said_other, *found.alternatives]),
         disagreeing=found.disagreeing or drifts(found.path, path),
     )
 
@@ -219,9 +235,18 @@ def _by_name(taxonomy: Taxonomy, named: Named | None) -> Classification:
         return NOTHING
     path = taxonomy.path(named.node_id)
     strong = named.strength >= STRONG
-    reason = f"It names the category {'/'.join(path)}{'' if strong else ' once'}; no document there is like it."
+    reason = f"It names the category {'/'.join(path)}{'' if strong else ' once'}."
     return Classification(path, named.node_id, NAMED if strong else HINTED, (reason,))
 
 
-def _sorted(others: Iterable[Alternative]) -> tuple[Alternative, ...]:
-    return tuple(sorted(others, key=lambda other: (-other.confidence, other.node_id))[:MOST_ALTERNATIVES])
+def _alternative(found: Classification) -> Alternative:
+    return Alternative(found.node_id, found.path, found.confidence)
+
+
+def _beside(found: Classification, others: Iterable[Alternative]) -> tuple[Alternative, ...]:
+    """The others, each once, the surest first."""
+    distinct: dict[int, Alternative] = {}
+    for other in others:
+        distinct.setdefault(other.node_id, other)
+    distinct.pop(found.node_id, None)
+    return tuple(sorted(distinct.values(), key=lambda other: (-other.confidence, other.node_id))[:MOST_ALTERNATIVES])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 
 from dtrag.core.scope import Scope
-from dtrag.core.taxonomy import ROOT, CategoryPath, Taxonomy
+from dtrag.core.taxonomy import CategoryPath, Taxonomy
 from dtrag.errors import Forbidden, InvalidInput
 from dtrag.ports import IndexWriter
 
@@ -45,13 +45,10 @@ class Fence:
             raise InvalidInput(REFUSED)
 
     def _holds(self, path: CategoryPath, taxonomy: Taxonomy) -> bool:
-        """Whether the deepest category there is on the way to `path` lies inside."""
+        """Whether `path`, or a category above it, lies inside: a scope is made of whole branches."""
         if self.scope.nodes is None:
             return True
-        deepest = ROOT
-        for depth in range(1, len(path.key) + 1):
-            found = taxonomy.find(CategoryPath(path.names[:depth], path.key[:depth]))
-            if found is None:
-                break
-            deepest = found
-        return deepest in self.scope.nodes
+        above = (
+            taxonomy.find(CategoryPath(path.names[:depth], path.key[:depth])) for depth in range(1, len(path.key) + 1)
+        )
+        return any(node in self.scope.nodes for node in above)

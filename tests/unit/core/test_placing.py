@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dtrag.core.centroids import Centroids, Sample, TermCounts, mean_vector
+from dtrag.core.centroids import UNSEEN_WORDS, Centroids, Sample, TermCounts, mean_vector
 from dtrag.core.placing import (
     DISAGREEING,
     NOTHING,
@@ -61,20 +61,30 @@ GARDEN = [sample(100 + n, 4, f"prune roses compost spade hedge frost {n}") for n
 
 
 def test_like_goes_to_like() -> None:
-    found = place(TREE, NAMES, Centroids.of(KITCHEN + GARDEN), counts("whisk the butter into the soup"))
+    found = place(
+        TREE, NAMES, Centroids.of(KITCHEN + GARDEN), counts("whisk butter and onions into the soup with thyme")
+    )
     assert (found.path, found.accepted) == (("House", "Kitchen"), True)
-    assert found.reasons == (f"Its words are like those of the documents there ({found.confidence:.0%}).",)
+    assert found.reasons == ("Its words are like those of the documents in House/Kitchen.",)
 
 
 def test_one_category_alone_does_not_take_everything() -> None:
     only = Centroids.of(KITCHEN)
-    assert place(TREE, NAMES, only, counts("whisk the butter into the soup")).accepted
-    foreign = place(TREE, NAMES, only, counts("the ledger lists debits and credits"))
-    assert not foreign.accepted
+    like = shares(only, counts("whisk the butter into the soup with onions and thyme"))
+    foreign = shares(only, counts("whisk the ledger, list debits and credits, count the vouchers"))
+    assert 1.0 > like[0] > foreign[0]
+    assert foreign[0] < REVIEW_BELOW
+
+
+def test_a_few_shared_words_are_not_enough() -> None:
+    known = Centroids.of(KITCHEN + GARDEN)
+    found = place(TREE, NAMES, known, counts("soup soup soup soup"))
+    assert (found.path, found.accepted) == (("House", "Kitchen"), False)
+    assert known.shared(counts("soup whisk and a ledger")) == 2
 
 
 def test_few_documents_make_less_sure() -> None:
-    asked = counts("simmer the prune in butter")
+    asked = counts("simmer onions in butter, prune and spade and frost and compost: simmer")
     few = place(TREE, NAMES, Centroids.of([KITCHEN[0], GARDEN[0]]), asked)
     many = place(TREE, NAMES, Centroids.of(KITCHEN + GARDEN), asked)
     assert few.path == many.path
@@ -201,15 +211,18 @@ def test_cosines_are_those_of_dense_arithmetic(rows: list[tuple[int, str, bool]]
     idf = np.array([np.log(1 + (len(known) - held[t] + 0.5) / (held[t] + 0.5)) for t in vocabulary])
 
     def dense(document: TermCounts) -> np.ndarray:
-        weights = np.array([np.log1p(document.count(term)) for term in vocabulary]) * idf
-        return weights / max(np.linalg.norm(weights), 1e-12)
+        weights: np.ndarray = np.array([np.log1p(document.count(term)) for term in vocabulary]) * idf
+        return weights
 
-    query = dense(counts(asked))
+    def unit(weights: np.ndarray, more: float = 0.0) -> np.ndarray:
+        found: np.ndarray = weights / max(np.sqrt(weights @ weights + more), 1e-12)
+        return found
+
+    unseen = np.log(2) * np.log(1 + (len(known) + 0.5) / 0.5)
+    query = unit(dense(counts(asked)), UNSEEN_WORDS * unseen**2)
     for row, node_id in enumerate(found.nodes):
-        mean = sum(
-            (one.weight * dense(one.terms) for one in known if one.node_id == node_id), np.zeros(len(vocabulary))
-        )
-        expected = float(query @ mean) / max(float(np.linalg.norm(mean)), 1e-12)
+        own = [one.weight * unit(dense(one.terms)) for one in known if one.node_id == node_id]
+        expected = float(query @ unit(sum(own, np.zeros(len(vocabulary)))))
         assert found.by_words(counts(asked))[row] == pytest.approx(expected, abs=1e-9)
 
 

@@ -1,7 +1,8 @@
 """The lexical index as a reader sees it: heads of the segments in memory, postings loaded when asked for and kept.
 
-A segment never changes, so what was loaded of it stays right until it is merged away; a new generation only says which
-segments there are now and which of their documents are gone. Documents are told apart by numbers here; their texts
+The postings of a segment never change, so what was loaded of them stays right until it is merged away; a new generation
+says which segments there are now, which of their documents are gone, and which heads are of a new edition because
+documents hang elsewhere. Documents are told apart by numbers here; their texts
 never pass through this module.
 """
 
@@ -119,6 +120,7 @@ class PostingReader:
     def __init__(self, database: Database, cache_bytes: int = CACHE_BYTES):
         self._database = database
         self._segments: dict[uuid.UUID, Segment] = {}
+        self._editions: dict[uuid.UUID, int] = {}
         self._corrections: dict[uuid.UUID, Correction] = {}
         self._now = Generation((), LexicalStatistics(), {})
         self._cache = PostingCache(cache_bytes)
@@ -129,19 +131,21 @@ class PostingReader:
 
     async def refresh(self, connection: Connection) -> LexicalStatistics:
         """Load what is new, on a connection in a transaction that sees one state; returns the statistics."""
-        segment_ids = await _ids(connection, "segment")
-        correction_ids = await _ids(connection, "correction")
-        segments = {key: head for key, head in self._segments.items() if key in segment_ids}
-        corrections = {key: row for key, row in self._corrections.items() if key in correction_ids}
         sql = queries("search")
-        values: dict[str, object] = {"segment_ids": sorted(segment_ids - segments.keys())}
+        rows = await (await connection.execute(sql["segment_editions"])).fetchall()
+        editions = {row["segment_id"]: row["edition"] for row in rows}
+        rows = await (await connection.execute(sql["correction_ids"])).fetchall()
+        correction_ids = {row["correction_id"] for row in rows}
+        segments = {key: head for key, head in self._segments.items() if editions.get(key) == self._editions[key]}
+        corrections = {key: row for key, row in self._corrections.items() if key in correction_ids}
+        values: dict[str, object] = {"segment_ids": sorted(editions.keys() - segments.keys())}
         for row in await (await connection.execute(sql["segments"], values, binary=True)).fetchall():
             segments[row["segment_id"]] = segment_of(row)
         values = {"correction_ids": sorted(correction_ids - corrections.keys())}
         for row in await (await connection.execute(sql["corrections"], values, binary=True)).fetchall():
             corrections[row["correction_id"]] = correction_of(row)
         merged_away = self._segments.keys() - segments.keys()
-        self._segments, self._corrections = segments, corrections
+        self._segments, self._editions, self._corrections = segments, editions, corrections
         self._now = await asyncio.to_thread(_generation, list(segments.values()), list(corrections.values()))
         self._cache.forget(merged_away)
         return self._now.statistics
@@ -406,8 +410,3 @@ def _among(ids: NDArray[np.uint64], known: NDArray[np.uint64]) -> Bools:
 def _parsed(chunk_id: str) -> tuple[uuid.UUID, int]:
     document, _, ordinal = chunk_id.rpartition(":")
     return uuid.UUID(document), int(ordinal)
-
-
-async def _ids(connection: Connection, kind: str) -> set[uuid.UUID]:
-    rows = await (await connection.execute(queries("search")[f"{kind}_ids"])).fetchall()
-    return {row[f"{kind}_id"] for row in rows}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,7 +18,9 @@ from dtrag.adapters.postgres.segments import (
     removed,
     segment_parameters,
 )
+from dtrag.adapters.postgres.trees import REHOMING_LOCK
 from dtrag.core.segments import build
+from dtrag.core.taxonomy import UNCLASSIFIED
 
 
 async def rehome(connection: Connection, moves: Mapping[uuid.UUID, int]) -> int:
@@ -29,8 +31,10 @@ async def rehome(connection: Connection, moves: Mapping[uuid.UUID, int]) -> int:
     """
     sql, writing = queries("rehoming"), queries("writing")
     segment_id, moved = uuid.uuid4(), 0
+    await connection.execute("select pg_advisory_xact_lock_shared(%s)", (REHOMING_LOCK,))
+    living = await living_nodes(connection, moves.values())
     for document_id in sorted(moves):
-        name = {"document_id": document_id, "node_id": moves[document_id], "segment_id": segment_id}
+        name = {"document_id": document_id, "node_id": living[moves[document_id]], "segment_id": segment_id}
         await connection.execute(writing["lock_name"], {"key": upkeep.lock_key(document_id)})
         found = await (await connection.execute(writing["origin"], name)).fetchone()
         if found is None:
@@ -57,3 +61,35 @@ async def rehome(connection: Connection, moves: Mapping[uuid.UUID, int]) -> int:
         await connection.execute(writing["count_segment"], segment_parameters(segment_built))
         await connection.execute(writing["bump_generation"])
     return moved
+
+
+async def living_nodes(connection: Connection, nodes: Collection[int]) -> dict[int, int]:
+    """Each node with itself, or with the one that took its documents when it went; UNCLASSIFIED where none did.
+
+    Under REHOMING_LOCK: the answer holds for as long as it is kept.
+    """
+    sql = queries("taxonomy")
+    found = await _living(connection, nodes)
+    if all(node in found for node in nodes):
+        return {node: node for node in nodes}
+    rows = await (await connection.execute(sql["vacated"])).fetchall()
+    succession = [{int(node): to for node, to in row["vacated"].items()} for row in rows]
+    everyone = {node for step in succession for pair in step.items() for node in pair}
+    found |= await _living(connection, everyone)
+    return {node: _successor(node, found, succession) for node in nodes}
+
+
+async def _living(connection: Connection, nodes: Collection[int]) -> set[int]:
+    rows = await (await connection.execute(queries("taxonomy")["living"], {"node_ids": sorted(set(nodes))})).fetchall()
+    return {row["node_id"] for row in rows} | {UNCLASSIFIED}
+
+
+def _successor(node: int, living: Collection[int], succession: Sequence[Mapping[int, int]]) -> int:
+    """Follow who took whose documents, each time the last who did; ends, since it never looks back in time."""
+    newest = len(succession)
+    while node not in living:
+        place = next((at for at, step in enumerate(succession[:newest]) if node in step), None)
+        if place is None:
+            return UNCLASSIFIED
+        node, newest = succession[place][node], place
+    return node

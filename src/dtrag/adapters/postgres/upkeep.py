@@ -8,6 +8,7 @@ from dtrag.adapters.postgres.database import Connection, Database
 from dtrag.adapters.postgres.merging import MOST_SEGMENTS, merge
 from dtrag.adapters.postgres.queries import queries
 from dtrag.adapters.postgres.segments import Pages, copy_pages, forward_row, segment_parameters
+from dtrag.adapters.postgres.trees import REHOMING_LOCK
 from dtrag.core.segments import build
 
 
@@ -27,6 +28,7 @@ async def recover(database: Database) -> int:
             still = await connection.execute(sql["lock_uncounted_segment"], {"segment_id": segment_id})
             if await still.fetchone() is None:
                 continue  # its writer, or another who recovers, was quicker
+            await connection.execute("select pg_advisory_xact_lock_shared(%s)", (REHOMING_LOCK,))
             await _build(connection, segment_id)
             recovered += 1
     return recovered

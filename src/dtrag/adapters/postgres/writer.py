@@ -12,6 +12,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -22,6 +23,7 @@ from dtrag.adapters.postgres import upkeep
 from dtrag.adapters.postgres.database import Connection, Database
 from dtrag.adapters.postgres.merging import MOST_SEGMENTS
 from dtrag.adapters.postgres.queries import queries
+from dtrag.adapters.postgres.rehoming import living_nodes
 from dtrag.adapters.postgres.rows import draft_of, statements
 from dtrag.adapters.postgres.segments import (
     Pages,
@@ -32,6 +34,7 @@ from dtrag.adapters.postgres.segments import (
     segment_parameters,
 )
 from dtrag.adapters.postgres.taxonomy import PostgresTaxonomy
+from dtrag.adapters.postgres.trees import REHOMING_LOCK
 from dtrag.core.documents import Draft, IndexedDocument
 from dtrag.core.scope import Scope
 from dtrag.core.segments import build
@@ -74,6 +77,8 @@ class PostgresWriter:
             return
         segment_id = uuid.uuid4()
         async with self._database.connection("owner") as connection, self._batch(connection, segment_id):
+            living = await living_nodes(connection, {document.node_id for document in documents})
+            documents = [replace(document, node_id=living[document.node_id]) for document in documents]
             try:
                 await self._write_pipelined(connection, documents, segment_id, scope)
             except (psycopg.errors.UniqueViolation, psycopg.errors.DeadlockDetected):
@@ -172,6 +177,8 @@ class PostgresWriter:
         """
         try:
             await connection.execute(self._sql["lock_segment"], {"key": upkeep.lock_key(segment_id)})
+            # Until the segment is counted no node of its documents goes.
+            await connection.execute("select pg_advisory_lock_shared(%s)", (REHOMING_LOCK,))
             await connection.execute("set synchronous_commit = off")
             await connection.execute(self._sql["open_segment"], {"segment_id": segment_id, "now": datetime.now(UTC)})
             yield

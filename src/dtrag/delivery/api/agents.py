@@ -22,6 +22,7 @@ from dtrag.delivery.api.agent_shapes import (
     EditionShape,
     SpendingShape,
 )
+from dtrag.delivery.api.audited import add_subjects
 from dtrag.delivery.api.body import JsonRoute
 from dtrag.delivery.api.callers import caller_of, needs
 from dtrag.delivery.api.failures import failures
@@ -149,6 +150,7 @@ async def search(request: Request, agent_id: str, body: AgentSearch) -> SearchRe
     except DtragError as error:
         telemetry.failed(error)
         raise
+    add_subjects(request, (str(result.metadata["document_id"]) for result in results))
     return answered(results, metrics)
 
 
@@ -158,6 +160,7 @@ async def ask(request: Request, agent_id: str, body: AgentQuestion) -> AgentAskR
     found, app, caller = await _agent(request, agent_id), app_of(request), caller_of(request)
     await refuse_bypass(request, body.filters, caller, app.agents.access(found, caller))
     given = await app.agents.ask(found, body.question, body.filters, caller=caller)
+    add_subjects(request, (citation.document_id for citation in given.answer.citations))
     shown = AskResponse.model_validate(given.answer).model_dump()
     return AgentAskResponse(**shown, agent_id=str(found.agent_id), hitl_required=given.hitl_required)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Depends, Request
 
+from dtrag.delivery.api.audited import add_subjects
 from dtrag.delivery.api.body import JsonRoute
 from dtrag.delivery.api.callers import caller_of, needs
 from dtrag.delivery.api.failures import QUESTION_FAILURES
@@ -20,4 +21,5 @@ async def ask(request: Request, asked: AskRequest) -> AskResponse:
     caller = caller_of(request)
     await refuse_bypass(request, asked.filters, caller)
     answer = await app_of(request).ask(asked.question, asked.filters, scope=caller.access)
+    add_subjects(request, (citation.document_id for citation in answer.citations))
     return AskResponse.model_validate(answer)

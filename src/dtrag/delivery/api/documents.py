@@ -84,6 +84,7 @@ async def documents(
     """The documents, the newest first."""
     app, access = app_of(request), caller_of(request).access
     found = await app.documents(limit, offset, scope=access)
+    request.state.subjects = [document.document_id for document in found]
     total_documents, total_chunks = await app.counts(scope=access)
     return DocumentList(
         documents=[DocumentShape.model_validate(document) for document in found],

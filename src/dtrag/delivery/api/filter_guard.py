@@ -32,7 +32,7 @@ async def refuse_bypass(
     if attempt is None:
         return
     watch.attempted(attempt.kind)
-    await app_of(request).agents.record(
+    await app_of(request).audit.record(
         caller.name,
         "filters",
         scope=scope_rows(access or caller.access),

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Depends, Request
 
 from dtrag.core.documents import SearchMetrics, SearchResult
 from dtrag.delivery.api.asked import SearchRequest
+from dtrag.delivery.api.audited import add_subjects
 from dtrag.delivery.api.body import JsonRoute
 from dtrag.delivery.api.callers import caller_of, needs
 from dtrag.delivery.api.failures import QUESTION_FAILURES
@@ -42,6 +43,7 @@ async def found(request: Request, asked: SearchRequest) -> SearchResponse:
         service.telemetry.searches.failed(error)
         raise
     kept = [result for result in results if max(result.bm25_score, result.vector_score) >= asked.min_score]
+    add_subjects(request, (str(result.metadata["document_id"]) for result in kept))
     return answered(kept, metrics, highlights=asked.highlights)
 
 

@@ -13,7 +13,22 @@ from starlette.types import Scope
 
 from dtrag import __version__
 from dtrag.app import open_app
-from dtrag.delivery.api import agents, ask, batch, documents, errors, filters, health, metrics, page, review, search
+from dtrag.delivery.api import (
+    agents,
+    ask,
+    audit,
+    batch,
+    documents,
+    errors,
+    filters,
+    health,
+    metrics,
+    page,
+    review,
+    search,
+    taxonomy,
+)
+from dtrag.delivery.api.audited import Audited
 from dtrag.delivery.api.authentication import Authentication
 from dtrag.delivery.api.failures import failures
 from dtrag.delivery.api.middleware import BodyLimit, Guard, RequestLog
@@ -46,6 +61,7 @@ def create_app(settings: Settings) -> FastAPI:
         telemetry=_NO_TELEMETRY,
         middleware=[
             Middleware(RequestLog, telemetry=service.telemetry.requests),
+            Middleware(Audited, audit=lambda: service.app.audit),
             Middleware(Guard, host=settings.host),
             Middleware(Authentication, keys=lambda: service.app.keys),
             Middleware(BodyLimit, limit=_limits(settings)),
@@ -54,7 +70,7 @@ def create_app(settings: Settings) -> FastAPI:
     api.state.service = service
     errors.install(api)
     api.include_router(health.router)
-    for room in (search, batch, ask, documents, review, agents, filters, metrics, page):
+    for room in (search, batch, ask, documents, review, taxonomy, agents, filters, audit, metrics, page):
         api.include_router(room.router, responses=failures(401, 429))
     return api
 

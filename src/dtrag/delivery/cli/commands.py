@@ -23,6 +23,7 @@ from dtrag.delivery.cli import (
     search,
     serve,
     settings,
+    taxonomy,
 )
 from dtrag.delivery.cli.invocation import invocation
 
@@ -66,6 +67,7 @@ app.add_typer(documents.app, name="documents")
 app.add_typer(agents.app, name="agents")
 app.add_typer(keys.app, name="keys")
 app.add_typer(review.app, name="review")
+app.add_typer(taxonomy.app, name="taxonomy")
 app.command("up")(serve.up)
 app.command()(demo.demo)
 app.command()(doctor.doctor)

@@ -14,9 +14,11 @@ create table taxonomy_activations (
     previous     text references taxonomy_versions,
     kind         text not null check (kind in ('start', 'activate', 'rollback')),
     activated_by text not null,
-    activated_at timestamptz not null
+    activated_at timestamptz not null,
+    -- Nodes that were in the tree until then, each with the node that its documents went to.
+    vacated      jsonb not null default '{}'
 );
-insert into taxonomy_activations
+insert into taxonomy_activations (activation, version, previous, kind, activated_by, activated_at)
 select 1, version, null, 'start', '', created_at from taxonomy_versions where active;
 
 -- Documents that an activation has hung elsewhere, so that a rollback can hang them back.

@@ -43,8 +43,8 @@ select v.version, t.node_id, t.parent_id, t.name, t.key
 from taxonomy_versions v left join taxonomy_tree t on t.version = v.version
 where v.active
 
--- name: segment_ids
-select segment_id from lexical_segments where counted
+-- name: segment_editions
+select segment_id, edition from lexical_segments where counted
 
 -- name: segments
 select segment_id, languages, documents, chunks, term_ids, frequencies

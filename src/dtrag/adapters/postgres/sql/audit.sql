@@ -1,0 +1,24 @@
+-- The audit log. The owner's role may add lines and read them; nothing else.
+
+-- One writer at a time, over all processes: the numbers of the lines have no gaps.
+-- name: lock
+select pg_advisory_xact_lock(:lock)
+
+-- name: head
+select number, hash from audit_log order by number desc limit 1
+
+-- name: append
+insert into audit_log (number, at, actor, action, scope, subjects, decision, details, previous, hash)
+values (:number, :at, :actor, :action, :scope, :subjects, :decision, :details, :previous, :hash)
+
+-- name: page
+select number, at, actor, action, scope, subjects, decision, details, previous, hash
+from audit_log where number > :after order by number limit :wanted
+
+-- name: newest
+select number, at, actor, action, scope, subjects, decision, details, previous, hash
+from audit_log
+where (:before::bigint is null or number < :before)
+  and (:since::timestamptz is null or at >= :since)
+  and (:actor::text is null or actor = :actor)
+order by number desc limit :wanted

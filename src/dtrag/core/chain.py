@@ -1,0 +1,158 @@
+"""Entries of the audit log, their one spelling in bytes, and the chain of hashes that shows when one was changed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Literal, get_args
+
+from dtrag.errors import InvalidInput
+
+Decision = Literal["allowed", "denied", "done"]
+DECISIONS: tuple[str, ...] = get_args(Decision)
+MAX_TEXT = 400
+"""Characters of one text in an entry. Names, ids and reasons are shorter; a longer one could carry a document."""
+MAX_SUBJECTS = 1_000
+"""Ids that one entry names: as many as a search returns passages at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of the log: who did or asked what, over which branches, about which ids, and with which decision.
+
+    `scope` None is the whole tree. `at` has a time zone and microseconds at most.
+    """
+
+    at: datetime
+    actor: str
+    action: str
+    scope: Sequence[Any] | None
+    subjects: Sequence[str]
+    decision: Decision
+    details: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The newest line: its number (from 1; 0 = there is none) and its hash (32 bytes)."""
+
+    number: int
+    hash: bytes
+
+    def __str__(self) -> str:
+        return f"{self.number}:{self.hash.hex()}"
+
+    @classmethod
+    def parse(cls, text: str) -> Head:
+        """From `NUMBER:HASH`, as it is printed. Raises `InvalidInput`."""
+        number, _, digest = text.strip().partition(":")
+        try:
+            head = cls(int(number), bytes.fromhex(digest))
+        except ValueError:
+            head = cls(-1, b"")
+        if head.number < 0 or len(head.hash) != len(START.hash):
+            raise InvalidInput(
+                f"{text[:80]!r} is no head of the log: give NUMBER:HASH as `dtrag audit verify` prints it."
+            )
+        return head
+
+
+START = Head(0, bytes(32))
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line as it is stored."""
+
+    number: int
+    entry: Entry
+    previous: bytes
+    hash: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether the lines are what was written, how far they go, and the number of the first that is not (or None)."""
+
+    ok: bool
+    head: Head
+    first_bad: int | None = None
+    reason: str = ""
+
+
+def plain(value: Any) -> Any:
+    """The value as JSON gives it back from any database: no fractions, no characters that a database cannot hold.
+
+    A fraction becomes its shortest decimal text: databases and languages spell numbers differently, texts alike.
+    """
+    if value is None or isinstance(value, (bool, int)):
+        return value
+    if isinstance(value, Mapping):
+        return {plain(str(key)): plain(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        items = sorted(value, key=str) if isinstance(value, (set, frozenset)) else value
+        return [plain(item) for item in items]
+    text = value if isinstance(value, str) else repr(value) if isinstance(value, float) else str(value)
+    return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")[:MAX_TEXT]
+
+
+def settled(entry: Entry) -> Entry:
+    """The entry in the form in which it is stored and hashed. Raises `InvalidInput` for an unknown decision."""
+    if entry.decision not in DECISIONS:
+        raise InvalidInput(f"There is no decision {entry.decision!r}. Decisions: {', '.join(DECISIONS)}.")
+    return Entry(
+        entry.at.astimezone(UTC),
+        plain(entry.actor),
+        plain(entry.action),
+        None if entry.scope is None else plain(list(entry.scope)),
+        plain(list(entry.subjects)[:MAX_SUBJECTS]),
+        entry.decision,
+        plain(entry.details),
+    )
+
+
+def content(number: int, entry: Entry) -> bytes:
+    """The one spelling of a settled entry under its number: JSON in UTF-8, keys sorted, no blanks."""
+    written = {
+        "number": number,
+        "at": entry.at.astimezone(UTC).isoformat(timespec="microseconds"),
+        "actor": entry.actor,
+        "action": entry.action,
+        "scope": entry.scope,
+        "subjects": entry.subjects,
+        "decision": entry.decision,
+        "details": entry.details,
+    }
+    return json.dumps(written, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+
+
+def link(previous: bytes, number: int, entry: Entry) -> bytes:
+    """The hash of a line: SHA-256 of the hash before it and of its content."""
+    return hashlib.sha256(previous + content(number, entry)).digest()
+
+
+def chained(entries: Iterable[Entry], head: Head) -> list[Row]:
+    """The entries as the next lines after `head`."""
+    rows: list[Row] = []
+    for entry in map(settled, entries):
+        number = head.number + 1
+        rows.append(Row(number, entry, head.hash, link(head.hash, number, entry)))
+        head = Head(number, rows[-1].hash)
+    return rows
+
+
+def verify(rows: Iterable[Row], after: Head = START) -> Verdict:
+    """Whether the rows, in the order of their numbers, are the lines that were written after `after`."""
+    head = after
+    for row in rows:
+        if row.number != head.number + 1:
+            return Verdict(False, head, head.number + 1, f"line {head.number + 1} is missing")
+        if row.previous != head.hash:
+            return Verdict(False, head, row.number, f"line {row.number} does not follow the line before it")
+        if link(row.previous, row.number, row.entry) != row.hash:
+            return Verdict(False, head, row.number, f"line {row.number} is not what was written")
+        head = Head(row.number, row.hash)
+    return Verdict(True, head)

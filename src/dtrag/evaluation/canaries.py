@@ -1,0 +1,165 @@
+"""A made-up library with canaries: in every branch words that stand nowhere else, so that each tells where it is from."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+
+import numpy as np
+
+from dtrag.core.documents import Vector
+from dtrag.core.scope import Access, Grant
+from dtrag.core.taxonomy import CategoryPath, Taxonomy
+
+TOKEN = re.compile(r"zq[a-z]{12}")
+"""Every canary, and nothing else in the library, looks like this."""
+ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+COMMON = tuple("harbour ledger lantern orchard granite violin meadow copper saffron timber 기숙사 장학금".split())
+"""Words of every branch: a query of them could find documents anywhere."""
+_TOPS = ("ai", "aix", "Ai ops", "학사", "학사행정", "Zone 1", "Zone 10")
+"""Names that begin like each other: whoever compares paths by their first letters mixes them up."""
+MENTIONED = 7
+"""One document in so many is mentioned by its title in the next document, which hangs in another branch."""
+
+
+def token(chance: random.Random) -> str:
+    """A word that nobody has used."""
+    return "zq" + "".join(chance.choices("bcdfghjklmnprstvwx", k=12))
+
+
+def tree(nodes: int, chance: random.Random) -> list[tuple[str, ...]]:
+    """About so many category paths, three levels deep; parents before children."""
+    tops = max(2, nodes // 20)
+    paths: list[tuple[str, ...]] = [(_TOPS[n] if n < len(_TOPS) else f"Area {n}",) for n in range(tops)]
+    middles = max(tops, nodes // 5 - tops)
+    paths += [(*paths[n % tops], f"Field {n // tops}") for n in range(middles)]
+    inner = paths[tops:]
+    paths += [(*chance.choice(inner), f"Topic {n}") for n in range(max(0, nodes - len(paths)))]
+    return paths
+
+
+def library(paths: Sequence[tuple[str, ...]], documents: int, chance: random.Random) -> Iterator[str]:
+    """The documents as JSON lines; every branch has some, in turn."""
+    charter = ""
+    for number in range(documents):
+        path = paths[number % len(paths)]
+        words = " ".join(chance.choices(COMMON, k=14))
+        title, mention = f"Dossier {token(chance)}", ""
+        if number % MENTIONED == 0:
+            title = charter = f"Charter Nimbus {number}"  # mentioned elsewhere, so no canary itself
+        elif number % MENTIONED == 1:
+            mention = f" See also the {charter} for the rest."
+        text = f"The {words} of {token(chance)} opens {' '.join(chance.choices(COMMON, k=6))}.{mention}"
+        yield json.dumps(
+            {
+                "id": f"c{number}",
+                "title": title,
+                "text": text,
+                "category_path": list(path),
+                "metadata": {"author": token(chance)},
+            },
+            ensure_ascii=False,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """A document that can be asked for: what of it nobody outside its branch may see."""
+
+    document_id: str
+    node_id: int
+    title: str
+    text: str
+    author: str
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A caller, and the nodes whose documents it may see. `paths` as they were granted."""
+
+    name: str
+    access: Access
+    nodes: frozenset[int]
+    paths: tuple[CategoryPath, ...]
+
+
+@dataclass
+class Garden:
+    """What is planted where: documents with their branches, and the branch of each canary and of each id."""
+
+    taxonomy: Taxonomy
+    hidden: list[Hidden]
+    where: dict[str, int] = field(default_factory=dict)
+    by_node: dict[int, list[Hidden]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for found in self.hidden:
+            self.where[found.document_id] = found.node_id
+            self.by_node.setdefault(found.node_id, []).append(found)
+            for word in found.words:
+                self.where[word] = found.node_id
+
+    def foreign(self, identity: Identity, chance: random.Random) -> Hidden:
+        """A document outside the caller's branches; any document, where there is none outside."""
+        for _ in range(50):
+            found = chance.choice(self.hidden)
+            if found.node_id not in identity.nodes:
+                return found
+        return found
+
+    def own(self, identity: Identity, chance: random.Random) -> Hidden | None:
+        """A document in the caller's branches, or None."""
+        nodes = [node for node in sorted(identity.nodes) if self.by_node.get(node)]
+        return chance.choice(self.by_node[chance.choice(nodes)]) if nodes else None
+
+    def count(self, identity: Identity) -> int:
+        """How many documents the caller may see."""
+        return sum(len(self.by_node.get(node, ())) for node in identity.nodes)
+
+    def seen(self, body: str, identity: Identity) -> list[str]:
+        """The canaries and ids in an answer that the caller may not see."""
+        plain = unicodedata.normalize("NFKC", body).casefold()
+        found = [*TOKEN.findall(plain), *ID.findall(plain)]
+        return [word for word in found if self.where.get(word, -1) >= 0 and self.where[word] not in identity.nodes]
+
+
+def identities(taxonomy: Taxonomy, paths: Sequence[tuple[str, ...]], wanted: int, seed: int) -> list[Identity]:
+    """Callers confined to one to three branches of any level; the first may see nothing that there is."""
+    chance = random.Random(seed)
+    made = []
+    for number in range(wanted):
+        chosen = chance.sample(list(paths), k=min(len(paths), chance.randint(1, 3))) if number else [("Nowhere", "yet")]
+        parsed = tuple(CategoryPath.parse(path) for path in chosen)
+        access = Access((Grant.of(parsed, taxonomy),))
+        nodes = access.resolved(taxonomy).nodes or frozenset()
+        made.append(Identity(f"canary-{number}", access, nodes, parsed))
+    return made
+
+
+@dataclass(frozen=True)
+class WordHashes:
+    """An embedder without a model: words hashed into a few dimensions, so that the vector leg is tried, too."""
+
+    id: str = "wordhashes@1"
+    dim: int = 16
+    max_tokens: int = 256
+    languages: frozenset[str] = frozenset({"*"})
+
+    def embed_documents(self, texts: Sequence[str]) -> Vector:
+        """Shape (len(texts), 16), L2-normalised."""
+        vectors = np.full((len(texts), self.dim), 0.01, np.float32)
+        for row, text in enumerate(texts):
+            for word in text.casefold().split():
+                digest = blake2b(word.encode("utf-8", "replace"), digest_size=2).digest()
+                vectors[row, digest[0] % self.dim] += 1 + digest[1] % 2
+        return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), np.float32)
+
+    def embed_queries(self, texts: Sequence[str]) -> Vector:
+        """As for documents."""
+        return self.embed_documents(texts)

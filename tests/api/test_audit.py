@@ -1,0 +1,130 @@
+"""Every request leaves one line in the audit log, with what it was about and without what it said."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from dtrag.audit import Audit
+from dtrag.core.chain import Entry, Head, Row
+from dtrag.delivery.api.audited import UNLOGGED
+from dtrag.errors import DatabaseUnavailable
+from dtrag.settings import Settings
+from tests.api.confined import CANARY, House, house
+from tests.api.shape import assert_failure
+
+
+@pytest_asyncio.fixture
+async def opened(settings: Settings, tmp_path: Path) -> AsyncIterator[House]:
+    async with house(settings, tmp_path) as built:
+        yield built
+
+
+async def newest(opened: House, limit: int = 1) -> list[Row]:
+    return await opened.app.audit.newest(limit=limit)
+
+
+async def test_a_search_is_logged_with_the_ids_of_its_answer(opened: House) -> None:
+    ml = await opened.client("ml", ["AI/ML"])
+    answer = (await ml.post("/search", json={"query": "machine learning"}, headers={"x-request-id": "r-17"})).json()
+    found = {result["metadata"]["document_id"] for result in answer["results"]}
+    assert len(found) == 2
+    [line] = await newest(opened)
+    assert (line.entry.actor, line.entry.action, line.entry.decision) == ("ml", "POST /search", "allowed")
+    assert set(line.entry.subjects) == found
+    assert line.entry.scope is not None
+    assert [anchor["path"] for anchor in line.entry.scope] == [["AI", "ML"]]
+    assert line.entry.details == {"status": 200, "request_id": "r-17"}
+
+
+async def test_refusals_changes_and_strangers_are_logged(opened: House) -> None:
+    ml, owner = await opened.client("ml", ["AI/ML"], "editor"), await opened.client("owner", None, "admin")
+    all_documents = (await owner.get("/documents")).json()["documents"]
+    foreign = next(d["document_id"] for d in all_documents if d["title"] == "Pay")
+    own = next(d["document_id"] for d in all_documents if d["title"] == "Trees")
+    [line] = await newest(opened)
+    assert set(line.entry.subjects) == {document["document_id"] for document in all_documents}
+    for request, expected in (
+        (ml.get(f"/documents/{foreign}"), ("ml", "GET /documents/{document_id}", "denied", [foreign], 404)),
+        (ml.delete(f"/documents/{own}"), ("ml", "DELETE /documents/{document_id}", "done", [own], 204)),
+        (ml.get("/audit"), ("ml", "GET /audit", "denied", [], 403)),
+        (ml.get("/nowhere"), ("ml", "GET (none)", "denied", [], 404)),
+        (
+            ml.post("/search", json={"query": "x"}, headers={"authorization": "Bearer wrong"}),
+            ("anonymous", "POST (none)", "denied", [], 401),
+        ),
+    ):
+        await request
+        [row] = await newest(opened)
+        line_ = row.entry
+        assert (line_.actor, line_.action, line_.decision, line_.subjects, line_.details["status"]) == expected
+
+
+async def test_no_line_holds_a_word_of_question_or_document(opened: House) -> None:
+    owner = await opened.client("owner", None, "admin")
+    for path, body in (
+        ("/search", {"query": f"{CANARY} pelargonium", "explain": True}),
+        ("/ask", {"question": f"What is {CANARY} pelargonium?"}),
+        ("/search/batch", {"searches": [{"query": f"{CANARY} pelargonium"}]}),
+    ):
+        assert (await owner.post(path, json=body)).status_code == 200
+    rows = await newest(opened, 100)
+    written = json.dumps([[r.entry.actor, r.entry.action, r.entry.scope, dict(r.entry.details)] for r in rows])
+    written += json.dumps([list(row.entry.subjects) for row in rows])
+    assert "/search/batch" in written
+    assert CANARY not in written
+    assert "pelargonium" not in written
+    assert (await opened.app.audit.verify()).ok
+
+
+async def test_what_supervisors_ask_is_not_logged(opened: House) -> None:
+    owner = await opened.client("owner", None, "admin")
+    [before] = await newest(opened)
+    for path in sorted(UNLOGGED):
+        await owner.get(path)
+    assert [row.number for row in await newest(opened)] == [before.number]
+
+
+async def test_the_log_is_read_by_pages(opened: House) -> None:
+    owner = await opened.client("owner", None, "admin")
+    for _ in range(3):
+        await owner.get("/documents")
+    seen: list[dict[str, Any]] = []
+    before: dict[str, Any] = {}
+    while True:
+        page = (await owner.get("/audit", params={"limit": 2, **before})).json()
+        seen += page["lines"]
+        if page["before"] is None:
+            break
+        before = {"before": page["before"]}
+    assert seen[-1]["number"] == 1
+    assert len({line["number"] for line in seen}) == len(seen)
+    assert {line["actor"] for line in (await owner.get("/audit?actor=owner")).json()["lines"]} == {"owner"}
+    assert (await owner.get("/audit?since=2999-01-01")).json() == {"lines": [], "before": None}
+    assert_failure(await owner.get("/audit?limit=0"), 422)
+
+
+class Away:
+    """A log that cannot be written."""
+
+    async def append(self, entries: Sequence[Entry]) -> Head:
+        raise DatabaseUnavailable(reason="it is away.")
+
+    async def page(self, after: int, wanted: int) -> list[Row]:
+        return []
+
+    async def newest(self, *_: object) -> list[Row]:
+        return []
+
+
+async def test_no_answer_without_its_line(opened: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    ml = await opened.client("ml", ["AI/ML"], "editor")
+    monkeypatch.setattr(opened.app, "audit", Audit(Away()))
+    body = assert_failure(await ml.get("/documents/unknown"), 503)
+    assert "audit log" in body["detail"]
+    assert (await ml.get("/documents")).status_code == 200, "reads are noted, and wait for a better moment"

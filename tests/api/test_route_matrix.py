@@ -1,0 +1,238 @@
+"""Every route × everybody who may call it × own, foreign and unknown objects.
+
+`ROUTES` describes every route of the service. A new one fails `test_every_route_is_described` until it is in there.
+"""
+
+from __future__ import annotations
+
+import datetime
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import httpx2
+import pytest
+import pytest_asyncio
+from fastapi import FastAPI
+from fastapi.routing import iter_route_contexts
+
+from dtrag.adapters.postgres.review import PostgresReview
+from dtrag.adapters.postgres.server import EmbeddedServer
+from dtrag.core.caller import Need
+from dtrag.core.key import new_secret
+from dtrag.core.review import Item
+from dtrag.core.taxonomy import CategoryPath
+from dtrag.delivery.api.authentication import OPEN, SHORT
+from dtrag.delivery.api.callers import Needs
+from dtrag.delivery.api.service import create_app
+from dtrag.settings import Settings
+from tests.api.confined import House, house
+from tests.api.shape import FORM, assert_failure, form
+from tests.store import Databases
+
+Kind = Literal["document", "agent", "item"]
+Address = tuple[str, str]
+
+MINE, THEIRS = ["AI", "ML"], ["HR", "Salary"]
+
+
+@dataclass(frozen=True)
+class Described:
+    """What a route needs, which kind of object its address names, and what to send.
+
+    `own` is the status for somebody who may.
+    """
+
+    need: Need
+    about: Kind | None = None
+    sent: Any = None
+    own: int = 200
+    whole_tree: bool = False
+
+
+AGENT = {"version": "1.0.0", "node_paths": [MINE]}
+UPLOAD = form(("files", b"matrix.md", b"# Matrix\n\nA machine is learning."), ("category", None, b"AI/ML"))
+ROUTES: dict[Address, Described] = {
+    ("POST", "/search"): Described("read", sent={"query": "machine"}),
+    ("POST", "/search/batch"): Described("read", sent={"searches": [{"query": "machine"}]}),
+    ("POST", "/ask"): Described("read", sent={"question": "What does machine learning find?"}),
+    ("GET", "/documents"): Described("read"),
+    ("POST", "/documents"): Described("write", sent=UPLOAD, own=201),
+    ("GET", "/documents/{document_id:path}"): Described("read", "document"),
+    ("DELETE", "/documents/{document_id:path}"): Described("write", "document", own=204),
+    ("GET", "/agents"): Described("read"),
+    ("POST", "/agents/from-category"): Described("write", sent=AGENT),
+    ("GET", "/agents/{agent_id}"): Described("read", "agent"),
+    ("PUT", "/agents/{agent_id}"): Described("write", "agent", AGENT),
+    ("DELETE", "/agents/{agent_id}"): Described("write", "agent", own=204),
+    ("GET", "/agents/{agent_id}/manifest"): Described("read", "agent"),
+    ("GET", "/agents/{agent_id}/editions"): Described("read", "agent"),
+    ("GET", "/agents/{agent_id}/spending"): Described("read", "agent"),
+    ("POST", "/agents/{agent_id}/search"): Described("read", "agent", {"query": "machine"}),
+    ("POST", "/agents/{agent_id}/ask"): Described("read", "agent", {"question": "What is machine learning?"}),
+    ("GET", "/review"): Described("write"),
+    ("GET", "/review/{item_id}"): Described("write", "item"),
+    ("POST", "/review/{item_id}/approve"): Described("write", "item", {}),
+    ("POST", "/review/{item_id}/correct"): Described("write", "item", {"path": MINE}),
+    ("POST", "/review/{item_id}/skip"): Described("write", "item", {}),
+    ("POST", "/classify"): Described("read", sent={"text": "Machine learning with trees."}),
+    ("POST", "/filter/validate"): Described("read", sent=[MINE]),
+    ("POST", "/filter/test"): Described("read", sent={"allowed_paths": [MINE], "test_documents": []}),
+    ("GET", "/metrics/filter"): Described("admin", whole_tree=True),
+    ("GET", "/audit"): Described("admin", whole_tree=True),
+    ("GET", "/metrics"): Described("read", whole_tree=True),
+    ("GET", "/docs"): Described("read"),
+    ("GET", "/openapi.json"): Described("read"),
+}
+MAY: dict[str, set[Need]] = {"reader": {"read"}, "editor": {"read", "write"}, "admin": {"read", "write", "admin"}}
+
+
+def routes_of(api: FastAPI) -> dict[Address, list[Needs]]:
+    """Method and path of every route, with the needs that it declares."""
+    found: dict[Address, list[Needs]] = {}
+    for route in iter_route_contexts(api.routes):
+        needs = [d.dependency for d in getattr(route, "dependencies", []) if isinstance(d.dependency, Needs)]
+        for method in getattr(route, "methods", None) or {"(any)"}:
+            found[method, str(getattr(route, "path", route))] = needs
+    return found
+
+
+def test_every_route_is_described() -> None:
+    found = routes_of(create_app(Settings.load(environ={}, embedder="none")))
+    keyed = {address: needs for address, needs in found.items() if address[1] not in OPEN | SHORT}
+    assert set(found) - set(keyed) == {("GET", path) for path in OPEN | SHORT}
+    assert set(keyed) == set(ROUTES), "describe new routes in ROUTES, with what they need"
+    declared = {address: [(need.need, need.whole_tree) for need in needs] for address, needs in keyed.items()}
+    assert declared == {address: [(about.need, about.whole_tree)] for address, about in ROUTES.items()}
+
+
+@pytest.fixture(scope="module")
+def own_databases(embedded: EmbeddedServer, template: str) -> Iterator[Databases]:
+    made = Databases(embedded.address, template)
+    yield made
+    made.drop()
+
+
+@pytest_asyncio.fixture(scope="module")
+async def built(own_databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[House]:
+    async with house(own_databases.settings(), tmp_path_factory.mktemp("house")) as running:
+        await running.client("admin", None, "admin")
+        await running.client("reader", ["AI/ML"], "reader")
+        await running.client("editor", ["AI/ML"], "editor")
+        await running.client("other", ["HR"], "editor")
+        yield running
+
+
+async def make(built: House, kind: Kind, branch: list[str]) -> str:
+    """A new object in the branch; returns its id."""
+    admin = built.clients["admin"]
+    if kind == "agent":
+        made = await admin.post("/agents/from-category", json={**AGENT, "node_paths": [branch]})
+        return str(made.json()["agent_id"])
+    name = f"{uuid.uuid4().hex}.md".encode()
+    parts = (("files", name, b"# One\n\nA machine of its own."), ("category", None, "/".join(branch).encode()))
+    uploaded = await admin.post("/documents", content=form(*parts), headers=FORM)
+    document_id = str(uploaded.json()["documents"][0]["document_id"])
+    if kind == "document":
+        return document_id
+    node = (await built.app.index.snapshot()).taxonomy.find(CategoryPath.parse(branch))
+    assert node is not None
+    proposal = {"path": branch, "reasons": [], "alternatives": [], "disagreeing": False}
+    now = datetime.datetime.now(datetime.UTC)
+    item = Item(uuid.uuid4(), "classification", node, proposal, 0.5, now, document_id=uuid.UUID(document_id))
+    await PostgresReview(built.app.database).add(item)
+    return str(item.item_id)
+
+
+async def send(client: httpx2.AsyncClient, address: Address, object_id: str = "") -> httpx2.Response:
+    """The described request about the object."""
+    method, path = address
+    for name in ("{document_id:path}", "{agent_id}", "{item_id}"):
+        path = path.replace(name, object_id)
+    sent = ROUTES[address].sent
+    if isinstance(sent, bytes):
+        return await client.request(method, path, content=sent, headers=FORM)
+    return await client.request(method, path, json=sent) if sent is not None else await client.request(method, path)
+
+
+def same(response: httpx2.Response, object_id: str) -> str:
+    """The body, without what names this request and this object."""
+    body = response.json()
+    body.pop("request_id")
+    return str(body).replace(object_id, "ID")
+
+
+@pytest.mark.parametrize("address", ROUTES, ids=" ".join)
+async def test_without_a_key_in_force_nothing_is_answered(built: House, address: Address) -> None:
+    now = datetime.datetime.now(datetime.UTC)
+    names = {"expired": uuid.uuid4().hex, "revoked": uuid.uuid4().hex}
+    expired = await built.app.keys.create(names["expired"], role="admin", expires=now + datetime.timedelta(hours=1))
+    revoked = await built.app.keys.create(names["revoked"], role="admin")
+    await built.app.keys.revoke(names["revoked"])
+    async with built.app.database.connection("owner") as connection:
+        await connection.execute("update api_keys set expires_at = now() where name = %s", (names["expired"],))
+    about = ROUTES[address].about
+    object_id = await make(built, about, MINE) if about else ""
+    for secret in (None, new_secret(), expired.secret, revoked.secret):
+        # From another address each time: wrong keys are limited by address.
+        transport = httpx2.ASGITransport(app=built.api, client=(f"2001:db8::{uuid.uuid4().hex[:4]}", 1))
+        headers = {"x-api-key": secret} if secret else {}
+        async with httpx2.AsyncClient(transport=transport, base_url="http://localhost:8001", headers=headers) as client:
+            assert_failure(await send(client, address, object_id), 401)
+
+
+@pytest.mark.parametrize("who", ["reader", "editor", "admin"])
+@pytest.mark.parametrize("address", ROUTES, ids=" ".join)
+async def test_own_foreign_and_unknown_objects(built: House, address: Address, who: str) -> None:
+    described, client = ROUTES[address], built.clients[who]
+    may = described.need in MAY[who] and (who == "admin" or not described.whole_tree)
+    if described.about is None:
+        response = await send(client, address)
+        if may:
+            assert response.status_code == described.own, response.text
+        else:
+            assert_failure(response, 403)
+        return
+    own, foreign = await make(built, described.about, MINE), await make(built, described.about, THEIRS)
+    unknown = str(uuid.uuid4())
+    if not may:
+        answers = [await send(client, address, object_id) for object_id in (own, foreign, unknown)]
+        assert len({assert_failure(response, 403)["detail"] for response in answers}) == 1
+        return
+    assert (await send(client, address, own)).status_code == described.own
+    missing = await send(client, address, unknown)
+    assert_failure(missing, 404)
+    theirs = await send(client, address, foreign)
+    if who == "admin":
+        assert theirs.status_code == described.own
+        return
+    assert_failure(theirs, 404)
+    assert same(theirs, foreign) == same(missing, unknown)
+    assert theirs.headers.keys() == missing.headers.keys()
+    read: dict[Kind, Address] = {
+        "document": ("GET", "/documents/{document_id:path}"),
+        "agent": ("GET", "/agents/{agent_id}"),
+        "item": ("GET", "/review/{item_id}"),
+    }
+    kept = await send(built.clients["admin"], read[described.about], foreign)
+    assert kept.status_code == 200
+    if described.about == "item":
+        assert kept.json()["status"] == "waiting"
+
+
+@pytest.mark.parametrize("address", [address for address, about in ROUTES.items() if about.about], ids=" ".join)
+async def test_the_owner_of_another_branch_finds_nothing_here(built: House, address: Address) -> None:
+    about = ROUTES[address].about
+    assert about is not None
+    own, unknown = await make(built, about, MINE), str(uuid.uuid4())
+    theirs, missing = [await send(built.clients["other"], address, object_id) for object_id in (own, unknown)]
+    assert_failure(theirs, 404)
+    assert same(theirs, own) == same(missing, unknown)
+
+
+async def test_what_ids_may_look_like_makes_no_difference(built: House) -> None:
+    for odd in ("x", "%00", "..%2fagents", "1", "a" * 300):
+        for address, described in ROUTES.items():
+            if described.about and described.need == "read":
+                assert_failure(await send(built.clients["reader"], address, odd), 404, 405, 422)

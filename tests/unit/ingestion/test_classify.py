@@ -1,0 +1,171 @@
+"""The chain of routes, without a database: what is asked of the store and of the language model, and how often."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+import pytest
+
+from dtrag.core.centroids import Sample
+from dtrag.core.documents import IndexedDocument
+from dtrag.core.review import Placement
+from dtrag.core.scoring import LexicalStatistics
+from dtrag.core.taxonomy import ROOT, UNCLASSIFIED, Node, Taxonomy
+from dtrag.errors import InvalidInput
+from dtrag.ingestion.classify import Classifier, content, wanted
+from dtrag.ports import Index, IndexSnapshot
+from tests.toy import indexed
+
+TREE = Taxonomy.of("1.0.0", [Node(2, ROOT, "Kitchen", "kitchen"), Node(3, ROOT, "Garden", "garden")])
+SOUP, HEDGE = "simmer onions butter whisk soup thyme", "prune roses compost spade hedge frost"
+
+
+@dataclass
+class Memory:
+    """A store in memory, and an index that is all generation."""
+
+    known: list[Sample] = field(default_factory=list)
+    people: dict[uuid.UUID, int] = field(default_factory=dict)
+    recorded: list[tuple[list[Placement], list[uuid.UUID]]] = field(default_factory=list)
+    tree: Taxonomy = TREE
+    generation: int = 1
+    chunks: int = 20
+    read: int = 0
+
+    async def samples(self, nodes: Sequence[int], per_node: int) -> list[Sample]:
+        self.read += 1
+        return self.known
+
+    async def decided(self, document_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, int]:
+        return {key: node for key, node in self.people.items() if key in document_ids}
+
+    async def decisions(self) -> int:
+        return len(self.people)
+
+    async def record(self, placements: Sequence[Placement], settled: Sequence[uuid.UUID]) -> None:
+        self.recorded.append((list(placements), list(settled)))
+
+    async def snapshot(self) -> IndexSnapshot:
+        return IndexSnapshot({"generation": self.generation}, LexicalStatistics(chunks=self.chunks), self.tree)
+
+
+@dataclass
+class Oracle:
+    """A model that always says the same, and remembers what it was asked."""
+
+    path: str
+    confidence: float
+    asked: list[tuple[str, list[str]]] = field(default_factory=list)
+
+    def classify(self, text: str, paths: Sequence[str]) -> tuple[str, float]:
+        self.asked.append((text, list(paths)))
+        return self.path, self.confidence
+
+
+def memory() -> Memory:
+    rows = [(n, 2 if n % 2 else 3, SOUP if n % 2 else HEDGE) for n in range(20)]
+    documents = [(node, indexed(f"{n}", [f"{text} {n}"])) for n, node, text in rows]
+    return Memory([Sample(document.document_id, node, content(document)[0]) for node, document in documents])
+
+
+def classifier(store: Memory, model: Oracle | None = None) -> Classifier:
+    return Classifier(store, cast("Index", store), model=model)
+
+
+def categorised(document: IndexedDocument, **changes: Any) -> IndexedDocument:
+    named = replace(document.document, category_path=("Garden",))
+    return replace(document, document=named, node_id=3, **changes)
+
+
+async def test_documents_with_a_category_are_passed_through_and_nothing_is_read() -> None:
+    store = memory()
+    documents = [categorised(indexed("a", [SOUP]))]
+    assert await classifier(store).prepare(documents) == documents
+    assert (store.read, store.recorded) == (0, [])
+
+
+async def test_a_batch_is_one_reading_and_one_record() -> None:
+    store = memory()
+    made = classifier(store)
+    first = [
+        indexed("a", [SOUP]),
+        indexed("b", ["a ledger of debits"]),
+        categorised(indexed("c", [SOUP], replaces=True)),
+    ]
+    placed = await made.prepare(first)
+    assert [document.node_id for document in placed] == [2, UNCLASSIFIED, 3]
+    [(placements, settled)] = store.recorded
+    assert [placement.found.accepted for placement in placements] == [True, False]
+    assert settled == [first[2].document_id]
+    await made.prepare([indexed("d", [HEDGE])])
+    assert store.read == 1
+
+
+async def test_during_an_ingest_it_learns_anew_when_the_index_has_grown() -> None:
+    store = memory()
+    made = classifier(store)
+    await made.prepare([indexed("a", [SOUP])])
+    store.generation, store.chunks = 2, 22
+    await made.prepare([indexed("b", [SOUP])])
+    assert store.read == 1
+    store.generation, store.chunks = 3, 40
+    await made.prepare([indexed("c", [SOUP])])
+    assert store.read == 2
+    store.generation, store.tree = 4, Taxonomy.of("1.1.0", TREE.nodes.values())
+    await made.prepare([indexed("d", [SOUP])])
+    assert store.read == 3
+    store.generation = 5
+    await made.classify(SOUP)
+    assert store.read == 4
+
+
+async def test_what_a_person_decided_stands_unless_the_category_is_gone() -> None:
+    store = memory()
+    document = indexed("a", [SOUP])
+    store.people = {document.document_id: 3}
+    [placed] = await classifier(store).prepare([document])
+    assert placed.node_id == 3
+    assert store.recorded == [([], [document.document_id])]
+    store.people = {document.document_id: 99}
+    [placed] = await classifier(store).prepare([document])
+    assert placed.node_id == 2
+
+
+async def test_without_a_tree_nothing_is_recorded() -> None:
+    store = Memory(tree=Taxonomy.of("1.0.0", []))
+    [placed] = await classifier(store).prepare([indexed("a", [SOUP])])
+    assert placed.node_id == UNCLASSIFIED
+    assert store.recorded == []
+
+
+async def test_a_model_is_asked_only_about_what_is_open() -> None:
+    store, model = memory(), Oracle("Garden", 0.9)
+    made = classifier(store, model)
+    assert (await made.classify(SOUP)).path == ("Kitchen",)
+    assert model.asked == []
+    found = await made.classify("a ledger of debits", "Ledger")
+    assert (found.path, found.accepted) == (("Garden",), False)
+    assert model.asked == [("Ledger\n\na ledger of debits", ["Kitchen", "Garden"])]
+
+
+async def test_a_model_that_agrees_places_the_document() -> None:
+    store = Memory()
+    doubtful = "kitchen kitchen"
+    assert not (await classifier(store).classify(doubtful)).accepted
+    assert (await classifier(store, Oracle("Kitchen", 0.9)).classify(doubtful)).accepted
+    assert not (await classifier(store, Oracle("Garden", 1.0)).classify(doubtful)).accepted
+
+
+@pytest.mark.parametrize("text", ["", " ", "\u202e\ufeff", "' or 1=1 --", "x" * 10_000, "가" * 5_000])
+async def test_strange_texts_are_nothing_special(text: str) -> None:
+    found = await classifier(memory()).classify(text)
+    assert not found.accepted
+
+
+def test_the_setting() -> None:
+    assert (wanted("auto"), wanted("off")) == (True, False)
+    with pytest.raises(InvalidInput, match="auto or off"):
+        wanted("on")
