@@ -57,14 +57,18 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
 
 
 @asynccontextmanager
-async def open_throwaway(settings: Settings) -> AsyncIterator[App]:
-    """An `App` on a new database of the embedded server, dropped at the end: for evaluations."""
-    async with connect_throwaway(settings) as database, _app(settings, database) as app:
+async def open_throwaway(settings: Settings, embedder: Embedder | None = None) -> AsyncIterator[App]:
+    """An `App` on a new database of the embedded server, dropped at the end: for evaluations.
+
+    `embedder` takes the place of the one that the settings name.
+    """
+    async with connect_throwaway(settings) as database, _app(settings, database, embedder) as app:
         yield app
 
 
-def _app(settings: Settings, database: Database) -> App:
-    return App(settings, database, embedders.choose(settings), morphemes.choose(settings), rerankers.choose(settings))
+def _app(settings: Settings, database: Database, embedder: Embedder | None = None) -> App:
+    embedder = embedder or embedders.choose(settings)
+    return App(settings, database, embedder, morphemes.choose(settings), rerankers.choose(settings))
 
 
 class App:

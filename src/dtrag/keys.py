@@ -83,6 +83,7 @@ class Keys:
         self._now = now
         self._monotonic = monotonic
         self._known: dict[str, tuple[Key | None, float]] = {}
+        self._revocations = 0
         self._needed: tuple[bool, float] | None = None
         self._noted: dict[uuid.UUID, datetime.datetime] = {}
         self._writing: set[asyncio.Task[None]] = set()
@@ -112,7 +113,7 @@ class Keys:
             digest_of(secret),
             _role(role),
             grant,
-            self._rate if rate is None else _checked_rate(rate),
+            _checked_rate(self._rate if rate is None else rate),
             now,
             _later(expires, now),
         )
@@ -132,7 +133,8 @@ class Keys:
         key = await self._store.revoke(name, self._now())
         if key is None:
             raise NotFound(f"There is no key {name[:MAX_NAME]!r} that is in force. {LIST_OF_KEYS}")
-        self._known.pop(key.prefix, None)
+        self._known.clear()
+        self._revocations += 1
         await self._changed(by, "keys.revoke", key)
         return key
 
@@ -162,7 +164,10 @@ class Keys:
         known = self._known.get(prefix)
         if known is not None and now - known[1] < KNOWN_S:
             return known[0]
+        revocations = self._revocations
         key = await self._store.of_prefix(prefix)
+        if revocations != self._revocations:
+            return await self._store.of_prefix(prefix)  # what was read may be from before a revocation
         if len(self._known) >= MOST_KNOWN:
             self._known.clear()
         # Counted from before the question: what was revoked meanwhile is not known for longer than it may be.

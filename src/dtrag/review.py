@@ -163,17 +163,21 @@ class Review:
         return taxonomy, caller.access.resolved(taxonomy)
 
 
+_CLASSIFIED = ("path", "reasons", "alternatives", "disagreeing")
+_ANSWERED = ("question", "text", "decision", "document_ids", "question_hash")
+
+
 def _shown(item: Item, scope: Scope, taxonomy: Taxonomy) -> Item:
     """The item with names of categories as they are now, and none that the caller may not see."""
-    proposal = {name: value for name, value in item.proposal.items() if name != "grant"}
-    if item.kind == "classification":
-        seen = _within(item.node_id, scope)
-        proposal["path"] = list(taxonomy.path(item.node_id)) if seen else []
-        if scope.nodes is not None:
-            proposal["reasons"] = []
-            proposal["alternatives"] = [
-                other for other in proposal["alternatives"] if _visible(other["path"], scope, taxonomy)
-            ]
+    if item.kind == "answer":
+        return replace(item, proposal={name: item.proposal[name] for name in _ANSWERED})
+    proposal = {name: item.proposal[name] for name in _CLASSIFIED}
+    proposal["path"] = list(taxonomy.path(item.node_id)) if _within(item.node_id, scope) else []
+    if scope.nodes is not None:
+        proposal["reasons"] = []
+        proposal["alternatives"] = [
+            other for other in proposal["alternatives"] if _visible(other["path"], scope, taxonomy)
+        ]
     return replace(item, proposal=proposal)
 
 

@@ -15,10 +15,10 @@ import pytest_asyncio
 from fastapi import FastAPI
 
 from dtrag.app import App
-from dtrag.core.key import new_secret
+from dtrag.core.key import Key, new_secret
 from dtrag.delivery.api.authentication import FAILURES_PER_MINUTE
 from dtrag.delivery.api.service import create_app
-from dtrag.errors import Conflict, InvalidInput, NotFound
+from dtrag.errors import Conflict, InvalidInput, NotFound, Unauthorized
 from dtrag.keys import KNOWN_S, Keys
 from dtrag.settings import Settings
 from tests.api.shape import assert_failure
@@ -140,6 +140,21 @@ async def test_a_revoked_key_stops_at_once_here_and_soon_elsewhere(api: FastAPI,
         assert await status(two.secret) == 401
 
 
+async def test_a_key_that_is_revoked_while_it_is_looked_up(keys: Keys) -> None:
+    one = await keys.create("one")
+    looked_up = keys._store.of_prefix
+
+    async def slowly(prefix: str) -> Key | None:
+        keys._store.of_prefix = looked_up  # type: ignore[method-assign]
+        found = await looked_up(prefix)
+        await keys.revoke("one")
+        return found
+
+    keys._store.of_prefix = slowly  # type: ignore[method-assign]
+    with pytest.raises(Unauthorized):
+        await keys.recognise(one.secret)
+
+
 async def test_too_many_requests(api: FastAPI, keys: Keys) -> None:
     slow, other = await keys.create("slow", rate=3), await keys.create("other", rate=3)
     async with client_of(api, {"x-api-key": slow.secret}) as client:
@@ -165,6 +180,10 @@ async def test_wrong_keys_are_limited_by_address_and_right_ones_are_not(api: Fas
         assert_failure(refused, 429)
         assert int(refused.headers["retry-after"]) >= 1
         assert_failure(await elsewhere.get("/documents", headers=wrong), 401)
+        for number in range(FAILURES_PER_MINUTE + 1):
+            async with client_of(api, wrong, (f"2001:db8::{number:x}", 1)) as neighbour:
+                status = (await neighbour.get("/documents")).status_code
+        assert status == 429
         assert (await client.get("/documents", headers={"x-api-key": right})).status_code == 200
 
 

@@ -41,7 +41,7 @@ MINE, THEIRS = ["AI", "ML"], ["HR", "Salary"]
 class Described:
     """What a route needs, which kind of object its address names, and what to send.
 
-    `own` is the status for somebody who may.
+    `own` is the status for somebody who may: 404 is asked for a version of the tree that there is not.
     """
 
     need: Need
@@ -80,6 +80,14 @@ ROUTES: dict[Address, Described] = {
     ("POST", "/filter/validate"): Described("read", sent=[MINE]),
     ("POST", "/filter/test"): Described("read", sent={"allowed_paths": [MINE], "test_documents": []}),
     ("GET", "/metrics/filter"): Described("admin", whole_tree=True),
+    ("GET", "/taxonomy"): Described("read", whole_tree=True),
+    ("POST", "/taxonomy"): Described("admin", sent={"operations": []}, own=422, whole_tree=True),
+    ("GET", "/taxonomy/{version}/tree"): Described("read"),
+    ("GET", "/api/taxonomy/tree/{version}"): Described("read"),
+    ("GET", "/taxonomy/{version}/diff/{base}"): Described("read", whole_tree=True),
+    ("GET", "/taxonomy/{version}/preview"): Described("admin", own=404, whole_tree=True),
+    ("POST", "/taxonomy/{version}/activate"): Described("admin", sent={}, own=404, whole_tree=True),
+    ("POST", "/taxonomy/{version}/rollback"): Described("admin", sent={}, own=404, whole_tree=True),
     ("GET", "/audit"): Described("admin", whole_tree=True),
     ("GET", "/metrics"): Described("read", whole_tree=True),
     ("GET", "/docs"): Described("read"),
@@ -150,6 +158,8 @@ async def send(client: httpx2.AsyncClient, address: Address, object_id: str = ""
     method, path = address
     for name in ("{document_id:path}", "{agent_id}", "{item_id}"):
         path = path.replace(name, object_id)
+    version = "9.9.9" if ROUTES[address].own == 404 else "active"
+    path = path.replace("{version}", version).replace("{base}", version)
     sent = ROUTES[address].sent
     if isinstance(sent, bytes):
         return await client.request(method, path, content=sent, headers=FORM)
@@ -176,7 +186,8 @@ async def test_without_a_key_in_force_nothing_is_answered(built: House, address:
     object_id = await make(built, about, MINE) if about else ""
     for secret in (None, new_secret(), expired.secret, revoked.secret):
         # From another address each time: wrong keys are limited by address.
-        transport = httpx2.ASGITransport(app=built.api, client=(f"2001:db8::{uuid.uuid4().hex[:4]}", 1))
+        number = uuid.uuid4().hex
+        transport = httpx2.ASGITransport(app=built.api, client=(f"2001:db8:{number[:4]}:{number[4:8]}::1", 1))
         headers = {"x-api-key": secret} if secret else {}
         async with httpx2.AsyncClient(transport=transport, base_url="http://localhost:8001", headers=headers) as client:
             assert_failure(await send(client, address, object_id), 401)

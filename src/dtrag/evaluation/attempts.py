@@ -38,7 +38,7 @@ def disguised(word: str, chance: random.Random) -> str:
         str.title,
         lambda text: "".join(chr(ord(letter) + 0xFEE0) for letter in text),
         lambda text: unicodedata.normalize("NFD", text),
-        lambda text: "\u200b".join(text),
+        "\u200b".join,
         lambda text: f'"{text}"',
         lambda text: f"{text[:7]}* {text}",
         lambda text: f"{text}' or '1'='1",
@@ -98,7 +98,7 @@ def _filtered(garden: Garden, chance: random.Random, identity: Identity, foreign
             [[unicodedata.normalize("NFD", name) for name in names]],
             [["".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c for c in name) for name in names]],
             [[names[0][:2]]],
-            [own + ["..", *names]],
+            [[*own, "..", *names]],
             [],
         )
     )
@@ -152,7 +152,11 @@ def _counted(garden: Garden, chance: random.Random, identity: Identity, foreign:
 def _opened(garden: Garden, chance: random.Random, identity: Identity, foreign: Hidden) -> Attempt:
     unknown = str(uuid.UUID(int=chance.getrandbits(128), version=5))
     kind, path = chance.choice(
-        (("document", "documents: foreign id"), ("passages", "index: passages of a foreign id"), ("fetch", "index: fetch"))
+        (
+            ("document", "documents: foreign id"),
+            ("passages", "index: passages of a foreign id"),
+            ("fetch", "index: fetch"),
+        )
     )
     sent = [{"document_id": document_id} for document_id in (foreign.document_id, unknown)]
     return Attempt(path, kind, sent[0], (foreign.document_id, unknown), twin=sent[1])

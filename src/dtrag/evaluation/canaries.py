@@ -1,4 +1,4 @@
-"""A made-up library with canaries: in every branch words that stand nowhere else, so that each tells where it is from."""
+"""A made-up library with canaries: in every branch words that stand nowhere else and tell where they are from."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class Garden:
 
 def identities(taxonomy: Taxonomy, paths: Sequence[tuple[str, ...]], wanted: int, seed: int) -> list[Identity]:
     """Callers confined to one to three branches of any level; the first may see nothing that there is."""
-    chance = random.Random(seed)
+    chance = random.Random(seed)  # noqa: S311 - no secret: the same number makes the same callers
     made = []
     for number in range(wanted):
         chosen = chance.sample(list(paths), k=min(len(paths), chance.randint(1, 3))) if number else [("Nowhere", "yet")]

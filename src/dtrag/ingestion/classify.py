@@ -89,8 +89,8 @@ class Classifier:
         [document] = await index([draft], self._embedder, self._analyzer)
         return await self._place(document, learned)
 
-    async def prepare(self, documents: Sequence[IndexedDocument]) -> list[IndexedDocument]:
-        """The documents, each on its node, before they are written; what is decided here is remembered.
+    async def prepare(self, documents: Sequence[IndexedDocument]) -> tuple[list[IndexedDocument], int]:
+        """The documents, each on its node, before they are written, and how many of them wait for a person.
 
         Documents that name a category are passed through. Whatever the review queue held about any of them is gone:
         they have changed.
@@ -114,7 +114,8 @@ class Classifier:
                     await asyncio.sleep(0)  # the writer must not wait for a whole batch
         if placements or settled:
             await self._store.record(placements, settled)
-        return [replace(d, node_id=nodes.get(d.document_id, d.node_id)) for d in documents]
+        placed = [replace(d, node_id=nodes.get(d.document_id, d.node_id)) for d in documents]
+        return placed, sum(not placement.found.accepted for placement in placements)
 
     async def _place(self, document: IndexedDocument, learned: _Learned) -> Classification:
         terms, vector = content(document)

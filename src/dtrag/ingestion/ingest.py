@@ -58,7 +58,8 @@ class Progress:
 class IngestReport:
     """What an ingest did. `failed` holds (path, reason) of what could not be read; everything else is in the index.
 
-    `structure` counts what a pack recognised, e.g. `{"regulation": 371, "article": 5039}`.
+    `waiting` documents are in the review queue. `structure` counts what a pack recognised, e.g.
+    `{"regulation": 371, "article": 5039}`.
     """
 
     documents: int = 0
@@ -66,6 +67,7 @@ class IngestReport:
     unchanged: int = 0
     removed: int = 0
     files: int = 0
+    waiting: int = 0
     seconds: float = 0.0
     failed: list[tuple[str, str]] = field(default_factory=list)
     document_ids: list[str] = field(default_factory=list)
@@ -158,7 +160,8 @@ class Ingestion:
             while (batch := await read.get()) is not None:
                 documents = await index(batch.drafts, self._embedder, self._analyzer)
                 if self._classifier is not None:
-                    documents = await self._classifier.prepare(documents)
+                    documents, waiting = await self._classifier.prepare(documents)
+                    report.waiting += waiting
                 await analysed.put((batch, documents))
             await analysed.put(None)
 
@@ -180,6 +183,10 @@ class Ingestion:
             raise group.exceptions[0] from None
         if report.documents or report.removed:
             await self._writer.tidy()
+        if report.waiting:
+            report.notes.append(
+                f"{report.waiting:,} without a category wait for a person. List them with: dtrag review"
+            )
         return report
 
     async def _write(

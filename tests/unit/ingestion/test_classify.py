@@ -83,7 +83,7 @@ def categorised(document: IndexedDocument, **changes: Any) -> IndexedDocument:
 async def test_documents_with_a_category_are_passed_through_and_nothing_is_read() -> None:
     store = memory()
     documents = [categorised(indexed("a", [SOUP]))]
-    assert await classifier(store).prepare(documents) == documents
+    assert await classifier(store).prepare(documents) == (documents, 0)
     assert (store.read, store.recorded) == (0, [])
 
 
@@ -95,7 +95,8 @@ async def test_a_batch_is_one_reading_and_one_record() -> None:
         indexed("b", ["a ledger of debits"]),
         categorised(indexed("c", [SOUP], replaces=True)),
     ]
-    placed = await made.prepare(first)
+    placed, waiting = await made.prepare(first)
+    assert waiting == 1
     assert [document.node_id for document in placed] == [2, UNCLASSIFIED, 3]
     [(placements, settled)] = store.recorded
     assert [placement.found.accepted for placement in placements] == [True, False]
@@ -126,17 +127,17 @@ async def test_what_a_person_decided_stands_unless_the_category_is_gone() -> Non
     store = memory()
     document = indexed("a", [SOUP])
     store.people = {document.document_id: 3}
-    [placed] = await classifier(store).prepare([document])
+    [placed], _ = await classifier(store).prepare([document])
     assert placed.node_id == 3
     assert store.recorded == [([], [document.document_id])]
     store.people = {document.document_id: 99}
-    [placed] = await classifier(store).prepare([document])
+    [placed], _ = await classifier(store).prepare([document])
     assert placed.node_id == 2
 
 
 async def test_without_a_tree_nothing_is_recorded() -> None:
     store = Memory(tree=Taxonomy.of("1.0.0", []))
-    [placed] = await classifier(store).prepare([indexed("a", [SOUP])])
+    [placed], _ = await classifier(store).prepare([indexed("a", [SOUP])])
     assert placed.node_id == UNCLASSIFIED
     assert store.recorded == []
 

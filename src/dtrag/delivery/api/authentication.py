@@ -92,8 +92,7 @@ class Authentication:
         try:
             return await keys.recognise(sent)
         except Unauthorized:
-            client = scope.get("client")
-            failed = self._failures.take(client[0] if client else "", FAILURES_PER_MINUTE, self._monotonic())
+            failed = self._failures.take(network_of(scope), FAILURES_PER_MINUTE, self._monotonic())
             if failed.wait_s:
                 raise TooManyRequests(
                     f"Too many wrong keys came from your address. Wait {failed.wait_s} seconds before the next.",
@@ -120,14 +119,26 @@ def secret_of(headers: Headers) -> str | None:
 
 def is_local(scope: Scope) -> bool:
     """Whether the client is on this machine. One that is not known is not."""
+    address = _address(scope)
+    return address is not None and address.is_loopback
+
+
+def network_of(scope: Scope) -> str:
+    """Where the client is; of IPv6 the first 64 bits, since whoever has one address there has all of them."""
+    address = _address(scope)
+    if isinstance(address, ipaddress.IPv6Address):
+        return str(ipaddress.ip_network((address.packed[:8] + bytes(8), 64)))
+    return str(address)
+
+
+def _address(scope: Scope) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     client = scope.get("client")
     try:
         address = ipaddress.ip_address(client[0]) if client else None
     except ValueError:
-        return False
-    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
-        address = address.ipv4_mapped
-    return address is not None and address.is_loopback
+        return None
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return mapped or address
 
 
 def _may_be_short(scope: Scope) -> bool:

@@ -181,8 +181,8 @@ async def _verdict(settings: Settings, expected: Head | None) -> Verdict:
 
 
 async def _isolation(settings: Settings, plan: dict[str, Any]) -> Proof:
+    from dtrag.delivery.cli.progress import progress
     from dtrag.delivery.isolation import prove
-    from dtrag.delivery.cli.progress import ingest_progress, progress
 
     with progress("Trying") as show:
-        return await prove(settings, **plan, on_progress=lambda done, total, words: show(done, total, words))
+        return await prove(settings, **plan, on_progress=show)

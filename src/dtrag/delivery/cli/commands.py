@@ -11,6 +11,7 @@ from dtrag import __version__
 from dtrag.delivery.cli import (
     agents,
     ask,
+    audit,
     demo,
     doctor,
     documents,
@@ -66,6 +67,7 @@ app.command()(ask.ask)
 app.add_typer(documents.app, name="documents")
 app.add_typer(agents.app, name="agents")
 app.add_typer(keys.app, name="keys")
+app.add_typer(audit.app, name="audit")
 app.add_typer(review.app, name="review")
 app.add_typer(taxonomy.app, name="taxonomy")
 app.command("up")(serve.up)

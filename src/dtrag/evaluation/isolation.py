@@ -1,0 +1,290 @@
+"""The proof of isolation: callers confined to branches try to see others, and every answer is searched for canaries.
+
+A finding is one of: `content` (a word or an id from outside), `existence` (what is outside is answered otherwise than
+what does not exist), `counts` (a number that tells of more than the caller's documents), `statistics` (scores that
+depend on documents outside), `log` (a canary in a log line) and `change` (something outside was changed).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import random
+import statistics
+import time
+import uuid
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from dtrag.core.documents import Answer, DocumentSummary, SearchMetrics, SearchResult
+from dtrag.core.scope import Scope, Viewer
+from dtrag.core.text import clean
+from dtrag.errors import DtragError
+from dtrag.evaluation.attempts import Attempt, attempts, over_http
+from dtrag.evaluation.canaries import TOKEN, Garden, Identity
+from dtrag.ports import Index
+
+EVERYTHING = Scope.everything()
+AT_ONCE = 8
+"""Requests under way at the same time; more wait for the database."""
+HTTP_SHARE = 0.08
+"""Part of the requests that go through the whole service, which costs several times as much."""
+EXAMPLES = 20
+TOLD_EVERY = 100
+"""Requests between two reports of progress."""
+
+Call = Callable[[Identity, str, str, dict[str, Any] | None], Awaitable[tuple[int, str]]]
+"""Sends method, path and JSON body as the caller; returns status and body without what differs each time."""
+
+
+class Readable(Protocol):
+    """What is tried: every way in which the app can be read."""
+
+    @property
+    def index(self) -> Index:
+        """What the app reads from."""
+
+    async def search(
+        self, query: str, top_k: int = ..., *, mode: str = ..., scope: Viewer = ..., **options: Any
+    ) -> tuple[list[SearchResult], SearchMetrics]: ...
+
+    async def ask(self, question: str, *, scope: Viewer = ...) -> Answer: ...
+
+    async def documents(self, limit: int = ..., offset: int = ..., *, scope: Viewer = ...) -> list[DocumentSummary]: ...
+
+    async def counts(self, *, scope: Viewer = ...) -> tuple[int, int]: ...
+
+    async def document(self, document_id: str, *, scope: Viewer = ...) -> tuple[DocumentSummary, str]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Leak:
+    """One finding: its kind, the way of reading, the caller, and what came out."""
+
+    kind: str
+    path: str
+    identity: str
+    what: str
+
+
+@dataclass(slots=True)
+class Proof:
+    """What a run has found. Times in milliseconds are medians, of requests with a foreign word and with no word."""
+
+    documents: int
+    nodes: int
+    identities: int
+    requests: int = 0
+    seconds: float = 0.0
+    paths: Counter[str] = field(default_factory=Counter)
+    kinds: Counter[str] = field(default_factory=Counter)
+    examples: list[Leak] = field(default_factory=list)
+    foreign_ms: list[float] = field(default_factory=list)
+    nonsense_ms: list[float] = field(default_factory=list)
+
+    @property
+    def failed(self) -> bool:
+        """Whether anything was found."""
+        return bool(self.kinds)
+
+    def found(self, leak: Leak) -> None:
+        """Count a finding, and keep the first ones."""
+        self.kinds[leak.kind] += 1
+        if len(self.examples) < EXAMPLES:
+            self.examples.append(leak)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For reports."""
+        return {
+            "requests": self.requests,
+            "documents": self.documents,
+            "nodes": self.nodes,
+            "identities": self.identities,
+            "leaks": self.kinds.total(),
+            "kinds": dict(sorted(self.kinds.items())),
+            "examples": [
+                {"kind": leak.kind, "path": leak.path, "identity": leak.identity, "what": leak.what}
+                for leak in self.examples
+            ],
+            "paths": dict(sorted(self.paths.items())),
+            "timing_ms": {"foreign": _median(self.foreign_ms), "nonsense": _median(self.nonsense_ms)},
+            "seconds": round(self.seconds, 1),
+        }
+
+
+async def tried(
+    app: Readable,
+    garden: Garden,
+    identities: Sequence[Identity],
+    requests: int,
+    *,
+    seed: int = 1,
+    call: Call | None = None,
+    on_progress: Callable[[int, int, str], None] = lambda done, total, words: None,
+) -> Proof:
+    """Fire the requests and look at every answer. With `call` some of them go through the HTTP service."""
+    proof = Proof(len(garden.hidden), len(garden.by_node), len(identities))
+    trial = _Trial(app, garden, identities, proof, call)
+    started = time.perf_counter()
+    with _Listening(proof):
+        numbers = iter(range(requests))
+
+        async def work() -> None:
+            for number in numbers:
+                await trial.one(random.Random(f"{seed}:{number}"))  # noqa: S311 - a failing request can be repeated
+                if proof.requests % TOLD_EVERY == 0:
+                    leaks = proof.kinds.total()
+                    on_progress(proof.requests, requests, f"{proof.requests:,}/{requests:,} requests, {leaks:,} leaks")
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(AT_ONCE):
+                group.create_task(work())
+    documents, _ = await app.counts(scope=EVERYTHING)
+    if call is not None and documents != len(garden.hidden):
+        proof.found(Leak("change", "HTTP", "", f"{documents:,} documents of {len(garden.hidden):,} are left"))
+    proof.seconds = time.perf_counter() - started
+    return proof
+
+
+class _Listening(logging.Handler):
+    """Looks for canaries in the log while the run lasts."""
+
+    def __init__(self, proof: Proof):
+        super().__init__()
+        self._proof = proof
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = self.format(record)
+        if TOKEN.search(text.casefold()):
+            self._proof.found(Leak("log", record.name, "", text[:200]))
+
+    def __enter__(self) -> None:
+        logging.getLogger("dtrag").addHandler(self)
+
+    def __exit__(self, *exception: object) -> None:
+        logging.getLogger("dtrag").removeHandler(self)
+
+
+class _Trial:
+    """One run: fires single requests and judges their answers."""
+
+    def __init__(self, app: Readable, garden: Garden, identities: Sequence[Identity], proof: Proof, call: Call | None):
+        self._app = app
+        self._garden = garden
+        self._identities = identities
+        self._proof = proof
+        self._call = call
+        self._ways: dict[str, Callable[[Identity, dict[str, Any]], Awaitable[tuple[str, str]]]] = {
+            "search": self._search,
+            "ask": self._ask,
+            "documents": self._documents,
+            "counts": self._counts,
+            "document": self._document,
+            "passages": self._passages,
+            "fetch": self._fetch,
+            "http": self._http,
+        }
+
+    async def one(self, chance: random.Random) -> None:
+        """A request of one caller, with its twin."""
+        identity = chance.choice(self._identities)
+        make = over_http if self._call is not None and chance.random() < HTTP_SHARE else attempts
+        attempt = make(self._garden, chance, identity)
+        self._proof.requests += 1
+        self._proof.paths[attempt.path] += 1
+        if attempt.warm:
+            await self._app.search(**attempt.arguments, scope=EVERYTHING)
+        first = chance.random() < 0.5  # which of the twins goes first decides about caches: let it be either
+        if attempt.twin is not None and not first:
+            other, other_ms = await self._timed(attempt, identity, attempt.twin)
+        body, ms = await self._timed(attempt, identity, attempt.arguments)
+        if attempt.twin is not None and first:
+            other, other_ms = await self._timed(attempt, identity, attempt.twin)
+        self._judge(attempt, identity, body[0])
+        if attempt.twin is None:
+            return
+        self._proof.foreign_ms.append(ms)
+        self._proof.nonsense_ms.append(other_ms)
+        one, another = (_without(text, attempt.echo) for text in (body[1], other[1]))
+        if one != another:
+            kind = "statistics" if attempt.kind == "search" else "existence"
+            self._leak(kind, attempt, identity, _difference(one, another))
+
+    async def _timed(
+        self, attempt: Attempt, identity: Identity, arguments: dict[str, Any]
+    ) -> tuple[tuple[str, str], float]:
+        started = time.perf_counter()
+        try:
+            answer = await self._ways[attempt.kind](identity, arguments)
+        except DtragError as error:
+            answer = (f"{type(error).__name__}: {error}",) * 2
+        return answer, (time.perf_counter() - started) * 1000
+
+    def _judge(self, attempt: Attempt, identity: Identity, body: str) -> None:
+        for word in self._garden.seen(_without(body, attempt.echo), identity):
+            self._leak("content", attempt, identity, word)
+        if attempt.kind == "counts":
+            expected = f"{self._garden.count(identity)}"
+            if body != expected:
+                self._leak("counts", attempt, identity, f"{body} documents, where {expected} may be seen")
+
+    def _leak(self, kind: str, attempt: Attempt, identity: Identity, what: str) -> None:
+        self._proof.found(Leak(kind, attempt.path, identity.name, what[:300]))
+
+    async def _search(self, identity: Identity, arguments: dict[str, Any]) -> tuple[str, str]:
+        results, metrics = await self._app.search(**arguments, scope=identity.access)
+        scores = [(r.chunk_id, r.bm25_score, r.vector_score, r.hybrid_score, r.explanation) for r in results]
+        how = (metrics.bm25_candidates, metrics.vector_candidates, metrics.absent, metrics.degraded, metrics.notes)
+        return repr((results, metrics)), repr((scores, how))
+
+    async def _ask(self, identity: Identity, arguments: dict[str, Any]) -> tuple[str, str]:
+        answer = await self._app.ask(**arguments, scope=identity.access)
+        return repr(answer), answer.text
+
+    async def _documents(self, identity: Identity, arguments: dict[str, Any]) -> tuple[str, str]:
+        return (repr(await self._app.documents(**arguments, scope=identity.access)),) * 2
+
+    async def _counts(self, identity: Identity, arguments: dict[str, Any]) -> tuple[str, str]:
+        documents, _ = await self._app.counts(scope=identity.access)
+        return (str(documents),) * 2
+
+    async def _document(self, identity: Identity, arguments: dict[str, Any]) -> tuple[str, str]:
+        return (repr(await self._app.document(**arguments, scope=identity.access)),) * 2
+
+    async def _passages(self, identity: Identity, arguments: dict[str, Any]) -> tuple[str, str]:
+        document_id = uuid.UUID(arguments["document_id"])
+        return (repr(await self._app.index.chunk_ids(document_id, await self._scope(identity))),) * 2
+
+    async def _fetch(self, identity: Identity, arguments: dict[str, Any]) -> tuple[str, str]:
+        keys = [f"{arguments['document_id']}:0"]
+        scope = await self._scope(identity)
+        return (repr(await self._app.index.fetch(keys, scope, self._garden.taxonomy)),) * 2
+
+    async def _http(self, identity: Identity, arguments: dict[str, Any]) -> tuple[str, str]:
+        assert self._call is not None  # noqa: S101 - attempts over HTTP are made only with it
+        status, body = await self._call(identity, arguments["method"], arguments["path"], arguments.get("body"))
+        return body, f"{status} {body}"
+
+    async def _scope(self, identity: Identity) -> Scope:
+        return identity.access.resolved(self._garden.taxonomy)
+
+
+def _without(text: str, echo: Sequence[str]) -> str:
+    """The answer without what was sent: a service may say a question back."""
+    for sent in sorted(filter(None, echo), key=len, reverse=True):
+        for form in (sent, repr(sent)[1:-1], json.dumps(sent, ensure_ascii=False)[1:-1], clean(sent)):
+            text = text.replace(form, "*")
+    return text
+
+
+def _difference(one: str, other: str) -> str:
+    at = next((place for place, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), 0)
+    start = max(0, at - 40)
+    return f"…{one[start : at + 60]}… against …{other[start : at + 60]}…"
+
+
+def _median(values: Sequence[float]) -> float | None:
+    return round(statistics.median(values), 3) if values else None

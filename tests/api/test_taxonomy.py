@@ -1,0 +1,71 @@
+"""`/taxonomy` as callers of different rights see it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest_asyncio
+
+from dtrag.settings import Settings
+from tests.api.confined import House, house
+
+
+@pytest_asyncio.fixture
+async def built(settings: Settings, tmp_path: Path) -> AsyncIterator[House]:
+    async with house(settings, tmp_path / "house") as opened:
+        yield opened
+
+
+def paths(tree: list[dict[str, Any]]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for node in tree:
+        found |= {"/".join(node["path"]): node["documents"]} | paths(node["children"])
+    return found
+
+
+async def test_a_scoped_caller_sees_own_branches_with_the_names_above(built: House) -> None:
+    everyone = await built.client("all", None, "admin")
+    ml = await built.client("ml", ["AI/ML"])
+    whole = (await everyone.get("/taxonomy/active/tree")).json()
+    assert paths(whole["tree"])["HR/Salary"] == 1
+    own = await ml.get("/taxonomy/active/tree")
+    assert paths(own.json()["tree"]) == {"AI": 0, "AI/ML": 2}
+    assert (await ml.get("/api/taxonomy/tree/1.0.0")).json() == own.json()
+    assert (await ml.get("/taxonomy/7.0.0/tree")).status_code == 404
+    bad = await ml.get("/taxonomy/newest/tree")
+    assert bad.status_code == 422 and bad.json()["detail"].startswith("Invalid version format")
+    for path in ("/taxonomy", "/taxonomy/active/diff/1.0.0"):
+        assert (await ml.get(path)).status_code == 403
+
+
+async def test_a_change_is_proposed_looked_at_brought_in_and_taken_back(built: House) -> None:
+    admin = await built.client("all", None, "admin")
+    ml = await built.client("ml", ["AI/ML"])
+    body = {"operations": [{"op": "merge", "paths": ["AI/ML"], "into": "HR/Salary"}], "rationale": "one house"}
+    assert (await ml.post("/taxonomy", json=body)).status_code == 403
+    made = (await admin.post("/taxonomy", json=body)).json()
+    assert (made["version"], made["parent"], made["active"]) == ("2.0.0", "1.0.0", False)
+    await built.client("pay", ["HR"])
+    seen = (await admin.get("/taxonomy/2.0.0/preview")).json()
+    assert seen["documents"] == 2 and {row["name"]: row["gained"] for row in seen["access"]} == {"ml": 0, "pay": 2}
+    refused = await admin.post("/taxonomy/2.0.0/activate", json={})
+    assert refused.status_code == 409 and "key pay (2)" in refused.json()["detail"]
+    assert (await admin.post("/taxonomy/2.0.0/activate", json={"accept_widening": True})).status_code == 200
+    found = await ml.post("/search", json={"query": "machine learning"})
+    assert found.status_code == 200 and found.json()["hits"] == []
+    diff = (await admin.get("/taxonomy/2.0.0/diff/1.0.0")).json()
+    assert diff["merged"] == [{"from": ["AI", "ML"], "to": ["HR", "Salary"]}]
+    back = await admin.post("/taxonomy/1.0.0/rollback", json={"accept_widening": True})
+    assert back.status_code == 200
+    assert (await ml.post("/search", json={"query": "machine learning"})).json()["hits"]
+    listed = (await admin.get("/taxonomy")).json()["versions"]
+    assert {row["version"]: row["active"] for row in listed} == {"1.0.0": True, "2.0.0": False}
+    lines = [(row["action"], row["decision"]) for row in await built.audited() if row["action"].startswith("taxonomy.")]
+    assert lines == [
+        ("taxonomy.propose", "done"),
+        ("taxonomy.activate", "denied"),
+        ("taxonomy.activate", "done"),
+        ("taxonomy.rollback", "done"),
+    ]

@@ -1,0 +1,136 @@
+"""The proof of isolation can fail: it finds what a broken gate lets out, and one gate alone holds what the other lets by."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from dtrag.app import App, open_app, open_throwaway
+from dtrag.core.documents import SearchResult
+from dtrag.core.scope import NO_FILTERS, Scope, SearchFilters
+from dtrag.core.taxonomy import Taxonomy
+from dtrag.delivery.isolation import grown, planted, prove, service_call
+from dtrag.errors import InvalidInput
+from dtrag.evaluation.canaries import Garden, Identity, WordHashes, identities
+from dtrag.evaluation.isolation import Proof, tried
+from dtrag.settings import Settings
+
+EVERYTHING = Scope.everything()
+REQUESTS, DOCUMENTS, NODES = 300, 300, 30
+
+
+@dataclass
+class Planted:
+    """An index with canaries, and those who try to see them."""
+
+    app: App
+    garden: Garden
+    callers: list[Identity]
+
+    async def tried(self, **more: Any) -> Proof:
+        return await tried(self.app, self.garden, self.callers, REQUESTS, seed=5, **more)
+
+
+@pytest_asyncio.fixture
+async def house(settings: Settings) -> AsyncIterator[Planted]:
+    async with open_throwaway(settings, WordHashes()) as app:
+        paths, texts = await planted(app, DOCUMENTS, NODES, 5)
+        garden = await grown(app, DOCUMENTS, texts)
+        yield Planted(app, garden, identities(garden.taxonomy, paths, 8, 5))
+
+
+def break_gate_one(house: Planted, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Candidates are proposed without a look at the scope."""
+    index = house.app.index
+    for name in ("lexical", "strict", "vectors"):
+        whole = getattr(index, name)
+
+        async def unscoped(query: Any, scope: Scope, *rest: Any, _whole: Any = whole) -> dict[str, float]:
+            found: dict[str, float] = await _whole(query, EVERYTHING, *rest)
+            return found
+
+        monkeypatch.setattr(index, name, unscoped)
+
+
+def break_gate_two(house: Planted, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Texts are fetched without a look at the scope."""
+    whole = house.app.index.fetch
+
+    async def unscoped(
+        keys: Sequence[str], scope: Scope, taxonomy: Taxonomy, filters: SearchFilters = NO_FILTERS
+    ) -> dict[str, SearchResult]:
+        return await whole(keys, EVERYTHING, taxonomy, filters)
+
+    monkeypatch.setattr(house.app.index, "fetch", unscoped)
+
+
+async def test_nothing_comes_out_and_every_way_is_tried(house: Planted) -> None:
+    proof = await house.tried(call=await service_call(house.app, house.callers))
+    assert proof.examples == []
+    assert not proof.failed
+    assert proof.requests == REQUESTS == proof.paths.total()
+    assert len(proof.paths) > 15
+    assert any(path.startswith("HTTP") for path in proof.paths)
+
+
+async def test_the_second_gate_holds_what_the_first_lets_by(house: Planted, monkeypatch: pytest.MonkeyPatch) -> None:
+    break_gate_one(house, monkeypatch)
+    proof = await house.tried()
+    assert proof.kinds["content"] == 0, proof.examples
+    assert proof.kinds["statistics"] > 0, "numbers of candidates tell of foreign words, and that is noticed"
+
+
+async def test_two_broken_gates_are_caught(house: Planted, monkeypatch: pytest.MonkeyPatch) -> None:
+    break_gate_one(house, monkeypatch)
+    break_gate_two(house, monkeypatch)
+    proof = await house.tried()
+    assert proof.kinds["content"] > 10
+    assert proof.examples[0].identity.startswith("canary-")
+    assert proof.as_dict()["leaks"] >= proof.kinds["content"]
+
+
+async def test_a_broken_second_gate_alone_is_caught(house: Planted, monkeypatch: pytest.MonkeyPatch) -> None:
+    break_gate_two(house, monkeypatch)
+    proof = await house.tried()
+    assert proof.kinds["content"] > 0
+    assert {leak.path for leak in proof.examples} == {"index: fetch"}
+
+
+async def test_wrong_counts_answers_that_tell_and_log_lines_are_caught(
+    house: Planted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def counts(*, scope: Any = None) -> tuple[int, int]:
+        logging.getLogger("dtrag.app").error("counting for %s", house.garden.hidden[0].words[0])
+        return (DOCUMENTS, DOCUMENTS)
+
+    async def document(document_id: str, *, scope: Any = None) -> Any:
+        known = document_id in house.garden.where
+        raise InvalidInput("You may not see it." if known else "There is none.")
+
+    monkeypatch.setattr(house.app, "counts", counts)
+    monkeypatch.setattr(house.app, "document", document)
+    proof = await house.tried()
+    assert min(proof.kinds[kind] for kind in ("counts", "existence", "log")) > 0
+
+
+async def test_a_live_index_is_only_read(settings: Settings, tmp_path: Path) -> None:
+    for branch in ("One", "Two"):
+        for number in range(3):
+            file = tmp_path / f"{branch}{number}.md"
+            file.write_text(f"# {branch} {number}\n\nThe lantern of {branch} number {number}.", "utf-8")
+    async with open_app(settings) as app:
+        with pytest.raises(InvalidInput, match="no documents"):
+            await prove(settings, requests=5, live=True)
+        for branch in ("One", "Two"):
+            await app.ingest(sorted(tmp_path.glob(f"{branch}*.md")), category=branch)
+        before = (await app.index.snapshot()).generation
+        proof = await prove(settings, requests=100, live=True)
+        assert (await app.index.snapshot()).generation == before
+        assert await app.keys.every() == []
+    assert (proof.documents, proof.nodes, proof.examples) == (6, 2, [])
