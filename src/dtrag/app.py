@@ -185,6 +185,8 @@ class App:
         await identity.register(self.database, self.analyzer.id, self.embedder)
         report = await self._ingestion.run(sources, path, on_progress, within)
         report.seconds = time.perf_counter() - started
+        if report.waiting:
+            report.notes.append(f"{report.waiting:,} without a category wait for a person: dtrag review")
         if self.embedder is None:
             report.notes.append("No embedder is available: nothing got a vector, search is lexical only.")
         return report

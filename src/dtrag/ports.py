@@ -273,9 +273,6 @@ class PlacementStore(Protocol):
     async def decided(self, document_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, int]:
         """Where people have put those of the documents that they have decided."""
 
-    async def decisions(self) -> int:
-        """How many documents people have decided."""
-
     async def record(self, placements: Sequence[Placement], settled: Sequence[uuid.UUID]) -> None:
         """Remember what was placed without a person, and queue what waits for one; forget it of `settled`."""
 

@@ -15,7 +15,7 @@ from fastapi import FastAPI
 from starlette.types import Message, Scope
 
 from dtrag.app import App, open_app, open_throwaway
-from dtrag.core.taxonomy import CategoryPath
+from dtrag.core.taxonomy import UNCLASSIFIED, CategoryPath
 from dtrag.delivery.api.service import create_app
 from dtrag.errors import InvalidInput
 from dtrag.evaluation.canaries import TOKEN, Garden, Hidden, Identity, WordHashes, identities, library, tree
@@ -94,7 +94,9 @@ async def grown(app: App, most: int, texts: Mapping[str, str] | None = None) -> 
                 or tuple(text.split()[:5])
                 or ("nothing",)
             )
-            hidden.append(Hidden(found.document_id, -1 if node is None else node, found.title, text, author, words))
+            hidden.append(
+                Hidden(found.document_id, UNCLASSIFIED if node is None else node, found.title, text, author, words)
+            )
         if len(page) < PAGE:
             break
     if not hidden:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from dtrag.evaluation.canaries import COMMON, Garden, Hidden, Identity, token
+from dtrag.evaluation.canaries import COMMON, TOKEN, Garden, Hidden, Identity, token
 
 MODES = ("lexical", "lexical", "hybrid", "strict", "vector")
 
@@ -63,6 +63,8 @@ def _word(garden: Garden, chance: random.Random, identity: Identity, foreign: Hi
 
 
 def _twins(garden: Garden, chance: random.Random, identity: Identity, foreign: Hidden) -> Attempt:
+    if not TOKEN.fullmatch(foreign.words[0]):  # a word that may stand elsewhere, too
+        return _word(garden, chance, identity, foreign)
     mode = chance.choice(("lexical", "strict"))
     own = " ".join(chance.choices(COMMON, k=chance.randint(0, 2)))
     pair = [f"{own} {word}".strip() for word in (chance.choice(foreign.words), token(chance))]

@@ -6,7 +6,7 @@ import json
 import random
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from dtrag.core.documents import Vector
 from dtrag.core.scope import Access, Grant
-from dtrag.core.taxonomy import CategoryPath, Taxonomy
+from dtrag.core.taxonomy import ROOT, CategoryPath, Taxonomy
 
 TOKEN = re.compile(r"zq[a-z]{12}")
 """Every canary, and nothing else in the library, looks like this."""
@@ -106,12 +106,14 @@ class Garden:
                 self.where[word] = found.node_id
 
     def foreign(self, identity: Identity, chance: random.Random) -> Hidden:
-        """A document outside the caller's branches; any document, where there is none outside."""
-        for _ in range(50):
-            found = chance.choice(self.hidden)
-            if found.node_id not in identity.nodes:
-                return found
+        """A document outside the caller's branches, of which there is one (see `confined`)."""
+        while (found := chance.choice(self.hidden)).node_id in identity.nodes:
+            pass
         return found
+
+    def confined(self, callers: Iterable[Identity]) -> list[Identity]:
+        """Those of the callers from whom something is hidden."""
+        return [caller for caller in callers if self.by_node.keys() - caller.nodes]
 
     def own(self, identity: Identity, chance: random.Random) -> Hidden | None:
         """A document in the caller's branches, or None."""
@@ -126,7 +128,7 @@ class Garden:
         """The canaries and ids in an answer that the caller may not see."""
         plain = unicodedata.normalize("NFKC", body).casefold()
         found = [*TOKEN.findall(plain), *ID.findall(plain)]
-        return [word for word in found if self.where.get(word, -1) >= 0 and self.where[word] not in identity.nodes]
+        return [word for word in found if self.where.get(word, ROOT) not in {*identity.nodes, ROOT}]
 
 
 def identities(taxonomy: Taxonomy, paths: Sequence[tuple[str, ...]], wanted: int, seed: int) -> list[Identity]:

@@ -22,7 +22,7 @@ from typing import Any, Protocol
 from dtrag.core.documents import Answer, DocumentSummary, SearchMetrics, SearchResult
 from dtrag.core.scope import Scope, Viewer
 from dtrag.core.text import clean
-from dtrag.errors import DtragError
+from dtrag.errors import DtragError, InvalidInput
 from dtrag.evaluation.attempts import Attempt, attempts, over_http
 from dtrag.evaluation.canaries import TOKEN, Garden, Identity
 from dtrag.ports import Index
@@ -125,7 +125,13 @@ async def tried(
     call: Call | None = None,
     on_progress: Callable[[int, int, str], None] = lambda done, total, words: None,
 ) -> Proof:
-    """Fire the requests and look at every answer. With `call` some of them go through the HTTP service."""
+    """Fire the requests and look at every answer. With `call` some of them go through the HTTP service.
+
+    Raises `InvalidInput` when nothing is hidden from any of the callers.
+    """
+    identities = garden.confined(identities)
+    if not identities:
+        raise InvalidInput("Every caller may see everything: there is nothing to try. Use a tree of several branches.")
     proof = Proof(len(garden.hidden), len(garden.by_node), len(identities))
     trial = _Trial(app, garden, identities, proof, call)
     started = time.perf_counter()

@@ -58,8 +58,7 @@ class Progress:
 class IngestReport:
     """What an ingest did. `failed` holds (path, reason) of what could not be read; everything else is in the index.
 
-    `waiting` documents are in the review queue. `structure` counts what a pack recognised, e.g.
-    `{"regulation": 371, "article": 5039}`.
+    `waiting` of them are in the review queue. `structure` counts what a pack recognised: `{"article": 5039}`.
     """
 
     documents: int = 0
@@ -183,10 +182,6 @@ class Ingestion:
             raise group.exceptions[0] from None
         if report.documents or report.removed:
             await self._writer.tidy()
-        if report.waiting:
-            report.notes.append(
-                f"{report.waiting:,} without a category wait for a person. List them with: dtrag review"
-            )
         return report
 
     async def _write(

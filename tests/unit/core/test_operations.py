@@ -1,4 +1,4 @@
-"""Operations on category trees, against a model that is nothing but a set of paths with documents on them."""
+"""Operations on category trees: what holds after any of them, and what is refused."""
 
 from __future__ import annotations
 

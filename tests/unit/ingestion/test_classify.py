@@ -42,9 +42,6 @@ class Memory:
     async def decided(self, document_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, int]:
         return {key: node for key, node in self.people.items() if key in document_ids}
 
-    async def decisions(self) -> int:
-        return len(self.people)
-
     async def record(self, placements: Sequence[Placement], settled: Sequence[uuid.UUID]) -> None:
         self.recorded.append((list(placements), list(settled)))
 

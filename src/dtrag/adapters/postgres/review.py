@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
@@ -35,10 +36,7 @@ class PostgresReview:
         async with self._database.connection("owner") as connection:
             rows = await (await connection.execute(self._sql["samples"], asked, binary=True)).fetchall()
             vectors = await self._vectors(connection, {row["document_id"] for row in rows})
-        return [
-            _sample(list(passages), vectors.get(document_id))
-            for document_id, passages in groupby(rows, lambda row: row["document_id"])
-        ]
+        return await asyncio.to_thread(_samples, rows, vectors)  # half a second of arithmetic at the most
 
     async def _vectors(self, connection: Connection, document_ids: Iterable[uuid.UUID]) -> dict[uuid.UUID, Vector]:
         asked = {"document_ids": list(document_ids), "passages": FIRST_PASSAGES}
@@ -50,12 +48,6 @@ class PostgresReview:
         async with self._database.connection("owner") as connection:
             cursor = await connection.execute(self._sql["decided"], {"document_ids": list(document_ids)})
             return {row["document_id"]: row["node_id"] for row in await cursor.fetchall()}
-
-    async def decisions(self) -> int:
-        """How many documents people have decided."""
-        async with self._database.connection("owner") as connection:
-            row = await (await connection.execute(self._sql["decisions"])).fetchone()
-        return int(row["number"]) if row else 0
 
     async def record(self, placements: Sequence[Placement], settled: Sequence[uuid.UUID]) -> None:
         """Remember what was placed without a person, and queue what waits for one; forget it of `settled`."""
@@ -119,6 +111,13 @@ class PostgresReview:
             "created_at": item.created_at,
         }
         await connection.execute(self._sql["add_item"], values)
+
+
+def _samples(rows: Sequence[Mapping[str, Any]], vectors: Mapping[uuid.UUID, Vector]) -> list[Sample]:
+    return [
+        _sample(list(passages), vectors.get(document_id))
+        for document_id, passages in groupby(rows, lambda row: row["document_id"])
+    ]
 
 
 def _sample(passages: Sequence[Mapping[str, Any]], vector: Vector | None) -> Sample:

@@ -27,9 +27,6 @@ group by document_id
 -- name: decided
 select document_id, node_id from classification_signals where document_id = any (:document_ids)
 
--- name: decisions
-select count(*) as number from classification_signals
-
 -- name: forget_placements
 delete from classification_placements where document_id = any (:document_ids)
 
