@@ -3,8 +3,8 @@
     python bench/classify.py DATA_FOLDER [--words]
 
 DATA_FOLDER holds newsgroups20-dev. Five folds: four teach, one is asked; dealt out three times. `--words` leaves the
-embedder out. The line "fitted on the other folds" takes the steepness anew from folds inside the four, so that no
-constant has seen the fold that is asked; the lines beside it take the constants of core/placing.py.
+embedder out. The line "fitted on the other folds" chooses a factor of the steepness anew from folds inside the four;
+every other constant of core/placing.py was chosen on the whole set, on both lines.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Where a document belongs: what the names of the categories say, what their documents say, and how sure that is.
 
-Every constant was fitted or measured by bench/classify.py on newsgroups20-dev; the figures stand beside them.
+The constants were chosen on newsgroups20-dev, the figures beside them are of that set; bench/classify.py prints what
+they are worth together.
 """
 
 from __future__ import annotations
