@@ -141,5 +141,5 @@ async def test_a_server_that_dies_and_comes_back(mortal: Path, tmp_path: Path, m
                     await request()
         with EmbeddedServer.open(mortal):
             assert (await until_it_works(lambda: app.search("kettle")))[0] == expected
-            assert (await app.ingest(path)).unchanged == 1
+            assert (await until_it_works(lambda: app.ingest(path))).unchanged == 1
             assert len(await app.documents()) == 40

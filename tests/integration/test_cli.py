@@ -247,6 +247,7 @@ def test_up_answers_and_stops_in_order(cli: Cli) -> None:
     process = cli.start("up", "--port", "0", "--json")
     try:
         assert process.stderr is not None
+        assert "No key is configured" in process.stderr.readline().decode()
         line = process.stderr.readline().decode()
         address = re.search(r"http://[\d.]+:\d+", line)
         assert address, line

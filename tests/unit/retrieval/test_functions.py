@@ -43,7 +43,8 @@ def _app() -> OpenApp:
 
 
 @pytest.fixture
-def opened() -> Iterator[OpenApp]:
+def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenApp]:
+    monkeypatch.setattr(active, "_opened", [])  # other tests of the run may have one
     app = _app()
     active.opened(app)
     yield app

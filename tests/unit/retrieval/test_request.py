@@ -9,6 +9,7 @@ import pytest
 
 from dtrag.core.scope import Scope
 from dtrag.errors import InvalidInput, NoActiveApp
+from dtrag.retrieval import active
 from dtrag.retrieval.engine import MAX_QUERY, MAX_TOP_K, MODES, HybridSearchEngine
 from tests.toy import ToyEmbedder
 from tests.unit.retrieval.small import EVERYTHING, engine_on, small_index
@@ -74,7 +75,8 @@ async def test_no_scope_is_refused_and_the_engines_own_is_taken_where_a_search_n
             await call
 
 
-async def test_without_an_index_and_an_open_app_there_is_no_engine() -> None:
+async def test_without_an_index_and_an_open_app_there_is_no_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(active, "_opened", [])
     with pytest.raises(NoActiveApp, match="no open app"):
         HybridSearchEngine(enable_caching=True)
 

@@ -43,7 +43,7 @@ async def found(request: Request, asked: SearchRequest) -> SearchResponse:
         service.telemetry.searches.failed(error)
         raise
     kept = [result for result in results if max(result.bm25_score, result.vector_score) >= asked.min_score]
-    add_subjects(request, (str(result.metadata["document_id"]) for result in kept))
+    add_subjects(request, (result.chunk_id.rpartition(":")[0] for result in kept))
     return answered(kept, metrics, highlights=asked.highlights)
 
 

@@ -21,7 +21,7 @@ T = TypeVar("T")
 app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="The category tree, in versions.")
 
 Version = Annotated[str, typer.Argument(metavar="VERSION", help="Such as 1.4.0.", show_default=False)]
-Wanted = Annotated[str, typer.Argument(metavar="[VERSION]", help="Such as 1.4.0; without one the tree in force.")]
+Wanted = Annotated[str, typer.Argument(metavar="VERSION", help="Such as 1.4.0; without one the tree in force.")]
 Input = Annotated[Path, typer.Argument(metavar="FILE", help="A YAML file.", show_default=False)]
 Widening = Annotated[bool, typer.Option("--accept-widening", help="Although somebody comes to see more.")]
 
@@ -66,7 +66,7 @@ def show_tree(context: typer.Context, version: Wanted = "active", as_json: Json 
 def show_diff(
     context: typer.Context,
     version: Version,
-    base: Annotated[str, typer.Argument(metavar="[BASE]", help="Without one the tree in force.")] = "active",
+    base: Annotated[str, typer.Argument(metavar="BASE", help="Without one the tree in force.")] = "active",
     as_json: Json = False,
 ) -> int:
     """What a version has and its base has not, and the other way round."""
@@ -119,9 +119,15 @@ def rollback(
 
 
 @app.command("export")
-def export(context: typer.Context, version: Wanted = "active") -> int:
+def export(context: typer.Context, version: Wanted = "active", as_json: Json = False) -> int:
     """Print the tree of a version as YAML."""
-    typer.echo(_asked(context, lambda tree: tree.export(version)), nl=False)
+    text = _asked(context, lambda tree: tree.export(version))
+    if as_json:
+        from dtrag.delivery.cli.console import show_json
+
+        show_json({"yaml": text})
+        return OK
+    typer.echo(text, nl=False)
     return OK
 
 

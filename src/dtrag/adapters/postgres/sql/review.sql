@@ -4,18 +4,17 @@
 -- Documents whose place people gave, or that were placed by themselves and very sure. Ids are hashes of addresses: the
 -- first of a node are as good as drawn.
 select s.node_id, s.document_id, s.decided, i.terms, i.frequencies
-from unnest(:nodes::int[]) as n (node_id)
-cross join lateral (
-    select d.document_id, d.node_id, g.document_id is not null as decided
+from (
+    select d.document_id, d.node_id, g.document_id is not null as decided,
+           row_number() over (partition by d.node_id order by (g.document_id is null), d.document_id) as place
     from documents d
     left join classification_signals g on g.document_id = d.document_id
     left join classification_placements p on p.document_id = d.document_id
-    where d.node_id = n.node_id
+    where d.node_id = any (:nodes::int[])
       and (g.document_id is not null or p.document_id is null or p.confidence >= :trusted)
-    order by (g.document_id is null), d.document_id
-    limit :per_node
 ) s
 join lexical_index i on i.document_id = s.document_id and i.ordinal < :passages
+where s.place <= :per_node
 order by s.document_id, i.ordinal
 
 -- name: sample_vectors
