@@ -1,6 +1,7 @@
 """How long a change of the category tree takes: a move and its rollback, and a merge of documents.
 
 python bench/governance.py --documents 20000 --merged 5000
+python bench/governance.py --documents 100000 --passages 10 --merged 500
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ from dtrag.settings import Settings
 BATCH = 500
 
 
-async def main(documents: int, merged: int) -> None:
+async def main(documents: int, merged: int, passages: int) -> None:
     with tempfile.TemporaryDirectory(prefix="bench-governance-") as folder:
         settings = Settings.load(environ={}, data_dir=Path(folder) / "data", embedder="none")
         async with open_app(settings) as app:
-            await fill(app, documents, merged)
-            print(f"{documents:,} documents, one passage each; {merged:,} of them in the branch that is merged")
+            await fill(app, documents, merged, passages)
+            print(f"{documents:,} documents of {passages} passages; {merged:,} of them in the branch that is merged")
             move = (await app.taxonomy.propose([{"op": "move", "path": "Moved", "to": "Rest"}])).version
             await timed("activate a move", app.taxonomy.activate(move))
             await timed("search after it", app.search("kettle", mode="lexical"))
@@ -43,7 +44,7 @@ async def main(documents: int, merged: int) -> None:
             await timed("roll the merge back", app.taxonomy.rollback("1.0.0"))
 
 
-async def fill(app: App, documents: int, merged: int) -> None:
+async def fill(app: App, documents: int, merged: int, passages: int) -> None:
     """So many documents in `Merged`, the rest in `Moved`."""
     writer, chance = PostgresWriter(app.database), random.Random(1)
     places = [CategoryPath.parse(name) for name in ("Merged", "Moved", "Rest")]
@@ -52,7 +53,11 @@ async def fill(app: App, documents: int, merged: int) -> None:
     for start in range(0, documents, BATCH):
         await writer.write(
             [
-                indexed(f"d:{number}", [sentence(chance, 60)], node_id=nodes[0] if number < merged else nodes[1])
+                indexed(
+                    f"d:{number}",
+                    [sentence(chance, 20) for _ in range(passages)],
+                    node_id=nodes[0] if number < merged else nodes[1],
+                )
                 for number in range(start, min(start + BATCH, documents))
             ]
         )
@@ -71,5 +76,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--documents", type=int, default=20_000)
     parser.add_argument("--merged", type=int, default=5_000)
+    parser.add_argument("--passages", type=int, default=1, help="of each document")
     given = parser.parse_args()
-    asyncio.run(main(given.documents, given.merged))
+    asyncio.run(main(given.documents, given.merged, given.passages))

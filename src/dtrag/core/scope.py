@@ -56,6 +56,10 @@ class Anchor:
         return self.node_id if self.node_id in taxonomy.nodes else None
 
 
+MOST_KNOWN = 10_000
+"""Grants whose nodes a version of the tree remembers."""
+
+
 @dataclass(frozen=True, slots=True)
 class Grant:
     """The branches that a key or an agent was given; none of them: nothing."""
@@ -78,11 +82,16 @@ class Grant:
 
     def nodes(self, taxonomy: Taxonomy) -> frozenset[int]:
         """All nodes of the branches in this version of the tree."""
+        known = taxonomy.known.get(self)
+        if known is not None:
+            return known
         found: frozenset[int] = frozenset()
         for anchor in self.anchors:
             node = anchor.node(taxonomy)
             if node is not None:
                 found |= taxonomy.subtree(node)
+        if len(taxonomy.known) < MOST_KNOWN:
+            taxonomy.known[self] = found
         return found
 
     def unresolved(self, taxonomy: Taxonomy) -> list[CategoryPath]:
@@ -106,6 +115,8 @@ class Access:
 
     def resolved(self, taxonomy: Taxonomy) -> Scope:
         """The nodes in this version of the tree."""
+        if len(self.grants) == 1:
+            return Scope(self.grants[0].nodes(taxonomy))
         scope = Scope.everything()
         for grant in self.grants:
             scope = scope.narrowed(grant.nodes(taxonomy))

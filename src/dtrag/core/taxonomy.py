@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dtrag.core.text import normalise
@@ -84,6 +84,8 @@ class Taxonomy:
     version: str
     nodes: Mapping[int, Node] = field(default_factory=dict)
     children: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
+    known: dict[Hashable, frozenset[int]] = field(default_factory=dict, compare=False, repr=False)
+    """Nodes of grants that were looked up before: callers come again and again, and the version stays as it is."""
 
     @classmethod
     def of(cls, version: str, nodes: Iterable[Node]) -> Taxonomy:
