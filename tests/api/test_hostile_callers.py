@@ -85,3 +85,11 @@ async def test_case_40_one_key_s_flood_is_nobody_else_s_trouble(built: House) ->
     assert len(refused) >= 6
     assert all(int(response.headers["retry-after"]) >= 1 for response in refused)
     assert (await built.clients["everything"].post("/search", json=QUESTION)).status_code == 200
+
+
+async def test_a_flood_of_refusals_does_not_fill_the_log(built: House) -> None:
+    async with anonymous(built) as client:
+        for _ in range(90):
+            assert (await client.post("/search", json=QUESTION)).status_code == 401
+    lines = [line for line in await built.audited() if line["actor"] == "anonymous"]
+    assert 60 <= len(lines) < 75

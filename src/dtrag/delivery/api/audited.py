@@ -6,6 +6,8 @@ answer begins; lines of reads follow within a moment. No line holds anything of 
 
 from __future__ import annotations
 
+import time
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -17,6 +19,7 @@ from dtrag.audit import Audit
 from dtrag.core.caller import Caller
 from dtrag.core.chain import Decision
 from dtrag.core.confines import scope_rows
+from dtrag.core.rate import RateLimit
 from dtrag.delivery.api.callers import Needs
 from dtrag.delivery.api.errors import error_response
 from dtrag.errors import DatabaseUnavailable, DtragError
@@ -24,6 +27,11 @@ from dtrag.errors import DatabaseUnavailable, DtragError
 UNLOGGED = frozenset({"/livez", "/readyz", "/health", "/metrics"})
 """What supervisors ask every few seconds; nothing of any document is in it."""
 REFUSED = frozenset({401, 403, 404, 429})
+TURNED_AWAY = frozenset({401, 429})
+"""Refusals that cost whoever asks nothing, and that come in floods."""
+TURNED_AWAY_PER_MINUTE = 60
+"""Lines about them for each caller, all who send no key being one: the log must not be what a flood fills. Those left
+out are counted in the next line."""
 _CHANGING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 
@@ -36,9 +44,14 @@ def add_subjects(request: Request, ids: Iterable[str]) -> None:
 class Audited:
     """Writes the line of a request when its answer begins. An answer that cannot be recorded is not given: 503."""
 
-    def __init__(self, app: ASGIApp, audit: Callable[[], Audit]) -> None:
+    def __init__(
+        self, app: ASGIApp, audit: Callable[[], Audit], monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
         self._app = app
         self._audit = audit
+        self._monotonic = monotonic
+        self._lines = RateLimit()
+        self._left_out: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI."""
@@ -66,13 +79,20 @@ class Audited:
     async def _written(self, scope: Scope, status: int) -> None:
         state = scope["state"]
         caller = state.get("caller")
+        actor = caller.name if isinstance(caller, Caller) else "anonymous"
+        details: dict[str, Any] = {"status": status, "request_id": logs.request_id.get()}
+        if status in TURNED_AWAY:
+            if self._lines.take(actor, TURNED_AWAY_PER_MINUTE, self._monotonic()).wait_s:
+                self._left_out[actor] += 1
+                return
+            if self._left_out[actor]:
+                details["left_out"] = self._left_out.pop(actor)
         line: dict[str, Any] = {
             "scope": scope_rows(caller.access) if isinstance(caller, Caller) else [],
             "subjects": state.get("subjects", ()),
             "decision": _decision(scope, status),
-            "details": {"status": status, "request_id": logs.request_id.get()},
+            "details": details,
         }
-        actor = caller.name if isinstance(caller, Caller) else "anonymous"
         action = f"{scope['method'][:10]} {getattr(scope.get('route'), 'path_format', '(none)')}"
         try:
             audit = self._audit()
