@@ -10,7 +10,7 @@ from dtrag import tree_files
 from dtrag.core.caller import LOCAL
 from dtrag.core.governing import Preview, TreeVersion
 from dtrag.core.growth import applied
-from dtrag.core.operations import Operation, operations
+from dtrag.core.operations import Add, Operation, Split, operations
 from dtrag.core.taxonomy import Taxonomy
 from dtrag.core.text import clean
 from dtrag.core.versions import Diff, diff, parse_version
@@ -80,7 +80,10 @@ class Governance:
 
         Raises `InvalidInput`, `NotFound` for the parent, and `Conflict` for a number that is taken.
         """
-        wanted = operations([change if isinstance(change, Mapping) else change.as_json() for change in changes])
+        wanted = operations([change.as_json() if isinstance(change, Operation) else change for change in changes])
+        if any(_numbered(operation) for operation in wanted):
+            # A number that was in use before would revive what was granted with it.
+            raise InvalidInput("'node_id' is given by dtrag: leave it out.")
         if len(rationale) > tree_files.MAX_RATIONALE:
             raise InvalidInput(f"A rationale has at most {tree_files.MAX_RATIONALE:,} characters.")
         for number in (parent, version):
@@ -176,6 +179,12 @@ class Governance:
         self, by: str, action: str, version: str, details: Mapping[str, Any], decision: str = "done"
     ) -> None:
         await self._record(by, action, scope=None, subjects=[version], decision=decision, details=details)
+
+
+def _numbered(operation: Operation) -> bool:
+    parts = operation.into if isinstance(operation, Split) else ()
+    own = operation.node_id if isinstance(operation, Add) else None
+    return own is not None or any(part.node_id is not None for part in parts)
 
 
 def _figures(found: Preview) -> dict[str, Any]:

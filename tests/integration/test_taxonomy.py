@@ -6,6 +6,7 @@ import asyncio
 import struct
 import uuid
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -288,3 +289,20 @@ def assert_heads(store: Store) -> None:
             if (document, origin) not in gone:
                 found[document] = node
     assert found == there
+
+
+@pytest.mark.parametrize("number", [2, 7, 2**40])
+async def test_numbers_of_nodes_are_not_for_callers_to_choose(filled: App, number: int) -> None:
+    """A number that was in use before would revive what was granted with it."""
+    for change in (
+        {"op": "add", "path": ["Chosen"], "node_id": number},
+        {"op": "split", "path": ["AI"], "into": [{"name": "Chosen", "keywords": ["x"], "node_id": number}]},
+    ):
+        with pytest.raises(InvalidInput, match="leave it out"):
+            await filled.taxonomy.propose([change])
+
+
+@pytest.mark.parametrize("change", [True, None, "x", ["add"], {"op": 1}, {}])
+async def test_what_is_no_operation_is_refused(filled: App, change: Any) -> None:
+    with pytest.raises(InvalidInput, match="Operation 1"):
+        await filled.taxonomy.propose([change])
