@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from dtrag.audit import Recorder, unrecorded
 from dtrag.core.agent import MILLION, Agent, Edition, Spending, allowed_tools
 from dtrag.core.caller import LOCAL, Caller
 from dtrag.core.confines import lies_within, scope_rows
@@ -27,25 +28,6 @@ from dtrag.settings import Settings
 MAX_LIMIT = 1_000
 SPENT = "The agent's budget for today is used up: no language model was called, the answer is quoted."
 HITL = "The confidence lies below the agent's threshold: the answer waits for a person in the review queue."
-
-
-class Recorder(Protocol):
-    """Writes a line of the audit log."""
-
-    async def __call__(
-        self,
-        actor: str,
-        action: str,
-        *,
-        scope: list[Any] | None,
-        subjects: Sequence[str],
-        decision: Any,
-        details: Mapping[str, Any],
-    ) -> object: ...
-
-
-async def unrecorded(actor: str, action: str, **line: object) -> None:
-    """Where there is no audit log."""
 
 
 class ReviewQueue(Protocol):

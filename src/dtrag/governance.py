@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from dtrag import tree_files
+from dtrag.audit import Recorder, unrecorded
 from dtrag.core.caller import LOCAL
 from dtrag.core.governing import Preview, TreeVersion
 from dtrag.core.growth import applied
@@ -23,29 +24,10 @@ _SHOWN = 3
 """Names of those who gain that a refusal shows."""
 
 
-class Recorder(Protocol):
-    """Writes a line of the audit log."""
-
-    async def __call__(
-        self,
-        actor: str,
-        action: str,
-        *,
-        scope: list[Any] | None,
-        subjects: Sequence[str],
-        decision: Any,
-        details: Mapping[str, Any],
-    ) -> object: ...
-
-
-async def _unrecorded(actor: str, action: str, **line: object) -> None:
-    """Where there is no audit log."""
-
-
 class Governance:
     """The category tree of one app."""
 
-    def __init__(self, store: TaxonomyStore, record: Recorder = _unrecorded):
+    def __init__(self, store: TaxonomyStore, record: Recorder = unrecorded):
         self._store = store
         self._record = record
 

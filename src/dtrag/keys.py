@@ -11,10 +11,10 @@ import datetime
 import logging
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
 
+from dtrag.audit import Recorder, unrecorded
 from dtrag.core.caller import LOCAL, ROLES, Caller, Role
 from dtrag.core.key import Key, digest_of, new_secret, opens, prefix_of
 from dtrag.core.scope import Grant
@@ -33,25 +33,6 @@ MAX_RATE = 1_000_000
 LIST_OF_KEYS = "`dtrag keys list` shows the keys."
 
 _LOG = logging.getLogger(__name__)
-
-
-class Recorder(Protocol):
-    """Writes a line of the audit log."""
-
-    def __call__(
-        self,
-        actor: str,
-        action: str,
-        *,
-        scope: list[Any] | None,
-        subjects: Sequence[str],
-        decision: Literal["allowed", "denied", "done"],
-        details: Mapping[str, Any],
-    ) -> Awaitable[object]: ...
-
-
-async def unrecorded(actor: str, action: str, **line: object) -> None:
-    """For whoever keeps no audit log."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any
 
+from dtrag.audit import Recorder, unrecorded
 from dtrag.core.caller import LOCAL, Caller
 from dtrag.core.documents import Answer
 from dtrag.core.placing import Alternative, Classification
@@ -29,29 +30,10 @@ MAX_TEXT = 200_000
 """Characters of a text to be classified over the front doors; only its first 3,000 words count."""
 
 
-class Recorder(Protocol):
-    """Writes a line of the audit log."""
-
-    async def __call__(
-        self,
-        actor: str,
-        action: str,
-        *,
-        scope: list[Any] | None,
-        subjects: Sequence[str],
-        decision: Any,
-        details: Mapping[str, Any],
-    ) -> object: ...
-
-
-async def _unrecorded(actor: str, action: str, **line: object) -> None:
-    """Where there is no audit log."""
-
-
 class Review:
     """The queue of one app."""
 
-    def __init__(self, store: ReviewStore, index: Index, classifier: Classifier, record: Recorder = _unrecorded):
+    def __init__(self, store: ReviewStore, index: Index, classifier: Classifier, record: Recorder = unrecorded):
         self._store = store
         self._index = index
         self._classifier = classifier

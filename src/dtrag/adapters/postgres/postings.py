@@ -13,18 +13,18 @@ import math
 import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dtrag.adapters.postgres.database import Connection, Database
+from dtrag.adapters.postgres.generations import Bools, Generation, LiveSegment, View, generation_of
 from dtrag.adapters.postgres.queries import filter_parameters, filtered, queries
 from dtrag.adapters.postgres.segments import Correction, correction_of, cut_run, pages_of, segment_of
-from dtrag.core.postings import Found, Postings, best, damped_lengths
+from dtrag.core.postings import Found, Postings, best
 from dtrag.core.scope import Scope, SearchFilters
 from dtrag.core.scoring import MOST_TERMS, LexicalQuery, LexicalStatistics
-from dtrag.core.segments import Segment, quarters, whole
+from dtrag.core.segments import Segment, whole
 
 CACHE_BYTES = 256 * 2**20
 """Postings that are kept in memory, at most; those not used for longest go first."""
@@ -36,82 +36,11 @@ VIEWS_KEPT = 64
 """Scopes whose documents are kept marked: a byte for each document of the index."""
 FILTERED_BYTES = 32 * 2**20
 """Sets of documents that some filters let through, kept for the next search with the same filters: 16 bytes each."""
-Bools = NDArray[np.bool_]
 Key = tuple[uuid.UUID, int]
 
 
 class SegmentGone(Exception):
     """A segment was merged away between the look at the index and the reading of its postings."""
-
-
-@dataclass(frozen=True, slots=True)
-class LiveSegment:
-    """A segment with what may change around it: which documents are alive (None: all), and the damped lengths."""
-
-    segment: Segment
-    alive: Bools | None
-    damped: NDArray[np.float32]
-
-    def seen(self, scope: Scope, rows: NDArray[np.intp]) -> Bools:
-        """Which of these documents are alive and in scope."""
-        alive = np.ones(len(rows), bool) if self.alive is None else self.alive[rows]
-        if scope.nodes is None:
-            return alive
-        return alive & np.isin(self.segment.documents["node_id"][rows], list(scope.nodes))
-
-    def places(self, asked: Sequence[tuple[uuid.UUID, int]], scope: Scope) -> tuple[list[int], NDArray[np.int32]]:
-        """Which of the passages (document, ordinal) are here, alive and in scope, and their numbers."""
-        documents = self.segment.documents
-        places, rows = self.segment.found([document for document, _ in asked])
-        kept = self.seen(scope, rows)
-        places, rows = places[kept], rows[kept]
-        ordinals = np.array([asked[place][1] for place in places.tolist()], np.int32)
-        there = (ordinals >= 0) & (ordinals < documents["chunks"][rows])
-        numbers = (self.segment.first[rows] + ordinals)[there].astype(np.int32)
-        return places[there].tolist(), numbers
-
-
-@dataclass(frozen=True, slots=True)
-class Generation:
-    """The lexical index at one moment."""
-
-    segments: tuple[LiveSegment, ...]
-    statistics: LexicalStatistics
-    means: Mapping[str, float]
-
-    def with_means(self, means: Mapping[str, float]) -> Generation:
-        """Scored by the mean lengths of a larger collection that this is a part of."""
-        if means == self.means:
-            return self
-        live = (replace(part, damped=damped_lengths(part.segment, means)) for part in self.segments)
-        return Generation(tuple(live), self.statistics, means)
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """Which documents of each segment a scope reaches and are alive (None: all), and how many passages they have.
-
-    `frequencies` are the numbers of these passages that hold a term, as far as they were asked for.
-    """
-
-    seen: Mapping[uuid.UUID, Bools | None]
-    passages: int
-    frequencies: dict[int, int] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, now: Generation, scope: Scope) -> View:
-        """The view of a scope."""
-        seen: dict[uuid.UUID, Bools | None] = {}
-        passages = 0
-        for live in now.segments:
-            documents = live.segment.documents
-            mask = live.alive
-            if scope.nodes is not None:
-                reached = np.isin(documents["node_id"], list(scope.nodes))
-                mask = reached if mask is None else reached & mask
-            seen[live.segment.segment_id] = mask
-            passages += int((documents["chunks"] if mask is None else documents["chunks"][mask]).sum())
-        return cls(seen, passages)
 
 
 class PostingReader:
@@ -146,7 +75,7 @@ class PostingReader:
             corrections[row["correction_id"]] = correction_of(row)
         merged_away = self._segments.keys() - segments.keys()
         self._segments, self._editions, self._corrections = segments, editions, corrections
-        self._now = await asyncio.to_thread(_generation, list(segments.values()), list(corrections.values()))
+        self._now = await asyncio.to_thread(generation_of, list(segments.values()), list(corrections.values()))
         self._cache.forget(merged_away)
         return self._now.statistics
 
@@ -323,22 +252,6 @@ class PostingCache:
         """Let go of what belongs to these segments."""
         for key in [key for key in self._kept if key[0] in segments] if segments else ():
             self._bytes -= self._kept.pop(key).nbytes
-
-
-def _generation(segments: Sequence[Segment], corrections: Sequence[Correction]) -> Generation:
-    corrected = LexicalStatistics.merged([row.statistics for row in corrections])
-    parts = [*(segment.statistics() for segment in segments), corrected]
-    statistics = LexicalStatistics.joined(parts)
-    means = statistics.mean_lengths()
-    gone = quarters(document for correction in corrections for document in correction.documents)
-    live = []
-    for segment in sorted(segments, key=len, reverse=True):
-        rows, alive = segment.rows_of_quarters(gone), None
-        if len(rows):
-            alive = np.ones(len(segment.documents), bool)
-            alive[rows] = False
-        live.append(LiveSegment(segment, alive, damped_lengths(segment, means)))
-    return Generation(tuple(live), statistics, means)
 
 
 def _search(
