@@ -99,6 +99,18 @@ class ModelPullFailed(DtragError):
     http_status = 503
 
 
+class LanguageModelFailed(DtragError):
+    """The language model {model!r} gave no usable answer: {reason} Check DTRAG_LLM, its server and its key."""
+
+    http_status = 503
+
+
+class Overloaded(DtragError):
+    """The service has as much work as it can take. Try again in {seconds} seconds."""
+
+    http_status = 503
+
+
 class DatabaseUnavailable(DtragError):
     """The database cannot be reached: {reason} Look at it with: dtrag doctor"""
 

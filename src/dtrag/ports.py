@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 from dtrag.core.agent import Agent, Edition, Spending
 from dtrag.core.centroids import Sample
 from dtrag.core.chain import Entry, Head, Row
+from dtrag.core.chat import Message, Reply
 from dtrag.core.documents import Draft, IndexedDocument, ParsedDocument, SearchResult, Vector
 from dtrag.core.governing import Preview, TreeVersion
 from dtrag.core.key import Key
@@ -255,6 +256,29 @@ class TaxonomyStore(Protocol):
         now: datetime,
     ) -> Preview:
         """Bring the version into force, in one transaction; nothing is changed when `allowed` raises."""
+
+
+class ChatModel(Protocol):
+    """A language model that answers messages."""
+
+    @property
+    def id(self) -> str:
+        """How it is configured, such as `openai:gpt-4o-mini`; no key is ever in it."""
+
+    async def complete(self, messages: Sequence[Message], *, max_tokens: int, seconds: float) -> Reply:
+        """The whole answer. Retries what may pass (429, 5xx, broken connections) as long as `seconds` allow.
+
+        Raises `LanguageModelFailed`, also when `seconds` are over; never anything else but cancellation.
+        """
+
+    def stream(self, messages: Sequence[Message], *, max_tokens: int, seconds: float) -> AsyncIterator[str | Reply]:
+        """Pieces of the answer as they come, then the whole of it as a `Reply`, which is always the last.
+
+        Raises as `complete`; nothing is retried once a piece has been given out.
+        """
+
+    async def close(self) -> None:
+        """Give back connections."""
 
 
 class CategoryModel(Protocol):

@@ -11,6 +11,7 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from dtrag.adapters.postgres.account import Account
@@ -20,6 +21,7 @@ from dtrag.adapters.postgres.failures import StartFailure, explain_output
 ROLES = ("dtrag_owner", "dtrag_search", "dtrag_reader")
 SUPERUSER = "dtrag_bootstrap"
 _SCRATCH = "postgres.new-"
+_PATIENCE_S = 10.0
 _INCLUDE = "include 'dtrag.conf'  # the settings of dtrag, rewritten at each start\n"
 
 # One statement a line: single-user mode knows no other end of a statement.
@@ -97,7 +99,7 @@ log_parameter_max_length_on_error = 0
 def initialise(binaries: Binaries, account: Account, data_dir: Path, cluster: Path) -> None:
     """Makes `cluster` below `data_dir`; a kill on the way leaves only a scratch folder, removed by the next attempt."""
     for leftover in data_dir.glob(f"{_SCRATCH}*"):
-        shutil.rmtree(leftover, ignore_errors=True)
+        _remove(leftover)
     scratch = Path(tempfile.mkdtemp(prefix=_SCRATCH, dir=data_dir))
     try:
         account.give(scratch)
@@ -115,6 +117,14 @@ def initialise(binaries: Binaries, account: Account, data_dir: Path, cluster: Pa
     except BaseException:
         shutil.rmtree(scratch, ignore_errors=True)
         raise
+
+
+def _remove(scratch: Path) -> None:
+    """Also from under an `initdb` that outlived its killed parent: it writes on until its folder is gone."""
+    deadline = time.monotonic() + _PATIENCE_S
+    while scratch.exists() and time.monotonic() < deadline:
+        shutil.rmtree(scratch, ignore_errors=True)
+        time.sleep(0.01)
 
 
 def check(account: Account, cluster: Path) -> None:

@@ -93,13 +93,24 @@ def _command_line(pid: int) -> str:
     if pid <= 0:
         return ""
     if Path("/proc/self").exists():
-        try:
-            return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "surrogateescape")
-        except (FileNotFoundError, ProcessLookupError):
-            return ""
+        return _line_in_proc(Path(f"/proc/{pid}"))
     return subprocess.run(
         ["ps", "-ww", "-o", "command=", "-p", str(pid)], capture_output=True, text=True, check=False
     ).stdout
+
+
+def _line_in_proc(folder: Path) -> str:
+    """Waits while there is no line yet: a process between two programs (in `exec`) has none, and is not dead."""
+    deadline = time.monotonic() + _MOMENT_S
+    try:
+        while True:
+            line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "surrogateescape")
+            state = (folder / "stat").read_bytes().rpartition(b")")[2].split()[0]
+            if line or state in (b"Z", b"X") or time.monotonic() > deadline:  # a thread of the kernel never has one
+                return line
+            time.sleep(_POLL_S / 10)
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
 
 
 def clear_stale(cluster: Path) -> None:
@@ -158,6 +169,7 @@ def start(binaries: Binaries, account: Account, cluster: Path, socket_dir: str, 
         lines = _lines_since(log, begin)
         transient = any(phrase in line for line in lines for phrase in _TRANSIENT)
         if not transient or time.monotonic() > deadline:
+            _end(pid, cluster)
             raise StartFailure(explain_output(lines, log))
         time.sleep(5 * _POLL_S)
 

@@ -1,0 +1,62 @@
+"""What one run of the pipeline works with and may do; the steps take it from their state."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from dtrag.core.chat import Message, Usage
+from dtrag.core.scope import Scope, Viewer
+from dtrag.pipeline.trace import Recording
+from dtrag.ports import ChatModel, Embedder, Index
+from dtrag.retrieval.request import CANDIDATES
+
+if TYPE_CHECKING:
+    from dtrag.retrieval.engine import HybridSearchEngine
+    from dtrag.tools.registry import ToolRegistry
+
+PASSAGES = 10
+"""Passages retrieved for an answer; the composer takes the first five, the rest are evidence of agreement."""
+Emit = Callable[[str, Mapping[str, Any]], None]
+
+
+def _silent(event: str, data: Mapping[str, Any]) -> None:
+    """Nobody listens."""
+
+
+async def _allowed() -> str | None:
+    """Whoever runs the pipeline for themselves may call models."""
+    return None
+
+
+async def _uncharged(usage: Usage) -> None:
+    """Nobody keeps accounts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One run. `emit(event, data)` is told of what happens: step, token, citations (see docs/pipeline.md).
+
+    `forbidden()` says in words why no model may be called now, or None; it is asked before every call, and `charge`
+    told after it. `tools_allowed` are the tools that the caller may use, None for all that the policy allows.
+    `history` are the earlier turns of a conversation, oldest first.
+    """
+
+    engine: HybridSearchEngine
+    index: Index
+    embedder: Embedder | None
+    model: ChatModel | None = None
+    critic: ChatModel | None = None
+    tools: ToolRegistry | None = None
+    tools_allowed: tuple[str, ...] | None = None
+    debate_allowed: bool = True
+    scope: Viewer = field(default_factory=Scope.everything)
+    filters: Mapping[str, Any] | None = None
+    retrieved: int = PASSAGES
+    candidates: tuple[int, int] = (CANDIDATES, CANDIDATES)
+    history: Sequence[Message] = ()
+    forbidden: Callable[[], Awaitable[str | None]] = _allowed
+    charge: Callable[[Usage], Awaitable[None]] = _uncharged
+    emit: Emit = _silent
+    recording: Recording = field(default_factory=Recording)

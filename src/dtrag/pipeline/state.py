@@ -1,0 +1,101 @@
+"""What travels through the pipeline, and what goes in and comes out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from dtrag.core.chat import Usage
+from dtrag.core.documents import Citation, SearchMetrics, SearchResult
+from dtrag.core.scoring import LexicalStatistics
+
+if TYPE_CHECKING:
+    from dtrag.debate import DebateResult
+    from dtrag.pipeline.run import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the retrieve step found, as the search engine tells it; chunks of the state are made of it."""
+
+    passages: tuple[SearchResult, ...]
+    statistics: LexicalStatistics
+    metrics: SearchMetrics
+
+
+@dataclass
+class PipelineState:
+    """Steps fill the fields. A step that is skipped leaves the state equal to what it was.
+
+    `retrieved_chunks`: dicts with chunk_id, text, title, source_url, taxonomy_path, score, date, version.
+    `sources`: what the answer cites, dicts with number, label, chunk_id, document_id, url, title, date, version, quote,
+    start, end. `confidence` in [0, 1]. `step_timings` in seconds, of the steps that ran.
+    `plan`: {tools, steps, strategy, reasoning, inputs: {tool: input}}; `tool_results`: dicts with tool, success,
+    result, error, elapsed. There is no `debate_result` until a debate has finished.
+    """
+
+    query: str
+    intent: str = ""
+    retrieved_chunks: list[dict[str, Any]] = field(default_factory=list)
+    answer: str | None = None
+    sources: list[dict[str, Any]] = field(default_factory=list)
+    confidence: float = 0.0
+    taxonomy_version: str = "1.0.0"
+    canonical_filter: list[list[str]] | None = None
+    start_time: float = field(default_factory=time.perf_counter, compare=False)
+    step_timings: dict[str, float] = field(default_factory=dict)
+    plan: dict[str, Any] | None = None
+    tool_results: list[dict[str, Any]] = field(default_factory=list)
+    decision: str = ""
+    reason: str = ""
+    degraded: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    citations: tuple[Citation, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    model: str | None = None
+    evidence: Evidence | None = field(default=None, repr=False)
+    debate_result: DebateResult = field(init=False, repr=False, compare=False)
+    run: Run | None = field(default=None, repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PipelineRequest:
+    """A question. `options`: top_k (passages to retrieve, 1 to 50), debate (bool: asks for one, if the flag is on)."""
+
+    query: str
+    taxonomy_version: str | None = None
+    canonical_filter: list[list[str]] | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PipelineResponse:
+    """The answer. `latency` and `step_timings` in seconds, `cost` in won, `confidence` in [0, 1].
+
+    `decision` is answer, review (given on weak evidence) or abstain; `model` is None for an answer made of quotations.
+    `baseline_confidence` is the formula of the acceptance text, beside the calibrated `confidence`.
+    """
+
+    query: str
+    answer: str
+    sources: list[dict[str, Any]]
+    confidence: float
+    taxonomy_version: str
+    latency: float
+    cost: float
+    intent: str
+    step_timings: dict[str, float]
+    decision: str
+    reason: str
+    degraded: tuple[str, ...]
+    notes: tuple[str, ...]
+    citations: tuple[Citation, ...]
+    retrieved_chunks: list[dict[str, Any]]
+    usage: Usage
+    model: str | None
+    baseline_confidence: float
+    trace_id: str
+    tool_results: list[dict[str, Any]]
+    debate: DebateResult | None = None
