@@ -32,13 +32,20 @@ if TYPE_CHECKING:
     from dtrag.core.query import QueryCharacteristics
     from dtrag.core.scope import Scope, SearchFilters
     from dtrag.core.taxonomy import CategoryPath, Taxonomy
-    from dtrag.errors import DtragError
+    from dtrag.debate import DebateAgent, DebateEngine, DebateResult
+    from dtrag.errors import DtragError, NoActiveApp
     from dtrag.ingestion.ingest import IngestReport, Progress
+    from dtrag.pipeline.graph import LangGraphPipeline
+    from dtrag.pipeline.state import PipelineRequest, PipelineResponse, PipelineState
+    from dtrag.pipeline.timeouts import STEP_TIMEOUTS, execute_with_timeout
     from dtrag.retrieval.cache import ResultCache
     from dtrag.retrieval.engine import HybridSearchEngine
     from dtrag.retrieval.functions import get_search_statistics, hybrid_search, keyword_search, vector_search
     from dtrag.retrieval.rerank import CrossEncoderReranker
-    from dtrag.settings import Settings
+    from dtrag.settings import Settings, get_env_manager
+    from dtrag.tools.executor import ToolExecutionResult, execute_tool
+    from dtrag.tools.registry import Tool, ToolRegistry, get_tool_registry, list_tools
+    from dtrag.tools.schema import tool
 
 __version__ = "0.1.0"
 
@@ -62,9 +69,19 @@ _HOMES = {
     "QueryCharacteristics": "dtrag.core.query",
     "CategoryPath": "dtrag.core.taxonomy",
     "Taxonomy": "dtrag.core.taxonomy",
+    "DebateAgent": "dtrag.debate",
+    "DebateEngine": "dtrag.debate",
+    "DebateResult": "dtrag.debate",
     "DtragError": "dtrag.errors",
+    "NoActiveApp": "dtrag.errors",
     "IngestReport": "dtrag.ingestion.ingest",
     "Progress": "dtrag.ingestion.ingest",
+    "LangGraphPipeline": "dtrag.pipeline.graph",
+    "PipelineRequest": "dtrag.pipeline.state",
+    "PipelineResponse": "dtrag.pipeline.state",
+    "PipelineState": "dtrag.pipeline.state",
+    "STEP_TIMEOUTS": "dtrag.pipeline.timeouts",
+    "execute_with_timeout": "dtrag.pipeline.timeouts",
     "ResultCache": "dtrag.retrieval.cache",
     "HybridSearchEngine": "dtrag.retrieval.engine",
     "get_search_statistics": "dtrag.retrieval.functions",
@@ -73,9 +90,18 @@ _HOMES = {
     "vector_search": "dtrag.retrieval.functions",
     "CrossEncoderReranker": "dtrag.retrieval.rerank",
     "Settings": "dtrag.settings",
+    "get_env_manager": "dtrag.settings",
+    "ToolExecutionResult": "dtrag.tools.executor",
+    "execute_tool": "dtrag.tools.executor",
+    "Tool": "dtrag.tools.registry",
+    "ToolRegistry": "dtrag.tools.registry",
+    "get_tool_registry": "dtrag.tools.registry",
+    "list_tools": "dtrag.tools.registry",
+    "tool": "dtrag.tools.schema",
 }
 
 __all__ = [
+    "STEP_TIMEOUTS",
     "Absence",
     "AgentManifest",
     "Answer",
@@ -84,6 +110,9 @@ __all__ = [
     "CategoryPath",
     "Citation",
     "CrossEncoderReranker",
+    "DebateAgent",
+    "DebateEngine",
+    "DebateResult",
     "DocumentSummary",
     "DtragError",
     "Explanation",
@@ -91,6 +120,11 @@ __all__ = [
     "HybridScoreFusion",
     "HybridSearchEngine",
     "IngestReport",
+    "LangGraphPipeline",
+    "NoActiveApp",
+    "PipelineRequest",
+    "PipelineResponse",
+    "PipelineState",
     "Progress",
     "QueryCharacteristics",
     "ResultCache",
@@ -101,12 +135,21 @@ __all__ = [
     "SearchResult",
     "Settings",
     "Taxonomy",
+    "Tool",
+    "ToolExecutionResult",
+    "ToolRegistry",
     "__version__",
+    "execute_tool",
+    "execute_with_timeout",
+    "get_env_manager",
     "get_search_statistics",
+    "get_tool_registry",
     "hybrid_search",
     "keyword_search",
+    "list_tools",
     "manifest_from_category",
     "open",
+    "tool",
     "vector_search",
 ]
 
@@ -120,7 +163,10 @@ def open(  # noqa: A001 - `dtrag.open()` is what it does
     Raises `InvalidInput` for a bad setting, and `DatabaseUnavailable` on entering.
     """
     from dtrag.app import open_app
-    from dtrag.settings import Settings
+    from dtrag.settings import Settings, get_env_manager
+    from dtrag.tools.executor import ToolExecutionResult, execute_tool
+    from dtrag.tools.registry import Tool, ToolRegistry, get_tool_registry, list_tools
+    from dtrag.tools.schema import tool
 
     return open_app(Settings.load(data_dir=data_dir, database_url=database_url, **settings))
 

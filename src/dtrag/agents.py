@@ -14,14 +14,17 @@ from typing import Any, Protocol
 from dtrag.audit import Recorder, unrecorded
 from dtrag.core.agent import MILLION, Agent, Edition, Spending, allowed_tools
 from dtrag.core.caller import LOCAL, Caller
+from dtrag.core.chat import Message, Usage
 from dtrag.core.confines import lies_within, scope_rows
 from dtrag.core.documents import Answer, SearchMetrics, SearchResult
 from dtrag.core.manifest import AgentManifest, manifest_from_category
 from dtrag.core.scope import Access, Grant
 from dtrag.core.taxonomy import Taxonomy
 from dtrag.errors import BudgetSpent, Conflict, FilterBypass, InvalidInput, NotFound
-from dtrag.pipeline.ask import ask
-from dtrag.ports import AgentStore, Embedder, Index
+from dtrag.pipeline.graph import LangGraphPipeline
+from dtrag.pipeline.run import Emit
+from dtrag.pipeline.state import PipelineRequest, PipelineResponse
+from dtrag.ports import AgentStore, Index
 from dtrag.retrieval.engine import HybridSearchEngine
 from dtrag.settings import Settings
 
@@ -65,7 +68,7 @@ class Agents:
         store: AgentStore,
         index: Index,
         engine: HybridSearchEngine,
-        embedder: Embedder | None,
+        pipeline: LangGraphPipeline,
         *,
         default: Budget,
         review: ReviewQueue,
@@ -74,7 +77,7 @@ class Agents:
         self._store = store
         self._index = index
         self._engine = engine
-        self._embedder = embedder
+        self._pipeline = pipeline
         self._default = default
         self._record = record
         self._review = review
@@ -183,27 +186,48 @@ class Agents:
     async def ask(
         self, agent: Agent, question: str, filters: Mapping[str, Any] | None = None, *, caller: Caller = LOCAL
     ) -> AgentAnswer:
-        """The agent's answer. One below its threshold goes to the review queue, and the answer says so.
+        """The agent's answer; as `execute`."""
+        response, hitl_required = await self.execute(agent, question, filters=filters, owner=caller.owner, caller=caller)
+        return AgentAnswer(response.as_answer(), hitl_required)
 
-        Quoting costs nothing: the agent goes on answering so when its budget is used up, and says that, too.
+    async def execute(
+        self,
+        agent: Agent,
+        request: PipelineRequest | str,
+        *,
+        filters: Mapping[str, Any] | None = None,
+        history: Sequence[Message] = (),
+        emit: Emit | None = None,
+        owner: str = "",
+        caller: Caller = LOCAL,
+    ) -> tuple[PipelineResponse, bool]:
+        """The agent's answer, and whether a person has to look at it.
+
+        One below the agent's threshold goes to the review queue, and says so. Quoting costs nothing: the agent goes on
+        answering so when its budget is used up, and says that, too.
         """
         limits = agent.manifest.retrieval
-        answer = await ask(
-            question,
-            self._engine,
-            self._index,
-            self._embedder,
+        response = await self._pipeline.execute(
+            request,
             scope=self.access(agent, caller),
             filters=filters,
+            history=history,
+            emit=emit,
+            owner=owner,
             retrieved=limits.final_topk,
             candidates=(limits.bm25_topk, limits.vector_topk),
+            tools_allowed=tuple(agent.manifest.mcp_tools_allowlist),
+            debate_allowed=agent.manifest.features.debate,
+            forbidden=lambda: self._forbidden(agent),
+            charge=lambda usage: self._charge(agent, usage),
         )
-        if await self._spent(agent) is not None:
-            answer = replace(answer, notes=(*answer.notes, SPENT))
-        if answer.confidence >= agent.manifest.features.hitl_below_conf:
-            return AgentAnswer(answer, hitl_required=False)
-        await self._review.add_answer(agent.agent_id, answer, grant=agent.grant)
-        return AgentAnswer(replace(answer, notes=(*answer.notes, HITL)), hitl_required=True)
+        if await self._forbidden(agent) is not None and not any(SPENT in note for note in response.notes):
+            response = replace(response, notes=(*response.notes, SPENT))
+        if response.confidence >= agent.manifest.features.hitl_below_conf:
+            return response, False
+        response = replace(response, notes=(*response.notes, HITL))
+        await self._review.add_answer(agent.agent_id, response.as_answer(), grant=agent.grant)
+        return response, True
 
     def access(self, agent: Agent, caller: Caller) -> Access:
         """What the caller may see through the agent: never more than without it."""
@@ -252,6 +276,12 @@ class Agents:
         if used.tokens >= budget.tokens:
             return f"{budget.tokens:,} tokens"
         return f"{budget.krw:,g} won" if used.krw >= budget.krw else None
+
+    async def _forbidden(self, agent: Agent) -> str | None:
+        return None if await self._spent(agent) is None else SPENT
+
+    async def _charge(self, agent: Agent, usage: Usage) -> None:
+        await self.charge(agent, usage.calls, usage.tokens, usage.cost)
 
     async def _granted(self, version: str, paths: Sequence[Any], caller: Caller, action: str) -> Grant:
         active = await self.taxonomy()

@@ -11,21 +11,31 @@ from typing import Any
 
 from dtrag.adapters.analyzers import choose as morphemes
 from dtrag.adapters.embedders import choose as embedders
+from dtrag.adapters.llms import choose as llms
+from dtrag.adapters.mcp.client import servers
+from dtrag.adapters.mcp.config import read_config
 from dtrag.adapters.parsers.process import ParserProcess
 from dtrag.adapters.postgres import identity
 from dtrag.adapters.postgres.agents import PostgresAgents
+from dtrag.adapters.postgres.approvals import PostgresApprovals
 from dtrag.adapters.postgres.audit import PostgresAudit
 from dtrag.adapters.postgres.connect import connect, connect_throwaway
+from dtrag.adapters.postgres.conversations import PostgresConversations
 from dtrag.adapters.postgres.database import Database
 from dtrag.adapters.postgres.index import PostgresIndex
 from dtrag.adapters.postgres.keys import PostgresKeys
 from dtrag.adapters.postgres.review import PostgresReview
+from dtrag.adapters.postgres.sight import PostgresSight
 from dtrag.adapters.postgres.taxonomy import PostgresTaxonomy
+from dtrag.adapters.postgres.traces import PostgresTraces
 from dtrag.adapters.postgres.writer import PostgresWriter
 from dtrag.adapters.rerankers import choose as rerankers
+from dtrag.adapters.web.fetch import WebFetcher
 from dtrag.agents import Agents, budget
 from dtrag.audit import Audit
+from dtrag.conversations import Conversations
 from dtrag.core.documents import Answer, DocumentSummary, SearchMetrics, SearchResult
+from dtrag.core.egress import allowed_hosts
 from dtrag.core.scope import Scope, Viewer, filter_keys
 from dtrag.core.taxonomy import CategoryPath
 from dtrag.core.text import Analyzer, term_id
@@ -36,7 +46,10 @@ from dtrag.ingestion.ingest import Ingestion, IngestReport, Progress, Source, fi
 from dtrag.ingestion.reindex import reindex
 from dtrag.keys import Keys
 from dtrag.packs.regulation_ko import structure
-from dtrag.pipeline.ask import ask
+from dtrag.pipeline import debating
+from dtrag.pipeline.admission import Admission
+from dtrag.pipeline.graph import LangGraphPipeline
+from dtrag.pipeline.run import Run
 from dtrag.ports import Embedder, Reranker, check_identity
 from dtrag.retrieval import active
 from dtrag.retrieval.engine import HybridSearchEngine
@@ -44,6 +57,9 @@ from dtrag.retrieval.request import CANDIDATES
 from dtrag.retrieval.rerank import CrossEncoderReranker
 from dtrag.review import Review
 from dtrag.settings import Settings
+from dtrag.tools.builtin import registry_of
+from dtrag.tools.mcp import McpTools
+from dtrag.traces import Traces
 
 EVERYTHING = Scope.everything()
 
@@ -110,6 +126,15 @@ class App:
         tree = PostgresTaxonomy(database, lambda text: [term_id(term) for term in analyzer.terms(text)])
         self.taxonomy = Governance(tree, self.audit.record)
         self.keys = Keys(PostgresKeys(database), self.index, rate=settings.rate_per_minute, record=self.audit.record)
+        sight = PostgresSight(database)
+        self.conversations = Conversations(
+            PostgresConversations(database),
+            sight,
+            self.index,
+            days=settings.conversation_days,
+            record=self.audit.record,
+        )
+        self.traces = Traces.of(settings, PostgresTraces(database), sight, self.index)
         self.on_search: Callable[[SearchMetrics], None] = lambda metrics: None
         self.engine = HybridSearchEngine(
             embedder,
@@ -125,11 +150,34 @@ class App:
             embedding_timeout=max(1, settings.embed_query_ms) / 1000,
             on_search=self._searched,
         )
+        self.model, self.critic = llms.choose(settings)
+        self._tool_parser = ParserProcess(
+            memory_mb=settings.parse_memory_mb, seconds=settings.parse_seconds, max_file_mb=settings.max_upload_mb
+        )
+        self.tools = registry_of(settings, self._tool_parser, WebFetcher)
+        self.mcp = McpTools(
+            servers(read_config(settings.mcp_servers), allowed_hosts(settings.egress_allow or "")),
+            PostgresApprovals(database),
+            self.tools,
+            self.audit.record,
+        )
+        self.run = Run(
+            engine=self.engine,
+            index=self.index,
+            embedder=embedder,
+            model=self.model,
+            critic=self.critic,
+            tools=self.tools,
+            debates=debating.when(settings.debate),
+            admission=Admission.of(settings),
+            recording=self.traces.recording(),
+        )
+        self.pipeline = LangGraphPipeline(lambda: self.run, self.traces.keep)
         self.agents = Agents(
             PostgresAgents(database),
             self.index,
             self.engine,
-            embedder,
+            self.pipeline,
             default=budget(settings),
             review=self.review,
             record=self.audit.record,
@@ -141,9 +189,15 @@ class App:
 
     async def __aexit__(self, *exception: object) -> None:
         active.closed(self)
+        await self.mcp.close()
         await self.keys.close()
+        await self.traces.close()
         await self.audit.close()
         await self._parser.close()
+        await self._tool_parser.close()
+        for model in (self.model, self.critic):
+            if model is not None:
+                await model.close()
 
     async def recover(self) -> int:
         """Count what a crashed writer left behind, so that it is found; returns the number of batches."""
@@ -220,10 +274,10 @@ class App:
         self.on_search(metrics)
 
     async def ask(
-        self, question: str, filters: Mapping[str, Any] | None = None, *, scope: Viewer = EVERYTHING
+        self, question: str, filters: Mapping[str, Any] | None = None, *, scope: Viewer = EVERYTHING, owner: str = ""
     ) -> Answer:
-        """The answer, quoted from the passages, with citations; or that the documents do not answer."""
-        return await ask(question, self.engine, self.index, self.embedder, scope=scope, filters=filters)
+        """The answer with its citations, or that the documents do not answer; `pipeline.execute` tells more."""
+        return (await self.pipeline.execute(question, scope=scope, filters=filters, owner=owner)).as_answer()
 
     async def documents(
         self, limit: int = 100, offset: int = 0, *, scope: Viewer = EVERYTHING

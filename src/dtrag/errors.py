@@ -105,8 +105,47 @@ class LanguageModelFailed(DtragError):
     http_status = 503
 
 
+class ModelNotAllowed(LanguageModelFailed):
+    """The language model {model!r} was not called: {reason}"""
+
+
+class ToolServerFailed(DtragError):
+    """The MCP server {name!r} cannot be used: {reason} Its tools wait; everything else goes on."""
+
+    http_status = 503
+
+
+class ToolChanged(DtragError):
+    """The tool {tool!r} is not what was approved any more. Look at it with `dtrag tools list`, then approve it again
+    with: dtrag tools approve {tool}"""
+
+    http_status = 409
+
+
+class ToolFailed(DtragError):
+    """The tool {tool!r} failed: {reason}"""
+
+    http_status = 502
+
+
 class Overloaded(DtragError):
     """The service has as much work as it can take. Try again in {seconds} seconds."""
+
+    http_status = 503
+
+
+class EgressBlocked(InvalidInput):
+    """{address} is not asked: {reason} An administrator can allow one host and port with DTRAG_EGRESS_ALLOW."""
+
+
+class FetchFailed(DtragError):
+    """{host} gave no usable answer: {reason} Try again later, or look at the settings of web search."""
+
+    http_status = 503
+
+
+class Stopping(DtragError):
+    """The service is stopping, and could not finish this answer. Ask again in a moment."""
 
     http_status = 503
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -13,14 +13,17 @@ from dtrag.core.agent import Agent, Edition, Spending
 from dtrag.core.centroids import Sample
 from dtrag.core.chain import Entry, Head, Row
 from dtrag.core.chat import Message, Reply
+from dtrag.core.conversation import Conversation, Turn
 from dtrag.core.documents import Draft, IndexedDocument, ParsedDocument, SearchResult, Vector
 from dtrag.core.governing import Preview, TreeVersion
 from dtrag.core.key import Key
+from dtrag.core.offered import Approval, OfferedTool
 from dtrag.core.operations import Operation
 from dtrag.core.review import Decision, Item, Placement
 from dtrag.core.scope import NO_FILTERS, Scope, SearchFilters
 from dtrag.core.scoring import LexicalQuery, LexicalStatistics
 from dtrag.core.taxonomy import CategoryPath, Taxonomy
+from dtrag.core.trace import Trace
 from dtrag.errors import IndexMismatch
 
 
@@ -279,6 +282,127 @@ class ChatModel(Protocol):
 
     async def close(self) -> None:
         """Give back connections."""
+
+
+class Sight(Protocol):
+    """Tells what of the documents may be seen, for everything that was made of them and kept."""
+
+    async def visible(self, document_ids: Collection[uuid.UUID], scope: Scope) -> frozenset[uuid.UUID]:
+        """Those of the documents that are there and in scope."""
+
+
+class ConversationStore(Protocol):
+    """Conversations, each of an owner: the same id of another owner is another conversation."""
+
+    async def add(self, conversation_id: str, owner: str, turn: Turn, kept: int) -> int:
+        """Add the turn as the next one, whatever its number, and drop those before the last `kept`.
+
+        Returns its number. Turns at the same time are all kept, in some order.
+        """
+
+    async def turns(self, conversation_id: str, owner: str, wanted: int, since: datetime) -> list[Turn]:
+        """The last turns, oldest first; none of a conversation that has been at rest since before `since`."""
+
+    async def get(self, conversation_id: str, owner: str, kept: int, since: datetime) -> Conversation | None:
+        """The conversation, or None."""
+
+    async def every(
+        self, owner: str, kept: int, since: datetime, wanted: int, skipped: int
+    ) -> tuple[list[Conversation], int]:
+        """The owner's conversations, the newest first, and how many there are."""
+
+    async def delete(self, conversation_id: str, owner: str) -> bool:
+        """Delete the conversation with its turns; False when there is none."""
+
+    async def forget(self, before: datetime) -> int:
+        """Delete what has been at rest since before that time; returns how many."""
+
+
+class TraceStore(Protocol):
+    """What happened in runs of the pipeline."""
+
+    async def add(self, traces: Sequence[Trace]) -> None:
+        """Keep the traces, all or none; those that are there already stay as they are."""
+
+    async def get(self, trace_id: uuid.UUID, since: datetime) -> Trace | None:
+        """The trace, or None; also None when it is older than `since`."""
+
+    async def newest(self, wanted: int, owner: str | None, since: datetime, after: Trace | None) -> list[Trace]:
+        """Traces not older than `since`, the newest first: of `owner` (None: of all), those that follow `after`."""
+
+    async def forget(self, before: datetime) -> int:
+        """Delete what is older; returns how many."""
+
+
+class ToolServer(Protocol):
+    """Another program that offers tools. Connects when it is used; nothing here takes longer than its limits."""
+
+    @property
+    def name(self) -> str:
+        """Unique among the servers."""
+
+    @property
+    def where(self) -> str:
+        """The command or address, for people."""
+
+    @property
+    def answer_seconds(self) -> float:
+        """Longest time of one call."""
+
+    async def tools(self) -> list[OfferedTool]:
+        """What it offers now, as it says itself. Raises `ToolServerFailed`."""
+
+    async def call(self, tool: str, arguments: Mapping[str, Any], expected: bytes) -> Any:
+        """What the tool returns, if the server still offers it with the expected fingerprint.
+
+        Raises `ToolChanged`, `ToolFailed` when the tool itself says so, and `ToolServerFailed`.
+        """
+
+    async def close(self) -> None:
+        """End the connection, and the process if there is one."""
+
+
+class ApprovalStore(Protocol):
+    """Which tools of other servers somebody has approved."""
+
+    async def every(self) -> dict[str, Approval]:
+        """Full name of a tool -> how it was approved."""
+
+    async def put(self, approval: Approval) -> None:
+        """Approve; an earlier approval of the tool goes."""
+
+    async def remove(self, tool: str) -> bool:
+        """Take the approval back; False when there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class WebRequest:
+    """What is sent to a server of the web. `headers` may hold secrets: they go to the origin of `url` only."""
+
+    url: str
+    method: Literal["GET", "POST"] = "GET"
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    body: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class WebReply:
+    """What a server answered. `url` is the address that did, after redirects."""
+
+    status: int
+    url: str
+    content_type: str
+    body: bytes
+
+
+class Fetcher(Protocol):
+    """Asks servers of the web, none but those that may be asked (core/egress.py)."""
+
+    async def fetch(self, request: WebRequest, *, seconds: float, most: int, types: Collection[str]) -> WebReply:
+        """The answer, within so many seconds, of at most so many bytes, of one of the media types.
+
+        Raises `EgressBlocked` before a connection to what may not be asked, also by a redirect, and `FetchFailed`.
+        """
 
 
 class CategoryModel(Protocol):

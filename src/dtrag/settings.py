@@ -27,11 +27,12 @@ def default_data_dir() -> Path:
     return Path(platformdirs.user_data_dir("dtrag", appauthor=False))
 
 
-def _setting(default: Any, help: str, *, secret: bool = False) -> Any:  # noqa: A002
-    metadata = {"help": help, "secret": secret}
+def _setting(default: Any, help: str, *, secret: bool = False, also: str = "") -> Any:  # noqa: A002
+    """`also` is another name that the environment may have for it, which other programs know, too."""
+    metadata = {"help": help, "secret": secret, "also": also}
     if callable(default):
-        return field(default_factory=default, metadata=metadata)
-    return field(default=default, metadata=metadata)
+        return field(default_factory=default, metadata=metadata, repr=not secret)
+    return field(default=default, metadata=metadata, repr=not secret)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,8 +82,66 @@ class Settings:
     agent_krw_per_day: int = _setting(
         10_000, "Won that the models of an agent may cost on a day (UTC), unless its manifest says otherwise."
     )
+    debate: str = _setting(
+        "always",
+        "While FEATURE_DEBATE_MODE is on: always, or auto (only where the confidence leaves a doubt, for a debate costs "
+        "five calls of the model).",
+    )
     audit: str = _setting("all", "What the audit log keeps: all, changes (with refusals, without reads), or off.")
+    traces: str = _setting(
+        "all",
+        "Which runs of the pipeline leave a trace: all, errors (only where something failed or was degraded), or off.",
+    )
+    trace_days: int = _setting(30, "Days that traces are kept; 0 for ever.")
+    trace_text: str = _setting(
+        "off", "on or off: whether traces keep questions, answers, prompts and replies beside times and numbers."
+    )
+    conversation_days: int = _setting(90, "Days that a conversation is kept after its last question; 0 for ever.")
     rate_per_minute: int = _setting(600, "Requests a minute of a key over HTTP, unless it was made with another rate.")
+    answers_at_once: int = _setting(128, "Answers that the pipeline makes at the same time; more wait for their turn.")
+    answers_waiting: int = _setting(128, "Questions that may wait for their turn; more are told to come back (503).")
+    cpu_at_once: int = _setting(0, "Steps of answers that compute at the same time; 0 for twice the processors.")
+    model_calls_at_once: int = _setting(128, "Calls of language models at the same time.")
+    wait_ms: int = _setting(3_000, "Longest wait for a turn, in milliseconds; then the caller is told to come back.")
+    web_search_provider: str = _setting(
+        "auto", "What web_search asks: auto (searxng where DTRAG_WEB_SEARCH_URL is set), none, searxng, tavily, brave."
+    )
+    web_search_url: str | None = _setting(
+        None, "Address of the search service: of a SearXNG with the format json, or in place of a provider's own."
+    )
+    web_search_key: str | None = _setting(None, "Key of the search service.", secret=True)
+    mcp_servers: Path | None = _setting(
+        None, "A TOML or JSON file that names the MCP servers whose tools may be used (docs/tools.md)."
+    )
+    egress_allow: str | None = _setting(
+        None, "Pairs host:port, with commas, that tools may connect to although they are not public."
+    )
+    llm: str | None = _setting(
+        None,
+        "Language model that writes answers, as provider:model; without one answers are quotations. Providers: openai, "
+        "google_genai, anthropic, ollama.",
+    )
+    llm_critic: str | None = _setting(
+        None, "Language model of the critic in a debate, as provider:model (default: DTRAG_LLM)."
+    )
+    llm_base_url: str | None = _setting(
+        None, "Address of a server that speaks the OpenAI protocol, for models of openai and ollama."
+    )
+    llm_api_key: str | None = _setting(
+        None, "Key of the language model (default: the variable that its provider uses).", secret=True
+    )
+    llm_prices: str = _setting(
+        "", "Prices of language models in won per million tokens: provider:model=input/output, with commas."
+    )
+    llm_max_tokens: int = _setting(800, "Longest answer of a language model, in tokens.")
+    stop_seconds: int = _setting(25, "How long what is being answered may take after SIGTERM, in seconds.")
+    cors_allowed_origins: str = _setting(
+        "http://localhost:3000,http://localhost:3001,http://localhost:8080,"
+        "http://127.0.0.1:3000,http://127.0.0.1:3001,http://127.0.0.1:8080",
+        "Origins whose pages may call the service from a browser, with commas, or none; also as CORS_ALLOWED_ORIGINS. "
+        "There are no wildcards.",
+        also="CORS_ALLOWED_ORIGINS",
+    )
     host: str = _setting("127.0.0.1", "Address that `dtrag up` listens on.")
     port: int = _setting(8001, "Port that `dtrag up` listens on.")
     log_level: str = _setting("WARNING", "DEBUG, INFO, WARNING or ERROR; log lines go to stderr as JSON.")
@@ -94,6 +153,8 @@ class Settings:
         values: dict[str, Any] = {}
         for declared in fields(cls):
             name = PREFIX + declared.name.upper()
+            if not environ.get(name):
+                name = declared.metadata["also"] or name
             if overrides.get(declared.name) is not None:
                 values[declared.name] = _convert(declared.name, str(declared.type), overrides[declared.name])
             elif environ.get(name):
@@ -118,6 +179,23 @@ class Settings:
                 }
             )
         return rows
+
+
+_USUAL_KEYS = {
+    "openai": ("OPENAI_API_KEY",),
+    "google_genai": ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
+    "anthropic": ("ANTHROPIC_API_KEY",),
+}
+
+
+def usual_key_variables(provider: str) -> tuple[str, ...]:
+    """The variables in which the provider's own tools look for its key."""
+    return _USUAL_KEYS.get(provider, ())
+
+
+def usual_key(provider: str) -> str | None:
+    """The key in the first of these variables that is set, read live."""
+    return next((key for name in usual_key_variables(provider) if (key := os.getenv(name))), None)
 
 
 def passed_on(names: Collection[str]) -> dict[str, str]:
@@ -151,15 +229,77 @@ class Flag:
 
 FLAGS: tuple[Flag, ...] = (
     Flag("strict_lexical", "Use the strict ranker (every word must occur) where no mode is asked for."),
+    Flag("meta_planner", "Plan which tools a question needs."),
+    Flag("mcp_tools", "Run the tools that are planned."),
+    Flag("tools_policy", "Run only the tools that TOOL_WHITELIST names."),
+    Flag("debate_mode", "Let two agents debate an answer before it is given.", ("DEBATE_MODE",)),
 )
 _TRUE = frozenset({"1", "true", "yes", "on"})
 
 
+_switched: dict[str, bool] = {}
+
+
 def flag(name: str) -> bool:
-    """Whether the flag is on now: `FEATURE_<NAME>` or one of its aliases; off when none is. `KeyError` if unknown."""
+    """Whether the flag is on now: as `set_feature_flag` says, else `FEATURE_<NAME>` or one of its aliases, else off.
+
+    `KeyError` if there is no such flag.
+    """
     declared = {f.name: f for f in FLAGS}[name]
+    if name in _switched:
+        return _switched[name]
     for variable in (f"FEATURE_{name.upper()}", *declared.aliases):
         value = os.getenv(variable)
         if value is not None:
             return value.strip().lower() in _TRUE
     return False
+
+
+def set_feature_flag(name: str, value: bool | None) -> None:
+    """Switch a flag for this process, whatever the environment says; None leaves it to the environment again."""
+    if name not in {declared.name for declared in FLAGS}:
+        raise InvalidInput(f"There is no flag {name!r}. `dtrag settings` lists them.")
+    if value is None:
+        _switched.pop(name, None)
+    else:
+        _switched[name] = value
+
+
+class EnvManager:
+    """Flags by the names that the acceptance texts use."""
+
+    def get_feature_flag(self, name: str) -> bool:
+        """Whether the flag is on now."""
+        return flag(name)
+
+    def set_feature_flag(self, name: str, value: bool | None) -> None:
+        """As the function of the same name."""
+        set_feature_flag(name, value)
+
+
+def get_env_manager() -> EnvManager:
+    """The flags of this process."""
+    return EnvManager()
+
+
+def timeout_multiplier() -> float:
+    """What all time limits of the pipeline are multiplied by: `PIPELINE_TIMEOUT_MULTIPLIER`, read live; 1 by default.
+
+    What is no number above 0 and up to 100 counts as 1: a typing error must not stop the service from answering.
+    """
+    try:
+        value = float(os.getenv("PIPELINE_TIMEOUT_MULTIPLIER", "1"))
+    except ValueError:
+        return 1.0
+    return value if 0 < value <= 100 else 1.0
+
+
+def tool_whitelist() -> list[str] | None:
+    """The names in `TOOL_WHITELIST`, trimmed, read live; None when it is not set or blank."""
+    value = os.getenv("TOOL_WHITELIST", "").strip()
+    return [name.strip() for name in value.split(",") if name.strip()] if value else None
+
+
+def development() -> bool:
+    """Whether `DTRAG_ENV` is `development` now: only then does what is not set allow everything."""
+    return os.getenv("DTRAG_ENV", "").strip().lower() == "development"

@@ -6,13 +6,20 @@ no id, no path and no text of a document can become one. Each service has figure
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+from prometheus_client.metrics_core import Metric
 
 from dtrag.core.documents import SearchMetrics
 from dtrag.errors import DtragError
+from dtrag.pipeline.admission import Load
+from dtrag.pipeline.state import PipelineResponse
+from dtrag.pipeline.trace import StepTrace
 from dtrag.retrieval.request import MODES
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
@@ -87,6 +94,90 @@ def _stages(metrics: SearchMetrics) -> Iterator[tuple[str, float]]:
     yield "fetch", metrics.fetch_time
 
 
+SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+SOURCES = (0, 1, 2, 3, 5, 10)
+NEWEST = 1_000
+"""Answers that the quantiles and means are taken of."""
+STEPS = frozenset({"intent", "rewrite", "retrieve", "plan", "tools_debate", "compose", "cite", "respond"})
+DECISIONS = frozenset({"answer", "review", "abstain"})
+PARTS = STAGES | STEPS | {"llm", "tools", "debate"}
+
+
+class PipelineTelemetry:
+    """How the answers of one service were made; the names of the acceptance texts with `dtrag_` before them."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._newest: deque[tuple[float, float, int]] = deque(maxlen=NEWEST)
+        self._seconds = Histogram(
+            "dtrag_pipeline_seconds", "Time from question to answer.", buckets=SECONDS, registry=registry
+        )
+        self._steps = Histogram(
+            "dtrag_pipeline_step_seconds", "Time of each step that ran.", ["step"], buckets=SECONDS, registry=registry
+        )
+        self._answers = Counter("dtrag_pipeline_answers", "Answers by their decision.", ["decision"], registry=registry)
+        self._timeouts = Counter(
+            "dtrag_pipeline_timeout_errors", "Steps that took longer than they may.", ["step"], registry=registry
+        )
+        self._degraded = Counter(
+            "dtrag_pipeline_degraded", "Answers that did without a part that failed.", ["part"], registry=registry
+        )
+        self._confidence = Histogram(
+            "dtrag_pipeline_confidence", "Confidence of answers.", buckets=SHARES, registry=registry
+        )
+        self._tokens = Counter("dtrag_model_tokens", "Tokens of language models.", ["direction"], registry=registry)
+        self._cost = Counter("dtrag_model_cost_won", "Cost of language models, in won.", registry=registry)
+        for share in (50, 95, 99):
+            name = f"dtrag_pipeline_latency_p{share}"
+            said = f"Time that {share} in 100 of the newest answers took at most, in seconds."
+            Gauge(name, said, registry=registry).set_function(partial(self.latency, share / 100))
+        for column, what in ((1, "confidence"), (2, "sources_count")):
+            gauge = Gauge(f"dtrag_pipeline_{what}_avg", "Mean of the newest answers.", registry=registry)
+            gauge.set_function(partial(self._mean, column))
+
+    def record(self, response: PipelineResponse, steps: Sequence[StepTrace]) -> None:
+        """Count an answer and the steps that made it."""
+        self._newest.append((response.latency, response.confidence, len(response.sources)))
+        self._seconds.observe(response.latency)
+        self._confidence.observe(response.confidence)
+        self._answers.labels(_known(response.decision, DECISIONS)).inc()
+        for step in steps:
+            name = _known(step.name, STEPS)
+            self._steps.labels(name).observe(step.seconds)
+            if step.outcome == "timeout":
+                self._timeouts.labels(name).inc()
+        for part in response.degraded:
+            self._degraded.labels(_known(part, PARTS)).inc()
+        self._tokens.labels("in").inc(response.usage.input_tokens)
+        self._tokens.labels("out").inc(response.usage.output_tokens)
+        self._cost.inc(response.cost)
+
+    def latency(self, share: float) -> float:
+        """Seconds that this share of the newest answers took at most; 0.0 before the first."""
+        ordered = sorted(seconds for seconds, _, _ in self._newest)
+        return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
+
+    def _mean(self, column: int) -> float:
+        return sum(row[column] for row in self._newest) / len(self._newest) if self._newest else 0.0
+
+
+class LoadTelemetry:
+    """How full the rooms of the pipeline are, read when the figures are."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.loads: Callable[[], Mapping[str, Load]] = dict
+        registry.register(self)
+
+    def collect(self) -> Iterable[Metric]:
+        """For the registry."""
+        now = GaugeMetricFamily("dtrag_admission", "At work and waiting in each room.", labels=["room", "state"])
+        refused = CounterMetricFamily("dtrag_admission_refused", "Turned away with 503.", labels=["room"])
+        for room, load in self.loads().items():
+            now.add_metric([room, "working"], load.working)
+            now.add_metric([room, "waiting"], load.waiting)
+            refused.add_metric([room], load.refused)
+        return [now, refused]
+
+
 class RequestTelemetry:
     """How the requests of one service went, by the template of their route."""
 
@@ -116,6 +207,8 @@ class Telemetry:
         self._registry = CollectorRegistry()
         self.searches = SearchTelemetry(self._registry)
         self.requests = RequestTelemetry(self._registry)
+        self.pipeline = PipelineTelemetry(self._registry)
+        self.admission = LoadTelemetry(self._registry)
 
     def exposition(self) -> bytes:
         """All figures in the text format of Prometheus (`CONTENT_TYPE`)."""

@@ -15,7 +15,20 @@ from dtrag.core.scope import Scope
 from tests.store import Databases, Store
 
 DISTRIBUTED = ["documents", "chunks", "lexical_index", "embeddings"]
-ROOMS = ("agents", "audit", "content", "keys", "rehoming", "review", "search", "taxonomy", "writing")
+ROOMS = (
+    "agents",
+    "approvals",
+    "audit",
+    "content",
+    "conversations",
+    "keys",
+    "rehoming",
+    "review",
+    "search",
+    "taxonomy",
+    "traces",
+    "writing",
+)
 STATEMENTS = {f"{room}.{name}": text for room in ROOMS for name, text in queries(room).items()}
 OURS = "c.relnamespace = 'dtrag'::regnamespace"
 
@@ -44,11 +57,22 @@ GRANTS = {
     "classification_signals": (set(), set()),
     "classification_placements": (set(), set()),
     "audit_log": (set(), set()),
+    "approved_tools": (set(), set()),
+    "traces": (set(), set()),
+    "conversation_turns": (set(), set()),
+    "conversations": (set(), set()),
 }
 """Table -> what the search role and what the reader may do with it; the owner writes all of them."""
 
 
-LOCAL_LIMITS = {"audit.head": "number", "audit.page": "number", "audit.newest": "number", "review.waiting": "item_id"}
+LOCAL_LIMITS = {
+    "audit.head": "number",
+    "audit.page": "number",
+    "audit.newest": "number",
+    "review.waiting": "item_id",
+    "conversations.conversations": "c.conversation_id",
+    "traces.newest": "trace_id",
+}
 """Statements with a limit over tables of their own, and their keys."""
 
 

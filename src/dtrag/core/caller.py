@@ -27,6 +27,11 @@ class Caller:
     access: Access
     key_id: uuid.UUID | None = None
 
+    @property
+    def owner(self) -> str:
+        """Whose conversations and traces are the caller's: the id of the key, "" where no keys are needed."""
+        return str(self.key_id) if self.key_id is not None else ""
+
     def may(self, need: Need) -> bool:
         """Whether the role allows it."""
         return need in _ALLOWED[self.role]

@@ -34,6 +34,16 @@ absent topics 93 % stay below .2 and 75 % below .05. In between the answer is gi
 paragraph is missing, its neighbours often carry the value over both: a confidence, not a proof."""
 
 
+def confidence(top_score: float, sources: int) -> float:
+    """The baseline of the acceptance text (D1): the best passage's score, halved when one source alone has it.
+
+    In [0, 1]; without a source 0, whatever the score. What is no number counts as 0.
+    """
+    if sources <= 0 or math.isnan(top_score):
+        return 0.0
+    return min(1.0, max(0.0, top_score * (1.0 if sources >= 2 else 0.5)))
+
+
 def signals(question: str, passages: Sequence[SearchResult], statistics: LexicalStatistics) -> dict[str, float]:
     """Both in [0, 1]. `lexical`: the best passage's BM25 as a share of the question's ceiling. `coverage`: the idf
     share of the question's terms that occur in the passage that covers most, its title and headings included."""

@@ -210,7 +210,9 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What `ask` returns. `confidence` in [0, 1]; `stages` in milliseconds.
+    """What `ask` returns. `confidence` in [0, 1]; `stages` in milliseconds; `cost` in won.
+
+    `model` is the language model that wrote the text, None where it is made of quotations.
 
     `decision` is `answer`, `review` (an answer on weak evidence: check the sources) or `abstain`.
     """
@@ -224,6 +226,9 @@ class Answer:
     stages: Mapping[str, float]
     degraded: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    model: str | None = None
+    cost: float = 0.0
+    trace_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

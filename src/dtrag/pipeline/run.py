@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from dtrag.core.chat import Message, Usage
 from dtrag.core.scope import Scope, Viewer
+from dtrag.pipeline.admission import Admission
 from dtrag.pipeline.trace import Recording
 from dtrag.ports import ChatModel, Embedder, Index
+from dtrag.retrieval.active import active
 from dtrag.retrieval.request import CANDIDATES
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ class Run:
 
     `forbidden()` says in words why no model may be called now, or None; it is asked before every call, and `charge`
     told after it. `tools_allowed` are the tools that the caller may use, None for all that the policy allows.
+    `debates` is `auto` where the calibrated confidence decides whether a debate is worth its price.
     `history` are the earlier turns of a conversation, oldest first.
     """
 
@@ -51,6 +54,7 @@ class Run:
     tools: ToolRegistry | None = None
     tools_allowed: tuple[str, ...] | None = None
     debate_allowed: bool = True
+    debates: str = "always"
     scope: Viewer = field(default_factory=Scope.everything)
     filters: Mapping[str, Any] | None = None
     retrieved: int = PASSAGES
@@ -59,4 +63,15 @@ class Run:
     forbidden: Callable[[], Awaitable[str | None]] = _allowed
     charge: Callable[[Usage], Awaitable[None]] = _uncharged
     emit: Emit = _silent
+    admission: Admission = field(default_factory=Admission)
     recording: Recording = field(default_factory=Recording)
+
+    @property
+    def listened(self) -> bool:
+        """Whether somebody wants to hear of what happens while it happens."""
+        return self.emit is not _silent
+
+
+def of_active_app() -> Run:
+    """A run by the open app, for whoever calls a step or a debate alone. Raises `NoActiveApp`."""
+    return replace(active().run, recording=Recording())

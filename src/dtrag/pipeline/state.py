@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dtrag.core.chat import Usage
-from dtrag.core.documents import Citation, SearchMetrics, SearchResult
+from dtrag.core.confidence import Confidence
+from dtrag.core.documents import Answer, Citation, SearchMetrics, SearchResult
 from dtrag.core.scoring import LexicalStatistics
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ class Evidence:
     passages: tuple[SearchResult, ...]
     statistics: LexicalStatistics
     metrics: SearchMetrics
+    confidence: Confidence
 
 
 @dataclass
@@ -32,6 +34,8 @@ class PipelineState:
     `retrieved_chunks`: dicts with chunk_id, text, title, source_url, taxonomy_path, score, date, version.
     `sources`: what the answer cites, dicts with number, label, chunk_id, document_id, url, title, date, version, quote,
     start, end. `confidence` in [0, 1]. `step_timings` in seconds, of the steps that ran.
+    `search_query` is what is searched for where that is not the question itself (a follow-up, rewritten). `model` is
+    the model that wrote the answer, None for quotations.
     `plan`: {tools, steps, strategy, reasoning, inputs: {tool: input}}; `tool_results`: dicts with tool, success,
     result, error, elapsed. There is no `debate_result` until a debate has finished.
     """
@@ -53,8 +57,8 @@ class PipelineState:
     degraded: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     citations: tuple[Citation, ...] = ()
-    usage: Usage = field(default_factory=Usage)
     model: str | None = None
+    search_query: str | None = None
     evidence: Evidence | None = field(default=None, repr=False)
     debate_result: DebateResult = field(init=False, repr=False, compare=False)
     run: Run | None = field(default=None, repr=False, compare=False)
@@ -99,3 +103,20 @@ class PipelineResponse:
     trace_id: str
     tool_results: list[dict[str, Any]]
     debate: DebateResult | None = None
+
+    def as_answer(self) -> Answer:
+        """The same as `App.ask` returns it; the times of the stages in milliseconds."""
+        return Answer(
+            question=self.query,
+            text=self.answer,
+            citations=self.citations,
+            confidence=self.confidence,
+            decision=self.decision,
+            reason=self.reason,
+            stages={name: round(seconds * 1000, 2) for name, seconds in self.step_timings.items()},
+            degraded=self.degraded,
+            notes=self.notes,
+            model=self.model,
+            cost=self.cost,
+            trace_id=self.trace_id,
+        )

@@ -10,6 +10,7 @@ from dtrag.errors import NoActiveApp
 from dtrag.ports import Embedder, Index
 
 if TYPE_CHECKING:
+    from dtrag.pipeline.run import Run
     from dtrag.retrieval.engine import HybridSearchEngine
 
 
@@ -31,6 +32,10 @@ class Opened(Protocol):
     @property
     def engine(self) -> HybridSearchEngine:
         """What it searches with."""
+
+    @property
+    def run(self) -> Run:
+        """What a run of the pipeline works with."""
 
     async def counts(self, *, scope: Scope) -> tuple[int, int]:
         """Numbers of documents and chunks."""

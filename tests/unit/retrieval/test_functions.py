@@ -14,6 +14,7 @@ from dtrag.core.taxonomy import ROOT, Node, Taxonomy
 from dtrag.core.text import Analyzer
 from dtrag.errors import InvalidInput, NoActiveApp
 from dtrag.ports import Embedder, Index
+from dtrag.pipeline.run import Run
 from dtrag.retrieval import active
 from dtrag.retrieval.engine import HybridSearchEngine
 from tests.toy import ToyEmbedder
@@ -30,6 +31,10 @@ class OpenApp:
     embedder: Embedder | None
     engine: HybridSearchEngine
     analyzer: Analyzer = Analyzer()
+
+    @property
+    def run(self) -> Run:
+        return Run(engine=self.engine, index=self.index, embedder=self.embedder)
 
     async def counts(self, *, scope: Scope) -> tuple[int, int]:
         return (2, 3) if scope.nodes is None else (0, 0)

@@ -17,9 +17,9 @@ router = APIRouter(route_class=JsonRoute, tags=["ask"])
 
 @router.post("/ask", responses=QUESTION_FAILURES, dependencies=[Depends(needs("read"))])
 async def ask(request: Request, asked: AskRequest) -> AskResponse:
-    """The answer, quoted from the documents, with citations; or that they do not answer."""
+    """The answer with citations, or that the documents do not answer."""
     caller = caller_of(request)
     await refuse_bypass(request, asked.filters, caller)
-    answer = await app_of(request).ask(asked.question, asked.filters, scope=caller.access)
+    answer = await app_of(request).ask(asked.question, asked.filters, scope=caller.access, owner=caller.owner)
     add_subjects(request, (citation.document_id for citation in answer.citations))
     return AskResponse.model_validate(answer)

@@ -78,6 +78,8 @@ class Audited:
 
     async def _written(self, scope: Scope, status: int) -> None:
         state = scope["state"]
+        if state.get("preflight"):
+            return  # a browser asks what its pages may send; nothing is shown, and nobody is known yet
         caller = state.get("caller")
         actor = caller.name if isinstance(caller, Caller) else "anonymous"
         details: dict[str, Any] = {"status": status, "request_id": logs.request_id.get()}

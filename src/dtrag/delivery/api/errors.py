@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -28,6 +30,15 @@ _SENTENCES = {
     404: "There is nothing at this address; /docs lists the routes.",
     405: "This address does not take the method {method}; /docs lists the routes.",
 }
+OPENAI_ROUTES = "/v1/"
+"""Below this, failures are told in the words of the OpenAI protocol, too, and what is not valid is a 400 there."""
+_CODES = {
+    "Unauthorized": "invalid_api_key",
+    "NotFound": "model_not_found",
+    "TooManyRequests": "rate_limit_exceeded",
+    "Overloaded": "overloaded",
+}
+_speaks_openai: ContextVar[bool] = ContextVar("dtrag_speaks_openai", default=False)
 _SHOWN_NAME = 60
 RETRY_AFTER_S = "2"
 """A database that restarts or a queue that drains is back in about this time."""
@@ -39,9 +50,24 @@ def sentence(text: str) -> str:
     return line if line.endswith((".", "!", "?")) or re.search(r"dtrag [a-z]+\S*( \S+)*$", line) else f"{line}."
 
 
-def error_body(detail: str, kind: str) -> dict[str, Any]:
+@contextmanager
+def protocol_of(path: str) -> Iterator[None]:
+    """While the block runs, failures are told as clients of this path understand them."""
+    token = _speaks_openai.set(path.startswith(OPENAI_ROUTES))
+    try:
+        yield
+    finally:
+        _speaks_openai.reset(token)
+
+
+def error_body(detail: str, kind: str, status: int = 500) -> dict[str, Any]:
     """The body of every failure."""
-    return {"detail": sentence(detail), "type": kind, "request_id": logs.request_id.get()}
+    body: dict[str, Any] = {"detail": sentence(detail), "type": kind, "request_id": logs.request_id.get()}
+    if _speaks_openai.get():
+        group = "rate_limit_error" if status == 429 else "server_error" if status >= 500 else "invalid_request_error"
+        code = _CODES.get(kind) or re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind).lower()
+        body["error"] = {"message": body["detail"], "type": group, "param": None, "code": code}
+    return body
 
 
 def error_response(status: int, detail: str, kind: str = "", headers: Mapping[str, str] | None = None) -> JSONResponse:
@@ -49,7 +75,9 @@ def error_response(status: int, detail: str, kind: str = "", headers: Mapping[st
     sent = dict(headers or {})
     if status == 503:
         sent.setdefault("Retry-After", RETRY_AFTER_S)
-    return JSONResponse(error_body(detail, kind or _TYPES.get(status, "HTTPError")), status, headers=sent)
+    if status == 422 and _speaks_openai.get():
+        status, kind = 400, kind or _TYPES[422]
+    return JSONResponse(error_body(detail, kind or _TYPES.get(status, "HTTPError"), status), status, headers=sent)
 
 
 def install(api: FastAPI) -> None:
@@ -62,7 +90,7 @@ def install(api: FastAPI) -> None:
 async def _ours(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, DtragError)  # noqa: S101 - registered for this class
     wait_s = error.fields.get("seconds")
-    headers = {"Retry-After": str(wait_s)} if wait_s is not None and error.http_status == 429 else None
+    headers = {"Retry-After": str(wait_s)} if wait_s is not None and error.http_status in {429, 503} else None
     return error_response(error.http_status, str(error), type(error).__name__, headers=headers)
 
 

@@ -64,7 +64,7 @@ async def _health(service: Service) -> Health:
         index = await _index(service)
     else:
         index = Check(status="unhealthy", reason="The database does not answer.")
-    checks = {"database": database, "index": index, "embedder": _embedder(service)}
+    checks = {"database": database, "index": index, "embedder": _embedder(service)} | _language_model(service)
     worst: Literal["healthy", "degraded", "unhealthy"] = "healthy"
     if database.status == "unhealthy":
         worst = "unhealthy"
@@ -103,3 +103,14 @@ def _embedder(service: Service) -> Check:
     if service.embedder_problem:
         return Check(status="degraded", reason=service.embedder_problem)
     return Check(status="healthy", reason=embedder.id)
+
+
+def _language_model(service: Service) -> dict[str, Check]:
+    """What became of its last call; it is not called to find out. Nothing where answers are quotations by choice."""
+    model = service.opened.model if service.opened is not None else None
+    if model is None:
+        return {}
+    if model.problem:
+        reason = f"{model.id} did not answer the last time: {model.problem} Answers are quotations meanwhile."
+        return {"language model": Check(status="degraded", reason=reason)}
+    return {"language model": Check(status="healthy", reason=model.id)}

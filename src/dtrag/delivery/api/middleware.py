@@ -11,7 +11,7 @@ import re
 import socket
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -20,7 +20,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dtrag import logs
-from dtrag.delivery.api.errors import error_response
+from dtrag.delivery.api.errors import error_response, protocol_of
 from dtrag.telemetry import RequestTelemetry
 
 _LOG = logging.getLogger("dtrag.access")
@@ -65,7 +65,8 @@ class RequestLog:
             await send(message)
 
         try:
-            await self._app(scope, receive, send_with_headers)
+            with protocol_of(scope["path"]):
+                await self._app(scope, receive, send_with_headers)
         except ClientDisconnect:
             status = 499  # nobody is there to be answered
         except Exception as error:
@@ -73,7 +74,8 @@ class RequestLog:
             _LOG.error("a request failed unexpectedly", exc_info=error)
             if status:
                 raise  # the answer has begun: only cutting the connection tells the client
-            answer = error_response(500, f"Internal error; the request id is {request_id}", "InternalError")
+            with protocol_of(scope["path"]):
+                answer = error_response(500, f"Internal error; the request id is {request_id}", "InternalError")
             await answer(scope, receive, send_with_headers)
         finally:
             seconds = time.perf_counter() - started
@@ -93,14 +95,15 @@ def _plain(scope: Scope, header: str) -> str:
 
 
 class Guard:
-    """Answers only under names that are this machine's, and writes only for pages of its own origin.
+    """Answers only under names that are this machine's, and writes only for pages of its own origin and of `origins`.
 
     A web page can point a name of its own at 127.0.0.1 (DNS rebinding), or post a form here; both are told apart by
     headers that pages cannot set. Programs that send no `Origin` are not concerned.
     """
 
-    def __init__(self, app: ASGIApp, host: str) -> None:
+    def __init__(self, app: ASGIApp, host: str, origins: Collection[str] = ()) -> None:
         self._app = app
+        self._origins = origins
         self._names = set(_LOOPBACK_NAMES) | {host.strip("[]").lower()}
         self._any_address = host in _WILDCARDS
         if self._any_address:
@@ -115,11 +118,14 @@ class Guard:
                 await error_response(400, "The Host header is not a name of this service")(scope, receive, send)
                 return
             origin = headers.get("origin")
-            if origin is not None and scope["method"] in _WRITING and _authority(origin) != host.lower():
+            if origin is not None and scope["method"] in _WRITING and not self._may_write(origin, host):
                 refusal = "Pages of other origins may not change or ask anything here"
                 await error_response(403, refusal)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
+
+    def _may_write(self, origin: str, host: str) -> bool:
+        return _authority(origin) == host.lower() or origin.lower() in self._origins
 
     def _known(self, host: str) -> bool:
         name = host_name(host)

@@ -1,7 +1,8 @@
 """`serve()`: the service as a process. It listens, says so, answers, and leaves in order when it is told to.
 
 Stopping by SIGTERM or Ctrl-C is the normal end: `/readyz` turns 503, after SIGTERM requests are taken for a moment more
-so that a load balancer notices, then what is being answered is finished, and the database is closed.
+so that a load balancer notices, then what is being answered is finished, and the database is closed. Supervisors kill
+after 30 s; DTRAG_STOP_SECONDS and the moment before them stay below that.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ from dtrag.settings import Settings
 
 DRAIN_S = 1.0
 """How long requests are still taken after SIGTERM, with `/readyz` at 503. A person at the keyboard need not wait."""
-FINISH_S = 25
-"""How long what is being answered may take after that; supervisors kill after 30 s."""
+LAST_WORDS_S = 2.0
+"""So long before DTRAG_STOP_SECONDS are over answers still being made are ended, so that their clients are told so."""
 BACKLOG = 512
 
 
@@ -96,7 +97,7 @@ async def _run(settings: Settings, listener: socket.socket, on_listening: Callab
         forwarded_allow_ips="127.0.0.1",  # said here: from the environment anybody might become a local client
         ws="none",
         backlog=BACKLOG,
-        timeout_graceful_shutdown=FINISH_S,
+        timeout_graceful_shutdown=max(1, settings.stop_seconds),
     )
     warming: list[asyncio.Task[None]] = []
 
@@ -151,12 +152,16 @@ def _stopped_by_signals(server: _Server, service: Service) -> Iterator[None]:
     """The first signal drains and finishes; a second one does not wait for what is being answered."""
     loop = asyncio.get_running_loop()
 
+    finish_s = max(0.0, service.settings.stop_seconds - LAST_WORDS_S)
+
     def leave() -> None:
         server.should_exit = True
+        loop.call_later(finish_s, service.in_flight.end)
 
     def stop(drain_s: float) -> None:
         if service.stopping:
             server.force_exit = True
+            service.in_flight.end()
             leave()
             return
         service.stopping = True

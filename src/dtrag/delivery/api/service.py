@@ -18,18 +18,23 @@ from dtrag.delivery.api import (
     ask,
     audit,
     batch,
+    chat,
+    conversations,
     documents,
     errors,
     filters,
     health,
     metrics,
+    openai,
     page,
     review,
     search,
     taxonomy,
+    traces,
 )
 from dtrag.delivery.api.audited import Audited
 from dtrag.delivery.api.authentication import Authentication
+from dtrag.delivery.api.cors import Cors, origins_of
 from dtrag.delivery.api.failures import failures
 from dtrag.delivery.api.middleware import BodyLimit, Guard, RequestLog
 from dtrag.delivery.api.state import Service
@@ -50,6 +55,7 @@ _NO_TELEMETRY = TelemetryConfig(tracing=False, metrics=False, logs=False, operat
 def create_app(settings: Settings) -> FastAPI:
     """The ASGI application; its lifespan opens the `App` (and raises what opening raises) and closes it."""
     service = Service(settings)
+    origins = origins_of(settings.cors_allowed_origins)
     api = FastAPI(
         title="dtrag",
         version=__version__,
@@ -62,7 +68,8 @@ def create_app(settings: Settings) -> FastAPI:
         middleware=[
             Middleware(RequestLog, telemetry=service.telemetry.requests),
             Middleware(Audited, audit=lambda: service.app.audit),
-            Middleware(Guard, host=settings.host),
+            Middleware(Guard, host=settings.host, origins=origins),
+            Middleware(Cors, origins=origins),
             Middleware(Authentication, keys=lambda: service.app.keys),
             Middleware(BodyLimit, limit=_limits(settings)),
         ],
@@ -70,7 +77,23 @@ def create_app(settings: Settings) -> FastAPI:
     api.state.service = service
     errors.install(api)
     api.include_router(health.router)
-    for room in (search, batch, ask, documents, review, taxonomy, agents, filters, audit, metrics, page):
+    for room in (
+        search,
+        batch,
+        ask,
+        chat,
+        conversations,
+        traces,
+        documents,
+        review,
+        taxonomy,
+        agents,
+        filters,
+        audit,
+        metrics,
+        page,
+        openai,
+    ):
         api.include_router(room.router, responses=failures(401, 429))
     return api
 
@@ -80,6 +103,8 @@ async def _lifespan(api: FastAPI) -> AsyncIterator[None]:
     service: Service = api.state.service
     async with open_app(service.settings) as service.opened:
         service.opened.on_search = service.telemetry.searches.record
+        service.opened.pipeline.on_answer = service.telemetry.pipeline.record
+        service.telemetry.admission.loads = service.opened.run.admission.loads
         service.uploads = await asyncio.to_thread(prepare_folder, service.settings.data_dir)
         try:
             yield

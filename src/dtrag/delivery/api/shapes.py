@@ -183,11 +183,14 @@ class AskResponse(BaseModel):
     text: str = Field(description="The answer, with [n] where a citation belongs.")
     citations: list[CitationShape] = Field(description="One for each [n].")
     confidence: float = Field(description="How sure, in [0, 1].")
-    decision: str = Field(description="answer, or abstain when the documents do not answer.")
+    decision: str = Field(description="answer, review (on weak evidence), or abstain: the documents do not answer.")
     reason: str = Field(description="How the confidence was reached.")
     stages: dict[str, float] = Field(description="Milliseconds of each stage.")
     degraded: list[str] = Field(description="Stages that failed and were done without.")
     notes: list[str] = Field(description="What a reader should know, in words.")
+    model: str | None = Field(description="The language model that wrote the answer; null for quotations.")
+    cost: float = Field(description="What its language models cost, in won.")
+    trace_id: str = Field(description="How the answer came about: GET /traces/{id}.")
 
 
 class DocumentShape(BaseModel):

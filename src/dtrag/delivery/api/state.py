@@ -11,6 +11,7 @@ from fastapi import Request
 
 from dtrag.app import App
 from dtrag.delivery.api.filter_watch import FilterWatch
+from dtrag.delivery.api.in_flight import InFlight
 from dtrag.errors import DatabaseUnavailable, DtragError
 from dtrag.settings import Settings
 from dtrag.telemetry import Telemetry
@@ -29,6 +30,7 @@ class Service:
     """Why the embedder could not be loaded; "" while there is nothing wrong with it."""
     telemetry: Telemetry = field(default_factory=Telemetry)
     filters: FilterWatch = field(default_factory=FilterWatch)
+    in_flight: InFlight = field(default_factory=InFlight)
     uploads: Path = field(default_factory=Path)
     """Private folder for the files of uploads while they are being read."""
 
@@ -40,7 +42,15 @@ class Service:
         return self.opened
 
     async def warm(self) -> None:
-        """Load the embedder, so that the first question does not wait for it; what goes wrong shows in `/health`."""
+        """Load the embedder and what calls the language model, so that the first question does not wait for them.
+
+        What goes wrong shows in `/health`.
+        """
+        await self._warm_embedder()
+        if self.app.model is not None:
+            await self.app.model.warm()
+
+    async def _warm_embedder(self) -> None:
         embedder = self.app.embedder
         if embedder is None:
             return

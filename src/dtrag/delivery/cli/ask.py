@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 NO_LANGUAGE_MODEL = (
     "No language model is configured: answers are quoted from the documents. "
-    "A coming version will compose with one: DTRAG_LLM=ollama:llama3.2 (not read by this version)."
+    "With one they are written by it: DTRAG_LLM=ollama:llama3.2, for example."
 )
 
 
@@ -30,7 +30,9 @@ def ask(
     as_json: Json = False,
 ) -> int:
     """Answer a question from the documents, with citations."""
-    answer, empty = run_async(_ask(invocation(context).settings(), question, category))
+    settings = invocation(context).settings()
+    answer, empty = run_async(_ask(settings, question, category))
+    configured = bool(settings.llm)
     from dtrag.delivery.cli.console import data, note, show_json
 
     if as_json:
@@ -40,7 +42,8 @@ def ask(
     if empty:
         note("The index is empty. Fill it with: dtrag ingest FOLDER")
     tell(answer)
-    note(NO_LANGUAGE_MODEL)
+    if not configured:
+        note(NO_LANGUAGE_MODEL)
     return OK
 
 
@@ -53,8 +56,8 @@ async def _ask(settings: Settings, question: str, category: Sequence[str] | None
 
 
 def as_dict(answer: Answer) -> dict[str, Any]:
-    """The JSON object of an answer; `language_model` is null where it is made of quotations only."""
-    return {**asdict(answer), "language_model": None}
+    """The JSON object of an answer."""
+    return asdict(answer)
 
 
 def show(answer: Answer, console: Console) -> None:
@@ -77,6 +80,9 @@ def show(answer: Answer, console: Console) -> None:
     )
     stages = " · ".join(f"{name} {milliseconds:.1f} ms" for name, milliseconds in answer.stages.items())
     paragraph(console, Text(f"Stages: {stages}", style="dim"))
+    if answer.model is not None:
+        cost = f", {answer.cost:.2f} won" if answer.cost else ""
+        paragraph(console, Text(f"Written by {safe(answer.model)}{cost}", style="dim"))
 
 
 def tell(answer: Answer) -> None:
@@ -86,4 +92,5 @@ def tell(answer: Answer) -> None:
     for text in answer.notes:
         note(text)
     for name in answer.degraded:
-        note(f"The {name} half of the search failed; the other half decided alone. See: dtrag doctor")
+        if name in {"lexical", "vector"}:
+            note(f"The {name} half of the search failed; the other half decided alone. See: dtrag doctor")

@@ -13,14 +13,19 @@ from pathlib import Path
 from typing import Literal
 
 from dtrag.adapters.embedders.models import list_models
+from dtrag.adapters.llms.choose import choose as choose_llms
+from dtrag.adapters.llms.langchain import LangChainModel
 from dtrag.adapters.postgres import server
 from dtrag.adapters.postgres.database import ROLES
 from dtrag.adapters.rerankers.choose import choose as choose_reranker
 from dtrag.app import App, open_app
-from dtrag.errors import DatabaseUnavailable, DtragError, IndexMismatch
+from dtrag.core.chat import Message
+from dtrag.errors import DatabaseUnavailable, DtragError, IndexMismatch, LanguageModelFailed
 from dtrag.settings import Settings
 
 State = Literal["ok", "warn", "fail"]
+LLM_SECONDS, LLM_TOKENS = 3.0, 16
+"""How long `dtrag doctor` waits for a language model; 16 is the least that some providers accept as a limit."""
 LITTLE_SPACE = 1 << 30
 NO_SPACE = 100 << 20
 """Bytes free in the data folder below which a warning is due, and below which PostgreSQL may stop at any moment."""
@@ -51,7 +56,7 @@ class Report:
 
 async def examine(settings: Settings) -> Report:
     """Make every check. An index that does not exist yet is not made to look at it."""
-    report = Report([_python(), *_optional_parts(), *_models(settings)])
+    report = Report([_python(), *_optional_parts(), *_models(settings), *await _language_models(settings)])
     if settings.database_url:
         exists = True
     else:
@@ -106,6 +111,34 @@ def _reranker(settings: Settings) -> Check:
     if settings.reranker == "none":
         return Check("reranker", "ok", "switched off")
     return Check("reranker", "ok", "none in the model folder (optional: dtrag models list)")
+
+
+async def _language_models(settings: Settings) -> list[Check]:
+    """Each one that is configured is asked for a word: the one check that uses the network, and may cost a little."""
+    try:
+        model, critic = choose_llms(settings)
+    except DtragError as error:
+        return [Check("language model", "fail", str(error), "docs/language-models.md has an example for each provider")]
+    if model is None:
+        return [Check("language model", "ok", "none: answers are quotations (optional: DTRAG_LLM)")]
+    found = [await _answers("language model", model)]
+    if critic is not None and critic is not model:
+        found.append(await _answers("critic", critic))
+    return found
+
+
+async def _answers(name: str, model: LangChainModel) -> Check:
+    await model.warm()  # what is imported here does not count against the model's time
+    try:
+        await model.complete([Message("user", "Say: yes")], max_tokens=LLM_TOKENS, seconds=LLM_SECONDS)
+    except LanguageModelFailed:
+        detail = f"{model.id} gave no answer: {model.problem}"
+        return Check(
+            name, "warn", detail, "answers are quotations meanwhile; look at DTRAG_LLM, its server and its key"
+        )
+    finally:
+        await model.close()
+    return Check(name, "ok", f"{model.id} answers")
 
 
 def _folder(data_dir: Path) -> Check:

@@ -25,6 +25,7 @@ from dtrag.delivery.cli import (
     serve,
     settings,
     taxonomy,
+    trace,
 )
 from dtrag.delivery.cli.invocation import invocation
 
@@ -64,6 +65,7 @@ def options(
 app.command()(ingest.ingest)
 app.command()(search.search)
 app.command()(ask.ask)
+app.command()(trace.trace)
 app.add_typer(documents.app, name="documents")
 app.add_typer(agents.app, name="agents")
 app.add_typer(keys.app, name="keys")

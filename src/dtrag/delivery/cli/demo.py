@@ -67,7 +67,8 @@ def demo(context: typer.Context, as_json: Json = False) -> int:
         _show(settings, shown)
     for answer in shown.answers:
         tell(answer)
-    note(NO_LANGUAGE_MODEL)
+    if not settings.llm:
+        note(NO_LANGUAGE_MODEL)
     return SOME_FILES_FAILED if any(report.failed for report in shown.reports) else OK
 
 

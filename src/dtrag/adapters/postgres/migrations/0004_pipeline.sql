@@ -8,13 +8,16 @@ create table traces (
     owner      text not null,
     trace      jsonb not null
 );
-create index traces_created on traces (created_at);
+create index traces_created on traces (created_at, trace_id);
+create index traces_of_owner on traces (owner, created_at, trace_id);
 
 create table conversations (
     conversation_id text not null,
     owner           text not null,
     created_at      timestamptz not null,
     updated_at      timestamptz not null,
+    -- Turns that there have been: the number of the last one.
+    turns           int not null,
     primary key (owner, conversation_id)
 );
 create index conversations_updated on conversations (updated_at);
@@ -24,6 +27,8 @@ create table conversation_turns (
     turn            int not null,
     question        text not null,
     answer          text not null,
+    -- All documents that had a part in the answer: who may not see one of them is not shown the answer.
+    document_ids    uuid[] not null,
     created_at      timestamptz not null,
     primary key (owner, conversation_id, turn),
     foreign key (owner, conversation_id) references conversations on delete cascade

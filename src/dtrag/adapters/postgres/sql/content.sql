@@ -23,3 +23,6 @@ where document_id = :document_id
 
 -- name: ordinals
 select ordinal from chunks where document_id = :document_id order by ordinal
+
+-- name: visible
+select document_id from documents where document_id = any (:document_ids)

@@ -1,0 +1,109 @@
+"""Why a call of a model failed, in words, and whether trying again may help; whatever library raised it."""
+
+from __future__ import annotations
+
+import email.utils
+import random
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from dtrag.adapters.llms.bounded import TooLarge
+
+ATTEMPTS = 5
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 8.0
+"""The first pause is random up to this, each further one up to twice the one before (full jitter)."""
+_LONGEST_WORDS = 160
+_PASSING = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
+_CONNECTION = frozenset({"APIConnectionError", "TransportError", "ConnectionError", "gaierror"})
+_KEYS = re.compile(r"\b(?:sk|pk|rk|gsk|xai|AIza)[-_]?[\w*.-]{6,}")
+
+
+class Unusable(Exception):
+    """A reply that was read, but holds no answer. The message is the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """`reason` is a sentence for people and holds no key. `retry_after` in seconds, where the server said so."""
+
+    reason: str
+    passing: bool
+    status: int | None = None
+    retry_after: float | None = None
+
+
+def explain(error: Exception, key: str) -> Failure:
+    """What the error means. `key` never comes out of here, whatever the server quotes."""
+    if isinstance(error, Unusable):
+        return Failure(str(error), passing=False)
+    chain = tuple(_chain(error))
+    if any(isinstance(one, TooLarge) for one in chain):
+        return Failure(str(next(one for one in chain if isinstance(one, TooLarge))), passing=False)
+    for one in chain:
+        status = _status(one)
+        if status is not None:
+            reason = f"its server said {status} ({_words(one, key)})."
+            return Failure(reason, status in _PASSING, status, _retry_after(one))
+    for one in chain:
+        if any(base.__name__ in _CONNECTION for base in type(one).__mro__):
+            return Failure(f"its server could not be reached or hung up ({type(one).__name__}).", passing=True)
+    if type(error).__name__ == "APIError":
+        return Failure(f"its server reported an error ({_words(error, key)}).", passing=False)
+    return Failure(f"the reply was not what the protocol asks for ({type(error).__name__}).", passing=False)
+
+
+def pause(failure: Failure, attempt: int, seconds_left: float) -> float | None:
+    """Seconds to wait before attempt number `attempt` + 1; None when there is to be none."""
+    if not failure.passing or attempt >= ATTEMPTS:
+        return None
+    wait = random.uniform(0, min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** (attempt - 1)))  # noqa: S311 - not a secret
+    if failure.retry_after is not None:
+        wait = failure.retry_after + min(wait, 0.25)
+    return wait if wait < seconds_left else None
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """The error and what it came from, the outermost first; at most ten."""
+    seen: list[BaseException] = []
+    following: BaseException | None = error
+    while following is not None and following not in seen and len(seen) < 10:
+        seen.append(following)
+        yield following
+        following = following.__cause__ or following.__context__
+
+
+def _status(error: BaseException) -> int | None:
+    for name in ("status_code", "code"):
+        status = getattr(error, name, None)
+        if isinstance(status, int) and 400 <= status <= 599:
+            return status
+    return None
+
+
+def _words(error: BaseException, key: str) -> str:
+    """The beginning of the server's own message, on one line."""
+    body = getattr(error, "body", None)
+    told: Any = body.get("message") if isinstance(body, dict) else None
+    text = " ".join(str(told or getattr(error, "message", None) or error).split())
+    text = _KEYS.sub("***", text.replace(key, "***") if key else text)
+    text = "".join(character for character in text if character.isprintable())
+    return text[:_LONGEST_WORDS].rstrip(".") or "no reason given"
+
+
+def _retry_after(error: BaseException) -> float | None:
+    """Seconds, from `Retry-After` as a number or as a date; never negative."""
+    headers = getattr(getattr(error, "response", None), "headers", None)
+    value = headers.get("retry-after") if headers is not None else None
+    if not value:
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        try:
+            seconds = email.utils.parsedate_to_datetime(value).timestamp() - time.time()
+        except ValueError:
+            return None
+    return max(0.0, seconds) if seconds == seconds else None  # noqa: PLR0124 - not a number is not equal to itself

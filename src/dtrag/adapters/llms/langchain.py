@@ -1,0 +1,152 @@
+"""`ChatModel` over LangChain: limits that hold, retries within them, and nothing raised but `LanguageModelFailed`.
+
+Every call runs in a task of its own. When its time is over, or whoever asked is gone, the task is cancelled, which
+closes the connection; the caller does not wait for a server that does not react.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+
+from dtrag.adapters.llms.failures import explain, pause
+from dtrag.adapters.llms.prices import Price
+from dtrag.adapters.llms.providers import Built, build, call_options
+from dtrag.adapters.llms.reading import Said, read, read_stream, usage
+from dtrag.adapters.llms.specs import Spec
+from dtrag.core.chat import Message, Reply
+from dtrag.errors import LanguageModelFailed
+
+_GRACE_S = 0.1
+"""How long a cancelled call may take to close its connection before it is left to itself."""
+Put = Callable[[str], None]
+
+
+class LangChainModel:
+    """One configured model. `problem` is why the last call failed, "" when it did not or there was none."""
+
+    def __init__(self, spec: Spec, price: Price, make: Callable[[Spec], Built] = build) -> None:
+        self.id = spec.id
+        self.problem = ""
+        self._spec = spec
+        self._price = price
+        self._make = make
+        self._built: Built | None = None
+        self._building: asyncio.Task[Built] | None = None
+        self._temperature = True
+
+    async def warm(self) -> None:
+        """Import what the first call would have to import, in a thread. Sends nothing; raises nothing."""
+        try:
+            await self._ready()
+        except Exception as error:  # noqa: BLE001 - the seam: libraries of providers raise what they like
+            self.problem = explain(error, self._spec.key).reason
+
+    async def complete(self, messages: Sequence[Message], *, max_tokens: int, seconds: float) -> Reply:
+        """See `ChatModel`."""
+        deadline = time.monotonic() + seconds
+        task = asyncio.create_task(self._answer(messages, max_tokens, deadline, None))
+        try:
+            await asyncio.wait({task}, timeout=seconds)
+            return self._outcome(task, seconds)
+        finally:
+            await _end(task)
+
+    async def stream(
+        self, messages: Sequence[Message], *, max_tokens: int, seconds: float
+    ) -> AsyncIterator[str | Reply]:
+        """See `ChatModel`. A stream that breaks off ends with what there is, as a reply that is not finished."""
+        deadline = time.monotonic() + seconds
+        pieces: asyncio.Queue[str | None] = asyncio.Queue()
+        task = asyncio.create_task(self._answer(messages, max_tokens, deadline, pieces.put_nowait))
+        task.add_done_callback(lambda _: pieces.put_nowait(None))
+        try:
+            while (piece := await _within(pieces, deadline)) is not None:
+                yield piece
+            yield self._outcome(task, seconds)
+        finally:
+            await _end(task)
+
+    async def close(self) -> None:
+        """See `ChatModel`."""
+        if self._building is not None:
+            await asyncio.wait({self._building})
+        built, self._built, self._building = self._built, None, None
+        if built is not None and built.http is not None:
+            await built.http.aclose()
+
+    def _outcome(self, task: asyncio.Task[Reply], seconds: float) -> Reply:
+        """What came of the call by now."""
+        if not task.done():
+            self.problem = f"it did not answer within {seconds:g} s."
+            raise LanguageModelFailed(model=self.id, reason=self.problem)
+        reply = task.result()
+        self.problem = ""
+        return reply
+
+    async def _ready(self) -> Built:
+        """The provider's model. It is made once, by a task that goes on when the call that began it is given up."""
+        if self._built is None:
+            if self._building is None or self._building.get_loop() is not asyncio.get_running_loop():
+                self._building = asyncio.create_task(asyncio.to_thread(self._make, self._spec))
+            building = self._building
+            try:
+                self._built = await asyncio.shield(building)
+            finally:
+                if building.done() and self._building is building:
+                    self._building = None
+        return self._built
+
+    async def _answer(self, messages: Sequence[Message], max_tokens: int, deadline: float, put: Put | None) -> Reply:
+        attempt = 0
+        while True:
+            attempt += 1
+            said = Said(max_tokens)
+            try:
+                await self._attempt(messages, said, put)
+                said.check()
+                return self._reply(messages, said, finished=said.finished)
+            except Exception as error:  # the seam: libraries of providers raise what they like
+                failure = explain(error, self._spec.key)
+                if put is not None and said.text:
+                    return self._reply(messages, said, finished=False)
+                if self._temperature and failure.status in {None, 400} and "temperature" in str(error):
+                    self._temperature = False  # some models allow no other than their own
+                    continue
+                wait = pause(failure, attempt, deadline - time.monotonic())
+                if wait is None:
+                    self.problem = failure.reason
+                    raise LanguageModelFailed(model=self.id, reason=failure.reason) from error
+            await asyncio.sleep(wait)
+
+    async def _attempt(self, messages: Sequence[Message], said: Said, put: Put | None) -> None:
+        built = await self._ready()
+        from langsmith import tracing_context
+
+        options = call_options(self._spec, said.max_tokens, temperature=self._temperature)
+        with tracing_context(enabled=False):  # LangChain would tell its makers' service where variables ask for it
+            if put is None:
+                await read(built.chat, messages, options, said)
+            else:
+                await read_stream(built.chat, messages, options, said, put)
+
+    def _reply(self, messages: Sequence[Message], said: Said, *, finished: bool) -> Reply:
+        return Reply(said.text, self.id, usage(messages, said, self._price), finished)
+
+
+async def _within(pieces: asyncio.Queue[str | None], deadline: float) -> str | None:
+    """The next piece, or None when there is none any more or none in time."""
+    try:
+        return await asyncio.wait_for(pieces.get(), deadline - time.monotonic())
+    except TimeoutError:
+        return None
+
+
+async def _end(task: asyncio.Task[Reply]) -> None:
+    """Cancel what still runs, and see that nobody has to ask for its error."""
+    if not task.done():
+        task.cancel()
+        await asyncio.wait({task}, timeout=_GRACE_S)
+    if task.done() and not task.cancelled():
+        task.exception()

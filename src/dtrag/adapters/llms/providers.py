@@ -1,0 +1,57 @@
+"""LangChain's model of each provider, and what one call of it is given. Importing a provider's library takes 1-2 s."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+from dtrag.adapters.llms.specs import Spec
+
+_CHATTY = ("openai", "anthropic", "google_genai", "httpx", "httpx2", "httpcore", "httpcore2", "langsmith")
+"""Loggers of libraries that tell what is sent when everything is logged."""
+_THINKS_UNLESS_TOLD = "gemini-2.5-flash"
+"""Its thoughts count as output: with them nothing would be left of the limit for the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """`chat` is LangChain's model; `http` its client where it takes one of ours."""
+
+    chat: Any
+    http: Any = None
+
+
+def build(spec: Spec) -> Built:
+    """Import the provider's library and make its model. Blocking, up to some seconds; connects to nothing."""
+    from langchain.chat_models import init_chat_model
+
+    from dtrag.adapters.llms.bounded import bounded_client
+
+    for name in _CHATTY:
+        if logging.getLogger(name).level == logging.NOTSET:
+            logging.getLogger(name).setLevel(logging.WARNING)
+    given: dict[str, Any] = {"api_key": spec.key, "base_url": spec.address, "cache": False}
+    http = None
+    if spec.provider.library == "openai":
+        http = bounded_client(local=spec.local)
+        # What is not given here would be taken from variables that belong to other programs.
+        given |= {"http_async_client": http, "max_retries": 0, "stream_usage": True, "use_responses_api": False}
+        given |= {"organization": "", "openai_proxy": ""}
+    elif spec.provider.library == "google_genai":
+        given |= {"max_retries": 1, "vertexai": False}  # 1 attempt, that is: 0 would be the library's own number
+    else:
+        given |= {"max_retries": 0}
+    return Built(init_chat_model(spec.model, model_provider=spec.provider.library, **given), http)
+
+
+def call_options(spec: Spec, max_tokens: int, *, temperature: bool) -> dict[str, Any]:
+    """Keyword arguments of one call. Temperature 0, so that the same passages give the same answer."""
+    options: dict[str, Any] = {"temperature": 0} if temperature else {}
+    if spec.provider.library == "google_genai":
+        thinking = {"thinking_budget": 0} if spec.model.startswith(_THINKS_UNLESS_TOLD) else {}
+        return options | {"max_output_tokens": max_tokens} | thinking
+    if spec.own_server:
+        # Many servers know only the older of the protocol's two names for the limit, which LangChain renames.
+        return options | {"extra_body": {"max_tokens": max_tokens}}
+    return options | {"max_tokens": max_tokens}

@@ -1,0 +1,154 @@
+"""MCP servers as `ToolServer`: connected on first use, begun anew after they broke, and asked for their tools again
+before a tool is called on a connection that has not shown them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from dtrag.adapters.mcp.address import address
+from dtrag.adapters.mcp.config import ServerConfig
+from dtrag.adapters.mcp.connection import Connection, Link
+from dtrag.adapters.mcp.program import program
+from dtrag.core.egress import Allowed
+from dtrag.core.offered import OfferedTool, fingerprint, problem
+from dtrag.errors import ToolChanged, ToolFailed, ToolServerFailed
+
+if TYPE_CHECKING:
+    from mcp_types import CallToolResult
+
+MESSAGE = 500
+"""Characters of a tool's own error that are told."""
+
+
+def servers(configs: Sequence[ServerConfig], allowed: Allowed) -> list[McpServer]:
+    """The servers of the list; nothing is connected yet. `allowed`: hosts that need not be public."""
+    return [
+        McpServer(config, program if config.command else lambda config, health: address(config, health, allowed))
+        for config in configs
+    ]
+
+
+class McpServer:
+    """One server."""
+
+    def __init__(self, config: ServerConfig, link: Link) -> None:
+        self._config = config
+        self._link = link
+        self._current: Connection | None = None
+        self._leaving: set[Connection] = set()
+        self._closed = False
+
+    @property
+    def name(self) -> str:
+        """Unique among the servers."""
+        return self._config.name
+
+    @property
+    def where(self) -> str:
+        """The command or address, for people. Arguments are not shown: people put secrets there."""
+        return self._config.command[0] if self._config.command else self._config.url.partition("?")[0]
+
+    @property
+    def answer_seconds(self) -> float:
+        """Longest time of one call."""
+        return self._config.answer_seconds
+
+    async def tools(self) -> list[OfferedTool]:
+        """What it offers now, as it says itself. Raises `ToolServerFailed`."""
+        if self._current is not None:
+            self._current.listed = None
+        async with self._connected() as connection:
+            return list((await connection.tools()).values())
+
+    async def call(self, tool: str, arguments: Mapping[str, Any], expected: bytes) -> Any:
+        """What the tool returns, if the server still offers it with the expected fingerprint.
+
+        Texts come back as one text, structured results as they are; pictures and sounds are named, not handed on.
+        Raises `ToolChanged`, `ToolFailed`, `ToolServerFailed`.
+        """
+        async with self._connected() as connection:
+            offered = (await connection.tools()).get(tool)
+            if offered is None or problem(offered) or fingerprint(offered) != expected:
+                raise ToolChanged(tool=f"{self.name}.{tool}")
+            result = await connection.call(tool, dict(arguments))
+        said = _texts(result)
+        if result.is_error:
+            raise ToolFailed(tool=f"{self.name}.{tool}", reason=said[:MESSAGE] or "it does not say why.")
+        return result.structured_content if result.structured_content is not None else said
+
+    async def close(self) -> None:
+        """End the connection, and the process if there is one."""
+        self._closed = True
+        ending = list(self._leaving)
+        if self._current is not None:
+            ending.append(self._current)
+        await asyncio.gather(*(connection.ended() for connection in ending))
+        self._current = None
+        self._leaving.clear()
+
+    @asynccontextmanager
+    async def _connected(self) -> AsyncIterator[Connection]:
+        """A connection that has shown its tools: the one there is, if it still answers, else a new one."""
+        for attempt in range(2):
+            connection, old = self._connection()
+            connection.users += 1
+            try:
+                try:
+                    await connection.tools()
+                except ToolServerFailed:
+                    self._leave(connection)
+                    if not old or attempt:
+                        raise
+                    continue
+                try:
+                    yield connection
+                except ToolServerFailed:
+                    if connection.broken:
+                        self._leave(connection)
+                    raise
+                return
+            finally:
+                connection.users -= 1
+                self._let_go()
+
+    def _connection(self) -> tuple[Connection, bool]:
+        """The connection to be used, and whether it was there before."""
+        if self._closed:
+            raise ToolServerFailed(name=self.name, reason="the connection was closed.")
+        if self._current is not None and not self._current.broken:
+            return self._current, True
+        if self._current is not None:
+            self._leave(self._current)
+        self._current = Connection(self._config, self._link)
+        return self._current, False
+
+    def _leave(self, connection: Connection) -> None:
+        """Nobody else is given this connection; it ends when those who have it are done."""
+        self._leaving.add(connection)
+        if self._current is connection:
+            self._current = None
+
+    def _let_go(self) -> None:
+        for connection in self._leaving:
+            if not connection.users:
+                connection.end()
+        self._leaving = {connection for connection in self._leaving if connection.users or not connection.gone}
+
+
+def _texts(result: CallToolResult) -> str:
+    """All texts of the result, one below the other."""
+    return "\n".join(_text(part) for part in result.content)
+
+
+def _text(part: Any) -> str:
+    if part.type == "text":
+        return str(part.text)
+    if part.type == "resource":
+        text = getattr(part.resource, "text", None)
+        return str(text) if text is not None else f"({part.resource.uri})"
+    if part.type == "resource_link":
+        return f"({part.uri})"
+    return f"({part.type})"

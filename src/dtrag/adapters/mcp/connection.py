@@ -1,0 +1,232 @@
+"""One connection to an MCP server, in a task of its own: begun when it is made, ended when it is told to or breaks.
+
+The SDK wants its client entered and left in the same task, while those who use it come from many.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from dtrag.adapters.mcp.config import ServerConfig
+from dtrag.adapters.mcp.health import Health
+from dtrag.core.offered import OfferedTool
+from dtrag.errors import DtragError, MissingExtra, ToolServerFailed
+
+if TYPE_CHECKING:
+    from mcp import Client
+    from mcp.client._transport import TransportStreams
+    from mcp_types import CallToolResult
+
+T = TypeVar("T")
+Link = Callable[[ServerConfig, Health], "AbstractAsyncContextManager[TransportStreams]"]
+
+LIST_SECONDS = 10.0
+"""Longest wait for the list of tools, all pages."""
+PAGES = 20
+MOST_TOOLS = 200
+"""Of one server; a planner that is shown more finds none."""
+DOUBTS = 2
+"""So many answers that did not come in a row: after one, the tools are asked for again, which costs a live server
+nothing; when that is not answered either, the server hangs."""
+END_SECONDS = 10.0
+"""A connection has ended after so long; the steps of ending a program take less together."""
+_LOG = logging.getLogger(__name__)
+
+
+class Connection:
+    """A connection. `users` counts who uses it now; `listed` are its tools by name, None when they must be asked for.
+
+    Needs a running event loop.
+    """
+
+    def __init__(self, config: ServerConfig, link: Link) -> None:
+        self._config = config
+        self._link = link
+        self._end = asyncio.Event()
+        self._health = Health(self._end.set)
+        self._ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
+        self._ready.add_done_callback(_looked_at)
+        self._task = asyncio.create_task(self._run(), name=f"mcp-{config.name}")
+        self._doubts = 0
+        self.users = 0
+        self.listed: dict[str, OfferedTool] | None = None
+
+    @property
+    def broken(self) -> bool:
+        """Whether it is of no use any more, be it that nobody who waited for it lately got an answer in time."""
+        return self._end.is_set() or self._task.done() or self._doubts >= DOUBTS
+
+    @property
+    def gone(self) -> bool:
+        """Whether nothing of it is left."""
+        return self._task.done()
+
+    async def tools(self) -> dict[str, OfferedTool]:
+        """The tools by name, asked for when they are not known. Raises `ToolServerFailed`."""
+        client = await asyncio.shield(self._ready)
+        if self.listed is None:
+            self.listed = await self._answered(self._list(client), LIST_SECONDS)
+        return self.listed
+
+    async def call(self, tool: str, arguments: dict[str, Any]) -> CallToolResult:
+        """The result of the tool as the protocol has it. Raises `ToolServerFailed`."""
+        client = await asyncio.shield(self._ready)
+        return await self._answered(_called(client, tool, arguments), self._config.answer_seconds)
+
+    def end(self) -> None:
+        """Let it end; `ended` waits for that."""
+        self._end.set()
+
+    async def ended(self) -> None:
+        """End it and wait until nothing of it is left."""
+        self._end.set()
+        if not self._ready.done():
+            self._task.cancel()  # still starting: nobody waits for that any more
+        _, still = await asyncio.wait({self._task}, timeout=END_SECONDS)
+        if still:
+            self._task.cancel()
+            await asyncio.wait({self._task}, timeout=END_SECONDS)
+
+    async def _run(self) -> None:
+        """From the start to the end. What goes wrong before somebody waits for an answer is told by `_ready`."""
+        from contextlib import AsyncExitStack
+
+        try:
+            # Seconds of work for the processor, the first time: not on the event loop, and not the server's fault.
+            await asyncio.to_thread(_imported)
+            async with AsyncExitStack() as stack:
+                async with asyncio.timeout(self._config.start_seconds):
+                    client = await stack.enter_async_context(self._client())
+                self._ready.set_result(client)
+                await self._end.wait()
+        except TimeoutError:
+            self._failed(f"it did not start within {self._config.start_seconds:g} seconds.")
+        except DtragError as error:
+            self._failed(str(error), error)
+        except asyncio.CancelledError:
+            self._failed("the connection was closed.")
+            raise
+        except BaseExceptionGroup as group:  # the SDK runs task groups: what broke one of them comes in a group
+            self._failed(_cause(group), _told(group))
+        except Exception as error:  # noqa: BLE001 - the seam to the SDK and to what a server makes it do
+            self._failed(_cause(error), error)
+        finally:
+            self._end.set()
+
+    def _client(self) -> Client:
+        from mcp import Client
+        from mcp_types import Implementation
+
+        async def heard(message: Any) -> None:
+            if getattr(message, "method", "") == "notifications/tools/list_changed":
+                self.listed = None
+
+        return Client(
+            self._link(self._config, self._health),
+            cache=None,
+            client_info=Implementation(name="dtrag", version="1"),
+            message_handler=heard,
+        )
+
+    async def _list(self, client: Client) -> dict[str, OfferedTool]:
+        found: dict[str, OfferedTool] = {}
+        cursor = None
+        for _ in range(PAGES):
+            page = await client.list_tools(cursor=cursor)
+            for tool in page.tools:
+                if self._config.tools is None or tool.name in self._config.tools:
+                    offered = OfferedTool(self._config.name, tool.name, tool.description or "", tool.input_schema)
+                    found.setdefault(tool.name, offered)
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+        if len(found) > MOST_TOOLS:
+            reason = f"it offers {len(found):,} tools; name those that are wanted (at most {MOST_TOOLS}) in `tools`."
+            raise ToolServerFailed(name=self._config.name, reason=reason)
+        return found
+
+    async def _answered(self, work: Awaitable[T], seconds: float) -> T:
+        """What the server answers, in time. A connection that was left in doubt has to list its tools again."""
+        from mcp import MCPError
+
+        try:
+            async with asyncio.timeout(seconds):
+                answer = await work
+        except TimeoutError as error:
+            raise self._doubted(f"it did not answer within {seconds:g} seconds.") from error
+        except asyncio.CancelledError:
+            self._doubted("")
+            raise
+        except MCPError as error:
+            self.listed = None
+            await asyncio.sleep(0)  # a program that just died is known to be dead after a turn of the loop
+            raise self._refused(_sentence(error.message)) from error
+        except (ValueError, RuntimeError) as error:  # what the SDK raises for an answer that is not of the protocol
+            self.listed = None
+            raise self._refused("its answer is not of the protocol.") from error
+        self._doubts = 0
+        return answer
+
+    def _doubted(self, reason: str) -> ToolServerFailed:
+        self._doubts += 1
+        self.listed = None
+        return self._refused(reason)
+
+    def _refused(self, reason: str) -> ToolServerFailed:
+        return ToolServerFailed(name=self._config.name, reason=self._health.reason(reason))
+
+    def _failed(self, reason: str, cause: BaseException | None = None) -> None:
+        error = cause if isinstance(cause, DtragError) else self._refused(_sentence(reason))
+        self._health.problem = self._health.problem or str(reason)
+        if not self._ready.done():
+            self._ready.set_exception(error)
+        elif not isinstance(cause, asyncio.CancelledError):
+            _LOG.info("The connection to an MCP server ended", extra={"server": self._config.name, "why": reason})
+
+
+def _imported() -> None:
+    """Import the SDK. Raises `MissingExtra`."""
+    try:
+        import mcp
+        import mcp.client.streamable_http  # noqa: F401
+    except ImportError as error:
+        raise MissingExtra(feature="The client of MCP servers", extra="mcp") from error
+
+
+async def _called(client: Client, tool: str, arguments: dict[str, Any]) -> CallToolResult:
+    """As `Client.call_tool`, without checking the result by the server's schema: its patterns could take forever."""
+    from mcp_types import CallToolRequest, CallToolRequestParams, CallToolResult
+
+    request = CallToolRequest(params=CallToolRequestParams(name=tool, arguments=arguments))
+    return await client.session.send_request(request, CallToolResult)
+
+
+def _told(group: BaseExceptionGroup[BaseException]) -> BaseException | None:
+    """The first error in the group that is ours to tell."""
+    for error in group.exceptions:
+        inner = _told(error) if isinstance(error, BaseExceptionGroup) else error
+        if isinstance(inner, DtragError):
+            return inner
+    return None
+
+
+def _cause(error: BaseException) -> str:
+    """The first single error in words."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return _sentence(str(error) or type(error).__name__)
+
+
+def _sentence(text: str) -> str:
+    shown = " ".join(text.split())[:300]
+    return shown if shown.endswith((".", "!", "?")) else f"{shown}."
+
+
+def _looked_at(future: asyncio.Future[Client]) -> None:
+    """An error that nobody waited for is no news for the event loop's log."""
+    if not future.cancelled():
+        future.exception()

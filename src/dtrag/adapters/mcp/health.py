@@ -1,0 +1,29 @@
+"""Why a connection to an MCP server ended: told by its transport, read by whoever explains it to people."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+SAID = 200
+"""Characters of a server's own last words that are shown."""
+
+
+@dataclass(slots=True)
+class Health:
+    """State of one connection. `said` is the end of what a program wrote to stderr: data from outside."""
+
+    on_failure: Callable[[], None]
+    problem: str = ""
+    said: str = ""
+
+    def failed(self, problem: str) -> None:
+        """The connection is of no use any more; the first problem told is the cause of the others."""
+        self.problem = self.problem or problem
+        self.on_failure()
+
+    def reason(self, otherwise: str) -> str:
+        """What to tell: the problem, or `otherwise`, with the server's last line."""
+        lines = [line.strip() for line in self.said.splitlines() if line.strip()]
+        last = f' It said last: "{lines[-1][:SAID]}".' if lines else ""
+        return f"{self.problem or otherwise}{last}"

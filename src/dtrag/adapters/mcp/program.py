@@ -1,0 +1,170 @@
+"""An MCP server that is a program on this machine: started, spoken to over its pipes, and ended with its children.
+
+The transport of the SDK reads a line of any length; this one has a limit, and keeps what the program says on stderr.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING
+
+from dtrag.adapters.mcp.config import ServerConfig
+from dtrag.adapters.mcp.health import Health
+from dtrag.errors import ToolServerFailed
+from dtrag.settings import passed_on
+
+if TYPE_CHECKING:
+    from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+    from mcp.client._transport import TransportStreams
+    from mcp.shared.message import SessionMessage
+
+MESSAGE_BYTES = 4 << 20
+"""Longest message of a server: sixty times what a tool may give back, little enough to be parsed without a pause."""
+NOISE = 1_000
+"""Lines on stdout that are no messages; a program that goes on after so many does not speak the protocol."""
+STDERR_BYTES = 2_000
+"""The end of what the program said, kept to tell why it failed."""
+LEAVE_SECONDS = 2.0
+"""A program whose input has ended may take so long to go, and as long again after it was told to; then it is killed."""
+_PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "SYSTEMROOT")
+_LOG = logging.getLogger(__name__)
+
+
+@asynccontextmanager
+async def program(config: ServerConfig, health: Health) -> AsyncIterator[TransportStreams]:
+    """The streams of a new process of the server. What goes wrong is told to `health`. Raises `ToolServerFailed`."""
+    import anyio
+    from mcp.shared.message import SessionMessage
+
+    process = await _start(config)
+    incoming, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    write, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
+    tasks = [
+        asyncio.create_task(_read(process, incoming, health), name=f"mcp-{config.name}-read"),
+        asyncio.create_task(_write(process, outgoing, incoming), name=f"mcp-{config.name}-write"),
+        asyncio.create_task(_listen(process, health), name=f"mcp-{config.name}-stderr"),
+    ]
+    try:
+        yield read, write
+    finally:
+        try:
+            await _end(process)
+        finally:
+            _signal(process, signal.SIGKILL)  # also when this is cancelled a second time: nothing of it stays behind
+            for task in tasks:
+                task.cancel()
+            for stream in (read, write, incoming, outgoing):
+                stream.close()
+            _close_pipes(process)
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _start(config: ServerConfig) -> asyncio.subprocess.Process:
+    try:
+        return await asyncio.create_subprocess_exec(
+            *config.command,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=passed_on((*_PASSED_ON, *config.env)),
+            cwd=config.folder,
+            start_new_session=True,  # a group of its own: its children end with it, and Ctrl-C is not for it
+            limit=MESSAGE_BYTES,
+        )
+    except (OSError, ValueError) as error:
+        what = getattr(error, "strerror", None) or str(error)
+        reason = f"{config.command[0][:100]!r} cannot be started ({what})."
+        raise ToolServerFailed(name=config.name, reason=reason) from error
+
+
+async def _read(
+    process: asyncio.subprocess.Process,
+    incoming: MemoryObjectSendStream[SessionMessage | Exception],
+    health: Health,
+) -> None:
+    """Hand on what the program says, until it ends, says too much, or nobody wants it any more."""
+    import anyio
+    from mcp.shared.message import SessionMessage
+    from mcp_types import jsonrpc_message_adapter
+
+    assert process.stdout is not None  # noqa: S101 - started with a pipe
+    noise = 0
+    with incoming, suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+        while noise < NOISE:
+            try:
+                line = await process.stdout.readline()
+            except ValueError:
+                health.failed(f"it sent a message of more than {MESSAGE_BYTES >> 20} MiB.")
+                return
+            if not line:
+                health.failed("its process has ended.")
+                return
+            try:
+                message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+            except ValueError:
+                noise += 1
+                continue
+            await incoming.send(SessionMessage(message))
+        health.failed("it writes to stdout what is not MCP.")
+
+
+async def _write(
+    process: asyncio.subprocess.Process,
+    outgoing: MemoryObjectReceiveStream[SessionMessage],
+    incoming: MemoryObjectSendStream[SessionMessage | Exception],
+) -> None:
+    assert process.stdin is not None  # noqa: S101 - started with a pipe
+    try:
+        async for waiting in outgoing:
+            line = waiting.message.model_dump_json(by_alias=True, exclude_unset=True)
+            process.stdin.write(line.encode("utf-8", "replace") + b"\n")
+            await process.stdin.drain()
+    except OSError:
+        incoming.close()  # whoever waits for an answer learns that none will come
+
+
+async def _listen(process: asyncio.subprocess.Process, health: Health) -> None:
+    assert process.stderr is not None  # noqa: S101 - started with a pipe
+    kept = b""
+    while said := await process.stderr.read(4096):
+        kept = (kept + said)[-STDERR_BYTES:]
+        health.said = kept.decode("utf-8", "replace")
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Close its input, wait, ask it and its children to go, wait."""
+    assert process.stdin is not None  # noqa: S101 - started with a pipe
+    with suppress(OSError):
+        process.stdin.close()
+    if not await _gone(process):
+        _signal(process, signal.SIGTERM)
+        await _gone(process)
+
+
+async def _gone(process: asyncio.subprocess.Process) -> bool:
+    """Whether it ends in time. Not `process.wait()`, which waits for children that have its pipes open, too."""
+    deadline = asyncio.get_running_loop().time() + LEAVE_SECONDS
+    while process.returncode is None:
+        if asyncio.get_running_loop().time() > deadline:
+            return False
+        await asyncio.sleep(0.01)
+    return True
+
+
+def _signal(process: asyncio.subprocess.Process, number: int) -> None:
+    """Signal the group that the process was started in; what of it is left."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, number)
+
+
+def _close_pipes(process: asyncio.subprocess.Process) -> None:
+    """Close our ends. A grandchild in another session may hold the others, and nothing public closes ours then."""
+    transport = getattr(process, "_transport", None)
+    if transport is not None:
+        with suppress(PermissionError, ProcessLookupError):
+            transport.close()

@@ -1,0 +1,13 @@
+-- Tools of MCP servers that somebody approved, each as it was then.
+
+-- name: approvals
+select tool, fingerprint, approved_by, approved_at from approved_tools order by tool
+
+-- name: approve
+insert into approved_tools (tool, fingerprint, approved_by, approved_at)
+values (:tool, :fingerprint, :approved_by, :approved_at)
+on conflict (tool) do update set
+    fingerprint = excluded.fingerprint, approved_by = excluded.approved_by, approved_at = excluded.approved_at
+
+-- name: revoke
+delete from approved_tools where tool = :tool returning tool

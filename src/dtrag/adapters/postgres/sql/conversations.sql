@@ -1,0 +1,49 @@
+-- Conversations. As the owner; whether a caller may see what an answer was made of is asked of content.sql.
+
+-- Locks the conversation until the transaction ends: turns at the same time get numbers one after another.
+-- name: open_turn
+insert into conversations (owner, conversation_id, created_at, updated_at, turns)
+values (:owner, :conversation_id, :at, :at, 1)
+on conflict (owner, conversation_id) do update
+set turns = conversations.turns + excluded.turns, updated_at = excluded.updated_at
+returning turns
+
+-- name: add_turn
+insert into conversation_turns (owner, conversation_id, turn, question, answer, document_ids, created_at)
+values (:owner, :conversation_id, :turn, :question, :answer, :document_ids, :at)
+
+-- name: trim
+delete from conversation_turns
+where owner = :owner and conversation_id = :conversation_id and turn <= :last_gone
+
+-- name: turns
+select t.turn, t.question, t.answer, t.document_ids, t.created_at
+from conversation_turns t
+join conversations c on c.owner = t.owner and c.conversation_id = t.conversation_id
+where t.owner = :owner and t.conversation_id = :conversation_id and c.updated_at >= :since
+  and t.turn > c.turns - :wanted
+order by t.turn
+
+-- name: conversation
+select c.conversation_id, c.created_at, c.updated_at, c.turns, t.question
+from conversations c
+join conversation_turns t on t.owner = c.owner and t.conversation_id = c.conversation_id
+where c.owner = :owner and c.conversation_id = :conversation_id and c.updated_at >= :since
+  and t.turn = greatest(1, c.turns - :kept + 1)
+
+-- name: conversations
+select c.conversation_id, c.created_at, c.updated_at, c.turns, t.question
+from conversations c
+join conversation_turns t on t.owner = c.owner and t.conversation_id = c.conversation_id
+where c.owner = :owner and c.updated_at >= :since and t.turn = greatest(1, c.turns - :kept + 1)
+order by c.updated_at desc, c.conversation_id
+limit :wanted offset :skipped
+
+-- name: conversation_count
+select count(*) as total from conversations where owner = :owner and updated_at >= :since
+
+-- name: delete_conversation
+delete from conversations where owner = :owner and conversation_id = :conversation_id returning conversation_id
+
+-- name: forget
+delete from conversations where updated_at < :before

@@ -1,0 +1,20 @@
+-- What happened in runs of the pipeline, found by id and by age. As the owner.
+
+-- name: add_traces
+insert into traces (trace_id, created_at, owner, trace)
+select * from unnest(:trace_ids::uuid[], :times::timestamptz[], :owners::text[], :traces::jsonb[])
+on conflict do nothing
+
+-- name: trace
+select trace from traces where trace_id = :trace_id and created_at >= :since
+
+-- name: newest
+select created_at, trace_id, trace
+from traces
+where (:owner::text is null or owner = :owner) and created_at >= :since
+  and (:last_at::timestamptz is null or (created_at, trace_id) < (:last_at, :last_id::uuid))
+order by created_at desc, trace_id desc
+limit :wanted
+
+-- name: forget
+delete from traces where created_at < :before

@@ -1,0 +1,57 @@
+"""Traces in the database: `TraceStore` over the table traces."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from datetime import datetime
+
+from psycopg.types.json import Jsonb
+
+from dtrag.adapters.postgres.database import Database
+from dtrag.adapters.postgres.queries import queries
+from dtrag.core.trace import Trace
+
+
+class PostgresTraces:
+    """The traces of one database."""
+
+    def __init__(self, database: Database):
+        self._database = database
+        self._sql = queries("traces")
+
+    async def add(self, traces: Sequence[Trace]) -> None:
+        """Keep the traces, all or none; those that are there already stay as they are."""
+        values = {
+            "trace_ids": [trace.trace_id for trace in traces],
+            "times": [trace.created_at for trace in traces],
+            "owners": [trace.owner for trace in traces],
+            "traces": [Jsonb(trace.as_dict()) for trace in traces],
+        }
+        async with self._database.connection("owner") as connection:
+            await connection.execute(self._sql["add_traces"], values)
+
+    async def get(self, trace_id: uuid.UUID, since: datetime) -> Trace | None:
+        """The trace, or None; also None when it is older than `since`."""
+        async with self._database.connection("owner") as connection:
+            cursor = await connection.execute(self._sql["trace"], {"trace_id": trace_id, "since": since})
+            row = await cursor.fetchone()
+        return Trace.from_dict(row["trace"]) if row else None
+
+    async def newest(self, wanted: int, owner: str | None, since: datetime, after: Trace | None) -> list[Trace]:
+        """Traces not older than `since`, the newest first: of `owner` (None: of all), those that follow `after`."""
+        asked = {
+            "wanted": wanted,
+            "owner": owner,
+            "since": since,
+            "last_at": after.created_at if after else None,
+            "last_id": after.trace_id if after else None,
+        }
+        async with self._database.connection("owner") as connection:
+            rows = await (await connection.execute(self._sql["newest"], asked)).fetchall()
+        return [Trace.from_dict(row["trace"]) for row in rows]
+
+    async def forget(self, before: datetime) -> int:
+        """Delete what is older; returns how many."""
+        async with self._database.connection("owner") as connection:
+            return (await connection.execute(self._sql["forget"], {"before": before})).rowcount

@@ -1,0 +1,1 @@
+"""Connections to servers of the web: guarded, limited, one request each."""

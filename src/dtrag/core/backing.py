@@ -1,0 +1,250 @@
+"""How far a passage backs what a sentence says, by its words: pure, so that it can be measured (bench/support.py).
+
+Words say what is told of, not whether it is true: coverage of the sentence's content words, and three things that an
+honest paraphrase keeps: numbers, names, and whether something is denied.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from dtrag.core.query import content
+from dtrag.core.text import STOP_WORDS, language, normalise, sentences, terms
+
+SUPPORTED = 0.55
+"""Share of the weight of a sentence's content words from which on its words count as said by the passage."""
+STRONG = 0.7
+"""Share from which on a passage is cited for a sentence that cites none."""
+MIRRORED = 0.8
+"""Share of a passage's sentence that stands in the claim, from which on a "not" that it has and the claim lacks is a
+contradiction rather than another part of a long sentence."""
+WINDOW = 3
+"""Neighbouring sentences of a passage that may back one sentence together."""
+NUMBER_WEIGHT = 2.0
+
+_NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
+_NAME = re.compile(r"(?<![\w.])[A-Z][\w&'’-]*\w")
+_LATIN = re.compile(r"(?<![a-z0-9])[a-z][a-z0-9]*(?:[._+#/&-][a-z0-9]+)*", re.ASCII)
+_ENDING = re.compile(
+    r"(?<=[가-힣])(?:하였습니다|되었습니다|했습니다|됐습니다|입니다|합니다|됩니다|습니다|이라고|하였다|되었다|했다|됐다"
+    r"|한다|된다|이다|였다|하며|되며|하고|되고|하여|되어|해야|되는|하는|하지|되지|하면|되면|할|될|한|된|함|됨|다)(?=[\s.,;:!?)\]]|$)"
+)
+_DENIED_EN = re.compile(
+    r"\b(?:not|no|never|none|nor|neither|cannot|without|nobody|nothing|hardly|barely)\b|n['’]t\b", re.I
+)
+_DENIED_KO = re.compile(
+    r"않|아니|아닌|아닙|못하|못한|못\s|없[다는이을습었어으]|(?:^|\s)안\s|[가-힣]지\s?말|금지|불가|불허"
+)
+_WORDS_EN = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen twenty"
+).split()
+_COUNTED = {word: str(value) for value, word in enumerate(_WORDS_EN)} | {
+    "thirty": "30", "forty": "40", "fifty": "50", "hundred": "100", "thousand": "1000", "twice": "2",
+}  # fmt: skip
+_NUMERAL = _COUNTED | {"once": "1", "first": "1", "second": "2", "third": "3", "fourth": "4", "fifth": "5"}
+_FREE = {"zero", "one", "hundred", "thousand"}
+"""Words that say a number only sometimes ("one of them"): a claim may use them freely."""
+_TIMES = {"백": 10**2, "천": 10**3, "만": 10**4, "십만": 10**5, "백만": 10**6, "천만": 10**7, "억": 10**8, "조": 10**12}
+_TIMES |= {"hundred": 10**2, "thousand": 10**3, "million": 10**6, "billion": 10**9}
+_ROUND = re.compile(
+    r"(\d[\d,]*(?:\.\d+)?)\s?(십만|백만|천만|[백천만억]|조(?=\s?[원\d])|hundred|thousand|million|billion)"
+)
+_NATIVE = dict(zip(("한", "두", "세", "네", "다섯", "여섯", "일곱", "여덟", "아홉", "열"), range(1, 11), strict=True))
+_SINO = dict(zip("일이삼사오육칠팔구", range(1, 10), strict=True))
+_UNIT = r"(?:명|개|회|번|일|년|월|주|학기|학점|과목|차례|가지|사람|시간|분|배|달|해|살)"
+_NATIVE_NUMBER = re.compile(rf"(?<![가-힣])({'|'.join(_NATIVE)})\s?{_UNIT}")
+_SINO_NUMBER = re.compile(rf"(?<![가-힣])([일이삼사오육칠팔구]?)(십?)([일이삼사오육칠팔구]?)\s?{_UNIT}")
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a sentence says: its content words with their weights, and what must be kept.
+
+    `numbers` and `names` are spelt as `Said` spells them, each with the spelling that a reader knows.
+    """
+
+    words: dict[str, float]
+    numbers: dict[str, str]
+    names: dict[str, str]
+    denied: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A span of a passage, `[start, end)`, and what stands in it; `own` are its content words."""
+
+    start: int
+    end: int
+    words: frozenset[str]
+    own: frozenset[str]
+    numbers: frozenset[str]
+    denied: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Backing:
+    """How far a span backs a claim: `share` in [0, 1] of the claim's words; `reason` is "" or says what is missing."""
+
+    share: float
+    start: int
+    end: int
+    reason: str = ""
+
+
+def claim_of(sentence: str) -> Claim:
+    """What is to be found in a passage; no words for a sentence that says nothing."""
+    bare = _ENDING.sub(" ", content(sentence)) if language(sentence) == "ko" else sentence
+    words: dict[str, float] = {}
+    numbers = _spelt_numbers(sentence)
+    for term in terms(bare) or terms(sentence):
+        if not _NUMBER.fullmatch(term):
+            words[term] = _weight(term)
+    words |= {f"#{number}": NUMBER_WEIGHT for number in numbers}
+    return Claim(words, numbers, _names(sentence), denied(sentence))
+
+
+def _weight(term: str) -> float:
+    """Long words are rare words, by and large: 1 for up to four letters, 2 from eight up; a Hangul pair counts 1."""
+    return min(2.0, max(1.0, len(term) / 4)) if term.isascii() else min(1.0, len(term) / 2)
+
+
+def denied(text: str) -> bool:
+    """Whether something is denied in it, in English or Korean."""
+    return bool(_DENIED_EN.search(text) or _DENIED_KO.search(text))
+
+
+def _spelt_numbers(text: str) -> dict[str, str]:
+    folded = normalise(text)
+    rounded = {value: shown for value, shown, _ in _rounded(folded)}
+    rest = _ROUND.sub(" ", folded)
+    words = {_COUNTED[word]: word for word in _LATIN.findall(rest) if word in _COUNTED and word not in _FREE}
+    return words | {_plain(found): found for found in _NUMBER.findall(rest)} | rounded
+
+
+def _rounded(folded: str) -> Iterator[tuple[str, str, int]]:
+    """Numbers that end in a word, worked out: 250만 and 2.5 million are 2500000, 1억 5천만 is 150000000."""
+    total, shown, end = 0.0, "", -1
+    for match in _ROUND.finditer(folded):
+        value = float(match[1].replace(",", "")[:20]) * _TIMES[match[2]]
+        if total and folded[end : match.start()].strip(" ") == "" and value < total:
+            total, shown = total + value, f"{shown} {match.group()}"
+        else:
+            if total:
+                yield f"{total:.0f}", shown, end
+            total, shown = value, match.group()
+        end = match.end()
+    if total:
+        yield f"{total:.0f}", shown, end
+
+
+def _plain(number: str) -> str:
+    """1,000 and 1000, 3.0 and 3, 07 and 7 are the same number."""
+    plain = number.replace(",", "")
+    if plain.count(".") == 1 and ":" not in plain:
+        plain = plain.rstrip("0").rstrip(".")
+    return plain.lstrip("0") or "0"
+
+
+def _names(sentence: str) -> dict[str, str]:
+    """Names of people, places and things: capitals in English but for the first word, Latin letters in Korean."""
+    if language(sentence) == "ko":
+        found = [(word, word) for word in _LATIN.findall(normalise(sentence)) if len(word) > 1]
+    else:
+        lead = len(sentence) - len(sentence.lstrip(" \t\n\"'“‘([*-"))
+        found = [
+            (match.group().casefold().removesuffix("'s").removesuffix("’s"), match.group())
+            for match in _NAME.finditer(sentence)
+            if match.start() > lead
+        ]
+    return {key: shown for key, shown in found if key not in STOP_WORDS}
+
+
+def numbers_in(text: str) -> frozenset[str]:
+    """The numbers of a text, also those that it spells out ("twelve", "네 학기", "삼십 일")."""
+    folded = normalise(text)
+    found = {_plain(number) for number in _NUMBER.findall(folded)}
+    found |= {value for value, _, _ in _rounded(folded)}
+    found |= {part for number in tuple(found) for part in re.split(r"[.:]", number)}
+    found |= {_NUMERAL[word] for word in _LATIN.findall(folded) if word in _NUMERAL}
+    found |= {str(_NATIVE[word]) for word in _NATIVE_NUMBER.findall(folded)}
+    for tens, ten, ones in _SINO_NUMBER.findall(folded):
+        value = _SINO.get(tens, 1) * 10 + _SINO.get(ones, 0) if ten else _SINO.get(tens, 0)
+        if value:
+            found.add(str(value))
+    return frozenset(found)
+
+
+def said_in(text: str, around: str = "") -> tuple[Said, ...]:
+    """The sentences of a passage; `around` is said with each of them (its title and headings)."""
+    more = frozenset(_words(around)) | {f"#{number}" for number in numbers_in(around)}
+    return tuple(_said(text[start:end], start, end, more) for start, end in sentences(text))
+
+
+def _said(sentence: str, start: int, end: int, more: frozenset[str]) -> Said:
+    numbers = numbers_in(sentence)
+    words = more.union(_words(sentence), (f"#{number}" for number in numbers))
+    claim = claim_of(sentence)
+    return Said(start, end, words, frozenset(claim.words), numbers, claim.denied)
+
+
+def _words(text: str) -> Iterator[str]:
+    yield from terms(text)
+    yield from _LATIN.findall(normalise(text))
+
+
+def backing(claim: Claim, said: Sequence[Said]) -> Backing:
+    """The run of at most `WINDOW` neighbouring sentences that backs the claim best, and what it lacks.
+
+    Numbers and names may stand elsewhere in the passage: a model's sentence draws together what a text spreads out.
+    """
+    best, reach = Backing(0.0, 0, 0), (0, 0)
+    ranking = (-1.0, 0)
+    total = sum(claim.words.values())
+    if not said or not total:
+        return best
+    for first in range(len(said)):
+        words: set[str] = set()
+        numbers: set[str] = set()
+        for last in range(first, min(first + WINDOW, len(said))):
+            words |= said[last].words
+            numbers |= said[last].numbers
+            share = sum(weight for term, weight in claim.words.items() if term in words) / total
+            kept = sum(number in numbers for number in claim.numbers)
+            # A longer run must bring something for its length.
+            if (share + 0.1 * kept - 0.04 * (last - first), first - last) > ranking:
+                ranking = (share + 0.1 * kept - 0.04 * (last - first), first - last)
+                best, reach = Backing(share, said[first].start, said[last].end), (first, last + 1)
+    return Backing(best.share, best.start, best.end, _lacking(claim, said, said[reach[0] : reach[1]]))
+
+
+def united(claim: Claim, said: Sequence[Said]) -> Backing:
+    """How far all of these together, from whichever passages, back a claim."""
+    total = sum(claim.words.values())
+    if not said or not total:
+        return Backing(0.0, 0, 0)
+    words = frozenset[str]().union(*(one.words for one in said))
+    share = sum(weight for term, weight in claim.words.items() if term in words) / total
+    return Backing(share, said[0].start, said[-1].end, _lacking(claim, said, said))
+
+
+def _lacking(claim: Claim, said: Sequence[Said], run: Sequence[Said]) -> str:
+    words = frozenset[str]().union(*(one.words for one in said))
+    for number, shown in claim.numbers.items():
+        if f"#{number}" not in words:
+            return f"the number {shown} is not in it"
+    for name, shown in claim.names.items():
+        if name not in words and not any(term in words for term in terms(shown)):
+            return f"{shown} is not in it"
+    if claim.denied and not any(one.denied for one in run):
+        return "it denies what the passage says"
+    if not claim.denied and any(one.denied and _mirrors(claim, one) for one in run):
+        return "it says what the passage denies"
+    return ""
+
+
+def _mirrors(claim: Claim, one: Said) -> bool:
+    """Whether the claim repeats nearly all of the sentence, so that it leaves out the denial alone."""
+    return bool(one.own) and sum(word in claim.words for word in one.own) >= MIRRORED * len(one.own)

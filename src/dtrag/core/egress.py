@@ -1,0 +1,175 @@
+"""Where a program that works for others may connect to: public addresses, by http and https, and what is allowed.
+
+Every connection that is made on behalf of a question, a document or a model is judged here: first its URL, then each
+address that its host name stands for. The caller connects to the very addresses that were judged, never to the name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from urllib.parse import SplitResult, quote, urlsplit
+
+from dtrag.errors import EgressBlocked, InvalidInput
+
+PORTS = {"http": 80, "https": 443}
+URL_CHARACTERS = 8_192
+"""Longer URLs are refused by most servers, too; 400 Korean characters of a query are 3,600."""
+_CLOSED: tuple[IPv4Network | IPv6Network, ...] = tuple(
+    ip_network(network)
+    for network in (
+        "0.0.0.0/8",
+        "10.0.0.0/8",
+        "100.64.0.0/10",  # carrier-grade NAT
+        "127.0.0.0/8",
+        "169.254.0.0/16",  # link-local, the metadata services of clouds among them
+        "172.16.0.0/12",
+        "192.0.0.0/24",
+        "192.88.99.0/24",  # relays from IPv6 back to IPv4
+        "192.168.0.0/16",
+        "198.18.0.0/15",
+        "224.0.0.0/3",  # multicast and reserved
+        "::/96",  # unspecified, loopback, IPv4-compatible
+        "64:ff9b::/96",  # NAT64: an IPv4 address behind an IPv6 one, which may be a private one
+        "64:ff9b:1::/48",
+        "100::/64",
+        "2001::/23",  # Teredo and others that carry IPv4 addresses
+        "2002::/16",  # 6to4, likewise
+        "fc00::/7",
+        "fe80::/10",
+        "fec0::/10",
+        "ff00::/8",
+    )
+)
+_UNSAFE = re.compile(r"[\x00-\x20\x7f\\]")
+_LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
+_NUMBER = re.compile(r"\d+|0x[0-9a-f]*")
+Allowed = frozenset[tuple[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A URL that may be asked, taken apart. `host` is lower-case ASCII or an IP address; `path` holds the query, too.
+
+    `excepted`: an administrator has allowed this host and port, whatever its addresses.
+    """
+
+    scheme: str
+    host: str
+    port: int
+    path: str
+    excepted: bool
+
+    @property
+    def origin(self) -> tuple[str, str, int]:
+        """Scheme, host and port: headers with a secret go to one origin only."""
+        return self.scheme, self.host, self.port
+
+    @property
+    def authority(self) -> str:
+        """What the Host header says."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
+
+
+def allowed_hosts(text: str) -> Allowed:
+    """The exceptions of an administrator: `host:port` with commas. Raises `InvalidInput`."""
+    found = set()
+    for entry in filter(None, (part.strip() for part in text.split(","))):
+        host, _, port = entry.rpartition(":")
+        try:
+            number = int(port)
+            if not (host and 0 < number < 65_536):
+                raise ValueError
+            found.add((_host(host.strip("[]"), entry), number))
+        except (ValueError, EgressBlocked) as error:
+            raise InvalidInput(
+                f"DTRAG_EGRESS_ALLOW holds {entry[:80]!r}. Write host:port with commas, such as searx.internal:8080."
+            ) from error
+    return frozenset(found)
+
+
+def target(url: str, allowed: Allowed = frozenset()) -> Target:
+    """The URL taken apart. Raises `EgressBlocked` for whatever may not be asked; looks nothing up."""
+    shown = url[:100]
+    if len(url) > URL_CHARACTERS:
+        raise EgressBlocked(address=shown, reason="it is too long.")
+    if _UNSAFE.search(url):
+        raise EgressBlocked(address=shown, reason="it holds spaces, control characters or backslashes.")
+    parts, port = _split(url, shown)
+    if parts.scheme not in PORTS:
+        raise EgressBlocked(address=shown, reason="only http and https are.")
+    if parts.username is not None or parts.password is not None:
+        raise EgressBlocked(address=shown, reason="it holds a user name.")
+    host = _host(parts.hostname or "", shown)
+    port = PORTS[parts.scheme] if port is None else port
+    excepted = (host, port) in allowed
+    if not excepted and port not in PORTS.values():
+        raise EgressBlocked(address=shown, reason=f"port {port} is not 80 or 443.")
+    address = _literal(host)
+    if address is not None and not excepted and not public(address):
+        raise EgressBlocked(address=shown, reason="it is not a public address.")
+    path = quote(parts.path or "/", safe="/%:@!$&'()*+,;=~-._")
+    query = "?" + quote(parts.query, safe="/?%:@!$&'()*+,;=~-._") if parts.query else ""
+    return Target(parts.scheme, host, port, path + query, excepted)
+
+
+def checked(wanted: Target, addresses: Iterable[str]) -> Sequence[str]:
+    """The addresses that the host stands for, when every one may be connected to. Raises `EgressBlocked`.
+
+    One private address among public ones refuses all: whoever answers so is playing with us.
+    """
+    found = list(dict.fromkeys(addresses))
+    if not found:
+        raise EgressBlocked(address=wanted.host, reason="no address is known of it.")
+    if not wanted.excepted and not all(public(address) for address in found):
+        raise EgressBlocked(address=wanted.host, reason="it leads to an address that is not public.")
+    return found
+
+
+def public(address: str | IPv4Address | IPv6Address) -> bool:
+    """Whether the address is one of the public internet; False for what is no address."""
+    try:
+        parsed = ip_address(address)
+    except ValueError:
+        return False
+    if isinstance(parsed, IPv6Address):
+        if parsed.scope_id is not None:
+            return False
+        parsed = parsed.ipv4_mapped or parsed
+    return parsed.is_global and not any(parsed in network for network in _CLOSED if network.version == parsed.version)
+
+
+def _split(url: str, shown: str) -> tuple[SplitResult, int | None]:
+    try:
+        parts = urlsplit(url)
+        return parts, parts.port
+    except ValueError as error:
+        raise EgressBlocked(address=shown, reason="it is not a URL.") from error
+
+
+def _literal(host: str) -> IPv4Address | IPv6Address | None:
+    try:
+        return ip_address(host)
+    except ValueError:
+        return None
+
+
+def _host(host: str, shown: str) -> str:
+    """The host in one spelling. Names that some resolvers read as numbers (`127.1`, `2130706433`, `0x7f.1`) are out."""
+    literal = _literal(host)
+    if literal is not None:
+        return str(literal)
+    try:
+        name = host.rstrip(".").encode("idna").decode("ascii").lower()
+    except UnicodeError as error:
+        raise EgressBlocked(address=shown, reason="its host is not a name.") from error
+    literal = _literal(name)  # full-width digits have become plain ones
+    if literal is not None:
+        return str(literal)
+    labels = name.split(".")
+    if not all(_LABEL.fullmatch(label) for label in labels) or _NUMBER.fullmatch(labels[-1]):
+        raise EgressBlocked(address=shown, reason="its host is not a name.")
+    return name

@@ -1,0 +1,132 @@
+"""What happened in one run of the pipeline, as it is kept: steps against their budgets, calls of models."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from dtrag.core.text import clean
+
+MOST_TEXT = 20_000
+"""Characters kept of a prompt, a reply, a question or an answer; five long passages make a prompt of about 13,000."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepTrace:
+    """One step: `seconds` it took, its `budget` in seconds, how it ended (done, skipped, timeout, failed), and facts
+    such as numbers of candidates before and after. Facts hold no text of questions, answers or documents."""
+
+    name: str
+    seconds: float
+    budget: float
+    outcome: str
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CallTrace:
+    """One call of a model. `prompt` and `reply` are empty unless DTRAG_TRACE_TEXT is on."""
+
+    step: str
+    model: str
+    seconds: float
+    input_tokens: int
+    output_tokens: int
+    cost: float
+    error: str = ""
+    prompt: str = ""
+    reply: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A run as it is kept. `owner` is the id of the key that asked, "" without keys.
+
+    `document_ids` are all documents that had a part in the answer: who may not see one of them may not see the trace.
+    `question`, `answer` and the texts of calls and debate are empty unless DTRAG_TRACE_TEXT is on. `debate` holds
+    numbers (rounds, llm_calls, elapsed) and texts (affirmative_answer, critical_answer, final_answer).
+    """
+
+    trace_id: uuid.UUID
+    created_at: datetime.datetime
+    owner: str
+    question: str
+    answer: str
+    decision: str
+    confidence: float
+    taxonomy_version: str
+    seconds: float
+    degraded: tuple[str, ...]
+    document_ids: tuple[str, ...]
+    steps: tuple[StepTrace, ...]
+    calls: tuple[CallTrace, ...]
+    debate: Mapping[str, Any] | None = None
+
+    @property
+    def troubled(self) -> bool:
+        """Whether something went otherwise than it should."""
+        failed = any(step.outcome in {"timeout", "failed"} for step in self.steps)
+        return failed or bool(self.degraded) or any(call.error for call in self.calls)
+
+    def without_text(self) -> Trace:
+        """The same run without anything that was said: times, numbers and names are left."""
+        return replace(
+            self,
+            question="",
+            answer="",
+            calls=tuple(replace(call, prompt="", reply="") for call in self.calls),
+            debate=None if self.debate is None else _numbers(self.debate),
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """With plain values that JSON and PostgreSQL can hold; long texts are cut."""
+        found = {declared.name: getattr(self, declared.name) for declared in fields(self)}
+        found["created_at"] = self.created_at.isoformat()
+        found["steps"] = [_row(step) for step in self.steps]
+        found["calls"] = [_row(call) for call in self.calls]
+        plain: dict[str, Any] = _plain(found)
+        return plain
+
+    @classmethod
+    def from_dict(cls, row: Mapping[str, Any]) -> Trace:
+        """From what `as_dict` gave."""
+        parts = {
+            "trace_id": uuid.UUID(row["trace_id"]),
+            "created_at": datetime.datetime.fromisoformat(row["created_at"]),
+            "steps": tuple(StepTrace(**step) for step in row["steps"]),
+            "calls": tuple(CallTrace(**call) for call in row["calls"]),
+            "degraded": tuple(row["degraded"]),
+            "document_ids": tuple(row["document_ids"]),
+        }
+        return cls(**{**row, **parts})
+
+
+def _row(part: StepTrace | CallTrace) -> dict[str, Any]:
+    return {declared.name: getattr(part, declared.name) for declared in fields(part)}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(name): _plain(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_plain(item) for item in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, (bool, int)):
+        return value
+    return clean(str(value)[:MOST_TEXT])
+
+
+def _numbers(debate: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a debate is numbers, also one level deeper (calls by phase)."""
+    kept: dict[str, Any] = {}
+    for name, value in debate.items():
+        if isinstance(value, (bool, int, float)):
+            kept[name] = value
+        elif isinstance(value, Mapping):
+            kept[name] = {inner: number for inner, number in value.items() if isinstance(number, (int, float))}
+    return kept

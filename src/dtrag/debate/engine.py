@@ -1,0 +1,264 @@
+"""A debate from its first round to its one answer, within its time and its number of calls."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dtrag.core.chat import Usage
+from dtrag.debate.agent import Argument, DebateAgent, argument, required, texts
+from dtrag.debate.merging import merged, same
+from dtrag.debate.prompts import weigh
+from dtrag.debate.result import DebateResult
+from dtrag.errors import InvalidInput, LanguageModelFailed, ModelNotAllowed, Overloaded
+from dtrag.pipeline import calls
+from dtrag.pipeline.compose import nothing_found
+from dtrag.pipeline.run import Run, of_active_app
+
+_LOG = logging.getLogger(__name__)
+
+MAX_ROUNDS = 3
+MAX_CALLS = 5
+"""Calls of a debate: two rounds of two and the synthesis. A third round needs seven; who wants it allows them."""
+SYNTHESIS_TOKENS = 800
+MAX_QUERY = 1_000
+"""Characters of the question that the agents are shown."""
+MAX_PASSAGES = 10
+"""Passages that the agents are shown; the pipeline gives five."""
+
+Failure = LanguageModelFailed | Overloaded
+
+
+@dataclass(slots=True)
+class _Course:
+    """A debate while it goes on."""
+
+    query: str
+    passages: list[str]
+    ends: float
+    sides: tuple[list[Argument], list[Argument]] = field(default_factory=lambda: ([], []))
+    calls: dict[str, int] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    usage: Usage = field(default_factory=Usage)
+    models: list[str] = field(default_factory=list)
+
+    @property
+    def left(self) -> float:
+        """Seconds until the debate must be over."""
+        return max(0.0, self.ends - time.perf_counter())
+
+    @property
+    def last(self) -> list[Argument]:
+        """What each side that has said anything said last."""
+        return [side[-1] for side in self.sides if side]
+
+    def heard(self, said: Argument, who: str) -> None:
+        """Keep account of an answer."""
+        self.usage += said.usage
+        self.models.append(said.model)
+        if said.cut:
+            self.notes.append(f"The {who} was too long and was cut.")
+
+
+class DebateEngine:
+    """Runs debates with the models of a run: the open app's without one.
+
+    `max_calls` bounds the calls of one debate. Rounds that do not fit into it are left out, and the result says so.
+    """
+
+    def __init__(self, run: Run | None = None, *, max_calls: int = MAX_CALLS) -> None:
+        if max_calls < 2:
+            raise InvalidInput("A debate takes at least 2 calls: one of each agent.")
+        self._run = run
+        self._max_calls = max_calls
+
+    async def run_debate(
+        self,
+        query: str,
+        context: Sequence[Mapping[str, Any] | str],
+        max_rounds: int = 2,
+        timeout: float = 10.0,  # noqa: ASYNC109 - the name in the specification of debates
+    ) -> DebateResult:
+        """The debate of a question over passages (dicts with `text`), in at most `timeout` seconds.
+
+        One round is two calls, and its answers are merged without a third; two rounds and the synthesis are five.
+        Where one agent fails, the other's answer is given, and a note says so. Raises `TimeoutError` when the time is
+        over (nothing goes on behind it), `LanguageModelFailed` when neither agent answered, and `InvalidInput` for an
+        empty question, passages without text, fewer than one round, or when no model is configured.
+        """
+        started = time.perf_counter()
+        run = of_active_app() if self._run is None else self._run
+        course = _opened(query, context, started + timeout)
+        agents = (DebateAgent("affirmative", run=run), DebateAgent("critical", run=run))
+        rounds = self._rounds(max_rounds, course)
+        try:
+            async with asyncio.timeout(timeout) as deadline:
+                final, answered = await _held(run, agents, course, rounds)
+        except (TimeoutError, LanguageModelFailed) as error:
+            if course.left and not deadline.expired():
+                raise
+            raise TimeoutError(_late(timeout)) from error
+        if not course.left:
+            raise TimeoutError(_late(timeout))
+        result = _closed(course, final, answered, time.perf_counter() - started)
+        _LOG.info("Debate finished: %d rounds, %d calls, %.2fs", result.rounds, result.llm_calls, result.elapsed)
+        return result
+
+    def _rounds(self, wanted: int, course: _Course) -> int:
+        if isinstance(wanted, bool) or not isinstance(wanted, int) or wanted < 1:
+            raise InvalidInput(f"max_rounds is {wanted!r}, but must be a whole number from 1 to {MAX_ROUNDS}.")
+        rounds = min(wanted, MAX_ROUNDS)
+        if wanted > MAX_ROUNDS:
+            course.notes.append(f"A debate has at most {MAX_ROUNDS} rounds; {wanted} were asked for.")
+        while rounds > 1 and 2 * rounds + 1 > self._max_calls:
+            rounds -= 1
+        if rounds < min(wanted, MAX_ROUNDS):
+            course.notes.append(f"{self._max_calls} calls allow a debate of {rounds} rounds; the others were left out.")
+        return rounds
+
+
+def _late(timeout: float) -> str:
+    return f"Debate exceeded timeout of {timeout:g}s"
+
+
+def _opened(query: str, context: Sequence[Mapping[str, Any] | str], ends: float) -> _Course:
+    if not isinstance(query, str) or not query.strip():
+        raise InvalidInput("The question is empty.")
+    if isinstance(context, (str, Mapping)):
+        raise InvalidInput("The context is a list of passages: dicts with the key 'text'.")
+    course = _Course(query.strip(), texts(context[:MAX_PASSAGES]), ends)
+    if len(course.query) > MAX_QUERY:
+        course.notes.append(f"The question was trimmed to its first {MAX_QUERY:,} characters.")
+        course.query = course.query[:MAX_QUERY].rstrip()
+    if len(context) > MAX_PASSAGES:
+        course.notes.append(f"The agents were shown the first {MAX_PASSAGES} of {len(context)} passages.")
+    if not course.passages:
+        course.notes.append("There were no passages: the agents were told so and cannot cite anything.")
+    return course
+
+
+async def _held(run: Run, agents: tuple[DebateAgent, DebateAgent], course: _Course, rounds: int) -> tuple[str, bool]:
+    """The final answer, and whether it is one."""
+    for number in range(1, rounds + 1):
+        if number > 1 and len(course.last) < 2:
+            break  # one agent alone has nobody to argue with
+        await _round(agents, course, number)
+        if all(said.abstains for said in course.last):
+            course.notes.append("The agents found no answer in the passages.")
+            return nothing_found(course.query), False
+    return await _concluded(run, course, synthesis=rounds > 1)
+
+
+async def _round(agents: tuple[DebateAgent, DebateAgent], course: _Course, number: int) -> None:
+    """Both agents at once. A failed one keeps its answer of before. Raises when nobody has said anything yet."""
+    mine, theirs = course.sides
+    before = [(side[-1].text if side else None) for side in (mine, theirs)]
+    outcomes = await _together(
+        [_tried(agent, course, own, other) for agent, own, other in zip(agents, before, reversed(before), strict=True)]
+    )
+    made = sum(not isinstance(outcome, ModelNotAllowed) for outcome in outcomes)
+    if made:
+        course.calls[f"round_{number}"] = made
+    for agent, side, outcome in zip(agents, course.sides, outcomes, strict=True):
+        if isinstance(outcome, Argument):
+            side.append(outcome)
+            course.heard(outcome, f"{agent.role} answer of round {number}")
+        else:
+            kept = "its answer before stands" if side else "the other answer is given"
+            course.notes.append(f"The {agent.role} agent failed in round {number}; {kept}: {outcome}")
+    failures = [outcome for outcome in outcomes if not isinstance(outcome, Argument)]
+    if not course.last:
+        raise _both(failures)
+
+
+async def _tried(agent: DebateAgent, course: _Course, own: str | None, other: str | None) -> Argument | Failure:
+    try:
+        return await agent.generate_answer(course.query, course.passages, own, other, seconds=course.left)
+    except (LanguageModelFailed, Overloaded) as error:
+        return error
+
+
+def _both(failures: Sequence[Failure]) -> LanguageModelFailed:
+    """What is raised when neither agent answered."""
+    first = failures[0]
+    if isinstance(first, LanguageModelFailed):
+        return first
+    return LanguageModelFailed(model="of the debate", reason=str(first))
+
+
+async def _together(asked: Sequence[Coroutine[Any, Any, Argument | Failure]]) -> list[Argument | Failure]:
+    """All at once; when one raises or time is over, the others are cancelled and have ended before this returns."""
+    tasks = [asyncio.ensure_future(one) for one in asked]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _concluded(run: Run, course: _Course, *, synthesis: bool) -> tuple[str, bool]:
+    """The last answers as one: by the synthesis, or merged without a call."""
+    answers = [said.text for said in course.last]
+    if len(answers) == 1:
+        return answers[0], True
+    if same(*answers):
+        course.notes.append("Both agents gave the same answer.")
+        answers = answers[:1]
+    if synthesis:
+        try:
+            return await _synthesised(run, course, answers)
+        except (LanguageModelFailed, Overloaded) as error:
+            if not course.left:
+                raise
+            course.notes.append(f"The synthesis failed; both answers were merged without it: {error}")
+    given = [said.text for said in course.last if not said.abstains]
+    if len(given) < 2 or len(answers) == 1:
+        return given[0], True
+    return merged(given[0], given[1], SYNTHESIS_TOKENS), True
+
+
+async def _synthesised(run: Run, course: _Course, answers: Sequence[str]) -> tuple[str, bool]:
+    model = required(run.model or run.critic)
+    course.calls["synthesis"] = 1
+    try:
+        reply = await calls.call(
+            run,
+            "debate",
+            model,
+            weigh(course.query, course.passages, answers, max_tokens=SYNTHESIS_TOKENS),
+            max_tokens=SYNTHESIS_TOKENS,
+            seconds=course.left,
+        )
+    except ModelNotAllowed:
+        del course.calls["synthesis"]
+        raise
+    said = argument(reply, SYNTHESIS_TOKENS)
+    course.heard(said, "synthesis")
+    if said.abstains:
+        course.notes.append("The synthesis found no answer in the passages.")
+        return nothing_found(course.query), False
+    return said.text, True
+
+
+def _closed(course: _Course, final: str, answered: bool, elapsed: float) -> DebateResult:
+    affirmative, critical = ([said.text for said in side] for side in course.sides)
+    return DebateResult(
+        affirmative_answer=affirmative[-1] if affirmative else "",
+        critical_answer=critical[-1] if critical else "",
+        final_answer=final,
+        rounds=max(len(affirmative), len(critical)),
+        llm_calls=sum(course.calls.values()),
+        elapsed=elapsed,
+        calls_by_phase=dict(course.calls),
+        affirmative_answers=tuple(affirmative),
+        critical_answers=tuple(critical),
+        notes=tuple(course.notes),
+        models=tuple(dict.fromkeys(course.models)),
+        usage=course.usage,
+        answered=answered,
+    )

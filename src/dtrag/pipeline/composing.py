@@ -1,0 +1,134 @@
+"""The fifth step: the model's answer where there is a model, sentences of the passages where there is none."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dtrag.core.documents import SearchResult
+from dtrag.core.query import content_terms, weighted_terms
+from dtrag.core.scoring import LexicalStatistics
+from dtrag.core.text import language
+from dtrag.errors import LanguageModelFailed, ModelNotAllowed
+from dtrag.pipeline.cite import cite
+from dtrag.pipeline.compose import PASSAGES, Quote, extract, nothing_found
+from dtrag.pipeline.generate import generate
+from dtrag.pipeline.run import Run
+from dtrag.pipeline.sources import passages_of
+from dtrag.pipeline.state import PipelineState
+from dtrag.pipeline.timeouts import budget_of
+from dtrag.ports import Embedder, speaks
+
+_LOG = logging.getLogger(__name__)
+
+RESERVE = 0.3
+"""Seconds of the step's budget that are kept for quoting when the model takes too long; quoting takes 20 ms."""
+_UNAVAILABLE = {
+    "ko": "언어 모델을 쓸 수 없어 문서의 문장을 그대로 인용합니다 (LLM unavailable).",
+    "en": "The language model is unavailable; these sentences are quoted from the documents.",
+}
+MAX_TOOL_LINE = 2_000
+"""Characters of one tool's result that a model is shown."""
+
+
+async def compose(state: PipelineState, run: Run) -> PipelineState:
+    """Fill `answer`; with `citations` when it is quoted. The answer of a finished debate stays."""
+    if hasattr(state, "debate_result") and state.answer:
+        return state
+    passages, lines = passages_of(state)[:PASSAGES], tool_lines(state.tool_results)
+    if state.evidence is not None and not lines:
+        # Called alone, without a retrieve step before it, the model is asked all the same and told of no passages.
+        if not passages or state.evidence.confidence.decision == "abstain":
+            return _abstained(state, run, state.evidence.confidence.reason)
+    if run.model is None:
+        return await quote(state, run)
+    try:
+        reply = await generate(
+            run, run.model, state.query, passages, lines, run.history, max(0.05, budget_of("compose") - RESERVE)
+        )
+    except ModelNotAllowed as error:
+        state.notes.append(str(error))
+        return await quote(state, run)
+    except LanguageModelFailed as error:
+        state.notes.append(str(error))
+        return await quote_instead(state, run)
+    if reply is None:
+        return _abstained(state, run, "The language model found no answer in the passages.")
+    state.answer, state.model = reply.text.strip(), reply.model
+    if not reply.finished:
+        state.notes.append("The language model's answer was cut off.")
+    return state
+
+
+def _abstained(state: PipelineState, run: Run, reason: str) -> PipelineState:
+    state.answer, state.decision, state.reason = nothing_found(state.query), "abstain", reason
+    run.emit("replace", {"text": state.answer})
+    return state
+
+
+async def quote_instead(state: PipelineState, run: Run) -> PipelineState:
+    """Quotations where a model should have answered, and a first sentence that says so."""
+    state.degraded.append("llm")
+    state.model = None
+    state = await quote(state, run)
+    head = _UNAVAILABLE["ko" if language(state.query) == "ko" else "en"]
+    state.answer = f"{head}\n{state.answer}"
+    run.emit("replace", {"text": state.answer})
+    return state
+
+
+async def quote(state: PipelineState, run: Run) -> PipelineState:
+    """The sentences of the passages that answer, numbered, to the letter; results of calculations before them."""
+    question = state.search_query or state.query
+    passages = passages_of(state)
+    speaker = run.embedder if speaks(run.embedder, language(question)) and "vector" not in state.degraded else None
+    statistics = state.evidence.statistics if state.evidence is not None else await _statistics(question, run)
+    quotes, failed = await _chosen(question, passages, statistics, speaker)
+    if failed:
+        state.degraded.append("compose")
+    text, state.citations = cite(quotes, passages)
+    calculated = [
+        f"{result['result']['expression']} = {result['result']['value']}"
+        for result in state.tool_results
+        if result["success"] and result["tool"] == "calculator"
+    ]
+    state.answer = "\n".join((*calculated, *([text] if text else []))) or nothing_found(question)
+    if calculated:
+        state.decision = "answer" if text else "review"
+    run.emit("replace", {"text": state.answer})
+    return state
+
+
+async def quoted_without_embedder(state: PipelineState, run: Run) -> PipelineState:
+    """What stands in for a step that took too long: quick, and the same every time."""
+    return await quote_instead(state, run) if run.model is not None else await quote(state, run)
+
+
+async def _statistics(question: str, run: Run) -> LexicalStatistics:
+    taxonomy = (await run.index.snapshot()).taxonomy
+    asked = {*content_terms(question), *(term for term, _ in weighted_terms(question))}
+    return await run.index.statistics(asked, run.scope.resolved(taxonomy))
+
+
+async def _chosen(
+    question: str, passages: Sequence[SearchResult], statistics: LexicalStatistics, embedder: Embedder | None
+) -> tuple[list[Quote], bool]:
+    """The named seam where the embedder may fail while sentences are chosen: they are chosen without it then."""
+    if embedder is not None:
+        try:
+            return await asyncio.to_thread(extract, question, passages, statistics, embedder), False
+        except Exception:  # noqa: BLE001 - the seam: the failure is shown as `degraded`
+            _LOG.warning("the embedder failed while composing", exc_info=True)
+    return await asyncio.to_thread(extract, question, passages, statistics), embedder is not None
+
+
+def tool_lines(results: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What succeeded, a line each, for a model to read."""
+    return [
+        f"{result['tool']}: {json.dumps(result['result'], ensure_ascii=False, default=str)[:MAX_TOOL_LINE]}"
+        for result in results
+        if result["success"]
+    ]

@@ -1,0 +1,28 @@
+"""What kind of thing is asked for, by rules in the order of the acceptance texts, in English and Korean."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from dtrag.core.text import normalise
+
+Intent = Literal["question", "explanation", "search", "general"]
+
+_RULES: tuple[tuple[Intent, re.Pattern[str]], ...] = (
+    (
+        "question",
+        re.compile(
+            r"\?|\b(?:what|how|why|when|where|who)\b"
+            r"|무엇|무슨|어떻게|어떤|왜|언제|어디|누가|누구|얼마|며칠|몇\s|(?:나요|까요|는가|은가|인가|인가요|는지요|습니까)\s*$"
+        ),
+    ),
+    ("explanation", re.compile(r"\b(?:explain|describe|tell me)\b|설명|알려|가르쳐")),
+    ("search", re.compile(r"\b(?:find|search|look for)\b|찾아|검색|보여")),
+)
+
+
+def intent_of(query: str) -> Intent:
+    """`general` for what no rule knows."""
+    text = normalise(query)
+    return next((intent for intent, rule in _RULES if rule.search(text)), "general")

@@ -1,0 +1,158 @@
+"""The seven steps: each takes the state, fills its fields and gives it back; each can be called alone.
+
+A state without a `run` works with the open app and the whole tree. What a step leaves out because a flag is off is left
+exactly as it was.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from dtrag.core.confidence import confidence, confidence_of
+from dtrag.core.query import content_terms, weighted_terms
+from dtrag.errors import InvalidInput
+from dtrag.pipeline import plan as planner
+from dtrag.pipeline.composing import compose
+from dtrag.pipeline.debating import debate
+from dtrag.pipeline.follow_up import standalone
+from dtrag.pipeline.intent import intent_of
+from dtrag.pipeline.run import Run, of_active_app
+from dtrag.pipeline.sources import chunks_of, sources_of
+from dtrag.pipeline.state import Evidence, PipelineState
+from dtrag.pipeline.timeouts import budget_of
+from dtrag.pipeline.verify import verified
+from dtrag.settings import flag
+from dtrag.tools.executor import execute_plan
+
+_LOG = logging.getLogger(__name__)
+
+
+def running(state: PipelineState) -> Run:
+    """What the state's run works with; the open app's where it has none. Raises `NoActiveApp`."""
+    if state.run is None:
+        state.run = of_active_app()
+    return state.run
+
+
+async def rewrite(state: PipelineState) -> PipelineState:
+    """A follow-up question becomes one that can be searched for alone."""
+    run = running(state)
+    question, note = await standalone(state.query, run.history, run)
+    if question != state.query:
+        state.search_query = question
+        run.recording.facts |= {"search_query": question} if run.recording.keeps_text else {}
+        run.recording.facts["note"] = note
+    return state
+
+
+async def step1_intent(state: PipelineState) -> PipelineState:
+    """`intent`: question, explanation, search or general. Raises `InvalidInput` for an empty question."""
+    if not isinstance(state.query, str) or not state.query.strip():
+        raise InvalidInput("The question is empty.")
+    state.intent = intent_of(state.query)
+    return state
+
+
+async def step2_retrieve(state: PipelineState) -> PipelineState:
+    """`retrieved_chunks`, and the evidence they are made of with how far it answers the question."""
+    run = running(state)
+    question = state.search_query or state.query
+    filters = dict(run.filters or {})
+    if state.canonical_filter is not None:
+        filters["taxonomy_paths"] = state.canonical_filter
+    passages, metrics = await run.engine.search(
+        question, run.retrieved, filters, *run.candidates, scope=run.scope, highlight=False, exact_candidates=True
+    )
+    taxonomy = (await run.index.snapshot()).taxonomy
+    asked = {*content_terms(question), *(term for term, _ in weighted_terms(question))}
+    statistics = await run.index.statistics(asked, run.scope.resolved(taxonomy))
+    found = confidence_of(question, passages, statistics)
+    state.evidence = Evidence(tuple(passages), statistics, metrics, found)
+    state.retrieved_chunks = chunks_of(passages)
+    state.taxonomy_version = taxonomy.version
+    state.degraded += metrics.degraded
+    state.notes += metrics.notes
+    run.recording.facts |= {
+        "lexical_candidates": metrics.bm25_candidates,
+        "vector_candidates": metrics.vector_candidates,
+        "passages": len(passages),
+        "cache_hit": metrics.cache_hit,
+        "confidence": found.value,
+    }
+    return state
+
+
+async def step3_plan(state: PipelineState) -> PipelineState:
+    """`plan`: which tools the question needs, each with its input."""
+    run = running(state)
+    state.plan = await planner.plan(state.query, run, seconds=0.9 * budget_of("plan"))
+    run.recording.facts |= {"tools": list(state.plan["tools"]), "strategy": state.plan["strategy"]}
+    return state
+
+
+async def step4_tools_debate(state: PipelineState) -> PipelineState:
+    """Runs the planned tools and the debate, each if its flag is on; what is off leaves the state as it was."""
+    await _tools(state)
+    if not flag("debate_mode"):
+        _LOG.info("Step 4 (debate) skipped (feature flag OFF)")
+        return state
+    return await debate(state, running(state))
+
+
+async def _tools(state: PipelineState) -> None:
+    if not flag("mcp_tools"):
+        _LOG.info("Step 4 (tools) skipped (mcp_tools flag OFF)")
+        return
+    names = (state.plan or {}).get("tools") or []
+    if not names:
+        _LOG.info("Step 4 (tools) skipped (no tools in plan)")
+        return
+    assert state.plan is not None  # noqa: S101 - it has names
+    run = running(state)
+    state.tool_results = await execute_plan(
+        state.plan, registry=run.tools, allowed=run.tools_allowed, seconds=budget_of("tools") * len(names)
+    )
+    _LOG.info("Step 4 (tools) executed: %d tools", len(state.tool_results))
+    run.recording.facts["tools"] = {result["tool"]: result["success"] for result in state.tool_results}
+
+
+async def step5_compose(state: PipelineState) -> PipelineState:
+    """`answer`: by the language model where there is one, else quoted; a debate's answer is left as it is."""
+    return await compose(state, running(state))
+
+
+async def step6_cite(state: PipelineState) -> PipelineState:
+    """Checks every sentence that a model wrote; `citations` and `sources` are what the answer really cites."""
+    run = running(state)
+    if state.model is not None and state.answer:
+        state = await verified(state, run)
+    state.sources = sources_of(state)
+    run.emit("citations", {"citations": state.sources})
+    run.recording.facts |= {"citations": len(state.sources)}
+    return state
+
+
+async def step7_respond(state: PipelineState) -> PipelineState:
+    """`confidence` and `decision`: calibrated where the retrieve step found evidence, else the formula of the text."""
+    if state.evidence is None:
+        state.confidence = baseline(state)
+        return state
+    found = state.evidence.confidence
+    state.confidence = found.value
+    state.reason = state.reason or found.reason
+    state.decision = state.decision or (found.decision if state.citations else "abstain")
+    return state
+
+
+def baseline(state: PipelineState) -> float:
+    """The confidence of the acceptance text: the best chunk's score, halved for one source, 0 without any."""
+    top = max((float(chunk.get("score", 0.0)) for chunk in state.retrieved_chunks), default=0.0)
+    return confidence(top, len(state.sources))
+
+
+async def without_passages(state: PipelineState) -> PipelineState:
+    """What stands in for a retrieve step that took too long."""
+    run = running(state)
+    taxonomy = (await run.index.snapshot()).taxonomy
+    state.taxonomy_version = taxonomy.version
+    return state

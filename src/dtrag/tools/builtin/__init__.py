@@ -1,0 +1,32 @@
+"""The tools that come with dtrag: a calculator, a reader of documents, web search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dtrag.core.egress import Allowed, allowed_hosts
+from dtrag.ports import Fetcher, Parser
+from dtrag.settings import Settings
+from dtrag.tools.builtin.calculator import calculator
+from dtrag.tools.builtin.doc_parser import doc_parser
+from dtrag.tools.builtin.providers import Provider, choose
+from dtrag.tools.builtin.web_search import web_search
+from dtrag.tools.registry import Tool, ToolRegistry
+
+
+def builtin_tools(
+    *, parser: Parser | None = None, fetcher: Fetcher | None = None, provider: Provider | None = None
+) -> tuple[Tool, ...]:
+    """The three tools, on what the app has: without a parser documents cannot be read, without a search service
+    nothing is found, and both say so."""
+    return calculator, doc_parser(parser), web_search(fetcher, provider)
+
+
+def registry_of(settings: Settings, parser: Parser, fetcher: Callable[[Allowed], Fetcher]) -> ToolRegistry:
+    """A registry with the three tools, as the settings want them. Raises `InvalidInput` for settings that do not."""
+    allowed = allowed_hosts(settings.egress_allow or "")
+    provider = choose(settings.web_search_provider, settings.web_search_url, settings.web_search_key, allowed)
+    registry = ToolRegistry()
+    for tool in builtin_tools(parser=parser, fetcher=fetcher(allowed), provider=provider):
+        registry.register(tool)
+    return registry

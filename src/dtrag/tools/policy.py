@@ -1,0 +1,24 @@
+"""Which tools may run at all: the administrator's list, read anew at every execution."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from dtrag.settings import development, tool_whitelist
+
+
+def get_tool_whitelist() -> list[str] | None:
+    """The names in TOOL_WHITELIST; None = every tool.
+
+    An empty list allows every tool only while DTRAG_ENV is `development`; elsewhere it allows none, so that a
+    variable that was forgotten opens nothing.
+    """
+    names = tool_whitelist()
+    if names is None:
+        return None if development() else []
+    return names
+
+
+def validate_tool(name: str, whitelist: Collection[str] | None) -> bool:
+    """Whether the list holds exactly this name; a `*` in it is a name like any other."""
+    return whitelist is None or name in whitelist

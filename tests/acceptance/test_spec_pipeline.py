@@ -1,0 +1,212 @@
+"""AC-ORCH-001, 002, 003, 009 and 010 by their ids: the snippets nearly as they are, over HTTP on a real database.
+
+D1, D7 to D9 and D18 say what is built where the text contradicts itself. Times are measured in bench/chat.py.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from unittest import mock
+
+import httpx2
+import pytest
+import pytest_asyncio
+
+import dtrag
+from dtrag.app import open_app
+from dtrag.core.confidence import confidence
+from dtrag.delivery.api.service import create_app
+from dtrag.pipeline.graph import LangGraphPipeline
+from dtrag.pipeline.state import PipelineRequest, PipelineState
+from dtrag.pipeline.steps import step2_retrieve, step5_compose, step7_respond
+from dtrag.pipeline.timeouts import OPTIONAL_STEP_TIMEOUTS, STEP_TIMEOUTS, execute_with_timeout
+from dtrag.retrieval.engine import HybridSearchEngine
+from tests.model_server import ModelServer
+from tests.store import Databases
+from tests.toy import ToyEmbedder
+
+TEXT = """# Learning machines
+
+Machine learning algorithms find patterns in measurements. Decision trees and neural networks are machine learning
+algorithms. A test query is answered by searching documents.
+"""
+
+
+@pytest_asyncio.fixture
+async def client(databases: Databases, tmp_path: Path) -> AsyncIterator[httpx2.AsyncClient]:
+    api = create_app(databases.settings())
+    async with (
+        api.router.lifespan_context(api),
+        httpx2.AsyncClient(transport=httpx2.ASGITransport(api), base_url="http://127.0.0.1", timeout=60) as client,
+    ):
+        for number in range(3):
+            file = tmp_path / f"learning-{number}.md"
+            file.write_text(TEXT.replace("patterns", f"pattern{number}s"), "utf-8")
+            await api.state.service.app.ingest([file], category=["AI", "ML"])
+        yield client
+
+
+async def test_orch_001_four_steps_lead_to_an_answer(client: httpx2.AsyncClient) -> None:
+    request = {
+        "message": "What are machine learning algorithms?",
+        "conversation_id": "test-conv-001",
+        "context": {},
+    }
+    response = await client.post("/chat/run", json=request)
+    data = response.json()
+
+    assert response.status_code == 200
+    assert "neural networks" in data["response"]
+    assert len(data["sources"]) >= 1
+    assert 0.0 <= data["confidence"] <= 1.0
+    assert data["metadata"]["intent"] in ["question", "explanation", "search", "general"]
+    assert all(step in data["metadata"]["step_timings"] for step in ["intent", "retrieve", "compose", "respond"])
+
+
+async def test_orch_001_the_state_of_the_pipeline(client: httpx2.AsyncClient) -> None:
+    pipeline = LangGraphPipeline()  # of the app that the service has opened
+    state = await pipeline.execute(query="test query")
+
+    assert state.query == "test query"
+    assert state.intent in ["question", "explanation", "search", "general"]
+    assert isinstance(state.retrieved_chunks, list)
+    assert state.answer is not None
+    assert isinstance(state.sources, list)
+    assert 0.0 <= state.confidence <= 1.0
+    assert state.taxonomy_version is not None
+    assert isinstance(state.step_timings, dict)
+
+
+async def test_orch_001_without_an_app_the_error_says_what_to_do() -> None:
+    with pytest.raises(dtrag.NoActiveApp, match=r"dtrag\.open"):
+        await LangGraphPipeline().execute(PipelineRequest(query="test query"))
+    with pytest.raises(dtrag.NoActiveApp):
+        await step2_retrieve(PipelineState(query="test query"))
+
+
+@pytest.mark.parametrize(("name", "timeout", "takes"), [("intent", 0.1, 0.2), ("retrieve", 2.0, 2.5), ("compose", 3.5, 4)])
+async def test_orch_002_a_step_that_is_too_slow_is_stopped(name: str, timeout: float, takes: float) -> None:
+    reached: list[str] = []
+
+    async def slow(state: PipelineState) -> PipelineState:
+        await asyncio.sleep(takes)
+        reached.append(name)
+        return state
+
+    state = PipelineState(query="test")
+    started = time.perf_counter()
+    with pytest.raises(asyncio.TimeoutError, match=rf"^Pipeline step '{name}' exceeded timeout of {timeout:g}s$"):
+        await execute_with_timeout(slow, state, step_name=name, timeout=timeout)
+    assert timeout <= time.perf_counter() - started < takes + 1
+    assert not reached
+    assert state.step_timings[name] >= timeout
+
+
+def test_orch_002_the_timeouts() -> None:
+    assert STEP_TIMEOUTS == {"intent": 0.1, "retrieve": 2.0, "compose": 3.5, "respond": 0.1}
+    assert all(0 < timeout <= 4.0 for timeout in STEP_TIMEOUTS.values())
+    assert sum(STEP_TIMEOUTS.values()) <= 6.0
+    assert not STEP_TIMEOUTS.keys() & OPTIONAL_STEP_TIMEOUTS.keys()
+
+
+async def test_orch_002_the_multiplier_stretches_what_is_not_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def slow(state: PipelineState) -> PipelineState:
+        await asyncio.sleep(0.15)
+        return state
+
+    state = PipelineState(query="test")
+    with pytest.raises(asyncio.TimeoutError, match=r"timeout of 0\.1s"):
+        await execute_with_timeout(slow, state, step_name="intent")
+    monkeypatch.setenv("PIPELINE_TIMEOUT_MULTIPLIER", "5")
+    assert await execute_with_timeout(slow, state, step_name="intent") is state
+
+
+@pytest.mark.parametrize(
+    ("chunks", "sources", "expected"),
+    [
+        ([{"score": 0.85, "text": "chunk1"}, {"score": 0.75, "text": "chunk2"}], [{"doc_id": "1"}, {"doc_id": "2"}], 0.85),
+        ([{"score": 0.90, "text": "chunk1"}], [{"doc_id": "1"}], 0.45),
+        ([], [], 0.0),
+    ],
+)
+async def test_orch_003_the_confidence_of_a_state(
+    chunks: list[dict[str, object]], sources: list[dict[str, object]], expected: float
+) -> None:
+    state = PipelineState(query="test", retrieved_chunks=chunks, sources=sources)
+    assert (await step7_respond(state)).confidence == expected
+
+
+@pytest.mark.parametrize(
+    ("top_score", "sources", "expected"), [(1.2, 3, 1.0), (-0.1, 2, 0.0), (0.5, 0, 0.0), (0.8, 1, 0.4)]
+)
+def test_orch_003_the_edges(top_score: float, sources: int, expected: float) -> None:
+    assert confidence(top_score, sources) == expected
+
+
+async def test_orch_009_a_hundred_at_once(client: httpx2.AsyncClient) -> None:
+    results = await asyncio.gather(
+        *(
+            client.post("/chat/run", json={"message": f"test query {number}", "conversation_id": f"conv-{number}"})
+            for number in range(100)
+        )
+    )
+    assert [result.status_code for result in results] == [200] * 100
+    assert len({result.json()["metadata"]["trace_id"] for result in results}) == 100
+
+
+async def test_orch_010_a_no_embedder_words_alone(databases: Databases, tmp_path: Path) -> None:
+    class Failing(ToyEmbedder):
+        def embed_queries(self, texts: object) -> object:  # type: ignore[override]
+            raise RuntimeError("Embedding failed")
+
+    api = create_app(databases.settings())
+    async with (
+        api.router.lifespan_context(api),
+        httpx2.AsyncClient(transport=httpx2.ASGITransport(api), base_url="http://127.0.0.1") as client,
+    ):
+        app = api.state.service.app
+        (tmp_path / "a.md").write_text(TEXT, "utf-8")
+        await app.ingest([tmp_path / "a.md"])
+        with mock.patch.object(app.engine._embedder, "embedder", Failing()):
+            response = await client.post("/search", json={"query": "test query", "top_k": 10})
+    assert response.status_code == 200
+    data = response.json()
+    assert data["metrics"]["bm25_candidates"] > 0
+    assert data["metrics"]["vector_candidates"] == 0
+
+
+async def test_orch_010_b_no_cross_encoder_the_heuristic_score(client: httpx2.AsyncClient) -> None:
+    search_engine = HybridSearchEngine(enable_reranking=False)
+    results, metrics = await search_engine.search(query="test", top_k=10, scope=dtrag.Scope.everything())
+
+    assert len(results) > 0
+    assert all(r.rerank_score > 0 for r in results)
+    assert metrics.rerank_time == 0
+
+
+async def test_orch_010_d_a_model_that_fails(databases: Databases, tmp_path: Path) -> None:
+    with ModelServer(fault="500") as server:
+        async with open_app(databases.settings(llm="openai:test", llm_base_url=server.url)) as app:
+            state = PipelineState(query="test")
+            result_state = await step5_compose(state)
+            assert result_state.answer is not None
+            assert "error" in result_state.answer.lower() or "unavailable" in result_state.answer.lower()
+
+            (tmp_path / "a.md").write_text(TEXT, "utf-8")
+            await app.ingest([tmp_path / "a.md"])
+            answer = await app.ask("What are machine learning algorithms?")
+            assert "unavailable" in answer.text
+            assert "neural networks" in answer.text
+            assert answer.degraded == ("llm",)
+            assert answer.citations
+
+
+async def test_orch_010_the_health_check(client: httpx2.AsyncClient) -> None:
+    response = await client.get("/health")
+    assert response.status_code == 200
+    data = response.json()
+    assert data["status"] in ["healthy", "degraded", "unhealthy"]
+    assert all(feature in data["features"] for feature in ["B-O1", "B-O2", "B-O3", "B-O4"])

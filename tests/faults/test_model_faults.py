@@ -1,0 +1,104 @@
+"""R8: a language model's server that misbehaves in every way, plain and streaming, with a debate and without.
+
+Each time there is an answer in time: the model's, where the fault left it whole, or quotations that say so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from dtrag.app import App, open_app
+from dtrag.settings import set_feature_flag
+from tests.model_server import FAULTS, HARMLESS, Fault, ModelServer
+from tests.store import Databases
+
+TEXT = "# Leave\n\nParental leave takes at most 90 days. It is paid in full.\n"
+REPLY = "Parental leave takes at most 90 days [1]."
+QUESTION = "How many days of parental leave are there?"
+SLACK = 1.5
+"""Seconds beyond the budgets that a busy machine may take; the limit itself is measured in bench/chat.py."""
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with ModelServer(REPLY) as serving:
+        yield serving
+
+
+@pytest_asyncio.fixture
+async def app(databases: Databases, server: ModelServer, tmp_path: Path) -> AsyncIterator[App]:
+    async with open_app(databases.settings(llm="openai:test", llm_base_url=server.url)) as opened:
+        (tmp_path / "leave.md").write_text(TEXT, "utf-8")
+        await opened.ingest([tmp_path / "leave.md"])
+        yield opened
+
+
+@pytest.fixture(params=[False, True], ids=["composed", "debated"])
+def debated(request: pytest.FixtureRequest) -> Iterator[bool]:
+    set_feature_flag("debate_mode", request.param)
+    yield request.param
+    set_feature_flag("debate_mode", None)
+
+
+@pytest.fixture(autouse=True)
+def short_budgets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Composing has .7 s, a debate 2 s."""
+    monkeypatch.setenv("PIPELINE_TIMEOUT_MULTIPLIER", "0.2")
+
+
+def _tasks() -> set[str]:
+    return {task.get_coro().__qualname__ for task in asyncio.all_tasks()}  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["plain", "streamed"])
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_r8_there_is_an_answer_in_time(
+    app: App, server: ModelServer, fault: Fault, streamed: bool, debated: bool
+) -> None:
+    await app.ask("warm")
+    before, told = _tasks(), []
+
+    def listen(event: str, data: Mapping[str, Any]) -> None:
+        told.append((event, dict(data)))
+
+    server.fault = fault
+    started = time.perf_counter()
+    response = await app.pipeline.execute(QUESTION, emit=listen if streamed else None)
+    took = time.perf_counter() - started
+
+    assert took < 0.2 * (10.5 + 3.5 + 2.3) + SLACK
+    assert "90 days" in response.answer
+    assert response.citations
+    assert all(source["quote"] in TEXT for source in response.sources)
+    if fault in HARMLESS:
+        assert response.degraded == ()
+        assert response.model == "openai:test"
+    if response.model is None:
+        assert "unavailable" in response.answer
+        assert "llm" in response.degraded
+    assert len(server.requests) <= (5 if debated else 1) * 8  # with retries
+    if streamed:
+        assert told[-1] == ("step", told[-1][1])
+        assert told[-1][1]["name"] == "respond"
+    await asyncio.sleep(0.05)
+    assert _tasks() <= before
+    assert await asyncio.to_thread(server.wait_until_idle, 5) or server.open_connections <= 8
+
+
+async def test_r8_debate_makes_five_calls_at_most(app: App, server: ModelServer) -> None:
+    set_feature_flag("debate_mode", True)
+    try:
+        response = await app.pipeline.execute(QUESTION)
+    finally:
+        set_feature_flag("debate_mode", None)
+    assert response.debate is not None
+    assert response.debate.llm_calls == len(server.requests) == 5
+    assert "debate" in response.step_timings
+    assert "90 days" in response.answer
