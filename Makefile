@@ -39,6 +39,7 @@ test: lint types contracts
 lint: setup-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive src
 
 types: setup-dev
 	$(BIN)/mypy

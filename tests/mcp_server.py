@@ -9,6 +9,9 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
+import socket
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -30,6 +33,29 @@ def behaviour() -> dict[str, Any]:
     return dict(json.loads(BEHAVIOUR.read_text("utf-8")))
 
 
+def remember(now: dict[str, Any], params: types.CallToolRequestParams) -> None:
+    if "log" in now:
+        with Path(now["log"]).open("a", encoding="utf-8") as opened:
+            opened.write(json.dumps([os.getpid(), params.name, params.arguments]) + "\n")
+
+
+def say(text: str) -> None:
+    """What programs print that were not written for pipes."""
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def stuck() -> None:
+    """Answers nothing any more, not even pings."""
+    time.sleep(600)
+
+
+def die(last_words: str) -> None:
+    sys.stderr.write(f"Traceback\n  {last_words}\n")
+    sys.stderr.flush()
+    os._exit(3)
+
+
 async def on_list(context: Any, params: Any) -> types.ListToolsResult:
     now = behaviour()
     if now.get("list") == "hang":
@@ -40,18 +66,14 @@ async def on_list(context: Any, params: Any) -> types.ListToolsResult:
 
 async def on_call(context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
     now = behaviour()
-    log = now.get("log")
-    if log:
-        with Path(log).open("a", encoding="utf-8") as opened:
-            opened.write(json.dumps([os.getpid(), params.name, params.arguments]) + "\n")
+    remember(now, params)
     how = now.get("call", "add")
     if how == "hang":
         await asyncio.sleep(600)
     if how == "stuck":
-        time.sleep(600)
+        stuck()
     if how == "die":
-        print("the disk is on fire", file=sys.stderr, flush=True)
-        os._exit(3)
+        die("the disk is on fire")
     if how == "huge":
         return types.CallToolResult(content=[types.TextContent(type="text", text="x" * (100 << 20))])
     if how == "long":
@@ -78,28 +100,19 @@ async def over_pipes() -> None:
 
 def over_http(port_file: Path) -> None:
     import uvicorn
-    from starlette.middleware.base import BaseHTTPMiddleware
-
-    asked = Path(str(port_file) + ".headers")
-
-    async def remember(request: Any, answer: Any) -> Any:
-        asked.write_text(json.dumps(dict(request.headers)), "utf-8")
-        return await answer(request)
 
     application = server.streamable_http_app(json_response=bool(behaviour().get("json")))
-    application.add_middleware(BaseHTTPMiddleware, dispatch=remember)
-    running = uvicorn.Server(uvicorn.Config(application, host="127.0.0.1", port=0, log_level="warning"))
+    listening = socket.create_server(("127.0.0.1", 0))
+    port_file.with_suffix(".new").write_text(str(listening.getsockname()[1]), "utf-8")
+    port_file.with_suffix(".new").rename(port_file)
 
-    async def serve() -> None:
-        task = asyncio.create_task(running.serve())
-        while not running.started:
-            await asyncio.sleep(0.01)
-        port = running.servers[0].sockets[0].getsockname()[1]
-        port_file.with_suffix(".new").write_text(str(port), "utf-8")
-        port_file.with_suffix(".new").rename(port_file)
-        await task
+    async def asked(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            headers = {name.decode(): value.decode() for name, value in scope["headers"]}
+            remember(behaviour(), types.CallToolRequestParams(name="(headers)", arguments=headers))
+        await application(scope, receive, send)
 
-    asyncio.run(serve())
+    uvicorn.Server(uvicorn.Config(asked, log_level="warning")).run(sockets=[listening])
 
 
 if __name__ == "__main__":
@@ -107,18 +120,14 @@ if __name__ == "__main__":
     if start == "hang":
         time.sleep(600)
     if start == "die":
-        print("Traceback\n  the licence has expired", file=sys.stderr, flush=True)
-        sys.exit(4)
+        die("the licence has expired")
     if start == "noise":
         for _ in range(5_000):
-            print("Loading the model ...", flush=True)
+            say("Loading the model ...")
         time.sleep(600)
     if start == "chatty":
-        print("Welcome!", flush=True)
+        say("Welcome!")
     if start == "stubborn":
-        import signal
-        import subprocess
-
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
         Path(behaviour()["log"]).write_text(json.dumps([os.getpid(), child.pid]), "utf-8")

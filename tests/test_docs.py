@@ -26,9 +26,6 @@ PACKAGE = ROOT / "src" / "dtrag"
 PAGES = [
     page for folder in (".", "docs", "examples", "bench") for page in sorted((ROOT / folder).glob("*.md")) if page.stem
 ]
-NOT_READ_YET = {"DTRAG_LLM"}
-"""Variables of later versions; a page may name one only to say that this version does not read it."""
-
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SPAN = re.compile(r"`([^`\n]+)`")
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
@@ -174,7 +171,7 @@ def test_every_setting_is_on_its_page() -> None:
 
 @pages
 def test_every_variable_is_declared(page: Path) -> None:
-    assert set(VARIABLE.findall(text_of(page))) - declared_variables() <= NOT_READ_YET
+    assert set(VARIABLE.findall(text_of(page))) - declared_variables() == set()
 
 
 # --- Python -------------------------------------------------------------------------------------------------------

@@ -163,10 +163,7 @@ def open(  # noqa: A001 - `dtrag.open()` is what it does
     Raises `InvalidInput` for a bad setting, and `DatabaseUnavailable` on entering.
     """
     from dtrag.app import open_app
-    from dtrag.settings import Settings, get_env_manager
-    from dtrag.tools.executor import ToolExecutionResult, execute_tool
-    from dtrag.tools.registry import Tool, ToolRegistry, get_tool_registry, list_tools
-    from dtrag.tools.schema import tool
+    from dtrag.settings import Settings
 
     return open_app(Settings.load(data_dir=data_dir, database_url=database_url, **settings))
 

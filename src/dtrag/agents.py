@@ -187,7 +187,9 @@ class Agents:
         self, agent: Agent, question: str, filters: Mapping[str, Any] | None = None, *, caller: Caller = LOCAL
     ) -> AgentAnswer:
         """The agent's answer; as `execute`."""
-        response, hitl_required = await self.execute(agent, question, filters=filters, owner=caller.owner, caller=caller)
+        response, hitl_required = await self.execute(
+            agent, question, filters=filters, owner=caller.owner, caller=caller
+        )
         return AgentAnswer(response.as_answer(), hitl_required)
 
     async def execute(

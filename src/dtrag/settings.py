@@ -84,8 +84,8 @@ class Settings:
     )
     debate: str = _setting(
         "always",
-        "While FEATURE_DEBATE_MODE is on: always, or auto (only where the confidence leaves a doubt, for a debate costs "
-        "five calls of the model).",
+        "While FEATURE_DEBATE_MODE is on: always, or auto (where the confidence leaves a doubt: a debate costs five "
+        "calls of the model).",
     )
     audit: str = _setting("all", "What the audit log keeps: all, changes (with refusals, without reads), or off.")
     traces: str = _setting(

@@ -114,7 +114,7 @@ def _loaded(text: str) -> Any:
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
             if depth > _MOST_NESTING:
                 raise InvalidInput("The file is nested too deeply.")
-        return yaml.load(text, _Plain)  # noqa: S506 - a SafeLoader
+        return yaml.load(text, _Plain)  # nosec B506  # noqa: S506 - a SafeLoader
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f" in line {mark.line + 1}" if mark else ""

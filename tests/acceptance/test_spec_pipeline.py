@@ -87,8 +87,10 @@ async def test_orch_001_without_an_app_the_error_says_what_to_do() -> None:
         await step2_retrieve(PipelineState(query="test query"))
 
 
-@pytest.mark.parametrize(("name", "timeout", "takes"), [("intent", 0.1, 0.2), ("retrieve", 2.0, 2.5), ("compose", 3.5, 4)])
-async def test_orch_002_a_step_that_is_too_slow_is_stopped(name: str, timeout: float, takes: float) -> None:
+@pytest.mark.parametrize(
+    ("name", "limit", "takes"), [("intent", 0.1, 0.2), ("retrieve", 2.0, 2.5), ("compose", 3.5, 4)]
+)
+async def test_orch_002_a_step_that_is_too_slow_is_stopped(name: str, limit: float, takes: float) -> None:
     reached: list[str] = []
 
     async def slow(state: PipelineState) -> PipelineState:
@@ -98,11 +100,11 @@ async def test_orch_002_a_step_that_is_too_slow_is_stopped(name: str, timeout: f
 
     state = PipelineState(query="test")
     started = time.perf_counter()
-    with pytest.raises(asyncio.TimeoutError, match=rf"^Pipeline step '{name}' exceeded timeout of {timeout:g}s$"):
-        await execute_with_timeout(slow, state, step_name=name, timeout=timeout)
-    assert timeout <= time.perf_counter() - started < takes + 1
+    with pytest.raises(asyncio.TimeoutError, match=rf"^Pipeline step '{name}' exceeded timeout of {limit:g}s$"):
+        await execute_with_timeout(slow, state, step_name=name, timeout=limit)
+    assert limit <= time.perf_counter() - started < takes + 1
     assert not reached
-    assert state.step_timings[name] >= timeout
+    assert state.step_timings[name] >= limit
 
 
 def test_orch_002_the_timeouts() -> None:
@@ -127,7 +129,11 @@ async def test_orch_002_the_multiplier_stretches_what_is_not_given(monkeypatch: 
 @pytest.mark.parametrize(
     ("chunks", "sources", "expected"),
     [
-        ([{"score": 0.85, "text": "chunk1"}, {"score": 0.75, "text": "chunk2"}], [{"doc_id": "1"}, {"doc_id": "2"}], 0.85),
+        (
+            [{"score": 0.85, "text": "chunk1"}, {"score": 0.75, "text": "chunk2"}],
+            [{"doc_id": "1"}, {"doc_id": "2"}],
+            0.85,
+        ),
         ([{"score": 0.90, "text": "chunk1"}], [{"doc_id": "1"}], 0.45),
         ([], [], 0.0),
     ],

@@ -35,6 +35,7 @@ async def built(databases: Databases, model: ModelServer, tmp_path: Path) -> Asy
     settings = databases.settings(llm="openai:test", llm_base_url=model.url, llm_api_key="x")
     async with house(settings, tmp_path) as running:
         await running.client("all", None)
+        await service_of(running).warm()
         yield running
 
 
@@ -161,7 +162,7 @@ async def test_the_run_ends_when_the_client_leaves(built: House, model: ModelSer
         leaver.left.set()
         await call
     assert not len(service_of(built).in_flight)
-    assert b"done" not in b"".join(leaver.sent)
+    assert b"event: done" not in b"".join(leaver.sent)
     assert await asyncio.to_thread(model.wait_until_idle, 3.0)
     names = {task.get_name() for task in asyncio.all_tasks() if task.get_coro().__qualname__.startswith("answered")}  # type: ignore[union-attr]
     assert names == set()

@@ -88,6 +88,15 @@ ROUTES: dict[Address, Described] = {
     ("GET", "/taxonomy/{version}/preview"): Described("admin", own=404, whole_tree=True),
     ("POST", "/taxonomy/{version}/activate"): Described("admin", sent={}, own=404, whole_tree=True),
     ("POST", "/taxonomy/{version}/rollback"): Described("admin", sent={}, own=404, whole_tree=True),
+    # What is a caller's own is tried in test_conversations.py and test_traces.py; here about one that there is not.
+    ("GET", "/conversations"): Described("read"),
+    ("GET", "/conversations/{conversation_id}"): Described("read", own=404),
+    ("DELETE", "/conversations/{conversation_id}"): Described("read", own=404),
+    ("GET", "/traces"): Described("read"),
+    ("GET", "/traces/{trace_id}"): Described("read", own=404),
+    ("GET", "/tools"): Described("read"),
+    ("POST", "/tools/{name}/approve"): Described("admin", sent={"fingerprint": "0" * 64}, own=404, whole_tree=True),
+    ("DELETE", "/tools/{name}/approve"): Described("admin", own=404, whole_tree=True),
     ("GET", "/audit"): Described("admin", whole_tree=True),
     ("GET", "/metrics"): Described("read", whole_tree=True),
     ("GET", "/docs"): Described("read"),
@@ -158,6 +167,7 @@ async def send(client: httpx2.AsyncClient, address: Address, object_id: str = ""
     method, path = address
     for name in ("{document_id:path}", "{agent_id}", "{item_id}"):
         path = path.replace(name, object_id)
+    path = path.replace("{conversation_id}", "nobodys").replace("{trace_id}", "nobodys")
     version = "9.9.9" if ROUTES[address].own == 404 else "active"
     path = path.replace("{version}", version).replace("{base}", version)
     sent = ROUTES[address].sent

@@ -141,7 +141,7 @@ class ChatModelContract:
     async def test_a_server_that_is_not_there(self, server: ModelServer, model: ChatModel, streaming: bool) -> None:
         server.__exit__()
         with pytest.raises(LanguageModelFailed, match="could not be reached"):
-            await asked(model, streaming)
+            await asked(model, streaming, seconds=2.0)
 
     async def test_many_at_once(self, server: ModelServer, model: ChatModel) -> None:
         server.delay = 0.3

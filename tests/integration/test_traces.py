@@ -117,7 +117,7 @@ async def test_each_sees_their_own_and_administrators_of_the_whole_tree_all(app:
     his, hers = trace(), trace(owner=LEE.owner)
     for given in (his, hers):
         await app.traces.keep(given)
-    for who, seen in ((KIM, {his}), (LEE, {hers}), (BOSS, {his, hers}), (LOCAL, {his, hers})):
+    for who, seen in ((KIM, [his]), (LEE, [hers]), (BOSS, [his, hers]), (LOCAL, [his, hers])):
         assert {found.trace_id for found in await app.traces.newest(caller=who)} == {one.trace_id for one in seen}
     with pytest.raises(NotFound) as foreign:
         await app.traces.get(hers.trace_id, caller=KIM)
@@ -209,9 +209,9 @@ async def test_settings(databases: Databases) -> None:
     settings = databases.settings(traces="errors", trace_text="on", trace_days=3)
     async with open_app(settings) as app:
         assert (app.traces.level, app.traces.recording().keeps_text) == ("errors", True)
-    for wrong in ({"traces": "some"}, {"trace_text": "perhaps"}):
+    for wrong in (databases.settings(traces="some"), databases.settings(trace_text="perhaps")):
         with pytest.raises(InvalidInput):
-            async with open_app(replace(settings, **wrong)):
+            async with open_app(wrong):
                 pass
 
 

@@ -20,12 +20,16 @@ STRONG = 0.7
 MIRRORED = 0.8
 """Share of a passage's sentence that stands in the claim, from which on a "not" that it has and the claim lacks is a
 contradiction rather than another part of a long sentence."""
+VERBATIM = 0.7
+"""Share of a claim's words in one sentence of a passage from which on it repeats that sentence: then a word or number
+that is missing there has been changed rather than drawn from elsewhere."""
 WINDOW = 3
 """Neighbouring sentences of a passage that may back one sentence together."""
 NUMBER_WEIGHT = 2.0
 
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _NAME = re.compile(r"(?<![\w.])[A-Z][\w&'’-]*\w")
+_NOUN = re.compile(r"(?<![가-힣])[가-힣]{2,6}?(?=(?:은|는|이|가|을|를|의|에서|에게|으로|로|와|과|이다|입니다)(?:[\s.,]|$))")
 _LATIN = re.compile(r"(?<![a-z0-9])[a-z][a-z0-9]*(?:[._+#/&-][a-z0-9]+)*", re.ASCII)
 _ENDING = re.compile(
     r"(?<=[가-힣])(?:하였습니다|되었습니다|했습니다|됐습니다|입니다|합니다|됩니다|습니다|이라고|하였다|되었다|했다|됐다"
@@ -34,6 +38,8 @@ _ENDING = re.compile(
 _DENIED_EN = re.compile(
     r"\b(?:not|no|never|none|nor|neither|cannot|without|nobody|nothing|hardly|barely)\b|n['’]t\b", re.I
 )
+_MODAL = frozenset({"must", "shall", "need", "may", "can", "ever", "allow", "permit"})
+"""Words that come and go with a denial."""
 _DENIED_KO = re.compile(
     r"않|아니|아닌|아닙|못하|못한|못\s|없[다는이을습었어으]|(?:^|\s)안\s|[가-힣]지\s?말|금지|불가|불허"
 )
@@ -45,6 +51,7 @@ _COUNTED = {word: str(value) for value, word in enumerate(_WORDS_EN)} | {
     "thirty": "30", "forty": "40", "fifty": "50", "hundred": "100", "thousand": "1000", "twice": "2",
 }  # fmt: skip
 _NUMERAL = _COUNTED | {"once": "1", "first": "1", "second": "2", "third": "3", "fourth": "4", "fifth": "5"}
+_NUMERAL |= {"sixth": "6", "seventh": "7", "eighth": "8", "ninth": "9", "tenth": "10"}
 _FREE = {"zero", "one", "hundred", "thousand"}
 """Words that say a number only sometimes ("one of them"): a claim may use them freely."""
 _TIMES = {"백": 10**2, "천": 10**3, "만": 10**4, "십만": 10**5, "백만": 10**6, "천만": 10**7, "억": 10**8, "조": 10**12}
@@ -63,12 +70,14 @@ _SINO_NUMBER = re.compile(rf"(?<![가-힣])([일이삼사오육칠팔구]?)(십?
 class Claim:
     """What a sentence says: its content words with their weights, and what must be kept.
 
-    `numbers` and `names` are spelt as `Said` spells them, each with the spelling that a reader knows.
+    `numbers` and `names` are spelt as `Said` spells them, each with the spelling that a reader knows; `nouns` are
+    Hangul words with a particle: names cannot be told by their looks there.
     """
 
     words: dict[str, float]
     numbers: dict[str, str]
     names: dict[str, str]
+    nouns: tuple[str, ...]
     denied: bool
 
 
@@ -103,7 +112,8 @@ def claim_of(sentence: str) -> Claim:
         if not _NUMBER.fullmatch(term):
             words[term] = _weight(term)
     words |= {f"#{number}": NUMBER_WEIGHT for number in numbers}
-    return Claim(words, numbers, _names(sentence), denied(sentence))
+    nouns = tuple(dict.fromkeys(_NOUN.findall(sentence)))
+    return Claim(words, numbers, _names(sentence), nouns, denied(sentence))
 
 
 def _weight(term: str) -> float:
@@ -232,19 +242,35 @@ def united(claim: Claim, said: Sequence[Said]) -> Backing:
 
 def _lacking(claim: Claim, said: Sequence[Said], run: Sequence[Said]) -> str:
     words = frozenset[str]().union(*(one.words for one in said))
+    nearest = max(run, key=lambda one: _share(claim, one.words))
+    verbatim = _share(claim, nearest.words) >= VERBATIM
     for number, shown in claim.numbers.items():
         if f"#{number}" not in words:
-            return f"the number {shown} is not in it"
+            return f"the number {shown} is not in the passage"
+        if verbatim and all(number not in one.numbers for one in run):
+            return f"the number {shown} is not where the passage says the rest"
     for name, shown in claim.names.items():
         if name not in words and not any(term in words for term in terms(shown)):
-            return f"{shown} is not in it"
-    if claim.denied and not any(one.denied for one in run):
+            return f"“{shown}” is not in the passage"
+    if verbatim:
+        for noun in claim.nouns:
+            if not any(term in words for term in terms(noun)):
+                return f"“{noun}” is not in the passage"
+    if claim.denied and not any(one.denied for one in ((nearest,) if verbatim else run)):
         return "it denies what the passage says"
     if not claim.denied and any(one.denied and _mirrors(claim, one) for one in run):
         return "it says what the passage denies"
     return ""
 
 
+def _share(claim: Claim, words: frozenset[str]) -> float:
+    """Share of the weight of the claim's words, numbers apart, that are among `words`."""
+    own = {word: weight for word, weight in claim.words.items() if not word.startswith("#")}
+    total = sum(own.values())
+    return sum(weight for word, weight in own.items() if word in words) / total if total else 0.0
+
+
 def _mirrors(claim: Claim, one: Said) -> bool:
     """Whether the claim repeats nearly all of the sentence, so that it leaves out the denial alone."""
-    return bool(one.own) and sum(word in claim.words for word in one.own) >= MIRRORED * len(one.own)
+    theirs = one.own - _MODAL
+    return bool(theirs) and sum(word in claim.words for word in theirs) >= MIRRORED * len(theirs)

@@ -61,7 +61,7 @@ async def planted(
     app: App, documents: int, nodes: int, seed: int, on_progress: Told = lambda done, total, words: None
 ) -> tuple[list[tuple[str, ...]], dict[str, str]]:
     """Write a library with canaries into the app's index; returns the paths of its branches, and its texts by id."""
-    chance = random.Random(seed)  # noqa: S311 - no secret: the same number makes the same library
+    chance = random.Random(seed)  # nosec B311  # noqa: S311 - no secret: the same number makes the same library
     paths = tree(nodes, chance)
     with tempfile.TemporaryDirectory(prefix="dtrag-canaries-") as folder:
         file = Path(folder) / "library.jsonl"

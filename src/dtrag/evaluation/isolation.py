@@ -140,7 +140,7 @@ async def tried(
 
         async def work() -> None:
             for number in numbers:
-                await trial.one(random.Random(f"{seed}:{number}"))  # noqa: S311 - a failing request can be repeated
+                await trial.one(random.Random(f"{seed}:{number}"))  # nosec  # noqa: S311 - repeatable
                 if proof.requests % TOLD_EVERY == 0:
                     leaks = proof.kinds.total()
                     on_progress(proof.requests, requests, f"{proof.requests:,}/{requests:,} requests, {leaks:,} leaks")

@@ -23,7 +23,7 @@ async def call(
             left = seconds - (time.perf_counter() - started)
             reply = await model.complete(messages, max_tokens=max_tokens, seconds=max(0.0, left))
     except LanguageModelFailed as error:
-        await _failed(run, step, model, messages, started, str(error))
+        await _failed(run, step, model, messages, started=started, error=str(error))
         raise
     await _answered(run, step, messages, reply, started)
     return reply
@@ -43,7 +43,7 @@ async def stream(
                     await _answered(run, step, messages, piece, started)
                 yield piece
     except LanguageModelFailed as error:
-        await _failed(run, step, model, messages, started, str(error))
+        await _failed(run, step, model, messages, started=started, error=str(error))
         raise
 
 
@@ -71,7 +71,7 @@ async def _answered(run: Run, step: str, messages: Sequence[Message], reply: Rep
 
 
 async def _failed(
-    run: Run, step: str, model: ChatModel, messages: Sequence[Message], started: float, error: str
+    run: Run, step: str, model: ChatModel, messages: Sequence[Message], *, started: float, error: str
 ) -> None:
     """A call that failed may have been billed all the same: it counts as a call."""
     run.recording.calls.append(

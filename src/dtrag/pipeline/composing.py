@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dtrag.core.chat import Reply
 from dtrag.core.documents import SearchResult
 from dtrag.core.query import content_terms, weighted_terms
 from dtrag.core.scoring import LexicalStatistics
@@ -30,6 +32,7 @@ _UNAVAILABLE = {
     "ko": "언어 모델을 쓸 수 없어 문서의 문장을 그대로 인용합니다 (LLM unavailable).",
     "en": "The language model is unavailable; these sentences are quoted from the documents.",
 }
+_END = re.compile(r"[.!?。…](?:[\"'”’)]*)(?:\s*\[\d+\])*(?=\s|$)|\[\d+\]\.?(?=\s|$)")
 MAX_TOOL_LINE = 2_000
 """Characters of one tool's result that a model is shown."""
 
@@ -39,28 +42,46 @@ async def compose(state: PipelineState, run: Run) -> PipelineState:
     if hasattr(state, "debate_result") and state.answer:
         return state
     passages, lines = passages_of(state)[:PASSAGES], tool_lines(state.tool_results)
-    if state.evidence is not None and not lines:
-        # Called alone, without a retrieve step before it, the model is asked all the same and told of no passages.
-        if not passages or state.evidence.confidence.decision == "abstain":
-            return _abstained(state, run, state.evidence.confidence.reason)
+    # Called alone, without a retrieve step before it, the model is asked all the same and told of no passages.
+    found = state.evidence.confidence if state.evidence is not None else None
+    if found is not None and not lines and (not passages or found.decision == "abstain"):
+        return _abstained(state, run, found.reason)
     if run.model is None:
         return await quote(state, run)
     try:
         reply = await generate(
-            run, run.model, state.query, passages, lines, run.history, max(0.05, budget_of("compose") - RESERVE)
+            run,
+            run.model,
+            state.query,
+            passages,
+            tool_lines=lines,
+            history=run.history,
+            seconds=max(0.05, budget_of("compose") - RESERVE),
         )
-    except ModelNotAllowed as error:
-        state.notes.append(str(error))
-        return await quote(state, run)
     except LanguageModelFailed as error:
         state.notes.append(str(error))
-        return await quote_instead(state, run)
+        # What may not be called has not failed.
+        return await (quote if isinstance(error, ModelNotAllowed) else quote_instead)(state, run)
+    return await _written(state, run, reply)
+
+
+async def _written(state: PipelineState, run: Run, reply: Reply | None) -> PipelineState:
     if reply is None:
         return _abstained(state, run, "The language model found no answer in the passages.")
-    state.answer, state.model = reply.text.strip(), reply.model
+    text = reply.text.strip() if reply.finished else whole_sentences(reply.text)
+    if not text:
+        state.notes.append("The language model's answer broke off in its first sentence.")
+        return await quote_instead(state, run)
     if not reply.finished:
-        state.notes.append("The language model's answer was cut off.")
+        state.notes.append("The language model's answer broke off; its last sentence is left out.")
+    state.answer, state.model = text, reply.model
     return state
+
+
+def whole_sentences(text: str) -> str:
+    """The text up to the end of its last sentence that has one; "" when none has."""
+    ends = [match.end() for match in _END.finditer(text)]
+    return text[: ends[-1]].strip() if ends else ""
 
 
 def _abstained(state: PipelineState, run: Run, reason: str) -> PipelineState:
@@ -90,8 +111,9 @@ async def quote(state: PipelineState, run: Run) -> PipelineState:
     if failed:
         state.degraded.append("compose")
     text, state.citations = cite(quotes, passages)
+    asked = ((state.plan or {}).get("inputs") or {}).get("calculator") or {}
     calculated = [
-        f"{result['result']['expression']} = {result['result']['value']}"
+        f"{asked.get('expression', '')} = {result['result']['text']}".removeprefix(" = ")
         for result in state.tool_results
         if result["success"] and result["tool"] == "calculator"
     ]

@@ -44,7 +44,10 @@ async def debate(state: PipelineState, run: Run) -> PipelineState:
         _LOG.warning("Debate failed - using initial answer (from step5): %s", error)
         return _without(state, run, "failed")
     state.answer, state.debate_result = result.final_answer, result
-    state.model = " + ".join(result.models)
+    if result.answered:
+        state.model = " + ".join(result.models)
+    else:
+        state.decision, state.reason = "abstain", "The debate found no answer in the passages."
     state.step_timings["debate"] = result.elapsed
     state.notes += result.notes
     run.recording.facts["debate"] = f"{result.rounds} rounds, {result.llm_calls} calls"
@@ -60,15 +63,15 @@ def _without(state: PipelineState, run: Run, reason: str) -> PipelineState:
 
 def _no_debate(state: PipelineState, run: Run) -> str | None:
     """Why there is no debate, for the log; None when there is one."""
-    if not run.debate_allowed:
-        return "not allowed for this agent"
-    if not state.retrieved_chunks:
-        return "no passages"
-    if state.evidence is None:
-        return None
-    found = state.evidence.confidence
-    if found.decision == "abstain":
-        return "the passages do not answer"
-    if run.debates == "auto" and not worth_a_debate(found.value, found.decision):
-        return "the confidence leaves no doubt"
-    return None
+    found = state.evidence.confidence if state.evidence is not None else None
+    reasons = (
+        (not run.debate_allowed, "not allowed here"),
+        (run.model is None, "no language model"),
+        (not state.retrieved_chunks, "no passages"),
+        (found is not None and found.decision == "abstain", "the passages do not answer"),
+        (
+            found is not None and run.debates == "auto" and not worth_a_debate(found.value, found.decision),
+            "the confidence leaves no doubt",
+        ),
+    )
+    return next((reason for holds, reason in reasons if holds), None)

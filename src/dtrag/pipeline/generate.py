@@ -20,8 +20,9 @@ async def generate(
     model: ChatModel,
     question: str,
     passages: Sequence[SearchResult],
-    tool_lines: Sequence[str],
-    history: Sequence[Message],
+    *,
+    tool_lines: Sequence[str] = (),
+    history: Sequence[Message] = (),
     seconds: float,
 ) -> Reply | None:
     """The model's reply; None when it says that the passages do not answer. Raises `LanguageModelFailed`."""

@@ -24,7 +24,7 @@ _HEADING = re.compile(
     re.I | re.M,
 )
 _ENTRY = re.compile(r"[ \t]{0,20}(?:[\[［【(]?\^?\d{1,3}[\]］】).:]|[-*•·]|https?://|제\s?\d{1,4}\s?조|$)")
-_BULLET = re.compile(r"(?:[-*•·]\s+)?")
+_BULLET = re.compile(r"(?:(?:[-*•·]|\d{1,2}[.)])\s+)?(?:\*\*)?")
 _CONTEXT = 24
 """Characters before a mark that tell whether it was copied with the words of a passage."""
 

@@ -85,7 +85,7 @@ def permitted(run: Run) -> dict[str, Tool]:
 
 
 def by_rules(query: str, allowed: Mapping[str, Tool]) -> tuple[dict[str, dict[str, Any]], list[str]]:
-    """Tool -> input, and why. Rules know the calculator and the web search, and their inputs come from the question."""
+    """Tool -> input, and why. Rules know the calculator and the web search; inputs fit these by construction."""
     inputs: dict[str, dict[str, Any]] = {}
     reasons: list[str] = []
     expression = expression_of(query) if "calculator" in allowed else None
@@ -95,8 +95,7 @@ def by_rules(query: str, allowed: Mapping[str, Tool]) -> tuple[dict[str, dict[st
     if "web_search" in allowed and _WEB.search(query):
         inputs["web_search"] = {"query": " ".join(query.split())[:WEB_QUERY]}
         reasons.append("The question asks for the web, news, or what is new.")
-    fitting = {name: given for name, given in inputs.items() if allowed[name].check(given) is None}
-    return fitting, reasons
+    return inputs, reasons
 
 
 async def _by_model(query: str, run: Run, model: ChatModel, allowed: Mapping[str, Tool], seconds: float) -> Plan:
@@ -104,7 +103,7 @@ async def _by_model(query: str, run: Run, model: ChatModel, allowed: Mapping[str
         reply = await calls.call(
             run, "plan", model, messages(query, list(allowed.values())), max_tokens=MAX_TOKENS, seconds=seconds
         )
-    choice = choice_of(reply.text, allowed)
+    choice = await asyncio.to_thread(choice_of, reply.text, allowed)  # compiles schemas when it is the first
     return _plan(choice.inputs, complexity_of(query), choice.reasoning, notes=choice.notes)
 
 

@@ -135,14 +135,14 @@ def _together(claim: Claim, cited: Sequence[tuple[int, Backing]], said: Sequence
 
 def _why(cited: Sequence[tuple[int, Backing]], best: tuple[int, Backing] | None) -> str:
     if cited:
-        index, found = max(cited, key=lambda one: one[1].share)
+        found = max((one[1] for one in cited), key=lambda one: one.share)
         if found.share >= MEANING and found.reason:
-            return f"passage {index + 1}: {found.reason}"
-        return f"of its words, passage {index + 1} holds {found.share:.0%}"
+            return found.reason
+        return f"the passage that it cites holds {found.share:.0%} of its words"
     if best is None:
         return "there are no passages"
     if best[1].share >= MEANING and best[1].reason:
-        return f"it cites nothing, and of the closest passage: {best[1].reason}"
+        return f"it cites nothing, and in the closest passage, {best[1].reason}"
     return f"it cites nothing, and the closest passage holds {best[1].share:.0%} of its words"
 
 

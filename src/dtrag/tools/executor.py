@@ -78,6 +78,8 @@ async def execute_tool(
         raise InvalidInput(f"The timeout of a tool is {timeout!r}, but must be a number of seconds above 0.")
     started = time.perf_counter()
     tool = (get_tool_registry() if registry is None else registry).get_tool(name)
+    if tool is not None and "check" not in vars(tool):
+        await asyncio.to_thread(getattr, tool, "check")  # the first time it may take .2 s, which would hold up others
     mistake = _mistake(name, tool, input, allowed)
     if tool is None or mistake is not None:
         return ToolExecutionResult(False, None, mistake, name, time.perf_counter() - started)

@@ -9,10 +9,10 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from dtrag.audit import Recorder, unrecorded
 from dtrag.core.caller import LOCAL, Caller
@@ -33,21 +33,26 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ToolStatus:
-    """Where one tool of a server stands. `usable`: registered now. `reason`: why it is refused, "" else.
+    """Where one tool stands; `server` is "" for a built-in one. `usable`: it would be executed now.
 
-    `fingerprint` is what would be approved, in hexadecimal; "" for a tool that is gone or refused.
+    `fingerprint` is what an approval is about, in hexadecimal; "" for a tool that is built in, gone or refused.
+    `reason`: why it cannot be used, for people; "" without a special one.
     """
 
     name: str
     server: str
     description: str
     input_schema: Mapping[str, Any]
-    state: State
+    state: State | Literal["built-in"]
     usable: bool
-    fingerprint: str
+    fingerprint: str = ""
     reason: str = ""
     approved_by: str | None = None
     approved_at: datetime | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self) | {"approved_at": self.approved_at.isoformat() if self.approved_at else None}
 
 
 @dataclass(frozen=True, slots=True)

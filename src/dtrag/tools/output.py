@@ -70,7 +70,8 @@ class _Copier:
                 break
             if not isinstance(key, str):
                 raise NotPlain("the tool returned a mapping whose keys are not texts, which is not JSON")
-            copied[self._text(key)] = self.copy(item, depth - 1)
+            name = self._text(key)  # before the value, which may use up what is left
+            copied[name] = self.copy(item, depth - 1)
         return copied
 
     def _list(self, value: list[Any] | tuple[Any, ...], depth: int) -> list[Any]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 Check = Callable[[Any], str | None]
 """Takes an input; returns the mistake in it, in words, or None."""
 
 MESSAGE = 300
-"""Characters of a mistake that are told: the library quotes the value, which may be a whole file."""
+"""Characters of a mistake that are told, about: the library quotes the value, which may be a whole file."""
 PATTERN_TEXT = 2_000
 """Longest text that a pattern is tried on: with two open repetitions that is four million steps, some 50 ms."""
 _ESCAPED = re.compile(r"\\.", re.DOTALL)
@@ -64,9 +64,17 @@ def compiled(schema: Mapping[str, Any]) -> Check:
             return f"the schema of the tool refers to {str(error.ref)[:100]!r}; nothing outside of it is read"
         except RecursionError:
             return "the input or the schema of the tool is nested too deeply"
-        return None if mistake is None else str(mistake.message)[:MESSAGE]
+        return None if mistake is None else _words(mistake.message, mistake.absolute_path)
 
     return check
+
+
+def _words(message: str, path: Iterable[str | int]) -> str:
+    """The mistake and where it is. In the middle of a long message is the value; what is wrong stands at its end."""
+    if len(message) > MESSAGE:
+        message = f"{message[: MESSAGE // 2]} ... {message[-MESSAGE // 2 :]}"
+    place = ".".join(str(part)[:60] for part in path)
+    return f"{message} ({place})" if place else message
 
 
 def _closed(schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -182,6 +182,22 @@ async def test_a_model_that_never_lets_go_is_still_too_late() -> None:
         await _debate(blocking, timeout=0.02)
 
 
+@pytest.mark.parametrize("fails", [True, False])
+async def test_a_synthesis_that_never_lets_go_is_too_late_whether_it_fails_or_not(fails: bool) -> None:
+    def at_last(number: int, messages: Sequence[Message]) -> str:
+        if number == 4:
+            time.sleep(0.3)
+        return failing(number, messages) if number == 4 and fails else "Yes. [1]"
+
+    class Unyielding(Scripted):
+        async def complete(self, messages: Sequence[Message], *, max_tokens: int, seconds: float) -> Reply:
+            self.asked.append(list(messages))
+            return Reply(at_last(len(self.asked) - 1, messages), self.id, Usage(1))
+
+    with pytest.raises(TimeoutError, match="Debate exceeded"):
+        await DebateEngine(run_of(Unyielding(""))).run_debate("How long?", PASSAGES, timeout=0.25)
+
+
 async def test_a_model_that_ran_out_of_time_is_a_timeout_and_no_failure() -> None:
     def late(number: int, messages: Sequence[Message]) -> str:
         time.sleep(0.03)

@@ -11,9 +11,9 @@ import pytest
 from dtrag.core.documents import Answer
 from dtrag.core.scope import Scope
 from dtrag.errors import DatabaseUnavailable, InvalidInput
+from dtrag.pipeline.compose import nothing_found
 from dtrag.pipeline.graph import LangGraphPipeline
 from dtrag.pipeline.run import Run
-from dtrag.pipeline.compose import nothing_found
 from dtrag.ports import Embedder
 from dtrag.retrieval.engine import HybridSearchEngine
 from tests.toy import ToyEmbedder

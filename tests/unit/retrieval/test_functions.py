@@ -13,8 +13,8 @@ from dtrag.core.scope import Scope
 from dtrag.core.taxonomy import ROOT, Node, Taxonomy
 from dtrag.core.text import Analyzer
 from dtrag.errors import InvalidInput, NoActiveApp
-from dtrag.ports import Embedder, Index
 from dtrag.pipeline.run import Run
+from dtrag.ports import Embedder, Index
 from dtrag.retrieval import active
 from dtrag.retrieval.engine import HybridSearchEngine
 from tests.toy import ToyEmbedder

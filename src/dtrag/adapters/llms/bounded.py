@@ -4,11 +4,33 @@ from __future__ import annotations
 
 import sys
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from typing import Any
 
 MAX_BODY = 8 * 2**20
 """Bytes of one reply. A streamed token takes some 300 bytes, so that this is room for more than 20,000 of them."""
 CONNECTIONS, KEPT_OPEN = 128, 32
+
+
+_opened: ContextVar[list[Any] | None] = ContextVar("dtrag_llm_responses", default=None)
+
+
+@asynccontextmanager
+async def closing_responses() -> AsyncIterator[None]:
+    """Whatever response comes inside is closed at the end, with its connection unless it was read whole.
+
+    Libraries leave that to their generators, of which one that is given up between two pieces lives until the garbage
+    collector comes round.
+    """
+    opened: list[Any] = []
+    token = _opened.set(opened)
+    try:
+        yield
+    finally:
+        _opened.reset(token)
+        for response in opened:
+            await response.aclose()
 
 
 class TooLarge(Exception):
@@ -23,6 +45,9 @@ def bounded_client(*, local: bool) -> Any:
     bounded_stream = _bounded_stream(library)
 
     async def bound(response: Any) -> None:
+        opened = _opened.get()
+        if opened is not None:
+            opened.append(response)
         if response.headers.get("content-encoding", "identity") != "identity":
             raise TooLarge("the reply came compressed, which was not asked for.")
         response.stream = bounded_stream(response.stream)

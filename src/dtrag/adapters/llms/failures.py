@@ -14,7 +14,9 @@ from dtrag.adapters.llms.bounded import TooLarge
 
 ATTEMPTS = 5
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 8.0
-"""The first pause is random up to this, each further one up to twice the one before (full jitter)."""
+WORTH_IT_S = 0.1
+"""The first pause is random up to this, each further one up to twice the one before (full jitter).
+Less time than `WORTH_IT_S` behind it is not enough for another attempt."""
 _LONGEST_WORDS = 160
 _PASSING = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
 _CONNECTION = frozenset({"APIConnectionError", "TransportError", "ConnectionError", "gaierror"})
@@ -59,10 +61,10 @@ def pause(failure: Failure, attempt: int, seconds_left: float) -> float | None:
     """Seconds to wait before attempt number `attempt` + 1; None when there is to be none."""
     if not failure.passing or attempt >= ATTEMPTS:
         return None
-    wait = random.uniform(0, min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** (attempt - 1)))  # noqa: S311 - not a secret
+    wait = random.uniform(0, min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** (attempt - 1)))  # nosec  # noqa: S311 - no secret
     if failure.retry_after is not None:
         wait = failure.retry_after + min(wait, 0.25)
-    return wait if wait < seconds_left else None
+    return wait if wait < seconds_left - WORTH_IT_S else None
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

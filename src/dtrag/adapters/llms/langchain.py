@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 
+from dtrag.adapters.llms.bounded import closing_responses
 from dtrag.adapters.llms.failures import explain, pause
 from dtrag.adapters.llms.prices import Price
 from dtrag.adapters.llms.providers import Built, build, call_options
@@ -18,8 +19,9 @@ from dtrag.adapters.llms.specs import Spec
 from dtrag.core.chat import Message, Reply
 from dtrag.errors import LanguageModelFailed
 
-_GRACE_S = 0.1
-"""How long a cancelled call may take to close its connection before it is left to itself."""
+_ENDINGS, _ENDING_S = 5, 0.02
+"""How often a call is cancelled, and how long it may take each time to close its connection, before it is left alone.
+Once is not enough: `asyncio.wait_for`, which the libraries use, loses a cancellation up to Python 3.11."""
 Put = Callable[[str], None]
 
 
@@ -121,15 +123,17 @@ class LangChainModel:
             await asyncio.sleep(wait)
 
     async def _attempt(self, messages: Sequence[Message], said: Said, put: Put | None) -> None:
-        built = await self._ready()
+        chat = (await self._ready()).chat
         from langsmith import tracing_context
 
         options = call_options(self._spec, said.max_tokens, temperature=self._temperature)
-        with tracing_context(enabled=False):  # LangChain would tell its makers' service where variables ask for it
-            if put is None:
-                await read(built.chat, messages, options, said)
-            else:
-                await read_stream(built.chat, messages, options, said, put)
+        # LangChain would tell its makers' tracing service of every call where variables ask for it.
+        with tracing_context(enabled=False):
+            async with closing_responses():
+                if put is None:
+                    await read(chat, messages, options, said)
+                else:
+                    await read_stream(chat, messages, options, said, put)
 
     def _reply(self, messages: Sequence[Message], said: Said, *, finished: bool) -> Reply:
         return Reply(said.text, self.id, usage(messages, said, self._price), finished)
@@ -145,8 +149,10 @@ async def _within(pieces: asyncio.Queue[str | None], deadline: float) -> str | N
 
 async def _end(task: asyncio.Task[Reply]) -> None:
     """Cancel what still runs, and see that nobody has to ask for its error."""
-    if not task.done():
+    for _ in range(_ENDINGS):
+        if task.done():
+            break
         task.cancel()
-        await asyncio.wait({task}, timeout=_GRACE_S)
+        await asyncio.wait({task}, timeout=_ENDING_S)
     if task.done() and not task.cancelled():
         task.exception()

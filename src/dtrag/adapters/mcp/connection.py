@@ -32,6 +32,8 @@ MOST_TOOLS = 200
 DOUBTS = 2
 """So many answers that did not come in a row: after one, the tools are asked for again, which costs a live server
 nothing; when that is not answered either, the server hangs."""
+WHY_SECONDS = 1.0
+"""When a connection ended, its cause is told by its own task, which is about to end then."""
 END_SECONDS = 10.0
 """A connection has ended after so long; the steps of ending a program take less together."""
 _LOG = logging.getLogger(__name__)
@@ -152,6 +154,7 @@ class Connection:
     async def _answered(self, work: Awaitable[T], seconds: float) -> T:
         """What the server answers, in time. A connection that was left in doubt has to list its tools again."""
         from mcp import MCPError
+        from mcp_types import CONNECTION_CLOSED
 
         try:
             async with asyncio.timeout(seconds):
@@ -163,7 +166,8 @@ class Connection:
             raise
         except MCPError as error:
             self.listed = None
-            await asyncio.sleep(0)  # a program that just died is known to be dead after a turn of the loop
+            if error.code == CONNECTION_CLOSED:
+                await asyncio.wait({self._task}, timeout=WHY_SECONDS)
             raise self._refused(_sentence(error.message)) from error
         except (ValueError, RuntimeError) as error:  # what the SDK raises for an answer that is not of the protocol
             self.listed = None
@@ -180,12 +184,13 @@ class Connection:
         return ToolServerFailed(name=self._config.name, reason=self._health.reason(reason))
 
     def _failed(self, reason: str, cause: BaseException | None = None) -> None:
-        error = cause if isinstance(cause, DtragError) else self._refused(_sentence(reason))
-        self._health.problem = self._health.problem or str(reason)
+        if isinstance(cause, ToolServerFailed):
+            reason = str(cause.fields["reason"])
+        self._health.problem = self._health.problem or _sentence(reason)
         if not self._ready.done():
-            self._ready.set_exception(error)
-        elif not isinstance(cause, asyncio.CancelledError):
-            _LOG.info("The connection to an MCP server ended", extra={"server": self._config.name, "why": reason})
+            known = isinstance(cause, DtragError) and not isinstance(cause, ToolServerFailed)
+            self._ready.set_exception(cause if known and cause is not None else self._refused(reason))
+        _LOG.info("The connection to an MCP server ended", extra={"server": self._config.name, "why": reason})
 
 
 def _imported() -> None:
@@ -193,6 +198,9 @@ def _imported() -> None:
     try:
         import mcp
         import mcp.client.streamable_http  # noqa: F401
+
+        # It logs tracebacks with what servers sent; what goes wrong is told to whoever waits for it.
+        logging.getLogger("mcp").setLevel(logging.CRITICAL)
     except ImportError as error:
         raise MissingExtra(feature="The client of MCP servers", extra="mcp") from error
 

@@ -16,10 +16,13 @@ class Health:
     on_failure: Callable[[], None]
     problem: str = ""
     said: str = ""
+    closing: bool = False
+    """We end it ourselves: what ends now is no fault of the server."""
 
     def failed(self, problem: str) -> None:
         """The connection is of no use any more; the first problem told is the cause of the others."""
-        self.problem = self.problem or problem
+        if not self.closing:
+            self.problem = self.problem or problem
         self.on_failure()
 
     def reason(self, otherwise: str) -> str:

@@ -52,10 +52,12 @@ async def program(config: ServerConfig, health: Health) -> AsyncIterator[Transpo
     try:
         yield read, write
     finally:
+        health.closing = True
         try:
             await _end(process)
         finally:
-            _signal(process, signal.SIGKILL)  # also when this is cancelled a second time: nothing of it stays behind
+            # What it left behind goes with it, also when this is cancelled a second time.
+            _signal(process, signal.SIGKILL)
             for task in tasks:
                 task.cancel()
             for stream in (read, write, incoming, outgoing):
@@ -137,13 +139,14 @@ async def _listen(process: asyncio.subprocess.Process, health: Health) -> None:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """Close its input, wait, ask it and its children to go, wait."""
+    """Close its input and wait; ask it and its children to go and wait; kill them and wait."""
     assert process.stdin is not None  # noqa: S101 - started with a pipe
     with suppress(OSError):
         process.stdin.close()
-    if not await _gone(process):
-        _signal(process, signal.SIGTERM)
-        await _gone(process)
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        if not await _gone(process):
+            _signal(process, number)
+    await _gone(process)
 
 
 async def _gone(process: asyncio.subprocess.Process) -> bool:

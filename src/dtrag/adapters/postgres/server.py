@@ -195,7 +195,7 @@ def _make_socket_dir(account: Account, cluster: Path) -> str:
     if len(path) <= _SOCKET_BYTES and b"," not in path:  # libpq reads a comma as the end of a host
         return "."
     # Not the configured folder for temporary files: that one may be long as well, or closed to the system user.
-    folder = Path(tempfile.mkdtemp(prefix="dtrag-", dir="/tmp"))
+    folder = Path(tempfile.mkdtemp(prefix="dtrag-", dir="/tmp"))  # nosec B108
     account.give(folder)
     return str(folder)
 

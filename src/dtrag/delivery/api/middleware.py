@@ -27,7 +27,7 @@ _LOG = logging.getLogger("dtrag.access")
 _PLAIN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _WRITING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
-_WILDCARDS = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 - recognised, not bound
+_WILDCARDS = frozenset({"0.0.0.0", "::", ""})  # nosec B104  # noqa: S104 - recognised, not bound
 
 
 class RequestLog:

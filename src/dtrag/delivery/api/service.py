@@ -30,6 +30,7 @@ from dtrag.delivery.api import (
     review,
     search,
     taxonomy,
+    tools,
     traces,
 )
 from dtrag.delivery.api.audited import Audited
@@ -88,6 +89,7 @@ def create_app(settings: Settings) -> FastAPI:
         review,
         taxonomy,
         agents,
+        tools,
         filters,
         audit,
         metrics,

@@ -25,6 +25,7 @@ from dtrag.delivery.cli import (
     serve,
     settings,
     taxonomy,
+    tools,
     trace,
 )
 from dtrag.delivery.cli.invocation import invocation
@@ -72,6 +73,7 @@ app.add_typer(keys.app, name="keys")
 app.add_typer(audit.app, name="audit")
 app.add_typer(review.app, name="review")
 app.add_typer(taxonomy.app, name="taxonomy")
+app.add_typer(tools.app, name="tools")
 app.command("up")(serve.up)
 app.command()(demo.demo)
 app.command()(doctor.doctor)

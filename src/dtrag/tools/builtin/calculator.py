@@ -51,7 +51,7 @@ async def calculator(
 ) -> dict[str, int | float | str]:
     """Evaluates an arithmetic expression. Gives `result` as a number, and `text` with up to 28 digits."""
     value = evaluate(expression)
-    if value.denominator == 1:
+    if value.denominator == 1 and abs(value) < 10**ROUNDING.prec:
         return {"result": value.numerator, "text": str(value.numerator)}
     return {"result": float(value), "text": shown(value)}
 

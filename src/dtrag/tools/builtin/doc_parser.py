@@ -37,23 +37,26 @@ def doc_parser(parser: Parser | None) -> Tool:
         `truncated`: whether there was more than is given."""
         if parser is None:
             raise ParseFailed("documents can be read while an app is open: async with dtrag.open()")
-        data = _bytes(content, encoding)
-        folder = await asyncio.to_thread(tempfile.mkdtemp, prefix="dtrag-tool-")
+        folder = tempfile.mkdtemp(prefix="dtrag-tool-")
         path = Path(folder) / f"document.{format}"
+        writing = asyncio.ensure_future(asyncio.to_thread(_write, path, content, encoding))
         try:
-            await asyncio.to_thread(path.write_bytes, data)
+            await asyncio.shield(writing)
             return await _read(parser, path)
         finally:
+            await asyncio.wait({writing})  # a thread that still writes would put the file back
             shutil.rmtree(folder, ignore_errors=True)
 
     return parse
 
 
-def _bytes(content: str, encoding: str) -> bytes:
+def _write(path: Path, content: str, encoding: str) -> None:
+    """Blocking. Raises `ParseFailed` for what is not base64."""
     if encoding == "text":
-        return content.encode("utf-8", "replace")
+        path.write_bytes(content.encode("utf-8", "replace"))
+        return
     try:
-        return base64.b64decode("".join(content.split()), validate=True)
+        path.write_bytes(base64.b64decode("".join(content.split()), validate=True))
     except (binascii.Error, ValueError) as error:
         raise ParseFailed("content is not base64") from error
 

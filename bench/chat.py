@@ -1,0 +1,151 @@
+"""Many conversations at once over HTTP: how many are answered, how many are told to come back, and how long it takes.
+
+python bench/chat.py FOLDER [--seconds 1.0] [--embedder none|auto]
+
+FOLDER holds corpus.jsonl and queries.jsonl. The service runs in a process of its own, the clients and a local server in
+place of the language model in this one; both share the processors. Questions differ, and no search is cached.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from tests.model_server import ModelServer
+
+from dtrag.app import App, open_app
+from dtrag.core.query import content_terms
+from dtrag.core.scope import Scope
+from dtrag.pipeline.compose import extract
+from dtrag.settings import Settings
+
+REPLY = "The passages say so. [1]"
+SINGLE = 100
+"""Questions asked one after another, for the overhead."""
+
+
+@contextmanager
+def service(data_dir: str, embedder: str, **settings: str) -> Iterator[str]:
+    """The address of a service on that folder."""
+    environment = os.environ | {
+        "DTRAG_DATA_DIR": data_dir,
+        "DTRAG_EMBEDDER": embedder,
+        "DTRAG_CACHE_SIZE": "0",
+        "DTRAG_PORT": "0",
+        **{f"DTRAG_{name.upper()}": value for name, value in settings.items()},
+    }
+    command = [str(Path(sys.executable).with_name("dtrag")), "up"]
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        lines = iter(process.stderr)
+        address = next(line.split()[4] for line in lines if line.startswith("dtrag is listening on "))
+        time.sleep(6)  # what is loaded in the background: the embedder, the graph, the model's client
+        yield address
+        process.terminate()
+        for _ in lines:
+            pass
+
+
+async def at_once(address: str, questions: Sequence[str], count: int) -> tuple[Counter[int], list[float]]:
+    """Statuses, and the seconds of those that were answered."""
+    statuses: Counter[int] = Counter()
+    seconds: list[float] = []
+    limits = httpx2.Limits(max_connections=count, max_keepalive_connections=count)
+
+    async with httpx2.AsyncClient(base_url=address, timeout=60, limits=limits) as client:
+
+        async def ask(number: int) -> None:
+            started = time.perf_counter()
+            question = questions[number % len(questions)]
+            body = {"message": question, "conversation_id": f"bench-{count}-{number}"}
+            try:
+                response = await client.post("/chat/run", json=body)
+            except httpx2.HTTPError:
+                statuses[0] += 1
+                return
+            statuses[response.status_code] += 1
+            if response.status_code == 200:
+                seconds.append(time.perf_counter() - started)
+
+        await asyncio.gather(*(ask(number) for number in range(count)))
+    return statuses, sorted(seconds)
+
+
+async def one_by_one(address: str, questions: Sequence[str], app: App) -> tuple[list[float], list[float]]:
+    """Seconds of bare search and composing in this process, and of the same questions over HTTP, in turn."""
+    bare, whole = [], []
+    async with httpx2.AsyncClient(base_url=address, timeout=60) as client:
+        for question in questions:
+            started = time.perf_counter()
+            passages, _ = await app.engine.search(question, 10, None, 50, 50, highlight=False, exact_candidates=True)
+            statistics = await app.index.statistics(set(content_terms(question)), Scope.everything())
+            await asyncio.to_thread(extract, question, passages, statistics, None)
+            bare.append(time.perf_counter() - started)
+            started = time.perf_counter()
+            response = await client.post("/chat/run", json={"message": question})
+            whole.append(time.perf_counter() - started)
+            response.raise_for_status()
+    return sorted(bare), sorted(whole)
+
+
+def share(ordered: Sequence[float], part: float) -> float:
+    """The value below which this part lies."""
+    return ordered[min(len(ordered) - 1, int(part * len(ordered)))] if ordered else float("nan")
+
+
+def line(what: str, statuses: Counter[int], seconds: Sequence[float]) -> str:
+    """A row of the table."""
+    other = sum(statuses.values()) - statuses[200] - statuses[503]
+    p50, p95, most = share(seconds, 0.5), share(seconds, 0.95), seconds[-1] if seconds else float("nan")
+    return f"{what:<34}{statuses[200]:>6}{statuses[503]:>6}{other:>6}{p50:>8.2f}{p95:>8.2f}{most:>8.2f}"
+
+
+async def main(folder: Path, delay: float, embedder: str) -> None:
+    """Print the table."""
+    rows = [json.loads(row) for row in (folder / "queries.jsonl").read_text("utf-8").splitlines()]
+    questions = [row["text"] for row in rows]
+    asks: Callable[..., Any] = at_once
+    with tempfile.TemporaryDirectory(prefix="dtrag-bench-") as data_dir, ModelServer(REPLY, delay=delay) as model:
+        settings = Settings.load(environ={}, data_dir=data_dir, embedder=embedder, cache_size=0)
+        async with open_app(settings) as app:
+            await app.ingest([folder / "corpus.jsonl"])
+            print(f"{folder.name}: {len(questions)} questions, embedder {embedder}")
+            print(f"{'':<34}{'200':>6}{'503':>6}{'other':>6}{'p50 s':>8}{'p95 s':>8}{'max s':>8}")
+            with service(data_dir, embedder) as address:
+                await asks(address, questions, 4)
+                print(line("100 at once, quoted", *await asks(address, questions, 100)))
+                bare, whole = await one_by_one(address, (questions * SINGLE)[:SINGLE], app)
+            chat = {"llm": "openai:bench", "llm_base_url": model.url, "llm_api_key": "none"}
+            with service(data_dir, embedder, **chat) as address:
+                await asks(address, questions, 4)
+                for count in (100, 300):
+                    print(line(f"{count} at once, model of {delay:g} s", *await asks(address, questions, count)))
+            over = (share(whole, 0.5) - share(bare, 0.5)) * 1000
+            print(
+                f"one at a time, p50: search and compose {share(bare, 0.5) * 1000:.1f} ms, "
+                f"/chat/run {share(whole, 0.5) * 1000:.1f} ms,\noverhead {over:.1f} ms"
+            )
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--seconds", type=float, default=1.0)
+    parser.add_argument("--embedder", default="none")
+    given = parser.parse_args()
+    asyncio.run(main(given.folder, given.seconds, given.embedder))

@@ -1,0 +1,106 @@
+"""`/traces`: how one's own answers came about; for administrators of the whole tree everybody's."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from dtrag.settings import Settings
+from tests.api.confined import House, house
+from tests.api.shape import assert_failure
+from tests.store import Databases
+
+QUESTION = "What does a decision tree ask?"
+
+
+@pytest_asyncio.fixture
+async def built(settings: Settings, tmp_path: Path) -> AsyncIterator[House]:
+    async with house(settings, tmp_path) as running:
+        yield running
+
+
+async def asked(built: House, name: str) -> str:
+    """Ask as that client; returns the trace's id."""
+    response = await built.clients[name].post("/ask", json={"question": QUESTION})
+    assert response.status_code == 200, response.text
+    return str(response.json()["trace_id"])
+
+
+async def test_every_step_stands_against_its_budget(built: House) -> None:
+    kim = await built.client("kim", ["AI"], "reader")
+    trace_id = await asked(built, "kim")
+    response = await kim.get(f"/traces/{trace_id}")
+    assert response.status_code == 200, response.text
+    trace = response.json()
+    steps = {step["name"]: step for step in trace["steps"]}
+    assert list(steps) == ["intent", "retrieve", "compose", "cite", "respond"]
+    for step in steps.values():
+        assert (step["outcome"], 0 <= step["seconds"] <= step["budget"]) == ("done", True)
+    assert steps["retrieve"]["budget"] == 2.0
+    assert steps["retrieve"]["facts"]["lexical_candidates"] >= steps["retrieve"]["facts"]["passages"] > 0
+    assert (trace["decision"], trace["taxonomy_version"], trace["calls"]) == ("answer", "1.0.0", [])
+    assert trace["document_ids"]
+    assert QUESTION not in response.text
+    [line] = (await kim.get("/traces")).json()["traces"]
+    assert (line["trace_id"], line["model_calls"], line["question"]) == (trace_id, 0, "")
+
+
+async def test_texts_are_kept_where_they_are_wanted(databases: Databases, tmp_path: Path) -> None:
+    async with house(databases.settings(trace_text="on"), tmp_path) as built:
+        kim = await built.client("kim", None, "reader")
+        trace = (await kim.get(f"/traces/{await asked(built, 'kim')}")).json()
+        assert (trace["question"], "decision tree" in trace["answer"]) == (QUESTION, True)
+        assert (await kim.get("/traces")).json()["traces"][0]["question"] == QUESTION
+
+
+async def test_a_trace_of_another_key_is_not_there(built: House) -> None:
+    for name, scope, role in (
+        ("kim", None, "reader"),
+        ("lee", None, "editor"),
+        ("confined", ["AI"], "admin"),
+        ("boss", None, "admin"),
+    ):
+        await built.client(name, scope, role)  # type: ignore[arg-type]
+    trace_id = await asked(built, "kim")
+    for name in ("lee", "confined"):
+        foreign = assert_failure(await built.clients[name].get(f"/traces/{trace_id}"), 404)
+        unknown_id = str(uuid.uuid4())
+        unknown = assert_failure(await built.clients[name].get(f"/traces/{unknown_id}"), 404)
+        assert foreign["detail"].replace(trace_id, "ID") == unknown["detail"].replace(unknown_id, "ID")
+        assert (await built.clients[name].get("/traces")).json() == {"traces": []}
+    for name in ("kim", "boss"):
+        assert (await built.clients[name].get(f"/traces/{trace_id}")).status_code == 200
+
+
+async def test_a_trace_goes_with_the_right_to_see_its_documents(built: House) -> None:
+    kim = await built.client("kim", ["AI"], "reader")
+    trace_id = await asked(built, "kim")
+    used = (await kim.get(f"/traces/{trace_id}")).json()["document_ids"]
+    await built.app.delete_document(used[0])
+    assert_failure(await kim.get(f"/traces/{trace_id}"), 404)
+    assert (await kim.get("/traces")).json() == {"traces": []}
+
+
+async def test_reading_a_trace_is_in_the_audit_log(built: House) -> None:
+    kim = await built.client("kim", ["AI"], "reader")
+    trace_id = await asked(built, "kim")
+    await kim.get(f"/traces/{trace_id}")
+    await built.app.audit.newest()
+    [line] = [line for line in await built.audited() if line["action"] == "GET /traces/{trace_id}"]
+    assert (line["actor"], line["subjects"][0], line["decision"]) == ("kim", trace_id, "allowed")
+
+
+@pytest.mark.parametrize("odd", ["x", "%00", "..%2fagents", "1", "a" * 300])
+async def test_odd_ids_lead_nowhere(built: House, odd: str) -> None:
+    kim = await built.client("kim", None, "reader")
+    assert_failure(await kim.get(f"/traces/{odd}"), 404, 405)
+
+
+async def test_limits_are_checked(built: House) -> None:
+    kim = await built.client("kim", None, "reader")
+    for query in ("limit=0", "limit=1001", "limit=x"):
+        assert_failure(await kim.get(f"/traces?{query}"), 422)

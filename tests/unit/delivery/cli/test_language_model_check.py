@@ -1,0 +1,62 @@
+"""What `dtrag doctor` says of language models: it asks each for one word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from dtrag.delivery.cli import checks
+from dtrag.delivery.cli.checks import Check, examine
+from dtrag.settings import Settings
+from tests.model_server import ModelServer
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with ModelServer("yes") as running:
+        yield running
+
+
+async def checked(tmp_path: Any, **settings: str) -> list[Check]:
+    report = await examine(Settings.load(environ={}, data_dir=tmp_path / "data", embedder="none", **settings))
+    return [check for check in report.checks if check.name in {"language model", "critic"}]
+
+
+async def test_none_is_fine(tmp_path: Any) -> None:
+    (check,) = await checked(tmp_path)
+    assert (check.state, "DTRAG_LLM" in check.detail) == ("ok", True)
+
+
+async def test_each_model_is_asked_for_a_word(tmp_path: Any, server: ModelServer) -> None:
+    found = await checked(tmp_path, llm="openai:a", llm_critic="openai:b", llm_base_url=server.url)
+    assert found == [Check("language model", "ok", "openai:a answers"), Check("critic", "ok", "openai:b answers")]
+    assert [(request["model"], request["max_tokens"]) for request in server.requests] == [("a", 16), ("b", 16)]
+    assert server.wait_until_idle()
+
+
+async def test_one_that_is_both_is_asked_once(tmp_path: Any, server: ModelServer) -> None:
+    (check,) = await checked(tmp_path, llm="openai:a", llm_base_url=server.url)
+    assert check.state == "ok"
+    assert len(server.requests) == 1
+
+
+async def test_one_that_fails_is_a_warning_because_answers_can_be_quotations(
+    tmp_path: Any, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checks, "LLM_SECONDS", 0.3)
+    for fault, reason in (("401", "its server said 401"), ("hang", "did not answer within 0.3 s")):
+        server.fault = fault  # type: ignore[assignment]
+        (check,) = await checked(tmp_path, llm="openai:a", llm_base_url=server.url, llm_api_key="hunter2")
+        assert check.state == "warn"
+        assert reason in check.detail
+        assert check.advice
+        assert "hunter2" not in f"{check}"
+
+
+@pytest.mark.parametrize("spec", ["nonsense", "openai:"])
+async def test_a_bad_spec_is_a_failure_with_an_example(tmp_path: Any, spec: str) -> None:
+    (check,) = await checked(tmp_path, llm=spec)
+    assert check.state == "fail"
+    assert "openai:gpt-4o-mini" in check.detail

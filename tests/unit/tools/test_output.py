@@ -1,0 +1,70 @@
+"""Outputs of tools are copied into plain JSON, within limits."""
+
+from __future__ import annotations
+
+import json
+import math
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dtrag.tools.output import DEPTH, NotPlain, plain
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=9),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(json_values)
+def test_what_json_knows_comes_through_as_it_is(value: Any) -> None:
+    expected = json.loads(json.dumps(value))
+    assert plain(value) == (expected, False)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ((1, 2), [1, 2]),
+        (MappingProxyType({"a": True}), {"a": True}),
+        (math.nan, "nan"),
+        (-math.inf, "-inf"),
+        ("half \ud800 of one", "half ? of one"),
+        (1 << 5_000, "(5001 bits)"),
+    ],
+)
+def test_what_json_nearly_knows_becomes_it(value: object, expected: object) -> None:
+    assert plain(value) == (expected, False)
+
+
+@pytest.mark.parametrize("value", [object(), b"bytes", {1, 2}, {1: 2}, [lambda: 1]])
+def test_what_json_does_not_know_is_refused(value: object) -> None:
+    with pytest.raises(NotPlain, match="not JSON"):
+        plain(value)
+
+
+def test_texts_are_cut_where_the_characters_are_used_up() -> None:
+    assert plain("abcdef", 4) == ("abc", True)
+    assert plain({"a": "xxxx", "b": "yyyy", "c": 1}, 10) == ({"a": "xxxx", "b": "y"}, True)
+    assert plain([1] * 100, 10) == ([1] * 9, True)
+
+
+def test_what_contains_itself_ends() -> None:
+    loop: list[Any] = []
+    loop.extend([loop, loop, loop])
+    copied, cut = plain(loop, 1_000)
+    assert cut
+    assert json.dumps(copied)
+
+
+def test_deep_nesting_is_left_out() -> None:
+    deep: list[Any] = []
+    for _ in range(DEPTH + 5):
+        deep = [deep]
+    copied, cut = plain(deep)
+    assert cut
+    assert json.dumps(copied).count("[") == DEPTH + 1
