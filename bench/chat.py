@@ -15,6 +15,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -40,8 +41,8 @@ SINGLE = 100
 
 
 @contextmanager
-def service(data_dir: str, embedder: str, **settings: str) -> Iterator[str]:
-    """The address of a service on that folder."""
+def service(data_dir: str, embedder: str, **settings: str) -> Iterator[tuple[str, int]]:
+    """Address and process id of a service on that folder."""
     environment = os.environ | {
         "DTRAG_DATA_DIR": data_dir,
         "DTRAG_EMBEDDER": embedder,
@@ -54,15 +55,31 @@ def service(data_dir: str, embedder: str, **settings: str) -> Iterator[str]:
         assert process.stderr is not None
         lines = iter(process.stderr)
         address = next(line.split()[4] for line in lines if line.startswith("dtrag is listening on "))
+        said: list[str] = []
+        listening = threading.Thread(target=said.extend, args=(lines,))  # a full pipe would stop the service
+        listening.start()
         time.sleep(6)  # what is loaded in the background: the embedder, the graph, the model's client
-        yield address
-        process.terminate()
-        for _ in lines:
-            pass
+        try:
+            yield address, process.pid
+        finally:
+            process.terminate()
+            listening.join()
+            if said:
+                print(f"the service has said {len(said)} lines, the last: {said[-1][:200]}")
 
 
-async def at_once(address: str, questions: Sequence[str], count: int) -> tuple[Counter[int], list[float]]:
-    """Statuses, and the seconds of those that were answered."""
+def processor_s(pid: int) -> float:
+    """Seconds of processor time that the process has used (Linux)."""
+    fields = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+async def at_once(
+    served: tuple[str, int], questions: Sequence[str], count: int
+) -> tuple[Counter[int], list[float], float]:
+    """Statuses, the seconds of those that were answered, and the service's processor seconds for each question."""
+    address, pid = served
+    used = processor_s(pid)
     statuses: Counter[int] = Counter()
     seconds: list[float] = []
     limits = httpx2.Limits(max_connections=count, max_keepalive_connections=count)
@@ -83,7 +100,7 @@ async def at_once(address: str, questions: Sequence[str], count: int) -> tuple[C
                 seconds.append(time.perf_counter() - started)
 
         await asyncio.gather(*(ask(number) for number in range(count)))
-    return statuses, sorted(seconds)
+    return statuses, sorted(seconds), (processor_s(pid) - used) / count
 
 
 async def one_by_one(address: str, questions: Sequence[str], app: App) -> tuple[list[float], list[float]]:
@@ -92,7 +109,7 @@ async def one_by_one(address: str, questions: Sequence[str], app: App) -> tuple[
     async with httpx2.AsyncClient(base_url=address, timeout=60) as client:
         for question in questions:
             started = time.perf_counter()
-            passages, _ = await app.engine.search(question, 10, None, 50, 50, highlight=False, exact_candidates=True)
+            passages, _ = await app.search(question, 10, highlight=False, exact_candidates=True)
             statistics = await app.index.statistics(set(content_terms(question)), Scope.everything())
             await asyncio.to_thread(extract, question, passages, statistics, None)
             bare.append(time.perf_counter() - started)
@@ -108,11 +125,11 @@ def share(ordered: Sequence[float], part: float) -> float:
     return ordered[min(len(ordered) - 1, int(part * len(ordered)))] if ordered else float("nan")
 
 
-def line(what: str, statuses: Counter[int], seconds: Sequence[float]) -> str:
+def line(what: str, statuses: Counter[int], seconds: Sequence[float], processor: float) -> str:
     """A row of the table."""
     other = sum(statuses.values()) - statuses[200] - statuses[503]
-    p50, p95, most = share(seconds, 0.5), share(seconds, 0.95), seconds[-1] if seconds else float("nan")
-    return f"{what:<34}{statuses[200]:>6}{statuses[503]:>6}{other:>6}{p50:>8.2f}{p95:>8.2f}{most:>8.2f}"
+    times = "".join(f"{share(seconds, part):>8.2f}" for part in (0.5, 0.95, 1.0))
+    return f"{what:<34}{statuses[200]:>6}{statuses[503]:>6}{other:>6}{times}{processor * 1000:>8.0f}"
 
 
 async def main(folder: Path, delay: float, embedder: str) -> None:
@@ -125,16 +142,16 @@ async def main(folder: Path, delay: float, embedder: str) -> None:
         async with open_app(settings) as app:
             await app.ingest([folder / "corpus.jsonl"])
             print(f"{folder.name}: {len(questions)} questions, embedder {embedder}")
-            print(f"{'':<34}{'200':>6}{'503':>6}{'other':>6}{'p50 s':>8}{'p95 s':>8}{'max s':>8}")
-            with service(data_dir, embedder) as address:
-                await asks(address, questions, 4)
-                print(line("100 at once, quoted", *await asks(address, questions, 100)))
-                bare, whole = await one_by_one(address, (questions * SINGLE)[:SINGLE], app)
+            print(f"{'':<34}{'200':>6}{'503':>6}{'other':>6}{'p50 s':>8}{'p95 s':>8}{'max s':>8}{'cpu ms':>8}")
+            with service(data_dir, embedder) as served:
+                await asks(served, questions, 4)
+                print(line("100 at once, quoted", *await asks(served, questions, 100)))
+                bare, whole = await one_by_one(served[0], (questions * SINGLE)[:SINGLE], app)
             chat = {"llm": "openai:bench", "llm_base_url": model.url, "llm_api_key": "none"}
-            with service(data_dir, embedder, **chat) as address:
-                await asks(address, questions, 4)
+            with service(data_dir, embedder, **chat) as served:
+                await asks(served, questions, 4)
                 for count in (100, 300):
-                    print(line(f"{count} at once, model of {delay:g} s", *await asks(address, questions, count)))
+                    print(line(f"{count} at once, model of {delay:g} s", *await asks(served, questions, count)))
             over = (share(whole, 0.5) - share(bare, 0.5)) * 1000
             print(
                 f"one at a time, p50: search and compose {share(bare, 0.5) * 1000:.1f} ms, "

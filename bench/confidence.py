@@ -1,103 +1,138 @@
-"""Fits the weights of `dtrag.core.confidence` and prints what they are worth.
+"""What the calibrated confidence is worth, beside the formula of the acceptance text; draws risk over coverage.
 
-    python bench/confidence.py DATA_FOLDER
+    python bench/confidence.py DATA [--cache FOLDER] [--draw bench/answers/coverage.svg]
 
-Positives: answerable questions whose passage is in the first five. Negatives: the same questions with the right
-passage hidden, and questions about topics that the collection does not have (korquad1-noanswer-dev). Never the
-adversarial questions of SQuAD 2. Fitted on one half of each set, measured on the other.
+Cases, folds and signals are those of scripts/fit_confidence.py: each value comes from weights that were fitted without
+the case's fold. Absent: questions about topics that the collection does not have (korquad1-noanswer-dev). Adversarial:
+the unanswerable questions of SQuAD 2. Neither is ever fitted on.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
-import json
 import sys
-import tempfile
 from pathlib import Path
 
 import numpy as np
 
-from dtrag.app import open_throwaway
-from dtrag.core.confidence import signals
-from dtrag.settings import Settings
+sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
+from fit_confidence import MODELS, THRESHOLDS, USED, collected, predicted
 
-SETS = {"korquad1-dev": 1500, "squad2-dev": 1400, "kobest-boolq-dev": 700, "korquad1-noanswer-dev": 600}
-NAMES = ("lexical", "coverage")
+from dtrag.core.risk import auroc, calibration_error, coverage_at, risk_curve
+from dtrag.evaluation.answerability import Case
 
-
-async def rows_of(folder: Path, limit: int, data_dir: str) -> list[tuple[str, list[float], int, int]]:
-    grades: dict[str, set[str]] = {}
-    for line in (folder / "qrels.tsv").read_text("utf-8").splitlines():
-        query, document, _ = line.split("\t")
-        grades.setdefault(query, set()).add(document)
-    queries = [json.loads(line) for line in (folder / "queries.jsonl").read_text("utf-8").splitlines()]
-    rows = []
-    settings = Settings.load(environ={}, data_dir=data_dir, embedder="none")
-    async with open_throwaway(settings) as app:
-        await app.ingest([folder / "corpus.jsonl"])
-        statistics = (await app.index.snapshot()).statistics
-        step = max(1, len(queries) // limit)
-        for number, query in enumerate(queries[::step]):
-            gold = grades.get(str(query["id"]), set())
-            if not gold and folder.name != "korquad1-noanswer-dev":
-                continue
-            found, _ = await app.search(query["text"], 20, mode="lexical")
-            kept = [r for r in found if str(r.metadata["id"]) not in gold]
-            if gold and len(kept) < len(found) and any(str(r.metadata["id"]) in gold for r in found[:5]):
-                rows.append(
-                    ("answerable", [signals(query["text"], found[:10], statistics)[n] for n in NAMES], 1, number)
-                )
-            kind = "hidden" if gold else "absent"
-            rows.append((kind, [signals(query["text"], kept[:10], statistics)[n] for n in NAMES], 0, number))
-    return rows
+ROWS = (
+    ("korquad1-noanswer-dev, absent topic", "korquad1-noanswer-dev", "none", "korean", "absent"),
+    ("korquad1-noanswer-dev, hidden", "korquad1-noanswer-dev", "none", "korean", "hidden"),
+    ("korquad1-dev, hidden", "korquad1-dev", "none", "korean", "hidden"),
+    ("kobest-boolq-dev, hidden", "kobest-boolq-dev", "none", "korean", "hidden"),
+    ("regulation-articles-dev, hidden", "regulation-articles-dev", "none", "korean", "hidden"),
+    ("squad2-dev, hidden, words", "squad2-dev", "none", "words", "hidden"),
+    ("squad2-dev, hidden, MiniLM", "squad2-dev", "auto", "vectors", "hidden"),
+    ("squad2-dev, adversarial, words", "squad2-dev", "none", "words", "absent"),
+    ("hotpotqa100-dev, hidden, words", "hotpotqa100-dev", "none", "words", "hidden"),
+)
+DRAWN = ROWS[:1] + ROWS[2:3] + ROWS[5:8]
+WIDTH, HEIGHT, LEFT, TOP, SIDE = 640, 400, 60, 20, 320
+COLOURS = ("#1b6ca8", "#d1495b", "#2a9d5c", "#8f5fbf", "#b8860b")
+Pair = tuple[np.ndarray, np.ndarray]
 
 
-def fit(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    design = np.c_[np.ones(len(x)), x]
-    beta = np.zeros(design.shape[1])
-    for _ in range(50):
-        p = 1 / (1 + np.exp(-design @ beta))
-        gradient = design.T @ (weights * (y - p)) - 1e-3 * beta
-        hessian = (design * (weights * p * (1 - p))[:, None]).T @ design + 1e-3 * np.eye(len(beta))
-        beta += np.linalg.solve(hessian, gradient)
-    return beta
+def chosen(cases: list[Case], kind: str) -> list[Case]:
+    """Questions with an answer, and those of one kind without."""
+    return [case for case in cases if case.kind in {"answerable", kind}]
 
 
-def auroc(scores: np.ndarray, y: np.ndarray) -> float:
-    ranks = np.empty(len(scores))
-    order = np.argsort(scores, kind="stable")
-    ranks[order] = np.arange(1, len(scores) + 1)
-    for value in np.unique(scores):
-        same = scores == value
-        ranks[same] = ranks[same].mean()
-    positives = y.sum()
-    return float((ranks[y == 1].sum() - positives * (positives + 1) / 2) / (positives * (len(y) - positives)))
+def labels_of(cases: list[Case], kind: str) -> np.ndarray:
+    """Against absent topics a question that is answerable counts as such, also where its passage was not found."""
+    if kind == "absent":
+        return np.array([float(case.kind == "answerable") for case in cases])
+    return np.array([case.label for case in cases])
 
 
-async def main(data: Path) -> None:
-    with tempfile.TemporaryDirectory(prefix="dtrag-bench-") as folder:
-        collected = {name: await rows_of(data / name, limit, folder) for name, limit in SETS.items()}
-    train = [row for rows in collected.values() for row in rows if row[3] % 2 == 0]
-    x = np.array([row[1] for row in train])
-    y = np.array([row[2] for row in train])
-    balance = np.where(y == 1, 0.5 / max(1, y.sum()), 0.5 / max(1, (1 - y).sum())) * len(y)
-    beta = fit(x, y, balance)
-    print("weights", dict(zip(("intercept", *NAMES), np.round(beta, 2).tolist(), strict=True)))
-    for name, rows in collected.items():
-        test = [row for row in rows if row[3] % 2]
-        scores = 1 / (1 + np.exp(-(np.c_[np.ones(len(test)), np.array([r[1] for r in test])] @ beta)))
-        labels = np.array([r[2] for r in test])
-        alone = np.array([r[1][0] for r in test])
-        kinds = np.array([r[0] for r in test])
-        line = f"{name}: AUROC {auroc(scores, labels):.3f} (lexical alone {auroc(alone, labels):.3f})"
-        for threshold in (0.03, 0.05, 0.08, 0.1, 0.2, 0.3, 0.5):
-            kept = (scores[labels == 1] >= threshold).mean()
-            refused = {
-                k: f"{(scores[kinds == k] < threshold).mean():.2f}" for k in ("hidden", "absent") if (kinds == k).any()
-            }
-            line += f"\n  below {threshold}: answerable kept {kept:.3f}, refused {refused}"
-        print(line)
+def baseline(case: Case) -> float:
+    """The acceptance text's formula for an engine with min-max scores: the best has 1, so what is left is the number
+    of sources; the formula over our absolute scores is shown instead, which favours it."""
+    return case.signals["lexical"]
+
+
+async def main(data: Path, cache: Path | None, draw: Path | None) -> None:
+    parts = {
+        model: [await collected(data / name, embedder, cache) for name, embedder in sets]
+        for model, sets in MODELS.items()
+    }
+    curves: list[tuple[str, Pair]] = []
+    print("| set | n | AUROC | of the formula | answered at .95 right | of the formula | ECE |")
+    print("|---|---|---|---|---|---|---|")
+    kept = []
+    for row in ROWS:
+        title, name, embedder, model, kind = row
+        cases = chosen(await collected(data / name, embedder, cache), kind)
+        values, labels = predicted(parts[model], USED[model], cases), labels_of(cases, kind)
+        plain = np.array([baseline(case) for case in cases])
+        print(
+            f"| {title} | {len(cases):,} | {auroc(values, labels):.3f} | {auroc(plain, labels):.3f} "
+            f"| {coverage_at(0.95, values, labels):.3f} | {coverage_at(0.95, plain, labels):.3f} "
+            f"| {calibration_error(values, labels):.3f} |"
+        )
+        limits = THRESHOLDS[model]
+        right, wrong = values[labels == 1], values[labels == 0]
+        kept.append(
+            f"| {title} | {(right >= limits['abstain']).mean():.3f} | {(right >= limits['review']).mean():.3f} "
+            f"| {(wrong < limits['abstain']).mean():.2f} | {(wrong < limits['review']).mean():.2f} |"
+        )
+        if row in DRAWN:
+            curves.append((title, risk_curve(values, labels)))
+    print("\n| set | answers kept by abstain | by review | no answer: abstained | abstained or marked |")
+    print("|---|---|---|---|---|")
+    print("\n".join(kept))
+    if draw is not None:
+        draw.parent.mkdir(parents=True, exist_ok=True)
+        draw.write_text(drawn(curves), "utf-8")
+
+
+def drawn(curves: list[tuple[str, Pair]]) -> str:
+    """Precision over coverage, a line a set, as SVG."""
+    bottom, right = TOP + SIDE, LEFT + SIDE
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" '
+        'font-size="12">',
+        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
+    ]
+    for step in range(6):
+        share = step / 5
+        x, y = LEFT + share * SIDE, bottom - share * SIDE
+        parts += [
+            f'<path d="M{x:.0f} {TOP}V{bottom}M{LEFT} {y:.0f}H{right}" stroke="#ddd" fill="none"/>',
+            f'<text x="{x:.0f}" y="{bottom + 18}" text-anchor="middle">{share:.1f}</text>',
+            f'<text x="{LEFT - 8}" y="{y + 4:.0f}" text-anchor="end">{0.5 + share / 2:.1f}</text>',
+        ]
+    parts += [
+        f'<text x="{LEFT + SIDE / 2}" y="{bottom + 40}" text-anchor="middle">questions answered</text>',
+        f'<text x="16" y="{TOP + SIDE / 2}" text-anchor="middle" transform="rotate(-90 16 {TOP + SIDE / 2})">'
+        "of these right</text>",
+    ]
+    for number, (title, (coverage, precision)) in enumerate(curves):
+        at = np.unique(np.linspace(0, len(coverage) - 1, 200).astype(int))
+        at = at[coverage[at] >= 0.02]  # the first few answers say nothing yet
+        points = " ".join(
+            f"{LEFT + coverage[i] * SIDE:.1f},{bottom - max(0.0, precision[i] - 0.5) * 2 * SIDE:.1f}" for i in at
+        )
+        y = TOP + 20 + 22 * number
+        colour = COLOURS[number]
+        parts += [
+            f'<polyline points="{points}" stroke="{colour}" stroke-width="2" fill="none"/>',
+            f'<path d="M{right + 16} {y - 4}h20" stroke="{colour}" stroke-width="2"/>',
+            f'<text x="{right + 42}" y="{y}">{title}</text>',
+        ]
+    return "\n".join([*parts, "</svg>", ""])
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1])))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--cache", type=Path)
+    parser.add_argument("--draw", type=Path)
+    given = parser.parse_args()
+    asyncio.run(main(given.data, given.cache, given.draw))

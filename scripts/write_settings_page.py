@@ -12,7 +12,7 @@ from dataclasses import MISSING, Field, fields
 from pathlib import Path
 from typing import Any
 
-from dtrag.settings import FLAGS, PREFIX, Settings
+from dtrag.settings import FLAGS, LIVE, PREFIX, Settings
 
 PAGE = Path(__file__).parents[1] / "docs" / "settings.md"
 DATA_DIR = "the user's data folder (`~/.local/share/dtrag` on Linux), as root `/var/lib/dtrag`"
@@ -32,6 +32,12 @@ FLAGS_HEAD = """
 ## Flags
 
 A flag is read anew at every request. It is on when its variable is `1`, `true`, `yes` or `on`, and off otherwise.
+
+"""
+
+
+LIVE_HEAD = """
+## Others that are read live
 
 """
 
@@ -63,8 +69,14 @@ def page() -> str:
         (", ".join(f"`{name}`" for name in (f"FEATURE_{flag.name.upper()}", *flag.aliases)), flag.help)
         for flag in FLAGS
     ]
+    live = [(f"`{name}`", meaning) for name, meaning in LIVE]
     return (
-        HEAD + table(("Variable", "Default", "Meaning"), settings) + FLAGS_HEAD + table(("Variable", "Meaning"), flags)
+        HEAD
+        + table(("Variable", "Default", "Meaning"), settings)
+        + FLAGS_HEAD
+        + table(("Variable", "Meaning"), flags)
+        + LIVE_HEAD
+        + table(("Variable", "Meaning"), live)
     )
 
 

@@ -19,7 +19,7 @@ import typer.main
 
 import dtrag
 from dtrag.delivery.cli.commands import app
-from dtrag.settings import FLAGS, PREFIX, Settings
+from dtrag.settings import FLAGS, LIVE, PREFIX, Settings
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "dtrag"
@@ -148,7 +148,9 @@ def test_every_make_target_exists(page: Path) -> None:
 
 def declared_variables() -> set[str]:
     settings = {PREFIX + declared.name.upper() for declared in fields(Settings)}
-    return settings | {name for flag in FLAGS for name in (f"FEATURE_{flag.name.upper()}", *flag.aliases)}
+    flags = {name for flag in FLAGS for name in (f"FEATURE_{flag.name.upper()}", *flag.aliases)}
+    live = {name for name, _ in LIVE}
+    return {name for name in settings | flags | live if VARIABLE.fullmatch(name)}
 
 
 def settings_script() -> ModuleType:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from dtrag.adapters.llms import choose as llms
 from dtrag.adapters.mcp.client import servers
 from dtrag.adapters.mcp.config import read_config
 from dtrag.adapters.parsers.process import ParserProcess
-from dtrag.adapters.postgres import identity
+from dtrag.adapters.postgres import calibration, identity
 from dtrag.adapters.postgres.agents import PostgresAgents
 from dtrag.adapters.postgres.approvals import PostgresApprovals
 from dtrag.adapters.postgres.audit import PostgresAudit
@@ -40,6 +42,8 @@ from dtrag.core.scope import Scope, Viewer, filter_keys
 from dtrag.core.taxonomy import CategoryPath
 from dtrag.core.text import Analyzer, term_id
 from dtrag.errors import InvalidInput, NotFound
+from dtrag.evaluation.answerability import Case, Judged, cases
+from dtrag.evaluation.calibration import Calibrated, calibrate
 from dtrag.governance import Governance
 from dtrag.ingestion.classify import Classifier, wanted
 from dtrag.ingestion.ingest import Ingestion, IngestReport, Progress, Source, find_sources
@@ -252,6 +256,29 @@ class App:
         documents = await reindex(self._writer, self.embedder, on_progress, self.analyzer)
         await identity.rebuilt(self.database)
         return documents
+
+    async def calibrate(
+        self, judged: Sequence[Judged], on_progress: Callable[[int], None] | None = None, *, keep: bool = True
+    ) -> Calibrated:
+        """Fit the confidence to judged questions about these documents; from the next question on it counts.
+
+        `on_progress` is told how many questions have been asked. Without `keep` nothing changes. Raises `InvalidInput`.
+        """
+        made: list[Case] = []
+        done = 0
+        async for found in cases(judged, self.index, self.embedder, self.analyzer):
+            made += found
+            done += 1
+            if on_progress is not None:
+                on_progress(done)
+        calibrated = await asyncio.to_thread(calibrate, made, len(judged))
+        if keep:
+            await calibration.keep(self.database, calibrated.stored(datetime.now(UTC)))
+        return calibrated
+
+    async def uncalibrate(self) -> bool:
+        """Back to the shipped confidence; whether there was another."""
+        return await calibration.forget(self.database)
 
     async def search(
         self,

@@ -125,7 +125,7 @@ class ToolChanged(DtragError):
 class ToolFailed(DtragError):
     """The tool {tool!r} failed: {reason}"""
 
-    http_status = 502
+    http_status = 503
 
 
 class Overloaded(DtragError):

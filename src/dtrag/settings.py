@@ -282,6 +282,14 @@ def get_env_manager() -> EnvManager:
     return EnvManager()
 
 
+LIVE: tuple[tuple[str, str], ...] = (
+    ("TOOL_WHITELIST", "Tools that may run while `FEATURE_TOOLS_POLICY` is on: exact names, with commas; empty: none."),
+    ("DTRAG_ENV", "`development`: an empty TOOL_WHITELIST allows every tool. Otherwise it allows none."),
+    ("PIPELINE_TIMEOUT_MULTIPLIER", "What all time limits of the pipeline are multiplied by, up to 100; 1 by default."),
+)
+"""Variables beside the flags that are read anew at every request, and what they mean."""
+
+
 def timeout_multiplier() -> float:
     """What all time limits of the pipeline are multiplied by: `PIPELINE_TIMEOUT_MULTIPLIER`, read live; 1 by default.
 

@@ -52,11 +52,17 @@ class Described:
 
 
 AGENT = {"version": "1.0.0", "node_paths": [MINE]}
+COMPLETION = {"model": "dtrag", "messages": [{"role": "user", "content": "What does machine learning find?"}]}
 UPLOAD = form(("files", b"matrix.md", b"# Matrix\n\nA machine is learning."), ("category", None, b"AI/ML"))
 ROUTES: dict[Address, Described] = {
     ("POST", "/search"): Described("read", sent={"query": "machine"}),
     ("POST", "/search/batch"): Described("read", sent={"searches": [{"query": "machine"}]}),
     ("POST", "/ask"): Described("read", sent={"question": "What does machine learning find?"}),
+    ("POST", "/chat/run"): Described("read", sent={"message": "What does machine learning find?"}),
+    ("POST", "/chat/stream"): Described("read", sent={"message": "What does machine learning find?"}),
+    ("GET", "/v1/models"): Described("read"),
+    ("GET", "/v1/models/{model:path}"): Described("read", own=404),
+    ("POST", "/v1/chat/completions"): Described("read", sent=COMPLETION),
     ("GET", "/documents"): Described("read"),
     ("POST", "/documents"): Described("write", sent=UPLOAD, own=201),
     ("GET", "/documents/{document_id:path}"): Described("read", "document"),

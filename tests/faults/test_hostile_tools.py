@@ -169,10 +169,10 @@ async def test_hostile_25_a_schema_reads_nothing_from_outside(place: str) -> Non
 
 
 async def test_hostile_26_one_tool_cannot_take_the_others_with_it() -> None:
-    huge = "x" * (1 << 30)
+    quarter = "x" * (1 << 28)
 
-    async def gigabyte(given: dict[str, Any]) -> dict[str, str]:
-        return {"text": huge}
+    async def gigabyte(given: dict[str, Any]) -> dict[str, list[str]]:
+        return {"texts": [quarter] * 4}
 
     async def endless(given: dict[str, Any]) -> None:
         await asyncio.Event().wait()
@@ -193,7 +193,7 @@ async def test_hostile_26_one_tool_cannot_take_the_others_with_it() -> None:
     assert time.perf_counter() - started < 3
     found = {row["tool"]: row for row in rows}
     assert found["gigabyte"]["note"] == CUT
-    assert len(found["gigabyte"]["result"]["text"]) <= 65_536
+    assert sum(map(len, found["gigabyte"]["result"]["texts"])) <= 65_536
     assert found["endless"]["error"] == "Tool execution timeout (0.95s)"
     assert found["leaves"]["error"] == "Execution error: 1"
     assert found["recursion"]["note"] == CUT

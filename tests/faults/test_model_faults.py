@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +15,16 @@ import pytest
 import pytest_asyncio
 
 from dtrag.app import App, open_app
+from dtrag.pipeline.timeouts import OPTIONAL_STEP_TIMEOUTS, STEP_TIMEOUTS
 from dtrag.settings import set_feature_flag
-from tests.model_server import FAULTS, HARMLESS, Fault, ModelServer
+from tests.model_server import FAULTS, HARMLESS, ModelServer
 from tests.store import Databases
 
 TEXT = "# Leave\n\nParental leave takes at most 90 days. It is paid in full.\n"
 REPLY = "Parental leave takes at most 90 days [1]."
 QUESTION = "How many days of parental leave are there?"
+MOST_CALLS = 8
+"""Requests of one call of the model, with what is tried again."""
 SLACK = 1.5
 """Seconds beyond the budgets that a busy machine may take; the limit itself is measured in bench/chat.py."""
 
@@ -49,8 +52,10 @@ def debated(request: pytest.FixtureRequest) -> Iterator[bool]:
 
 @pytest.fixture(autouse=True)
 def short_budgets(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Composing has .7 s, a debate 2 s."""
+    """Composing has .7 s, a debate 2 s; what is no matter of the model has all the time that a busy machine needs."""
     monkeypatch.setenv("PIPELINE_TIMEOUT_MULTIPLIER", "0.2")
+    monkeypatch.setitem(STEP_TIMEOUTS, "retrieve", 30.0)
+    monkeypatch.setitem(OPTIONAL_STEP_TIMEOUTS, "cite", 30.0)
 
 
 def _tasks() -> set[str]:
@@ -60,38 +65,46 @@ def _tasks() -> set[str]:
 
 
 @pytest.mark.parametrize("streamed", [False, True], ids=["plain", "streamed"])
-@pytest.mark.parametrize("fault", FAULTS)
-async def test_r8_there_is_an_answer_in_time(
-    app: App, server: ModelServer, fault: Fault, streamed: bool, debated: bool
-) -> None:
-    await app.ask("warm")
-    before, told = _tasks(), []
+async def test_r8_there_is_an_answer_in_time(app: App, server: ModelServer, streamed: bool, debated: bool) -> None:
+    await app.pipeline.execute(QUESTION)  # what is loaded at the first call is loaded
+    before = _tasks()
+    for fault in FAULTS:
+        server.fault, server.requests = fault, []
+        told: list[tuple[str, dict[str, Any]]] = []
+        started = time.perf_counter()
+        response = await app.pipeline.execute(QUESTION, emit=_listener(told) if streamed else None)
+        took = time.perf_counter() - started
 
-    def listen(event: str, data: Mapping[str, Any]) -> None:
-        told.append((event, dict(data)))
+        assert took < 0.2 * ((10.5 if debated else 0) + 3.5 + 2.3) + SLACK, fault
+        assert "90 days" in response.answer, fault
+        assert response.citations, fault
+        assert all(source["quote"] in TEXT for source in response.sources), fault
+        if fault in HARMLESS:
+            assert (response.degraded, response.model is None) == ((), False), fault
+        if response.model is None:
+            assert "unavailable" in response.answer, fault
+            assert "llm" in response.degraded, fault
+        assert len(server.requests) <= MOST_CALLS * (5 if debated else 1), fault
+        if streamed:
+            name, data = told[-1]
+            assert (name, data["name"]) == ("step", "respond"), fault
+        assert await _settled(before), fault
+    server.fault = None
+    assert (await app.pipeline.execute(QUESTION)).degraded == ()
 
-    server.fault = fault
-    started = time.perf_counter()
-    response = await app.pipeline.execute(QUESTION, emit=listen if streamed else None)
-    took = time.perf_counter() - started
 
-    assert took < 0.2 * (10.5 + 3.5 + 2.3) + SLACK
-    assert "90 days" in response.answer
-    assert response.citations
-    assert all(source["quote"] in TEXT for source in response.sources)
-    if fault in HARMLESS:
-        assert response.degraded == ()
-        assert response.model == "openai:test"
-    if response.model is None:
-        assert "unavailable" in response.answer
-        assert "llm" in response.degraded
-    assert len(server.requests) <= (5 if debated else 1) * 8  # with retries
-    if streamed:
-        assert told[-1] == ("step", told[-1][1])
-        assert told[-1][1]["name"] == "respond"
-    await asyncio.sleep(0.05)
-    assert _tasks() <= before
-    assert await asyncio.to_thread(server.wait_until_idle, 5) or server.open_connections <= 8
+def _listener(told: list[tuple[str, dict[str, Any]]]) -> Callable[[str, Mapping[str, Any]], None]:
+    return lambda event, data: told.append((event, dict(data)))
+
+
+async def _settled(before: set[str]) -> bool:
+    """Whether nothing goes on that did not go on before, within two seconds."""
+    deadline = time.monotonic() + 2
+    while not _tasks() <= before:
+        if time.monotonic() > deadline:
+            return False
+        await asyncio.sleep(0.02)
+    return True
 
 
 async def test_r8_debate_makes_five_calls_at_most(app: App, server: ModelServer) -> None:

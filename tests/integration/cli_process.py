@@ -20,7 +20,7 @@ from dtrag.delivery.cli.main import main
 
 PROGRAM = Path(sys.executable).with_name("dtrag")
 DOCS = Path(__file__).parents[2] / "docs" / "cli.md"
-OPEN_MAPS = {"facts", "metadata", "structure", "stages", "details", "kinds", "paths", "input_schema"}
+OPEN_MAPS = {"facts", "metadata", "structure", "stages", "details", "kinds", "paths", "weights", "input_schema"}
 
 
 @dataclass(frozen=True)

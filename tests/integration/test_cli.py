@@ -235,6 +235,32 @@ def test_eval_retrieval_measures_a_collection(cli: Cli, tmp_path: Path) -> None:
     assert "qrels.tsv" in missing.err
 
 
+def test_eval_answers_measures_a_collection(cli: Cli, tmp_path: Path) -> None:
+    texts = {
+        "a": "Kettles boil water at noon.",
+        "b": "Ovens bake bread. They are lit at six.",
+        "c": "Lamps give light.",
+    }
+    rows = [{"id": key, "title": key.upper(), "text": text} for key, text in texts.items()]
+    (tmp_path / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    asked = [
+        {"text": "When do kettles boil water?", "answers": ["noon"]},
+        {"text": "what bakes bread", "answers": ["ovens"]},
+    ]
+    (tmp_path / "queries.jsonl").write_text("".join(json.dumps(row) + "\n" for row in asked))
+    ran = cli.call("eval", "answers", tmp_path, "--no-embedder", "--json")
+    assert ran.code == 0, ran.err
+    assert_shape(ran.json, SHAPES["dtrag eval answers"])
+    assert (ran.json["questions"], ran.json["contained"], ran.json["model"]["answers"]) == (2, 1.0, 0)
+    assert ran.json["quotes"]["exact"] == ran.json["quotes"]["total"] > 0
+    assert set(ran.json["kinds"]) == {"when", "what"}
+
+    (tmp_path / "queries.jsonl").unlink()
+    missing = cli.call("eval", "answers", tmp_path)
+    assert missing.code == exits.USAGE
+    assert "queries.jsonl" in missing.err
+
+
 def test_reindex_goes_over_every_document(cli: Cli, demo: Ran) -> None:
     total = cli.call("documents", "--json").json["total"]["documents"]
     ran = cli.call("reindex", "--json")
@@ -271,6 +297,7 @@ def test_up_answers_and_stops_in_order(cli: Cli) -> None:
         (["ingest", "/no/such/file"], "no such file"),
         (["documents", "show"], "ID"),
         (["eval", "retrieval"], "DIR"),
+        (["eval", "answers"], "DIR"),
         (["up", "--port", "eight"], "port"),
     ],
 )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
@@ -134,6 +136,10 @@ async def test_a_program_that_dies_is_started_anew(sums: Behaviour, connect: Ope
     assert await server.call("add", ADD, mark) == "42"
     first, second = [pid for pid, _, _ in sums.calls()]
     assert first != second
+    os.kill(second, signal.SIGKILL)  # while nobody uses it: the next one does not even notice
+    assert await gone([second])
+    await asyncio.sleep(0.1)
+    assert await server.call("add", ADD, mark) == "42"
 
 
 async def test_a_hundred_megabytes_end_the_connection(sums: Behaviour, connect: Open) -> None:

@@ -100,6 +100,11 @@ async def test_a_tool_that_changes_is_out_of_use(built: House) -> None:
     assert await built.again() == {"sums.add": ("gone", False)}
     with pytest.raises(NotFound, match="does not offer"):
         await built.mcp.approve("sums.add")
+    built.sums.set(start="die", call="die")
+    await built.app.mcp._servers["sums"].close()
+    assert await built.again() == {"sums.add": ("gone", False)}
+    _, [tool] = await built.mcp.status()
+    assert tool.reason == "its server does not answer now."
 
 
 async def test_a_change_is_seen_by_a_call_on_a_new_connection(built: House) -> None:

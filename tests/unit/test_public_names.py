@@ -17,7 +17,7 @@ from dtrag.errors import InvalidInput
 def test_every_public_name_is_there(name: str) -> None:
     value = getattr(dtrag, name)
     assert value is not None
-    if name[0].isupper():
+    if name[0].isupper() and not name.isupper():  # constants have no name of their own
         assert value.__name__ == name
 
 
@@ -27,7 +27,7 @@ def test_there_is_nothing_else() -> None:
 
 
 def test_importing_it_loads_nothing_heavy() -> None:
-    heavy = "numpy psycopg onnxruntime fastapi tokenizers lxml Stemmer"
+    heavy = "numpy psycopg onnxruntime fastapi tokenizers lxml Stemmer langgraph langchain_core mcp jsonschema"
     check = f"import sys, dtrag; print([n for n in '{heavy}'.split() if n in sys.modules])"
     done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from dtrag.core.query import content
 from dtrag.core.text import STOP_WORDS, language, normalise, sentences, terms
 
-SUPPORTED = 0.55
+SUPPORTED = 0.35
 """Share of the weight of a sentence's content words from which on its words count as said by the passage."""
 STRONG = 0.7
 """Share from which on a passage is cited for a sentence that cites none."""
@@ -29,7 +29,9 @@ NUMBER_WEIGHT = 2.0
 
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _NAME = re.compile(r"(?<![\w.])[A-Z][\w&'’-]*\w")
-_NOUN = re.compile(r"(?<![가-힣])[가-힣]{2,6}?(?=(?:은|는|이|가|을|를|의|에서|에게|으로|로|와|과|이다|입니다)(?:[\s.,]|$))")
+_NOUN = re.compile(
+    r"(?<![가-힣])[가-힣]{2,6}?(?=(?:은|는|이|가|을|를|의|에서|에게|으로|로|와|과|이다|입니다)(?:[\s.,]|$))"
+)
 _LATIN = re.compile(r"(?<![a-z0-9])[a-z][a-z0-9]*(?:[._+#/&-][a-z0-9]+)*", re.ASCII)
 _ENDING = re.compile(
     r"(?<=[가-힣])(?:하였습니다|되었습니다|했습니다|됐습니다|입니다|합니다|됩니다|습니다|이라고|하였다|되었다|했다|됐다"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from dtrag.core.documents import SearchResult
 from dtrag.core.query import content, weighted_terms
@@ -30,14 +31,15 @@ SIGNALS: Mapping[str, str] = {
     "names": "the part of the question's capitalised words that is missing in the best passage",
     "kind": "1 when the question asks for a number and the best sentence has one, -1 when it has none; else 0",
     "cosine": "the highest cosine of a passage to the question; 0 without vectors",
-    "together": "how far the best passage's mean of share and cosine is above that of the other nine; 0 without vectors",
+    "together": "as `lead`, of the mean of share and cosine; 0 without vectors",
 }
 """Name -> what it says. The weights of a logistic regression stand in confidence_weights.json under these names."""
 
 _DIGITS = re.compile(r"\d+")
 _CAPITALISED = re.compile(r"\b[A-Z][\w-]*")
 _ASKS_NUMBER = re.compile(
-    r"how (?:many|much|long|old|far|often|large|big|tall|high)\b|\bwhen\b|\bwhat (?:year|date|day|percent\w*|number|century)"
+    r"how (?:many|much|long|old|far|often|large|big|tall|high)\b|\bwhen\b"
+    r"|\bwhat (?:year|date|day|percent\w*|number|century)"
     r"|몇|얼마|언제|며칠|기간|연도|년도|날짜|시기",
     re.IGNORECASE,
 )
@@ -61,7 +63,7 @@ class Wanted:
             number = term_id(term)
             frequency = statistics.document_frequency(number)
             weights[term] = shares.get(number, 1.0) * idf(frequency, max(1, statistics.chunks))
-        pairs = {pair: min(weights[pair[0]], weights[pair[1]]) for pair in zip(asked, asked[1:], strict=False)}
+        pairs = {pair: min(weights[pair[0]], weights[pair[1]]) for pair in pairwise(asked)}
         return cls(weights, pairs, sum(weights.values()))
 
     def part(self, found: set[str]) -> float:
@@ -91,7 +93,7 @@ def read(passage: SearchResult, wanted: Wanted) -> Reading:
         if inside:
             parts.append((wanted.part(inside), text))
             held |= inside
-            neighbours |= {pair for pair in zip(body, body[1:], strict=False) if pair in wanted.pairs}
+            neighbours |= {pair for pair in pairwise(body) if pair in wanted.pairs}
             neighbours |= {pair for pair in zip(body, body[2:], strict=False) if pair in wanted.pairs}
     total = sum(wanted.pairs.values())
     phrase = sum(wanted.pairs[pair] for pair in neighbours) / total if total else 0.0

@@ -49,7 +49,7 @@ _PREPOSITION = re.compile(
 _KOREAN_REFERENCE = re.compile(
     r"(?:^|(?<=\s))(?:그것|그건|그게|그걸|이것|이건|이게|이걸|거기|그때|그분|그들|그녀|그는|그가|그의|그를|그에게|그럴|그렇게|이렇게"
     r"|이때|여기)(?:[가-힣]{0,3})(?=[\s?,.]|$)"
-    r"|(?:^|(?<=\s))(?:그|이|해당|위|앞|방금|같은)\s(?=[가-힣])"
+    r"|(?:^|(?<=\s))(?:그|이|해당|위의|앞의|앞서|방금)\s(?=[가-힣])"
 )
 _ENGLISH_REFERENCE = re.compile(
     r"\b(?:it|its|itself|they|them|their|theirs|he|him|his|she|her|hers|those|these|this|the same|the latter"

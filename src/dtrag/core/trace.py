@@ -48,7 +48,7 @@ class Trace:
 
     `document_ids` are all documents that had a part in the answer: who may not see one of them may not see the trace.
     `question`, `answer` and the texts of calls and debate are empty unless DTRAG_TRACE_TEXT is on. `debate` holds
-    numbers (rounds, llm_calls, elapsed) and texts (affirmative_answer, critical_answer, final_answer).
+    numbers (rounds, llm_calls, elapsed) and texts (affirmative_answers, critical_answers, final_answer).
     """
 
     trace_id: uuid.UUID

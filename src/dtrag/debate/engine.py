@@ -6,11 +6,10 @@ import asyncio
 import logging
 import time
 from collections.abc import Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
-from dtrag.core.chat import Usage
-from dtrag.debate.agent import Argument, DebateAgent, argument, required, texts
+from dtrag.debate.agent import Argument, DebateAgent, argument, required
+from dtrag.debate.course import Course, closed, opened
 from dtrag.debate.merging import merged, same
 from dtrag.debate.prompts import weigh
 from dtrag.debate.result import DebateResult
@@ -25,43 +24,8 @@ MAX_ROUNDS = 3
 MAX_CALLS = 5
 """Calls of a debate: two rounds of two and the synthesis. A third round needs seven; who wants it allows them."""
 SYNTHESIS_TOKENS = 800
-MAX_QUERY = 1_000
-"""Characters of the question that the agents are shown."""
-MAX_PASSAGES = 10
-"""Passages that the agents are shown; the pipeline gives five."""
 
 Failure = LanguageModelFailed | Overloaded
-
-
-@dataclass(slots=True)
-class _Course:
-    """A debate while it goes on."""
-
-    query: str
-    passages: list[str]
-    ends: float
-    sides: tuple[list[Argument], list[Argument]] = field(default_factory=lambda: ([], []))
-    calls: dict[str, int] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    usage: Usage = field(default_factory=Usage)
-    models: list[str] = field(default_factory=list)
-
-    @property
-    def left(self) -> float:
-        """Seconds until the debate must be over."""
-        return max(0.0, self.ends - time.perf_counter())
-
-    @property
-    def last(self) -> list[Argument]:
-        """What each side that has said anything said last."""
-        return [side[-1] for side in self.sides if side]
-
-    def heard(self, said: Argument, who: str) -> None:
-        """Keep account of an answer."""
-        self.usage += said.usage
-        self.models.append(said.model)
-        if said.cut:
-            self.notes.append(f"The {who} was too long and was cut.")
 
 
 class DebateEngine:
@@ -92,7 +56,7 @@ class DebateEngine:
         """
         started = time.perf_counter()
         run = of_active_app() if self._run is None else self._run
-        course = _opened(query, context, started + timeout)
+        course = opened(query, context, started + timeout)
         agents = (DebateAgent("affirmative", run=run), DebateAgent("critical", run=run))
         rounds = self._rounds(max_rounds, course)
         try:
@@ -104,11 +68,11 @@ class DebateEngine:
             raise TimeoutError(_late(timeout)) from error
         if not course.left:
             raise TimeoutError(_late(timeout))
-        result = _closed(course, final, answered, time.perf_counter() - started)
+        result = closed(course, final, answered, time.perf_counter() - started)
         _LOG.info("Debate finished: %d rounds, %d calls, %.2fs", result.rounds, result.llm_calls, result.elapsed)
         return result
 
-    def _rounds(self, wanted: int, course: _Course) -> int:
+    def _rounds(self, wanted: int, course: Course) -> int:
         if isinstance(wanted, bool) or not isinstance(wanted, int) or wanted < 1:
             raise InvalidInput(f"max_rounds is {wanted!r}, but must be a whole number from 1 to {MAX_ROUNDS}.")
         rounds = min(wanted, MAX_ROUNDS)
@@ -125,27 +89,13 @@ def _late(timeout: float) -> str:
     return f"Debate exceeded timeout of {timeout:g}s"
 
 
-def _opened(query: str, context: Sequence[Mapping[str, Any] | str], ends: float) -> _Course:
-    if not isinstance(query, str) or not query.strip():
-        raise InvalidInput("The question is empty.")
-    if isinstance(context, (str, Mapping)):
-        raise InvalidInput("The context is a list of passages: dicts with the key 'text'.")
-    course = _Course(query.strip(), texts(context[:MAX_PASSAGES]), ends)
-    if len(course.query) > MAX_QUERY:
-        course.notes.append(f"The question was trimmed to its first {MAX_QUERY:,} characters.")
-        course.query = course.query[:MAX_QUERY].rstrip()
-    if len(context) > MAX_PASSAGES:
-        course.notes.append(f"The agents were shown the first {MAX_PASSAGES} of {len(context)} passages.")
-    if not course.passages:
-        course.notes.append("There were no passages: the agents were told so and cannot cite anything.")
-    return course
-
-
-async def _held(run: Run, agents: tuple[DebateAgent, DebateAgent], course: _Course, rounds: int) -> tuple[str, bool]:
+async def _held(run: Run, agents: tuple[DebateAgent, DebateAgent], course: Course, rounds: int) -> tuple[str, bool]:
     """The final answer, and whether it is one."""
     for number in range(1, rounds + 1):
         if number > 1 and len(course.last) < 2:
             break  # one agent alone has nobody to argue with
+        if not course.has_time_for(f"round {number}"):
+            break
         await _round(agents, course, number)
         if all(said.abstains for said in course.last):
             course.notes.append("The agents found no answer in the passages.")
@@ -153,13 +103,15 @@ async def _held(run: Run, agents: tuple[DebateAgent, DebateAgent], course: _Cour
     return await _concluded(run, course, synthesis=rounds > 1)
 
 
-async def _round(agents: tuple[DebateAgent, DebateAgent], course: _Course, number: int) -> None:
+async def _round(agents: tuple[DebateAgent, DebateAgent], course: Course, number: int) -> None:
     """Both agents at once. A failed one keeps its answer of before. Raises when nobody has said anything yet."""
+    started = time.perf_counter()
     mine, theirs = course.sides
     before = [(side[-1].text if side else None) for side in (mine, theirs)]
     outcomes = await _together(
         [_tried(agent, course, own, other) for agent, own, other in zip(agents, before, reversed(before), strict=True)]
     )
+    course.longest = max(course.longest, time.perf_counter() - started)
     made = sum(not isinstance(outcome, ModelNotAllowed) for outcome in outcomes)
     if made:
         course.calls[f"round_{number}"] = made
@@ -175,7 +127,7 @@ async def _round(agents: tuple[DebateAgent, DebateAgent], course: _Course, numbe
         raise _both(failures)
 
 
-async def _tried(agent: DebateAgent, course: _Course, own: str | None, other: str | None) -> Argument | Failure:
+async def _tried(agent: DebateAgent, course: Course, own: str | None, other: str | None) -> Argument | Failure:
     try:
         return await agent.generate_answer(course.query, course.passages, own, other, seconds=course.left)
     except (LanguageModelFailed, Overloaded) as error:
@@ -201,7 +153,7 @@ async def _together(asked: Sequence[Coroutine[Any, Any, Argument | Failure]]) ->
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _concluded(run: Run, course: _Course, *, synthesis: bool) -> tuple[str, bool]:
+async def _concluded(run: Run, course: Course, *, synthesis: bool) -> tuple[str, bool]:
     """The last answers as one: by the synthesis, or merged without a call."""
     answers = [said.text for said in course.last]
     if len(answers) == 1:
@@ -209,7 +161,7 @@ async def _concluded(run: Run, course: _Course, *, synthesis: bool) -> tuple[str
     if same(*answers):
         course.notes.append("Both agents gave the same answer.")
         answers = answers[:1]
-    if synthesis:
+    if synthesis and course.has_time_for("synthesis"):
         try:
             return await _synthesised(run, course, answers)
         except (LanguageModelFailed, Overloaded) as error:
@@ -222,7 +174,7 @@ async def _concluded(run: Run, course: _Course, *, synthesis: bool) -> tuple[str
     return merged(given[0], given[1], SYNTHESIS_TOKENS), True
 
 
-async def _synthesised(run: Run, course: _Course, answers: Sequence[str]) -> tuple[str, bool]:
+async def _synthesised(run: Run, course: Course, answers: Sequence[str]) -> tuple[str, bool]:
     model = required(run.model or run.critic)
     course.calls["synthesis"] = 1
     try:
@@ -243,22 +195,3 @@ async def _synthesised(run: Run, course: _Course, answers: Sequence[str]) -> tup
         course.notes.append("The synthesis found no answer in the passages.")
         return nothing_found(course.query), False
     return said.text, True
-
-
-def _closed(course: _Course, final: str, answered: bool, elapsed: float) -> DebateResult:
-    affirmative, critical = ([said.text for said in side] for side in course.sides)
-    return DebateResult(
-        affirmative_answer=affirmative[-1] if affirmative else "",
-        critical_answer=critical[-1] if critical else "",
-        final_answer=final,
-        rounds=max(len(affirmative), len(critical)),
-        llm_calls=sum(course.calls.values()),
-        elapsed=elapsed,
-        calls_by_phase=dict(course.calls),
-        affirmative_answers=tuple(affirmative),
-        critical_answers=tuple(critical),
-        notes=tuple(course.notes),
-        models=tuple(dict.fromkeys(course.models)),
-        usage=course.usage,
-        answered=answered,
-    )

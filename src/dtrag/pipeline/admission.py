@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from dtrag.errors import Overloaded
 from dtrag.settings import Settings
 
+INSIDE_S = 10.0
+"""Longest wait for a turn inside, in seconds: whoever was let in has been promised an answer, not a second refusal."""
 LONGEST_RETRY_S = 5
 """Clients are told to come back after 1 to 5 seconds, at random: those sent away together do not return together."""
 
@@ -89,12 +91,12 @@ class Admission:
     def __init__(
         self, *, runs: int = 128, cpu: int = 0, models: int = 128, queue: int = 128, patience: float = 3.0
     ) -> None:
-        """`cpu` = 0: twice the cores. `queue` places to wait in for runs; inside, whoever was let in may wait."""
+        """`cpu` = 0: twice the cores. Runs wait in `queue` places for at most `patience` seconds to be let in."""
         inside = (runs + queue) * 8
         self._rooms = {
             "run": Room(runs, queue, patience),
-            "cpu": Room(cpu or 2 * (os.cpu_count() or 1), inside, patience),
-            "model": Room(models, inside, patience),
+            "cpu": Room(cpu or 2 * (os.cpu_count() or 1), inside, INSIDE_S),
+            "model": Room(models, inside, INSIDE_S),
         }
 
     @classmethod

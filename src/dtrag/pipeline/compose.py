@@ -26,8 +26,9 @@ MAX_CHARACTERS = 600
 PASSAGES = 5
 """Passages that sentences are taken from; more bring noise, not answers (oracle of the top 5: .96 / .99)."""
 FLOOR = 6.0
-"""A sentence whose score lies further below the best one's is not quoted beside it: it is e^6 = 400 times less likely to
-hold the answer. It shortens the answers and costs at most .3 % of them."""
+"""A sentence whose score lies further below the best one's is not quoted beside it: it is e^6 = 400 times less likely
+to hold the answer. Of squad2-dev with MiniLM and korquad1-dev .904 and .966 contain the gold answer then, in 3.1 and
+4.3 sentences; without a floor .905 and .968 in 3.9 and 5.0, with 5 .900 and .965 in 2.7 and 3.9."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +38,8 @@ class Weights:
     Shares of the question's idf weight: `coverage` that the sentence holds, `window` that it and its neighbours hold,
     `passage` that its passage holds, `local` that it holds of what the passage holds, words that few of the passage's
     sentences have weighing more. `relevance`: the passage's score as a share of the best passage's. `cosine` of the
-    sentence to the question, `closest` that of the passage's closest sentence. `date`, `number` and `limit`: there is
-    one and the question asks for one, and does not name it itself.
+    sentence to the question, `closest` that of the passage's closest sentence. `date`, `number`, `limit`, `person`:
+    there is one, and the question asks for one.
     """
 
     coverage: float = 0.8
@@ -51,6 +52,7 @@ class Weights:
     date: float = 2.4
     number: float = 1.9
     limit: float = 2.4
+    person: float = 0.6
 
 
 WEIGHTS = Weights()
@@ -65,12 +67,15 @@ _DATE = re.compile(
 _FIGURE = re.compile(r"\d[\d,.]*")
 _COUNTED = re.compile(r"[일이삼사오육칠팔구십백천두세네]+\s?(?:명|개|회|일|년|월|학기|학점|원|권|시간|차례|번)")
 _LIMIT = re.compile(r"초과|이내|통산|한도|이하|까지|넘지|최대|at most|maximum|up to|no more than|limit|within", re.I)
+_PERSON = re.compile(r"\b[A-Z][a-z]+ [A-Z][a-z]+|[가-힣]{2,4}(?:장|씨|교수|위원)")
 _MARK = re.compile(r"[<〈(\[【][^<>〈〉()\[\]]*[>〉)\]】]|[①-⑳]|^\s*[0-9가-하]{1,2}[.)]")
 _ASKS_DATE = re.compile(r"\bwhen\b|\b(?:what|which) (?:year|date|month|day|century|decade)|언제|몇 ?년|년도|연도", re.I)
 _ASKS_NUMBER = re.compile(
-    r"how (?:many|much|long|old|far|often|large|big|tall|high)|what (?:percent|number|amount|age)|몇|얼마|며칠|기간|최대|최소",
+    r"how (?:many|much|long|old|far|often|large|big|tall|high)|what (?:percent|number|amount|age)"
+    r"|몇|얼마|며칠|기간|최대|최소",
     re.I,
 )
+_ASKS_PERSON = re.compile(r"\bwho(?:m|se)?\b|누구|누가|누군", re.I)
 _ASKS_LIMIT = re.compile(r"최대|까지|한도|제한|limit|maximum|at most|up to", re.I)
 
 
@@ -160,23 +165,19 @@ def _by_kind(question: str, passages: Sequence[SearchResult], found: Sequence[_S
     """A bonus for the kind of thing that the question asks for."""
     named = set(_FIGURE.findall(question))
     scores = np.zeros(len(found))
-    asked = [bool(kind.search(question)) for kind in (_ASKS_DATE, _ASKS_NUMBER, _ASKS_LIMIT)]
+    asked = [bool(kind.search(question)) for kind in (_ASKS_DATE, _ASKS_NUMBER, _ASKS_LIMIT, _ASKS_PERSON)]
     if not any(asked):
         return scores
     for place, sentence in enumerate(found):
         text = passages[sentence.passage].text[sentence.start : sentence.end]
         number = any(figure not in named for figure in _FIGURE.findall(text)) or _COUNTED.search(text)
-        fits = (asked[0] and _DATE.search(text), asked[1] and number, asked[2] and _LIMIT.search(text))
-        bonuses = (WEIGHTS.date, WEIGHTS.number, WEIGHTS.limit)
-        scores[place] = sum(bonus for fit, bonus in zip(fits, bonuses, strict=True) if fit)
+        fits = (_DATE.search(text), number, _LIMIT.search(text), _PERSON.search(text))
+        bonuses = (WEIGHTS.date, WEIGHTS.number, WEIGHTS.limit, WEIGHTS.person)
+        scores[place] = sum(bonus for ask, fit, bonus in zip(asked, fits, bonuses, strict=True) if ask and fit)
     return scores
 
 
-def _chosen(
-    passages: Sequence[SearchResult],
-    found: Sequence[_Sentence],
-    scores: Scores,
-) -> list[Quote]:
+def _chosen(passages: Sequence[SearchResult], found: Sequence[_Sentence], scores: Scores) -> list[Quote]:
     chosen: list[Quote] = []
     seen: set[str] = set()
     used = 0

@@ -26,6 +26,8 @@ LOOKED_AT = 6
 SHOWN = 6
 """Earlier messages that the model is shown, and the characters of each."""
 SHOWN_CHARACTERS = 500
+SHARE = 0.8
+"""Share of the step's time that the model has; the rest is for the rules, should it take all of it."""
 MAX_TOKENS = 120
 MAX_LENGTH = 400
 _SHARE = 0.5
@@ -42,21 +44,26 @@ You rewrite the last question of a conversation so that it can be understood wit
 
 async def standalone(question: str, history: Sequence[Message], run: Run) -> tuple[str, str]:
     """The question to search with, and a note on how it came about ("" where it is the question itself)."""
-    earlier = [message.content for message in history if message.role == "user" and message.content.strip()]
-    if not earlier:
+    if not any(_asked(history)):
         return question, ""
-    failed = ""
-    if run.model is not None and not _surely_alone(question):
-        try:
-            written = await _written(question, history, run, run.model)
-        except LanguageModelFailed:
-            failed = "the model gave no question: "
-        else:
-            return written, "" if written == question else "written out by the model"
-    found, kind = standing_alone(question, earlier[-LOOKED_AT:])
-    if found == question:
-        return question, ""
-    return found, f"{failed}words of the questions before were carried over ({kind})"
+    if run.model is None or _surely_alone(question):
+        return by_rules(question, history)
+    try:
+        written = await _written(question, history, run, run.model)
+    except LanguageModelFailed:
+        found, note = by_rules(question, history)
+        return found, f"the model gave no question: {note}" if note else ""
+    return written, "" if written == question else "written out by the model"
+
+
+def by_rules(question: str, history: Sequence[Message]) -> tuple[str, str]:
+    """As `standalone`, without a model and at once: what stands in for it when it takes too long."""
+    found, kind = standing_alone(question, _asked(history)[-LOOKED_AT:])
+    return found, "" if found == question else f"words of the questions before were carried over ({kind})"
+
+
+def _asked(history: Sequence[Message]) -> list[str]:
+    return [message.content for message in history if message.role == "user" and message.content.strip()]
 
 
 def _surely_alone(question: str) -> bool:
@@ -72,7 +79,7 @@ async def _written(question: str, history: Sequence[Message], run: Run, model: C
         Message("system", _RULES.format(fence=fence)),
         Message("user", f"{fence}\n{said}\n{fence}\nThe last question: {question}"),
     ]
-    seconds = 0.9 * budget_of("rewrite")  # what is left is for the rules, should the model take it all
+    seconds = SHARE * budget_of("rewrite")
     reply = await calls.call(run, "rewrite", model, messages, max_tokens=MAX_TOKENS, seconds=seconds)
     written = " ".join(reply.text.split()).strip("\"'`“”")
     if not _made_of(written, question, [message.content for message in history]):

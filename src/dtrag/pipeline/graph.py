@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import datetime
-import functools
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -81,7 +81,12 @@ class Step:
 
 STEPS: tuple[Step, ...] = (
     Step("intent", steps.step1_intent),
-    Step("rewrite", steps.rewrite, wanted=lambda state: bool(steps.running(state).history)),
+    Step(
+        "rewrite",
+        steps.rewrite,
+        wanted=lambda state: bool(steps.running(state).history),
+        instead=steps.rewrite_by_rules,
+    ),
     Step("retrieve", steps.step2_retrieve, instead=steps.without_passages, computes=_always),
     Step("plan", steps.step3_plan, wanted=lambda state: flag("meta_planner")),
     Step(
@@ -91,7 +96,7 @@ STEPS: tuple[Step, ...] = (
         budget=_tools_and_debate,
     ),
     Step("compose", steps.step5_compose, instead=_quotes, computes=_quoting),
-    Step("cite", steps.step6_cite, instead=_uncited),
+    Step("cite", steps.step6_cite, instead=_uncited, computes=_always),
     Step("respond", steps.step7_respond),
 )
 
@@ -103,8 +108,6 @@ class _Channel(TypedDict):
 async def perform(step: Step, state: PipelineState) -> PipelineState:
     """One step within its budget, recorded and told of; what stands in for it when the budget is over."""
     run = steps.running(state)
-    if not step.wanted(state):
-        return state
     turn = run.admission.cpu() if step.computes(state) else contextlib.nullcontext()
     async with turn:
         return await _within_budget(step, state, run)
@@ -128,24 +131,28 @@ async def _within_budget(step: Step, state: PipelineState, run: Run) -> Pipeline
     return state
 
 
-@functools.cache
-def _graph() -> Any:
-    """The compiled graph; a run's state is all that it knows."""
+_compiled: dict[tuple[str, ...], Any] = {}
+
+
+def _compile(names: tuple[str, ...]) -> Any:
+    """The graph of these steps; a run's state is all that it knows. Every node costs half a millisecond of a run."""
     from langgraph.graph import END, START, StateGraph
 
     graph = StateGraph(_Channel)
     before = START
     for step in STEPS:
-        graph.add_node(step.name, _node(step))
-        graph.add_edge(before, step.name)
-        before = step.name
+        if step.name in names:
+            graph.add_node(step.name, _node(step))
+            graph.add_edge(before, step.name)
+            before = step.name
     graph.add_edge(before, END)
-    return graph.compile()
+    _compiled[names] = graph.compile()
+    return _compiled[names]
 
 
 def warm() -> None:
     """Load what runs the graph (about two seconds of one processor), so that the first question need not. Blocking."""
-    _graph()
+    _compile(tuple(step.name for step in STEPS if step.wanted is _always))
 
 
 def _node(step: Step) -> Any:
@@ -156,10 +163,12 @@ def _node(step: Step) -> Any:
 
 
 async def _run_graph(state: PipelineState) -> PipelineState:
+    names = tuple(step.name for step in STEPS if step.wanted(state))
+    graph = _compiled.get(names) or await asyncio.to_thread(_compile, names)
     from langsmith import tracing_context
 
     with tracing_context(enabled=False):  # whatever the environment says: nothing is sent anywhere
-        channel = await _graph().ainvoke({"state": state})
+        channel = await graph.ainvoke({"state": state})
     done: PipelineState = channel["state"]
     return done
 
@@ -281,7 +290,7 @@ def _trace(state: PipelineState, response: PipelineResponse, owner: str) -> Trac
         document_ids=_documents(state),
         steps=tuple(recording.steps),
         calls=tuple(recording.calls),
-        debate=finished.as_dict() if finished is not None and recording.keeps_text else None,
+        debate=finished.as_dict() if finished is not None else None,  # its texts go when the trace is kept
     )
 
 

@@ -19,7 +19,7 @@ _MARK = re.compile(
 )
 _PIECE = re.compile(r"(\d{1,3})(?:\s?[~～–—‑-]\s?(\d{1,3}))?")
 _HEADING = re.compile(
-    r"[ \t>#*_\-]{0,20}(?:sources?|references?|citations?|bibliography|출처|참고\s?문헌|참고\s?자료|참조\s?문헌)"
+    r"^[ \t>#*_\-]{0,20}(?:sources?|references?|citations?|bibliography|출처|참고\s?문헌|참고\s?자료|참조\s?문헌)"
     r"[ \t*_]{0,8}(?:[:：][^\n]*|[ \t#*_]{0,8})$",
     re.I | re.M,
 )

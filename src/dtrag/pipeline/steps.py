@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import logging
 
-from dtrag.core.confidence import confidence, confidence_of
+from dtrag.core.confidence import SETTING, confidence, confidence_of
 from dtrag.core.query import content_terms, weighted_terms
 from dtrag.errors import InvalidInput
 from dtrag.pipeline import plan as planner
 from dtrag.pipeline.composing import compose
 from dtrag.pipeline.debating import debate
-from dtrag.pipeline.follow_up import standalone
+from dtrag.pipeline.follow_up import by_rules, standalone
 from dtrag.pipeline.intent import intent_of
 from dtrag.pipeline.run import Run, of_active_app
 from dtrag.pipeline.sources import chunks_of, sources_of
@@ -37,11 +37,21 @@ def running(state: PipelineState) -> Run:
 async def rewrite(state: PipelineState) -> PipelineState:
     """A follow-up question becomes one that can be searched for alone."""
     run = running(state)
-    question, note = await standalone(state.query, run.history, run)
+    return _searching_for(state, await standalone(state.query, run.history, run))
+
+
+async def rewrite_by_rules(state: PipelineState) -> PipelineState:
+    """What stands in for a rewrite step that took too long."""
+    return _searching_for(state, by_rules(state.query, running(state).history))
+
+
+def _searching_for(state: PipelineState, found: tuple[str, str]) -> PipelineState:
+    question, note = found
     if question != state.query:
+        recording = running(state).recording
         state.search_query = question
-        run.recording.facts |= {"search_query": question} if run.recording.keeps_text else {}
-        run.recording.facts["note"] = note
+        recording.facts |= {"search_query": question} if recording.keeps_text else {}
+        recording.facts["note"] = note
     return state
 
 
@@ -63,10 +73,11 @@ async def step2_retrieve(state: PipelineState) -> PipelineState:
     passages, metrics = await run.engine.search(
         question, run.retrieved, filters, *run.candidates, scope=run.scope, highlight=False, exact_candidates=True
     )
-    taxonomy = (await run.index.snapshot()).taxonomy
+    snapshot = await run.index.snapshot()
+    taxonomy = snapshot.taxonomy
     asked = {*content_terms(question), *(term for term, _ in weighted_terms(question))}
     statistics = await run.index.statistics(asked, run.scope.resolved(taxonomy))
-    found = confidence_of(question, passages, statistics)
+    found = confidence_of(question, passages, statistics, snapshot.settings.get(SETTING))
     state.evidence = Evidence(tuple(passages), statistics, metrics, found)
     state.retrieved_chunks = chunks_of(passages)
     state.taxonomy_version = taxonomy.version

@@ -19,7 +19,7 @@ from dtrag.ports import Embedder
 
 CLOSE = 0.75
 """Cosine of a sentence to one of a passage from which on they say the same in other words."""
-MEANING = 0.35
+MEANING = 0.2
 """Share of its words that such a sentence must have in common with the passage all the same."""
 RELATED = 0.3
 """A number that is cited although the passage holds less of the sentence than this is dropped."""

@@ -98,7 +98,7 @@ def _mistake(name: str, tool: Tool | None, given: object, allowed: Collection[st
     if not (validate_tool(name, allowed) and (not flag("tools_policy") or validate_tool(name, get_tool_whitelist()))):
         logger.warning("Tool '%s' blocked by whitelist", name)
         return BLOCKED
-    mistake = tool.check(given)
+    mistake = tool.check(dict(given) if isinstance(given, Mapping) else given)
     return None if mistake is None else f"Input validation failed: {mistake}"
 
 
@@ -159,9 +159,12 @@ async def execute_plan(
     tool that fails does not keep the others from running. Nothing runs that the plan does not name.
     """
     names = planned(plan)
+    if not names:
+        return []
     inputs = (plan or {}).get("inputs")
     inputs = inputs if isinstance(inputs, Mapping) else {}
-    budget = SECONDS_PER_TOOL * min(len(names), MOST_TOOLS) if seconds is None else seconds
+    budget = SECONDS_PER_TOOL * len(names) if seconds is None else seconds
+    budget *= min(1.0, MOST_TOOLS / len(names))  # those that do not run give no time to the others
     limit = min(TIMEOUT, round(budget * SHARE, 3))
     running = [
         execute_tool(name, inputs.get(name, {}), limit, registry=registry, allowed=allowed)

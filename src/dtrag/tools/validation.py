@@ -64,6 +64,8 @@ def compiled(schema: Mapping[str, Any]) -> Check:
             return f"the schema of the tool refers to {str(error.ref)[:100]!r}; nothing outside of it is read"
         except RecursionError:
             return "the input or the schema of the tool is nested too deeply"
+        except (ArithmeticError, TypeError, ValueError):  # a whole number of a thousand digits, for one
+            return "a value in the input is not one that the schema of the tool can be held against"
         return None if mistake is None else _words(mistake.message, mistake.absolute_path)
 
     return check

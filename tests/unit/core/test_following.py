@@ -41,6 +41,7 @@ ALONE = [
     (LEAVE_KO, "도서관 대출 권수는 몇 권인가요?"),
     (LEAVE_KO, "총장은 누가 임명하는가?"),
     (LEAVE_KO, "많은 논의 끝에 위원회가 지원금을 지급하기로 하였는데 그 시기는 언제인가?"),
+    (LEAVE_KO, "학교 앞 셔틀버스 첫차는 몇 시에 출발해?"),
     (LEAVE_KO, "제12조의2는 무엇을 정하고 있나요?"),
     (LEAVE, "What is photosynthesis?"),
     (LEAVE, "How long does it take to get a parking permit?"),

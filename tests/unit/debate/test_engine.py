@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from dtrag.core.chat import Message, Reply, Usage
 from dtrag.debate import DebateEngine, DebateResult
-from dtrag.debate.engine import MAX_CALLS, MAX_QUERY, MAX_ROUNDS
+from dtrag.debate.course import MAX_QUERY
+from dtrag.debate.engine import MAX_CALLS, MAX_ROUNDS
 from dtrag.debate.length import tokens
 from dtrag.errors import InvalidInput, LanguageModelFailed, ModelNotAllowed, NoActiveApp, Overloaded
 from dtrag.pipeline.prompt import MAX_PASSAGE, NO_ANSWER
@@ -171,6 +172,18 @@ async def test_time_that_is_over_in_the_synthesis_counts_too() -> None:
     with pytest.raises(TimeoutError):
         await DebateEngine(run_of(model)).run_debate("How long?", PASSAGES, timeout=0.2)
     assert (len(model.asked), model.cancelled) == (5, 1)
+
+
+@pytest.mark.parametrize(("seconds", "rounds", "calls"), [(0.75, 1, 2), (1.25, 2, 4)])
+async def test_what_cannot_end_in_time_is_left_out_and_the_answers_are_merged(
+    seconds: float, rounds: int, calls: int
+) -> None:
+    model = Scripted(_numbered, delay=0.5)
+    result = await DebateEngine(run_of(model)).run_debate("How long?", PASSAGES, timeout=seconds)
+
+    assert (result.rounds, result.llm_calls, model.cancelled) == (rounds, calls, 0)
+    assert any("no time left" in note for note in result.notes)
+    assert result.final_answer == result.affirmative_answer
 
 
 async def test_a_model_that_never_lets_go_is_still_too_late() -> None:

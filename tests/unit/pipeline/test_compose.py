@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 from dtrag.core.documents import SearchResult
 from dtrag.core.scoring import LexicalStatistics
 from dtrag.core.text import normalise, sentences
-from dtrag.pipeline.compose import FLOOR, MAX_CHARACTERS, MAX_SENTENCES, PASSAGES, Quote, extract, nothing_found
+from dtrag.pipeline.compose import (
+    FLOOR,
+    MAX_CHARACTERS,
+    MAX_SENTENCES,
+    PASSAGES,
+    WEIGHTS,
+    Quote,
+    extract,
+    nothing_found,
+)
 from tests.toy import ToyEmbedder
 from tests.unit.retrieval.memory import Broken
 
@@ -57,7 +66,7 @@ def _check(quotes: Sequence[Quote], passages: Sequence[SearchResult]) -> None:
     assert places == sorted(set(places))
     keys = [normalise(quote.text) for quote in quotes]
     assert len(keys) == len(set(keys))
-    assert all(quote.score >= FLOOR * max(quote.score for quote in quotes) for quote in quotes)
+    assert all(quote.score >= max(quote.score for quote in quotes) - FLOOR for quote in quotes)
     assert all("삭제" not in quote.text for quote in quotes)
 
 
@@ -79,9 +88,13 @@ def test_quotes_are_exact_few_short_ordered_and_distinct(
 
 
 def test_the_sentence_that_answers_is_quoted_and_others_are_not() -> None:
-    passages = _passages("Gardens are watered daily. The boiler valve closes at nine. Lanterns are lit in winter.")
-    (quote,) = extract("When does the boiler valve close?", passages, NOTHING_KNOWN)
-    assert (quote.passage, quote.text) == (0, "The boiler valve closes at nine.")
+    passages = _passages(
+        "Gardens are watered daily. Lanterns are lit.", "Doors are shut. The boiler valve closes at nine."
+    )
+    quotes = extract("When does the boiler valve close?", passages, NOTHING_KNOWN)
+    best = max(quotes, key=lambda quote: quote.score)
+    assert (best.passage, best.text) == (1, "The boiler valve closes at nine.")
+    assert all(quote.passage == 1 for quote in quotes)
 
 
 def test_quotes_stand_in_reading_order_not_in_the_order_of_their_scores() -> None:
@@ -139,6 +152,7 @@ def test_no_passages_no_sentences_no_quotes() -> None:
 
 def test_what_a_question_asks_for_counts() -> None:
     for question, wanted, other in (
+        ("When are valves made?", "Valves, 1952.", "Valves, old."),
         ("How many valves?", "The 14 valves.", "The good valves."),
         ("Who closes valves?", "Ada Bell closes valves.", "A porter closes valves."),
         ("What is the limit of valves?", "Up to valves.", "Beside valves."),
@@ -153,16 +167,24 @@ def test_a_sentence_of_a_better_passage_is_better() -> None:
         SearchResult("b", "Valves are wet.", vector_score=0.9),
     ]
     red, wet = extract("valves", passages, NOTHING_KNOWN)
-    assert wet.score - red.score == pytest.approx(0.7 * (1 - 0.2 / 0.9))
+    assert wet.score - red.score == pytest.approx(WEIGHTS.relevance * (1 - 0.2 / 0.9))
 
 
-def test_the_embedder_adds_its_cosine() -> None:
+def test_what_a_passage_says_everywhere_tells_its_sentences_apart_least() -> None:
+    passages = _passages("Valves close. Valves open. Valves rust at night.")
+    scores = {quote.text: quote.score for quote in extract("What of valves at night?", passages, NOTHING_KNOWN)}
+    assert scores["Valves rust at night."] - scores["Valves open."] > WEIGHTS.local / 2
+
+
+def test_the_embedder_adds_its_cosine_and_that_of_the_closest_sentence() -> None:
     passages = _passages("The valve closes at nine.")
     embedder = ToyEmbedder()
     (plain,) = extract("When does the valve close?", passages, NOTHING_KNOWN)
     (with_vector,) = extract("When does the valve close?", passages, NOTHING_KNOWN, embedder)
     one, other = embedder.embed_documents(["When does the valve close?", "The valve closes at nine."])
-    assert with_vector.score - plain.score == pytest.approx(float(one @ other), abs=1e-5)
+    assert with_vector.score - plain.score == pytest.approx(
+        (WEIGHTS.cosine + WEIGHTS.closest) * float(one @ other), abs=1e-4
+    )
 
 
 @pytest.mark.parametrize("embedder", [Broken(ConnectionError("down")), Broken(value=math.nan), Broken(value=math.inf)])

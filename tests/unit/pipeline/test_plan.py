@@ -113,6 +113,11 @@ async def test_rules_plan_the_calculator_with_its_expression() -> None:
         ("What does the web development course teach?", False),
         ("온라인 수강은 가능한가요?", False),
         ("newsletter", False),
+        ("오늘날의 치파오는 어떤 옷인가요?", False),
+        ("공정위는 네이버로부터 징계를 받았는가?", False),
+        ("How many protestants live in France today?", False),
+        ("What is today's exchange rate?", True),
+        ("네이버에서 검색해 줘", True),
     ],
 )
 async def test_rules_search_the_web_only_when_asked_for_it(query: str, planned: bool) -> None:

@@ -8,6 +8,7 @@ import logging
 import threading
 import time
 from collections.abc import Iterator
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -70,6 +71,7 @@ async def test_an_input_that_does_not_fit_is_not_executed(registry: ToolRegistry
     assert done.error == "Input validation failed: '21' is not of type 'integer' (number)"
     missing = await execute_tool("double", {}, registry=registry)
     assert missing.error == "Input validation failed: 'number' is a required property"
+    assert (await execute_tool("double", MappingProxyType({"number": 2}), registry=registry)).result == 4
     no_object: Any = [21]
     assert "not of type 'object'" in str((await execute_tool("double", no_object, registry=registry)).error)
 
@@ -294,6 +296,11 @@ async def test_a_plan_runs_so_many_tools_and_no_more(registry: ToolRegistry) -> 
     rows = await execute_plan(plan, registry=registry)
     assert [row["success"] for row in rows] == [True] * MOST_TOOLS + [False, False]
     assert rows[-1]["error"] == "Execution error: a plan runs at most 16 tools"
+
+
+async def test_tools_beyond_the_most_give_no_time_to_the_others(registry: ToolRegistry) -> None:
+    rows = await execute_plan({"tools": ["sleeper"] * 2 * MOST_TOOLS}, registry=registry, seconds=0.4)
+    assert rows[0]["error"] == "Tool execution timeout (0.19s)"
 
 
 async def test_a_cut_output_is_noted_in_its_row() -> None:

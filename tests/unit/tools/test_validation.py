@@ -87,6 +87,12 @@ def test_a_schema_that_is_wrong_makes_every_input_wrong(schema: dict[str, Any], 
     assert reason in mistake
 
 
+def test_values_that_cannot_be_compared_are_a_mistake() -> None:
+    schema = {"type": "object", "properties": {"a": {"multipleOf": 0.1}, "b": {"maximum": 3}}}
+    assert "can be held against" in str(compiled(schema)({"a": 10**400}))
+    assert "can be held against" in str(compiled(schema)({"b": 10**5_000}))
+
+
 def test_plain_patterns_apply() -> None:
     check = compiled({"type": "object", "properties": {"code": {"pattern": r"^[A-Z]{2}-\d+$"}}})
     assert check({"code": "AB-12"}) is None

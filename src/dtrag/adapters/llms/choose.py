@@ -5,6 +5,7 @@ from __future__ import annotations
 from dtrag.adapters.llms.langchain import LangChainModel
 from dtrag.adapters.llms.prices import FREE, parse
 from dtrag.adapters.llms.specs import resolve
+from dtrag.errors import InvalidInput
 from dtrag.settings import Settings
 
 
@@ -17,6 +18,8 @@ def choose(settings: Settings) -> tuple[LangChainModel | None, LangChainModel | 
     prices = parse(settings.llm_prices)
     if _none(settings.llm):
         return None, None
+    if settings.llm_max_tokens < 1:
+        raise InvalidInput("DTRAG_LLM_MAX_TOKENS is 0, but must be at least 1: an answer has a length.")
     first = resolve(settings.llm or "", settings)
     model = LangChainModel(first, prices.get(first.id, FREE))
     if _none(settings.llm_critic):

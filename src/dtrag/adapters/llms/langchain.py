@@ -83,6 +83,9 @@ class LangChainModel:
         if not task.done():
             self.problem = f"it did not answer within {seconds:g} s."
             raise LanguageModelFailed(model=self.id, reason=self.problem)
+        if task.cancelled():  # by a library: we cancel only what nobody waits for
+            self.problem = "the call was broken off."
+            raise LanguageModelFailed(model=self.id, reason=self.problem)
         reply = task.result()
         self.problem = ""
         return reply
@@ -92,6 +95,7 @@ class LangChainModel:
         if self._built is None:
             if self._building is None or self._building.get_loop() is not asyncio.get_running_loop():
                 self._building = asyncio.create_task(asyncio.to_thread(self._make, self._spec))
+                self._building.add_done_callback(lambda task: task.cancelled() or task.exception())
             building = self._building
             try:
                 self._built = await asyncio.shield(building)
@@ -142,7 +146,8 @@ class LangChainModel:
 async def _within(pieces: asyncio.Queue[str | None], deadline: float) -> str | None:
     """The next piece, or None when there is none any more or none in time."""
     try:
-        return await asyncio.wait_for(pieces.get(), deadline - time.monotonic())
+        async with asyncio.timeout(deadline - time.monotonic()):
+            return await pieces.get()
     except TimeoutError:
         return None
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dtrag.adapters.mcp.config import ServerConfig
@@ -95,8 +95,6 @@ class Connection:
 
     async def _run(self) -> None:
         """From the start to the end. What goes wrong before somebody waits for an answer is told by `_ready`."""
-        from contextlib import AsyncExitStack
-
         try:
             # Seconds of work for the processor, the first time: not on the event loop, and not the server's fault.
             await asyncio.to_thread(_imported)
@@ -104,7 +102,8 @@ class Connection:
                 async with asyncio.timeout(self._config.start_seconds):
                     client = await stack.enter_async_context(self._client())
                 self._ready.set_result(client)
-                await self._end.wait()
+                async with _beside(self._hear(client)):
+                    await self._end.wait()
         except TimeoutError:
             self._failed(f"it did not start within {self._config.start_seconds:g} seconds.")
         except DtragError as error:
@@ -133,6 +132,27 @@ class Connection:
             client_info=Implementation(name="dtrag", version="1"),
             message_handler=heard,
         )
+
+    async def _hear(self, client: Client) -> None:
+        """Forget the tools when the server announces that they changed, and when it stops announcing.
+
+        Servers of protocols before 2026-07-28 announce it without being asked: see `_client`.
+        """
+        from mcp import MCPError
+        from mcp.client.subscriptions import ListenNotSupportedError
+
+        offers = client.server_capabilities.tools
+        if offers is None or not offers.list_changed:
+            return
+        try:
+            async with client.listen(tools_list_changed=True) as changes:
+                async for _ in changes:
+                    self.listed = None
+        except ListenNotSupportedError:
+            return
+        except (MCPError, RuntimeError, TimeoutError, ValueError):
+            _LOG.debug("An MCP server stopped announcing changes", extra={"server": self._config.name})
+        self.listed = None
 
     async def _list(self, client: Client) -> dict[str, OfferedTool]:
         found: dict[str, OfferedTool] = {}
@@ -191,6 +211,17 @@ class Connection:
             known = isinstance(cause, DtragError) and not isinstance(cause, ToolServerFailed)
             self._ready.set_exception(cause if known and cause is not None else self._refused(reason))
         _LOG.info("The connection to an MCP server ended", extra={"server": self._config.name, "why": reason})
+
+
+@asynccontextmanager
+async def _beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """The work goes on meanwhile; what is left of it is cancelled at the end."""
+    task = asyncio.create_task(work, name="mcp-hear")
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 def _imported() -> None:

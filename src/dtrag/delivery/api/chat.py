@@ -34,7 +34,7 @@ async def run(request: Request, asked: ChatRequest) -> ChatResponse:
 
 @router.post(
     "/chat/stream",
-    response_class=EventStream,
+    response_class=Response,
     responses={
         **_FAILURES,
         200: {"description": _EVENTS, "content": {"text/event-stream": {"schema": {"type": "string"}}}},

@@ -102,11 +102,11 @@ async def conversation(request: Request, conversation_id: str) -> ConversationRe
 @router.delete(
     "/conversations/{conversation_id}",
     status_code=204,
-    response_class=Response,
     responses=failures(403, 404, 422, 503),
     dependencies=[Depends(needs("read"))],
 )
-async def delete_conversation(request: Request, conversation_id: str) -> None:
+async def delete_conversation(request: Request, conversation_id: str) -> Response:
     """Delete a conversation of yours with everything that is kept of it."""
     await app_of(request).conversations.delete(conversation_id, caller=caller_of(request))
     add_subjects(request, [conversation_id])
+    return Response(status_code=204)

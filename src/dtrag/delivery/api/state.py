@@ -13,6 +13,7 @@ from dtrag.app import App
 from dtrag.delivery.api.filter_watch import FilterWatch
 from dtrag.delivery.api.in_flight import InFlight
 from dtrag.errors import DatabaseUnavailable, DtragError
+from dtrag.pipeline import graph
 from dtrag.settings import Settings
 from dtrag.telemetry import Telemetry
 
@@ -42,11 +43,12 @@ class Service:
         return self.opened
 
     async def warm(self) -> None:
-        """Load the embedder and what calls the language model, so that the first question does not wait for them.
+        """Load the embedder, the pipeline and what calls the language model, so that no question waits for them.
 
         What goes wrong shows in `/health`.
         """
         await self._warm_embedder()
+        await asyncio.to_thread(graph.warm)
         if self.app.model is not None:
             await self.app.model.warm()
 

@@ -12,6 +12,7 @@ from dtrag.delivery.cli import (
     agents,
     ask,
     audit,
+    calibrate,
     demo,
     doctor,
     documents,
@@ -81,3 +82,4 @@ app.command()(settings.settings)
 app.add_typer(models.app, name="models")
 app.add_typer(evaluate.app, name="eval")
 app.command()(reindex.reindex)
+app.command()(calibrate.calibrate)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -57,7 +58,7 @@ def _list(found: list[Trace]) -> None:
             str(one.trace_id),
             f"{one.created_at:%m-%d %H:%M:%S}",
             f"{one.seconds * 1000:,.0f}",
-            one.decision + "".join(f" -{name}" for name in one.degraded),
+            one.decision + (f", without {', '.join(one.degraded)}" if one.degraded else ""),
         )
         for one in found
     ]
@@ -88,20 +89,40 @@ def _show(found: Trace) -> None:
         out.print(table(("Call", "Model", "ms", "Tokens", "Outcome"), calls, whole=("Call", "ms", "Tokens")))
         _texts(found.calls)
     if found.debate is not None:
-        out.print()
-        out.print(facts((name.replace("_", " ").capitalize(), _fact(value)) for name, value in found.debate.items()))
+        _debate(found.debate)
+
+
+def _debate(told: Mapping[str, Any]) -> None:
+    """Its numbers, then what was said, where that was kept: round by round, and the answer at the end."""
+    from dtrag.delivery.cli.console import data, facts
+
+    texts = ("affirmative_answers", "critical_answers", "final_answer", "affirmative_answer", "critical_answer")
+    data().print("\nDebate", style="bold")
+    numbers = ((name, value) for name, value in told.items() if name not in texts)
+    data().print(facts((name.replace("_", " ").capitalize(), _fact(value)) for name, value in numbers))
+    sides = [("affirmative", told.get("affirmative_answers", ())), ("critical", told.get("critical_answers", ()))]
+    for number in range(max(len(said) for _, said in sides)):
+        for side, said in sides:
+            if number < len(said):
+                _said(f"Round {number + 1}, {side}", said[number])
+    _said("Final answer", told.get("final_answer", ""))
 
 
 def _texts(calls: tuple[CallTrace, ...]) -> None:
+    for number, call in enumerate(calls, start=1):
+        _said(f"Call {number}, prompt", call.prompt)
+        _said(f"Call {number}, reply", call.reply)
+
+
+def _said(heading: str, text: str) -> None:
+    if not text:
+        return
     from rich.text import Text
 
     from dtrag.delivery.cli.console import data, paragraph, safe
 
-    for number, call in enumerate(calls, start=1):
-        for name, text in (("prompt", call.prompt), ("reply", call.reply)):
-            if text:
-                data().print(f"\nCall {number}, {name}:")
-                paragraph(data(), Text(safe(text)), indent=2)
+    data().print(f"\n{heading}:")
+    paragraph(data(), Text(safe(text)), indent=2)
 
 
 def _outcome(call: CallTrace) -> str:

@@ -129,6 +129,11 @@ def test_the_key_is_not_shown_with_the_settings() -> None:
     assert "hunter2" not in f"{loaded!r} {loaded.rows()}"
 
 
+def test_an_answer_has_a_length() -> None:
+    with pytest.raises(InvalidInput, match="DTRAG_LLM_MAX_TOKENS"):
+        choose(Settings(llm="ollama:x", llm_max_tokens=0))
+
+
 def test_bad_prices_are_noticed_at_the_start() -> None:
     with pytest.raises(InvalidInput, match=r"DTRAG_LLM_PRICES holds 'cheap'"):
         choose(Settings(llm_prices="cheap"))

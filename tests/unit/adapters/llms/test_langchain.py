@@ -179,6 +179,17 @@ async def test_a_model_with_a_temperature_of_its_own_is_not_given_one(
     assert ["temperature" in request for request in server.requests] == [True, False, False]
 
 
+async def test_a_call_that_a_library_cancels_is_a_failure(server: ModelServer) -> None:
+    class Cancelling:
+        async def ainvoke(self, *_: Any, **__: Any) -> None:
+            raise asyncio.CancelledError
+
+    settings = Settings(llm_base_url=server.url)
+    model = LangChainModel(resolve("openai:test", settings), FREE, lambda _: Built(Cancelling()))
+    with pytest.raises(LanguageModelFailed, match="broken off"):
+        await asked(model, False, seconds=5.0)
+
+
 async def test_it_is_built_once_by_a_thread_and_outlives_the_call_that_began_it(server: ModelServer) -> None:
     begun: list[str] = []
 

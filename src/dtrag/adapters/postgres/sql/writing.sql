@@ -7,6 +7,9 @@ select pg_try_advisory_xact_lock(:key) as free
 insert into index_settings (name, value) values (:name, :value)
 on conflict (name) do update set value = excluded.value
 
+-- name: forget_setting
+delete from index_settings where name = :name
+
 -- name: bump_generation
 update index_settings set value = to_jsonb(value::text::bigint + 1) where name = 'generation'
 
