@@ -45,7 +45,7 @@ types: setup-dev
 	$(BIN)/mypy
 
 contracts: setup-dev
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-cache
 
 fix: setup-dev
 	$(BIN)/ruff check --fix .

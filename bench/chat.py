@@ -18,10 +18,10 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import httpx2
 
@@ -74,14 +74,20 @@ def processor_s(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-async def at_once(
-    served: tuple[str, int], questions: Sequence[str], count: int
-) -> tuple[Counter[int], list[float], float]:
-    """Statuses, the seconds of those that were answered, and the service's processor seconds for each question."""
+@dataclass
+class Outcome:
+    """What became of questions asked at once. `whole` are answers that did without nothing."""
+
+    statuses: Counter[int] = field(default_factory=Counter)
+    seconds: list[float] = field(default_factory=list)
+    whole: int = 0
+    processor_s: float = 0.0
+
+
+async def at_once(served: tuple[str, int], questions: Sequence[str], count: int) -> Outcome:
+    """So many questions at the same time; `processor_s` is the service's for each."""
     address, pid = served
-    used = processor_s(pid)
-    statuses: Counter[int] = Counter()
-    seconds: list[float] = []
+    used, done = processor_s(pid), Outcome()
     limits = httpx2.Limits(max_connections=count, max_keepalive_connections=count)
 
     async with httpx2.AsyncClient(base_url=address, timeout=60, limits=limits) as client:
@@ -93,14 +99,17 @@ async def at_once(
             try:
                 response = await client.post("/chat/run", json=body)
             except httpx2.HTTPError:
-                statuses[0] += 1
+                done.statuses[0] += 1
                 return
-            statuses[response.status_code] += 1
+            done.statuses[response.status_code] += 1
             if response.status_code == 200:
-                seconds.append(time.perf_counter() - started)
+                done.seconds.append(time.perf_counter() - started)
+                done.whole += not response.json()["metadata"]["degraded"]
 
         await asyncio.gather(*(ask(number) for number in range(count)))
-    return statuses, sorted(seconds), (processor_s(pid) - used) / count
+    done.seconds.sort()
+    done.processor_s = (processor_s(pid) - used) / count
+    return done
 
 
 async def one_by_one(address: str, questions: Sequence[str], app: App) -> tuple[list[float], list[float]]:
@@ -125,33 +134,35 @@ def share(ordered: Sequence[float], part: float) -> float:
     return ordered[min(len(ordered) - 1, int(part * len(ordered)))] if ordered else float("nan")
 
 
-def line(what: str, statuses: Counter[int], seconds: Sequence[float], processor: float) -> str:
+def line(what: str, done: Outcome) -> str:
     """A row of the table."""
-    other = sum(statuses.values()) - statuses[200] - statuses[503]
-    times = "".join(f"{share(seconds, part):>8.2f}" for part in (0.5, 0.95, 1.0))
-    return f"{what:<34}{statuses[200]:>6}{statuses[503]:>6}{other:>6}{times}{processor * 1000:>8.0f}"
+    answered, refused = done.statuses[200], done.statuses[503]
+    counts = (answered, done.whole, refused, sum(done.statuses.values()) - answered - refused)
+    times = "".join(f"{share(done.seconds, part):>8.2f}" for part in (0.5, 0.95, 1.0))
+    return f"{what:<28}" + "".join(f"{count:>6}" for count in counts) + f"{times}{done.processor_s * 1000:>8.0f}"
 
 
 async def main(folder: Path, delay: float, embedder: str) -> None:
     """Print the table."""
     rows = [json.loads(row) for row in (folder / "queries.jsonl").read_text("utf-8").splitlines()]
     questions = [row["text"] for row in rows]
-    asks: Callable[..., Any] = at_once
     with tempfile.TemporaryDirectory(prefix="dtrag-bench-") as data_dir, ModelServer(REPLY, delay=delay) as model:
         settings = Settings.load(environ={}, data_dir=data_dir, embedder=embedder, cache_size=0)
         async with open_app(settings) as app:
             await app.ingest([folder / "corpus.jsonl"])
             print(f"{folder.name}: {len(questions)} questions, embedder {embedder}")
-            print(f"{'':<34}{'200':>6}{'503':>6}{'other':>6}{'p50 s':>8}{'p95 s':>8}{'max s':>8}{'cpu ms':>8}")
+            print(
+                f"{'':<28}{'200':>6}{'whole':>6}{'503':>6}{'other':>6}{'p50 s':>8}{'p95 s':>8}{'max s':>8}{'cpu ms':>8}"
+            )
             with service(data_dir, embedder) as served:
-                await asks(served, questions, 4)
-                print(line("100 at once, quoted", *await asks(served, questions, 100)))
+                await at_once(served, questions, 4)
+                print(line("100 at once, quoted", await at_once(served, questions, 100)))
                 bare, whole = await one_by_one(served[0], (questions * SINGLE)[:SINGLE], app)
             chat = {"llm": "openai:bench", "llm_base_url": model.url, "llm_api_key": "none"}
             with service(data_dir, embedder, **chat) as served:
-                await asks(served, questions, 4)
+                await at_once(served, questions, 4)
                 for count in (100, 300):
-                    print(line(f"{count} at once, model of {delay:g} s", *await asks(served, questions, count)))
+                    print(line(f"{count} at once, model of {delay:g} s", await at_once(served, questions, count)))
             over = (share(whole, 0.5) - share(bare, 0.5)) * 1000
             print(
                 f"one at a time, p50: search and compose {share(bare, 0.5) * 1000:.1f} ms, "

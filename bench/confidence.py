@@ -17,10 +17,10 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
-from fit_confidence import MODELS, THRESHOLDS, USED, collected, predicted
-
+from dtrag.core.confidence import confidence
 from dtrag.core.risk import auroc, calibration_error, coverage_at, risk_curve
 from dtrag.evaluation.answerability import Case
+from fit_confidence import MODELS, THRESHOLDS, USED, collected, predicted
 
 ROWS = (
     ("korquad1-noanswer-dev, absent topic", "korquad1-noanswer-dev", "none", "korean", "absent"),
@@ -52,9 +52,11 @@ def labels_of(cases: list[Case], kind: str) -> np.ndarray:
 
 
 def baseline(case: Case) -> float:
-    """The acceptance text's formula for an engine with min-max scores: the best has 1, so what is left is the number
-    of sources; the formula over our absolute scores is shown instead, which favours it."""
-    return case.signals["lexical"]
+    """The acceptance text's formula over our absolute scores, two sources or more: the score of the best passage.
+
+    That favours it: over scores that are stretched per query the best passage always has 1, and nothing is told apart.
+    """
+    return confidence(case.signals["lexical"], 2)
 
 
 async def main(data: Path, cache: Path | None, draw: Path | None) -> None:
@@ -88,8 +90,12 @@ async def main(data: Path, cache: Path | None, draw: Path | None) -> None:
     print("|---|---|---|---|---|")
     print("\n".join(kept))
     if draw is not None:
-        draw.parent.mkdir(parents=True, exist_ok=True)
-        draw.write_text(drawn(curves), "utf-8")
+        write(draw, drawn(curves))
+
+
+def write(target: Path, text: str) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(text, "utf-8")
 
 
 def drawn(curves: list[tuple[str, Pair]]) -> str:

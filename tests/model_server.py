@@ -9,11 +9,11 @@ What it does can be changed between requests: `server.fault = "hang"`. It runs i
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import socket
 import struct
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Any, Literal, get_args
 
@@ -31,6 +31,11 @@ FAULTS: tuple[Fault, ...] = get_args(Fault)
 HARMLESS: tuple[Fault, ...] = ("no-done", "no-usage")
 """Those that leave the answer whole."""
 FLOOD = 50_000_000
+_BROKEN_EVENTS: dict[Fault | None, bytes] = {
+    "bad-json": b'{"choices": [{"delta": {"con',
+    "bad-utf8": b'{"choices": [{"index": 0, "delta": {"content": "\xff\xfe\xc3("}}]}',
+    "error-event": b'{"error": {"message": "the model ran out of memory"}}',
+}
 
 Messages = list[dict[str, Any]]
 
@@ -67,12 +72,9 @@ class ModelServer:
         self.content_encoding = ""
         self.requests: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
-        self.open_connections = 0
-        self.most_connections = 0
-        self.running = 0
-        self.most_running = 0
-        self.bytes_sent = 0
-        self.port = 0
+        self.open_connections = self.most_connections = 0
+        self.running = self.most_running = 0
+        self.bytes_sent = self.port = 0
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="model-server", daemon=True)
         self._ready = threading.Event()
@@ -95,11 +97,9 @@ class ModelServer:
 
     def wait_until_idle(self, seconds: float = 2.0) -> bool:
         """Whether nobody is connected within so many seconds."""
-        waiting = threading.Event()
-        for _ in range(int(seconds / 0.02)):
-            if self.open_connections == 0:
-                return True
-            waiting.wait(0.02)
+        deadline = time.monotonic() + seconds
+        while self.open_connections and time.monotonic() < deadline:
+            time.sleep(0.02)
         return self.open_connections == 0
 
     def _run(self) -> None:
@@ -215,13 +215,6 @@ class _Sender:
         content = {"json": "application/json", "sse": "text/event-stream", "html": "text/html"}[kind]
         await self.write(f"HTTP/1.1 {status} Status\r\nContent-Type: {content}\r\n{more}\r\n".encode())
 
-    async def _reset(self) -> bool:
-        """Close so that the other side sees a reset."""
-        raw = self._writer.get_extra_info("socket")
-        raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        self._writer.transport.abort()
-        return False
-
     async def completion(self, asked: dict[str, Any], fault: Fault | None) -> bool:
         """Answer, or fail in the way that is asked for; whether the connection may be used again."""
         if fault in {"500", "400", "401"}:
@@ -264,7 +257,11 @@ class _Sender:
         while fault == "trickle":
             await self.write(filler)
             await self.sleep(0.05)
-        return await self._reset() if fault == "reset" else False
+        if fault == "reset":  # what lingers for no time is not closed, but reset
+            raw = self._writer.get_extra_info("socket")
+            raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self._writer.transport.abort()
+        return False
 
     def _completion(self, asked: dict[str, Any], fault: Fault | None) -> dict[str, Any]:
         text = self.server.text_for(asked["messages"])
@@ -315,12 +312,8 @@ class _Sender:
             yield event
 
     def _end(self, asked: dict[str, Any], fault: Fault | None, text: str) -> Iterator[bytes]:
-        if fault == "bad-json":
-            yield b'data: {"choices": [{"delta": {"con\n\n'
-        if fault == "bad-utf8":
-            yield b'data: {"choices": [{"index": 0, "delta": {"content": "\xff\xfe\xc3("}}]}\n\n'
-        if fault == "error-event":
-            yield b'data: {"error": {"message": "the model ran out of memory"}}\n\n'
+        if fault in _BROKEN_EVENTS:
+            yield b"data: " + _BROKEN_EVENTS[fault] + b"\n\n"
         if fault == "empty-choices":
             yield _event(asked, None)
         if fault == "unknown-tool":
@@ -355,10 +348,3 @@ def usage_of(messages: Messages, text: str) -> dict[str, int]:
     asked = sum(len(str(message["content"]).split()) for message in messages)
     said = len(text.split())
     return {"prompt_tokens": asked, "completion_tokens": said, "total_tokens": asked + said}
-
-
-@contextlib.contextmanager
-def model_server(**options: Any) -> Iterator[ModelServer]:
-    """A `ModelServer` with these options, for a fixture of one line."""
-    with ModelServer(**options) as server:
-        yield server

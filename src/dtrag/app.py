@@ -172,6 +172,7 @@ class App:
             model=self.model,
             critic=self.critic,
             tools=self.tools,
+            prepare=self.mcp.refresh,
             debates=debating.when(settings.debate),
             admission=Admission.of(settings),
             recording=self.traces.recording(),

@@ -77,7 +77,8 @@ async def test_a_conversation_that_the_client_keeps(built: House) -> None:
     response = await built.clients["all"].post("/chat/run", json={"messages": said})
     assert response.status_code == 200
     assert response.json()["sources"]
-    for wrong in ({}, {"message": "x", "messages": said}, {"messages": said[:-1]}, {"messages": []}):
+    refused: list[dict[str, Any]] = [{}, {"message": "x", "messages": said}, {"messages": said[:-1]}, {"messages": []}]
+    for wrong in refused:
         assert_failure(await built.clients["all"].post("/chat/run", json=wrong), 422)
 
 

@@ -34,7 +34,8 @@ def folder() -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def cli(folder: Path) -> Iterator[Cli]:
-    rows, asked = [], []
+    rows: list[dict[str, str]] = []
+    asked: list[dict[str, str | bool]] = []
     for thing in THINGS:
         for place in PLACES:
             name = f"{thing}-{place}"

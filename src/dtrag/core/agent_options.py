@@ -11,7 +11,10 @@ from typing import Any, TypeGuard
 from dtrag.errors import InvalidInput
 
 MAX_CUSTOM = 20
-TOOLS = ("calculator", "searcher", "translator", "summarizer", "analyzer")
+TOOLS = ("calculator", "doc_parser", "web_search", "searcher", "translator", "summarizer", "analyzer")
+"""Tools that come with dtrag, and names that the acceptance text reserves for those of others."""
+_OF_A_SERVER = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}\.[A-Za-z0-9_][A-Za-z0-9_.-]{0,79}")
+"""`server.tool`, a tool of an MCP server; whether there is one, and whether it is approved, is seen when it is to run."""
 MAX_TOOLS = 20
 TOPK_RANGE = (1, 50)
 """A leg proposes so many passages: beyond 50 the reranker would not read them."""
@@ -123,8 +126,9 @@ def _tools(value: object) -> tuple[str, ...]:
     if not is_list(value) or len(value) > MAX_TOOLS:
         raise InvalidInput(f"mcp_tools is a list of at most {MAX_TOOLS} tools: {', '.join(TOOLS)}.")
     for tool in value:
-        if tool not in TOOLS:
-            raise InvalidInput(f"There is no tool {str(tool)[:40]!r}. Known: {', '.join(TOOLS)}.")
+        if not isinstance(tool, str) or (tool not in TOOLS and not _OF_A_SERVER.fullmatch(tool)):
+            known = ", ".join(TOOLS)
+            raise InvalidInput(f"There is no tool {str(tool)[:40]!r}. Known: {known}, and server.tool of MCP servers.")
     return tuple(dict.fromkeys(value))
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncIterator, Sequence
 
 from dtrag.core.chat import Message, Reply, Usage
+from dtrag.core.tokens import estimated_tokens
 from dtrag.errors import LanguageModelFailed, ModelNotAllowed
 from dtrag.pipeline.run import Run
 from dtrag.pipeline.trace import CallTrace
@@ -22,8 +24,8 @@ async def call(
         async with run.admission.model():
             left = seconds - (time.perf_counter() - started)
             reply = await model.complete(messages, max_tokens=max_tokens, seconds=max(0.0, left))
-    except LanguageModelFailed as error:
-        await _failed(run, step, model, messages, started=started, error=str(error))
+    except (LanguageModelFailed, asyncio.CancelledError, GeneratorExit) as error:
+        await _failed(run, step, model, messages, started=started, error=str(error) or "given up")
         raise
     await _answered(run, step, messages, reply, started)
     return reply
@@ -42,8 +44,8 @@ async def stream(
                 if isinstance(piece, Reply):
                     await _answered(run, step, messages, piece, started)
                 yield piece
-    except LanguageModelFailed as error:
-        await _failed(run, step, model, messages, started=started, error=str(error))
+    except (LanguageModelFailed, asyncio.CancelledError, GeneratorExit) as error:
+        await _failed(run, step, model, messages, started=started, error=str(error) or "given up")
         raise
 
 
@@ -73,20 +75,21 @@ async def _answered(run: Run, step: str, messages: Sequence[Message], reply: Rep
 async def _failed(
     run: Run, step: str, model: ChatModel, messages: Sequence[Message], *, started: float, error: str
 ) -> None:
-    """A call that failed may have been billed all the same: it counts as a call."""
+    """A call that failed or was given up may have been billed all the same: it counts, with what was sent."""
+    sent = estimated_tokens(_text(messages))
     run.recording.calls.append(
         CallTrace(
             step=step,
             model=model.id,
             seconds=time.perf_counter() - started,
-            input_tokens=0,
+            input_tokens=sent,
             output_tokens=0,
             cost=0.0,
             error=error,
             prompt=_text(messages) if run.recording.keeps_text else "",
         )
     )
-    await run.charge(Usage(calls=1))
+    await run.charge(Usage(calls=1, input_tokens=sent))
 
 
 def _text(messages: Sequence[Message]) -> str:

@@ -90,22 +90,27 @@ def _abstained(state: PipelineState, run: Run, reason: str) -> PipelineState:
     return state
 
 
-async def quote_instead(state: PipelineState, run: Run) -> PipelineState:
+async def quote_instead(state: PipelineState, run: Run, *, by_meaning: bool = True) -> PipelineState:
     """Quotations where a model should have answered, and a first sentence that says so."""
     state.degraded.append("llm")
     state.model = None
-    state = await quote(state, run)
+    state = await quote(state, run, by_meaning=by_meaning)
     head = _UNAVAILABLE["ko" if language(state.query) == "ko" else "en"]
     state.answer = f"{head}\n{state.answer}"
     run.emit("replace", {"text": state.answer})
     return state
 
 
-async def quote(state: PipelineState, run: Run) -> PipelineState:
-    """The sentences of the passages that answer, numbered, to the letter; results of calculations before them."""
+async def quote(state: PipelineState, run: Run, *, by_meaning: bool = True) -> PipelineState:
+    """The sentences of the passages that answer, numbered, to the letter; results of calculations before them.
+
+    Nothing is quoted from passages that do not answer. The embedder helps to choose, unless `by_meaning` is False.
+    """
     question = state.search_query or state.query
-    passages = passages_of(state)
-    speaker = run.embedder if speaks(run.embedder, language(question)) and "vector" not in state.degraded else None
+    unfit = state.evidence is not None and state.evidence.confidence.decision == "abstain"
+    passages = [] if unfit else passages_of(state)
+    helps = by_meaning and speaks(run.embedder, language(question)) and "vector" not in state.degraded
+    speaker = run.embedder if helps else None
     statistics = state.evidence.statistics if state.evidence is not None else await _statistics(question, run)
     quotes, failed = await _chosen(question, passages, statistics, speaker)
     if failed:
@@ -126,7 +131,7 @@ async def quote(state: PipelineState, run: Run) -> PipelineState:
 
 async def quoted_without_embedder(state: PipelineState, run: Run) -> PipelineState:
     """What stands in for a step that took too long: quick, and the same every time."""
-    return await quote_instead(state, run) if run.model is not None else await quote(state, run)
+    return await (quote if run.model is None else quote_instead)(state, run, by_meaning=False)
 
 
 async def _statistics(question: str, run: Run) -> LexicalStatistics:
@@ -148,9 +153,13 @@ async def _chosen(
 
 
 def tool_lines(results: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What succeeded, a line each, for a model to read."""
+    """What succeeded and found something, a line each, for a model to read."""
     return [
         f"{result['tool']}: {json.dumps(result['result'], ensure_ascii=False, default=str)[:MAX_TOOL_LINE]}"
         for result in results
-        if result["success"]
+        if result["success"] and not _found_nothing(result["result"])
     ]
+
+
+def _found_nothing(result: object) -> bool:
+    return not result or (isinstance(result, Mapping) and result.get("results") == [])

@@ -88,7 +88,7 @@ STEPS: tuple[Step, ...] = (
         instead=steps.rewrite_by_rules,
     ),
     Step("retrieve", steps.step2_retrieve, instead=steps.without_passages, computes=_always),
-    Step("plan", steps.step3_plan, wanted=lambda state: flag("meta_planner")),
+    Step("plan", steps.step3_plan, wanted=lambda state: flag("meta_planner"), budget=steps.plan_seconds),
     Step(
         "tools_debate",
         steps.step4_tools_debate,
@@ -164,7 +164,7 @@ def _node(step: Step) -> Any:
 
 async def _run_graph(state: PipelineState) -> PipelineState:
     names = tuple(step.name for step in STEPS if step.wanted(state))
-    graph = _compiled.get(names) or await asyncio.to_thread(_compile, names)
+    graph: Any = _compiled.get(names) or await asyncio.to_thread(_compile, names)
     from langsmith import tracing_context
 
     with tracing_context(enabled=False):  # whatever the environment says: nothing is sent anywhere

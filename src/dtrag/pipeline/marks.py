@@ -14,7 +14,8 @@ MOST_NUMBERS = 20
 
 _NUMBERS = r"\d{1,3}(?:\s?[,;、，·~～–—‑-]\s?\d{1,3}){0,30}"
 _MARK = re.compile(
-    rf"[ \t\u3000]*[\[［【]\^?\s?(?:(?:passages?|sources?|출처|문서|자료|근거)\s?:?\s?)?({_NUMBERS}|\?)\s?[\]］】](?!\()",
+    r"[ \t\u3000]*[\[［【]\^?\s?(?:(?:passages?|sources?|출처|문서|자료|근거)\s?:?\s?)?"
+    rf"({_NUMBERS}|\?)\s?[\]］】](?!\()",
     re.I,
 )
 _PIECE = re.compile(r"(\d{1,3})(?:\s?[~～–—‑-]\s?(\d{1,3}))?")

@@ -32,6 +32,10 @@ async def _allowed() -> str | None:
     return None
 
 
+async def _ready() -> None:
+    """Nothing to wait for."""
+
+
 async def _uncharged(usage: Usage) -> None:
     """Nobody keeps accounts."""
 
@@ -41,7 +45,7 @@ class Run:
     """One run. `emit(event, data)` is told of what happens: step, token, citations (see docs/pipeline.md).
 
     `forbidden()` says in words why no model may be called now, or None; it is asked before every call, and `charge`
-    told after it. `tools_allowed` are the tools that the caller may use, None for all that the policy allows.
+    told after it. `prepare` brings the registry up to date before a plan is made. `tools_allowed` are the tools that the caller may use, None for all that the policy allows.
     `debates` is `auto` where the calibrated confidence decides whether a debate is worth its price.
     `history` are the earlier turns of a conversation, oldest first.
     """
@@ -52,6 +56,7 @@ class Run:
     model: ChatModel | None = None
     critic: ChatModel | None = None
     tools: ToolRegistry | None = None
+    prepare: Callable[[], Awaitable[None]] = _ready
     tools_allowed: tuple[str, ...] | None = None
     debate_allowed: bool = True
     debates: str = "always"

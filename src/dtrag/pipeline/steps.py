@@ -96,9 +96,16 @@ async def step2_retrieve(state: PipelineState) -> PipelineState:
 async def step3_plan(state: PipelineState) -> PipelineState:
     """`plan`: which tools the question needs, each with its input."""
     run = running(state)
-    state.plan = await planner.plan(state.query, run, seconds=0.9 * budget_of("plan"))
+    await run.prepare()
+    state.plan = await planner.plan(state.query, run, seconds=0.9 * plan_seconds(state))
+    state.notes += state.plan["notes"]
     run.recording.facts |= {"tools": list(state.plan["tools"]), "strategy": state.plan["strategy"]}
     return state
+
+
+def plan_seconds(state: PipelineState) -> float:
+    """The step's budget: rules need .5 s at most, a model that is asked needs more."""
+    return budget_of("plan" if running(state).model is None else "plan_by_model")
 
 
 async def step4_tools_debate(state: PipelineState) -> PipelineState:

@@ -7,7 +7,7 @@ names and an inserted "not" (bench/README.md), and is no judge of finer points.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -70,6 +70,14 @@ class _Verdict:
     cited: tuple[tuple[int, Backing], ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    text: str
+    claim: Claim
+    numbers: tuple[int, ...]
+    verdict: _Verdict
+
+
 def check(answer: str, passages: Sequence[SearchResult], *, embedder: Embedder | None = None) -> Checked:
     """Hold every sentence of `answer` against the passages that it cites by `[n]`, n counting from 1.
 
@@ -82,10 +90,13 @@ def check(answer: str, passages: Sequence[SearchResult], *, embedder: Embedder |
     said = [said_in(passage.text, " ".join((passage.title, *passage.breadcrumb))) for passage in passages]
     parts = [part for part in marked.parts if _says_something(marked.text[part.start : part.end])]
     texts = [marked.text[part.start : part.end] for part in parts]
-    claims = [claim_of(text) for text in texts[:MOST_SENTENCES]]
-    verdicts = [_verdict(claim, part.numbers, said) for claim, part in zip(claims, parts, strict=False)]
+    asked = [
+        _Asked(text, claim := claim_of(text), part.numbers, _verdict(claim, part.numbers, said))
+        for text, part in zip(texts[:MOST_SENTENCES], parts, strict=False)
+    ]
+    verdicts = [one.verdict for one in asked]
     if embedder is not None:
-        verdicts = _by_meaning(texts, claims, parts, verdicts, passages, said, embedder)
+        verdicts = _by_meaning(asked, passages, said, embedder)
     verdicts += [_Verdict(False, 0.0, "the answer is too long to be checked")] * (len(parts) - len(verdicts))
     text, found, citations = _written(marked.text, parts, verdicts, passages)
     return Checked(text, found, citations, _notes(found, marked.invented, marked.listed))
@@ -147,43 +158,31 @@ def _why(cited: Sequence[tuple[int, Backing]], best: tuple[int, Backing] | None)
 
 
 def _by_meaning(
-    texts: Sequence[str],
-    claims: Sequence[Claim],
-    parts: Sequence[Part],
-    verdicts: Sequence[_Verdict],
-    passages: Sequence[SearchResult],
-    said: Sequence[Sequence[Said]],
-    embedder: Embedder,
+    asked: Sequence[_Asked], passages: Sequence[SearchResult], said: Sequence[Sequence[Said]], embedder: Embedder
 ) -> list[_Verdict]:
     """Sentences that lack only words are supported by a sentence that means nearly the same."""
-    open_ones = [
-        index
-        for index, verdict in enumerate(verdicts)
-        if not verdict.supported and verdict.score >= MEANING and claims[index].words
-    ]
-    wanted = {n - 1 for index in open_ones for n in parts[index].numbers} or set(range(len(said)))
+    verdicts = [one.verdict for one in asked]
+    unsure = [place for place, found in enumerate(verdicts) if not found.supported and found.score >= MEANING]
+    wanted = {number - 1 for place in unsure for number in asked[place].numbers} or set(range(len(said)))
     spans = [(index, one) for index in sorted(wanted) for one in said[index]][:MOST_EMBEDDED]
-    if not open_ones or not spans:
-        return list(verdicts)
-    vectors = embedder.embed_documents([passages[index].text[one.start : one.end] for index, one in spans])
-    asked = embedder.embed_documents([texts[index] for index in open_ones])
-    if not (np.isfinite(vectors).all() and np.isfinite(asked).all()):
+    if not unsure or not spans:
+        return verdicts
+    theirs = embedder.embed_documents([passages[index].text[one.start : one.end] for index, one in spans])
+    ours = embedder.embed_documents([asked[place].text for place in unsure])
+    if not (np.isfinite(theirs).all() and np.isfinite(ours).all()):
         raise ValueError("the embedder returned a vector with a number that is not finite")
-    found = list(verdicts)
-    for index, cosines in zip(open_ones, asked @ vectors.T, strict=True):
-        numbers = parts[index].numbers
+    for place, cosines in zip(unsure, ours @ theirs.T, strict=True):
         for position in np.argsort(-cosines, kind="stable"):
-            passage, one = spans[int(position)]
-            if float(cosines[position]) < CLOSE:
+            closeness = min(1.0, float(cosines[position]))
+            index, one = spans[int(position)]
+            if closeness < CLOSE:
                 break
-            if numbers and passage + 1 not in numbers:
-                continue
-            whole = backing(claims[index], said[passage])
-            near = replace(backing(claims[index], (one,)), reason=whole.reason)
-            if whole.share >= MEANING and not whole.reason:
-                found[index] = _Verdict(True, float(cosines[position]), "by meaning", ((passage, near),))
+            whole = backing(asked[place].claim, said[index])
+            if (not asked[place].numbers or index + 1 in asked[place].numbers) and not whole.reason:
+                near = backing(asked[place].claim, (one,))
+                verdicts[place] = _Verdict(True, closeness, "by meaning", ((index, near),))
                 break
-    return found
+    return verdicts
 
 
 def _written(

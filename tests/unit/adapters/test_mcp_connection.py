@@ -247,6 +247,17 @@ async def test_names_are_judged_when_they_are_connected_to(monkeypatch: pytest.M
     await client.close()
 
 
+async def test_the_next_address_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def resolve(host: str, port: int) -> list[str]:
+        return ["127.0.0.9", "127.0.0.1"]  # the first one does not listen
+
+    monkeypatch.setattr("dtrag.adapters.mcp.address.resolve", resolve)
+    async with web(canned("404 Not Found")) as (client, _):
+        with pytest.raises(ToolServerFailed) as caught:
+            await client.tools()
+    assert "does not take connections" not in str(caught.value)
+
+
 async def test_a_header_that_would_split_the_request(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAR_KEY", "x\r\nHost: evil")
     config = ServerConfig(name="far", url="http://tools.example.org/mcp", headers=(("X-Key", "FAR_KEY"),))

@@ -18,7 +18,8 @@ async def hold(room: Room, entered: list[int], number: int, until: asyncio.Event
 
 
 async def test_no_more_than_the_places_at_once_and_in_order() -> None:
-    room, entered, until = Room(2, 10, 5.0), [], asyncio.Event()
+    entered: list[int] = []
+    room, until = Room(2, 10, 5.0), asyncio.Event()
     tasks = [asyncio.create_task(hold(room, entered, number, until)) for number in range(5)]
     await asyncio.sleep(0)
     assert entered == [0, 1]

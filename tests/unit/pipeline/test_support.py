@@ -27,7 +27,8 @@ RULES = SearchResult(
 )
 LEAVE = SearchResult(
     "l",
-    "휴학은 통산 네 학기를 초과할 수 없다. 휴학 기간은 1년 이내로 한다. 등록금은 2,500,000원이다. 학과장이 휴학원을 승인한다.",
+    "휴학은 통산 네 학기를 초과할 수 없다. 휴학 기간은 1년 이내로 한다. "
+    "등록금은 2,500,000원이다. 학과장이 휴학원을 승인한다.",
     title="학칙",
     metadata={"article": "제12조", "regulation": "학칙", "article_title": "휴학"},
 )
@@ -54,8 +55,10 @@ ANSWERS = st.lists(
     st.one_of(
         st.text(max_size=30),
         st.sampled_from(
-            ["The valve closes at nine", "휴학은 4학기까지", ". ", "\n", "[1]", "[2, 1]", "［１］", "[1-3]", "[99]", "[0]", "[²]", "[?]",
-             "Sources:\n", "출처: ", "- ", "1. ", "① ", "not ", "않는다. ", "250만", "1억 ", "9" * 40, "[", "]", "[1", "**", "# "]
+            ["The valve closes at nine", "휴학은 4학기까지", ". ", "\n", "[1]", "[2, 1]", "［１］", "[1-3]", "[99]",
+             "[0]",
+             "[²]", "[?]", "Sources:\n", "출처: ", "- ", "1. ", "① ", "not ", "않는다. ", "250만", "1억 ",
+             "9" * 40, "[", "]", "[1", "**", "# "]
         ),
     ),
     max_size=12,
@@ -117,7 +120,8 @@ def test_a_mark_copied_with_the_words_of_a_passage_is_none_of_ours() -> None:
 
 @pytest.mark.parametrize(
     "block",
-    ["Sources:\n[1] Boiler rules\n[2] The web", "**References:**\n- https://x.example", "출처: [1], [2]", "## 참고 문헌\n1. 학칙", "Sources: [7]"],
+    ["Sources:\n[1] Boiler rules\n[2] The web", "**References:**\n- https://x.example", "출처: [1], [2]",
+     "## 참고 문헌\n1. 학칙", "Sources: [7]"],
 )  # fmt: skip
 def test_a_list_of_sources_goes(block: str) -> None:
     answer = f"The valve closes at nine [1].\n\n{block}"

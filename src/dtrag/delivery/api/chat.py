@@ -37,7 +37,7 @@ async def run(request: Request, asked: ChatRequest) -> ChatResponse:
     response_class=Response,
     responses={
         **_FAILURES,
-        200: {"description": _EVENTS, "content": {"text/event-stream": {"schema": {"type": "string"}}}},
+        200: {"description": _EVENTS, "content": {"text/event-stream": {}}},
     },
     dependencies=[Depends(needs("read"))],
 )

@@ -159,7 +159,7 @@ class ChatResponse(BaseModel):
     conversation_id: str = Field(description="The conversation; send it with the next question.")
     sources: list[SourceShape] = Field(description="One for each [n].")
     confidence: float = Field(description="The probability that the documents answer this, in [0, 1].")
-    metadata: ChatMetadata = Field(description="How the answer was made.")
+    metadata: ChatMetadata = Field(description="Intent, times, decision, costs and what a reader should know.")
 
     @classmethod
     def of(cls, turn: Turn, given: Given) -> ChatResponse:

@@ -80,7 +80,7 @@ async def model(request: Request, model: str) -> ModelShape:
     response_model=Completion,
     responses={
         **_failures(400, 403, 404, 413, 415, 422, 503),
-        200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}},
+        200: {"content": {"text/event-stream": {}}},
     },
     dependencies=READ,
 )

@@ -131,7 +131,7 @@ class Choice(BaseModel):
     """The one answer there is."""
 
     index: int = Field(default=0, description="0.")
-    message: AssistantMessage = Field(description="The answer.")
+    message: AssistantMessage = Field(description="The answer as a message.")
     finish_reason: Literal["stop"] = Field(default="stop", description="stop.")
     logprobs: None = Field(default=None, description="Always null.")
 
@@ -168,7 +168,7 @@ class OpenAIError(BaseModel):
 class OpenAIFailure(BaseModel):
     """The body of every failure below /v1."""
 
-    error: OpenAIError = Field(description="What went wrong.")
+    error: OpenAIError = Field(description="The failure as clients of the protocol know it.")
 
 
 def pieces(text: str, size: int = 40) -> Sequence[str]:

@@ -24,7 +24,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="As the list shows it.
 
 @app.command("list")
 def list_tools(context: typer.Context, as_json: Json = False) -> int:
-    """The tools that there are, and those of MCP servers that wait for your word."""
+    """The tools there are, and those that wait for your word."""
     settings = invocation(context).settings()
     from dtrag.delivery.cli.console import data, note, plural, show_json, table
 
@@ -50,7 +50,7 @@ def list_tools(context: typer.Context, as_json: Json = False) -> int:
 
 @app.command("show")
 def show(context: typer.Context, name: Name, as_json: Json = False) -> int:
-    """One tool with the schema of its input and its fingerprint: what an approval is about."""
+    """All about one tool: what an approval is about."""
     found, _ = run_async(_listing(invocation(context).settings()))
     tool = next((tool for tool in found if tool.name == name), None)
     if tool is None:
@@ -113,7 +113,7 @@ def approve(
     ] = None,
     as_json: Json = False,
 ) -> int:
-    """Allow a tool of an MCP server as it is now; when it changes, it waits for you again."""
+    """Allow a tool of an MCP server as it is now."""
     done = run_async(_approve(invocation(context).settings(), name, fingerprint))
     from dtrag.delivery.cli.console import data, note, safe, show_json
 
@@ -128,7 +128,7 @@ def approve(
 
 @app.command("revoke")
 def revoke(context: typer.Context, name: Name, as_json: Json = False) -> int:
-    """Take an approval back; running services start the tool no more."""
+    """Take an approval back; running services heed it, too."""
     run_async(_revoke(invocation(context).settings(), name))
     from dtrag.delivery.cli.console import data, safe, show_json
 
