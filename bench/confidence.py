@@ -34,7 +34,7 @@ ROWS = (
     ("hotpotqa100-dev, hidden, words", "hotpotqa100-dev", "none", "words", "hidden"),
 )
 DRAWN = ROWS[:1] + ROWS[2:3] + ROWS[5:8]
-WIDTH, HEIGHT, LEFT, TOP, SIDE = 640, 400, 60, 20, 320
+WIDTH, HEIGHT, LEFT, TOP, SIDE = 700, 400, 60, 20, 320
 COLOURS = ("#1b6ca8", "#d1495b", "#2a9d5c", "#8f5fbf", "#b8860b")
 Pair = tuple[np.ndarray, np.ndarray]
 

@@ -222,7 +222,7 @@ async def test_who_may_read_may_not_make(built: House, boss: httpx2.AsyncClient)
 async def test_an_answer_below_the_threshold_waits_for_a_person(built: House, boss: httpx2.AsyncClient) -> None:
     careful = await made(boss, options=OPTIONS)
     bold = await made(boss, options={"override_settings": {"features": {"hitl_below_conf": 0.1}}})
-    question = {"question": "Which questions follow the slope of the loss?"}
+    question = {"question": "Which regulations about weather and gardens follow the slope of the loss?"}
     answer = (await boss.post(f"/agents/{careful['agent_id']}/ask", json=question)).json()
     assert answer["hitl_required"] is True
     assert answer["confidence"] < 0.9

@@ -88,3 +88,22 @@ async def test_no_figure_tells_what_was_asked(client: httpx2.AsyncClient) -> Non
     await client.request("SECRET", "/secret/secret", headers={"X-Request-ID": "secret"})
     await client.get("/documents/secret?secret=1")
     assert "secret" not in (await client.get("/metrics")).text.lower()
+
+
+async def test_answers_are_counted_with_their_steps(client: httpx2.AsyncClient) -> None:
+    before = await figures(client)
+    assert (await client.post("/chat/run", json={"message": "What is nowhere in here?"})).status_code == 200
+    assert (await client.post("/ask", json={"question": "What is nowhere in here?"})).status_code == 200
+    after = await figures(client)
+    assert grown(before, after, "dtrag_pipeline_seconds_count") == 2
+    assert grown(before, after, "dtrag_pipeline_confidence_count") == 2
+    assert grown(before, after, "dtrag_pipeline_answers_total", decision="abstain") == 2
+    for step in ("intent", "retrieve", "compose", "respond"):
+        assert grown(before, after, "dtrag_pipeline_step_seconds_count", step=step) == 2
+    assert after["dtrag_pipeline_latency_p50", frozenset()] > 0
+    assert after["dtrag_pipeline_latency_p99", frozenset()] >= after["dtrag_pipeline_latency_p50", frozenset()]
+    assert ("dtrag_pipeline_confidence_avg", frozenset()) in after
+    assert ("dtrag_pipeline_sources_count_avg", frozenset()) in after
+    for room in ("run", "cpu", "model"):
+        assert after["dtrag_admission", frozenset({("room", room), ("state", "working")})] == 0
+        assert ("dtrag_admission_refused_total", frozenset({("room", room)})) in after

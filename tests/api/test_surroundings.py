@@ -295,7 +295,7 @@ async def test_openapi_describes_every_field_and_failure(client: httpx2.AsyncCli
             for status, answer in operation["responses"].items():
                 if status >= "400":
                     shape = answer["content"]["application/json"]["schema"]["$ref"]
-                    assert shape.endswith("/ErrorShape"), (method, path, status)
+                    assert shape.endswith(("/ErrorShape", "/OpenAIFailure")), (method, path, status)
     assert "HTTPValidationError" not in schema["components"]["schemas"]
     assert schema["components"]["schemas"]["SearchRequest"]["properties"]["query"]["examples"]
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import uuid
+from typing import Any
 
 from prometheus_client import REGISTRY
 from prometheus_client.parser import text_string_to_metric_families
 
+from dtrag.core.chat import Usage
 from dtrag.core.documents import SearchMetrics
 from dtrag.errors import DatabaseUnavailable
-from dtrag.telemetry import Telemetry
+from dtrag.pipeline.admission import Load
+from dtrag.pipeline.state import PipelineResponse
+from dtrag.pipeline.trace import StepTrace
+from dtrag.telemetry import NEWEST, Telemetry
 
 SLOW = SearchMetrics(
     total_time=0.3,
@@ -81,3 +86,67 @@ def test_each_service_has_figures_of_its_own() -> None:
     assert samples(one)["dtrag_http_unexpected_errors_total"] == 1
     assert samples(other)["dtrag_http_unexpected_errors_total"] == 0
     assert not [family.name for family in REGISTRY.collect() if family.name.startswith("dtrag")]
+
+
+def answer(latency: float, confidence: float = 0.5, decision: str = "answer", degraded: tuple[str, ...] = ()) -> Any:
+    return PipelineResponse(
+        query="the secret question",
+        answer="the secret answer",
+        sources=[{}, {}],
+        confidence=confidence,
+        taxonomy_version="1.0.0",
+        latency=latency,
+        cost=0.25,
+        intent="question",
+        step_timings={},
+        decision=decision,
+        reason="",
+        degraded=degraded,
+        notes=(),
+        citations=(),
+        retrieved_chunks=[],
+        usage=Usage(1, 100, 20, 0.25),
+        model="openai:x",
+        baseline_confidence=0.5,
+        trace_id="x",
+        tool_results=[],
+    )
+
+
+def test_answers_by_decision_time_and_cost() -> None:
+    telemetry = Telemetry()
+    steps = [StepTrace("retrieve", 0.2, 2.0, "done"), StepTrace("compose", 3.5, 3.5, "timeout")]
+    for number in range(1, 101):
+        telemetry.pipeline.record(answer(number / 100, confidence=number / 100), steps)
+    telemetry.pipeline.record(answer(9.0, 0.5, "secret word", ("llm", "secret part")), [StepTrace("s", 1, 1, "done")])
+    found = samples(telemetry)
+    assert found["dtrag_pipeline_answers_total,decision=answer"] == 100
+    assert found["dtrag_pipeline_answers_total,decision=other"] == 1
+    assert found["dtrag_pipeline_timeout_errors_total,step=compose"] == 100
+    assert "dtrag_pipeline_timeout_errors_total,step=retrieve" not in found
+    assert found["dtrag_pipeline_degraded_total,part=llm"] == 1
+    assert found["dtrag_pipeline_latency_p50"] == 0.51
+    assert found["dtrag_pipeline_latency_p95"] == 0.96
+    assert found["dtrag_pipeline_sources_count_avg"] == 2
+    assert 0.5 < found["dtrag_pipeline_confidence_avg"] < 0.51
+    assert found["dtrag_model_tokens_total,direction=in"] == 10_100
+    assert found["dtrag_model_cost_won_total"] == 25.25
+    assert "secret" not in telemetry.exposition().decode()
+
+
+def test_quantiles_are_of_the_newest_answers() -> None:
+    telemetry = Telemetry()
+    assert telemetry.pipeline.latency(0.95) == 0.0
+    for latency in [9.0] * NEWEST + [0.1] * NEWEST:
+        telemetry.pipeline.record(answer(latency), [])
+    assert samples(telemetry)["dtrag_pipeline_latency_p99"] == 0.1
+
+
+def test_rooms_are_looked_at_when_the_figures_are() -> None:
+    telemetry = Telemetry()
+    assert "dtrag_admission" not in samples(telemetry)
+    telemetry.admission.loads = lambda: {"model": Load(3, 2, 7)}
+    found = samples(telemetry)
+    assert found["dtrag_admission,room=model,state=working"] == 3
+    assert found["dtrag_admission,room=model,state=waiting"] == 2
+    assert found["dtrag_admission_refused_total,room=model"] == 7

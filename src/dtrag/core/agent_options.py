@@ -14,7 +14,7 @@ MAX_CUSTOM = 20
 TOOLS = ("calculator", "doc_parser", "web_search", "searcher", "translator", "summarizer", "analyzer")
 """Tools that come with dtrag, and names that the acceptance text reserves for those of others."""
 _OF_A_SERVER = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}\.[A-Za-z0-9_][A-Za-z0-9_.-]{0,79}")
-"""`server.tool`, a tool of an MCP server; whether there is one, and whether it is approved, is seen when it is to run."""
+"""`server.tool`, a tool of an MCP server; whether there is one that is approved is seen when it is to run."""
 MAX_TOOLS = 20
 TOPK_RANGE = (1, 50)
 """A leg proposes so many passages: beyond 50 the reranker would not read them."""

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from dtrag.core.chat import Message
-from dtrag.delivery.api.shapes import CitationShape
+from dtrag.delivery.api.shapes import CitationShape, ErrorShape
 from dtrag.errors import InvalidInput
 
 _REQUEST = ConfigDict(extra="ignore")
@@ -165,8 +165,8 @@ class OpenAIError(BaseModel):
     code: str = Field(description="The kind of failure, for programs.")
 
 
-class OpenAIFailure(BaseModel):
-    """The body of every failure below /v1."""
+class OpenAIFailure(ErrorShape):
+    """The body of every failure below /v1: that of the other routes, and the same in the words of the protocol."""
 
     error: OpenAIError = Field(description="The failure as clients of the protocol know it.")
 
