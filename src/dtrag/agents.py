@@ -223,7 +223,8 @@ class Agents:
             forbidden=lambda: self._forbidden(agent),
             charge=lambda usage: self._charge(agent, usage),
         )
-        if await self._forbidden(agent) is not None and not any(SPENT in note for note in response.notes):
+        called = response.usage.calls or any(SPENT in note for note in response.notes)
+        if not called and await self._forbidden(agent) is not None:
             response = replace(response, notes=(*response.notes, SPENT))
         if response.confidence >= agent.manifest.features.hitl_below_conf:
             return response, False

@@ -268,6 +268,9 @@ class ChatModel(Protocol):
     def id(self) -> str:
         """How it is configured, such as `openai:gpt-4o-mini`; no key is ever in it."""
 
+    def cost_of(self, input_tokens: int, output_tokens: int) -> float:
+        """What so many tokens cost, in won; 0.0 where no price is known."""
+
     async def complete(self, messages: Sequence[Message], *, max_tokens: int, seconds: float) -> Reply:
         """The whole answer. Retries what may pass (429, 5xx, broken connections) as long as `seconds` allow.
 

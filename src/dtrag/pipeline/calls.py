@@ -36,17 +36,22 @@ async def stream(
 ) -> AsyncIterator[str | Reply]:
     """Pieces of the answer as they come, the whole of it last. Raises as `call`."""
     await _ask_leave(run, model)
-    started = time.perf_counter()
+    started, given, reply = time.perf_counter(), "", None
     try:
         async with run.admission.model():
             left = seconds - (time.perf_counter() - started)
             async for piece in model.stream(messages, max_tokens=max_tokens, seconds=max(0.0, left)):
                 if isinstance(piece, Reply):
-                    await _answered(run, step, messages, piece, started)
-                yield piece
+                    reply = piece
+                else:
+                    given += piece
+                    yield piece
     except (LanguageModelFailed, asyncio.CancelledError, GeneratorExit) as error:
-        await _failed(run, step, model, messages, started=started, error=str(error) or "given up")
+        await _failed(run, step, model, messages, given=given, started=started, error=str(error) or "given up")
         raise
+    if reply is not None:
+        await _answered(run, step, messages, reply, started)
+        yield reply
 
 
 async def _ask_leave(run: Run, model: ChatModel) -> None:
@@ -73,23 +78,32 @@ async def _answered(run: Run, step: str, messages: Sequence[Message], reply: Rep
 
 
 async def _failed(
-    run: Run, step: str, model: ChatModel, messages: Sequence[Message], *, started: float, error: str
+    run: Run,
+    step: str,
+    model: ChatModel,
+    messages: Sequence[Message],
+    *,
+    started: float,
+    error: str,
+    given: str = "",
 ) -> None:
-    """A call that failed or was given up may have been billed all the same: it counts, with what was sent."""
-    sent = estimated_tokens(_text(messages))
+    """A call that failed or was given up may have been billed all the same: it counts, with what went to and fro."""
+    sent, came = estimated_tokens(_text(messages)), estimated_tokens(given)
+    cost = model.cost_of(sent, came)
     run.recording.calls.append(
         CallTrace(
             step=step,
             model=model.id,
             seconds=time.perf_counter() - started,
             input_tokens=sent,
-            output_tokens=0,
-            cost=0.0,
+            output_tokens=came,
+            cost=cost,
             error=error,
             prompt=_text(messages) if run.recording.keeps_text else "",
+            reply=given if run.recording.keeps_text else "",
         )
     )
-    await run.charge(Usage(calls=1, input_tokens=sent))
+    await run.charge(Usage(1, sent, came, cost))
 
 
 def _text(messages: Sequence[Message]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from dtrag.core.documents import Citation, SearchResult
 from dtrag.pipeline.compose import Quote
+from dtrag.pipeline.marks import rounded
 
 
 def label(passage: SearchResult) -> str:
@@ -25,13 +26,13 @@ def cite(quotes: Sequence[Quote], passages: Sequence[SearchResult]) -> tuple[str
     """The answer's text, each quotation followed by its number, and the citations in the order of the numbers.
 
     Quotations of one passage share a number when they are the same span only: each citation quotes one span, byte for
-    byte, and `start`/`end` point into the document's text.
+    byte, and `start`/`end` point into the document's text. In the text, a passage's own `[7]` is shown as `(7)`.
     """
     parts: list[str] = []
     citations: list[Citation] = []
     for number, quote in enumerate(quotes, start=1):
         passage = passages[quote.passage]
-        parts.append(f"{quote.text} [{number}]")
+        parts.append(f"{rounded(quote.text)} [{number}]")
         citations.append(
             Citation(
                 number=number,

@@ -14,13 +14,14 @@ from dtrag.core.documents import SearchResult
 from dtrag.core.query import content_terms, weighted_terms
 from dtrag.core.scoring import LexicalStatistics
 from dtrag.core.text import language
-from dtrag.errors import LanguageModelFailed, ModelNotAllowed
+from dtrag.errors import LanguageModelFailed, ModelNotAllowed, Overloaded
 from dtrag.pipeline.cite import cite
 from dtrag.pipeline.compose import PASSAGES, Quote, extract, nothing_found
 from dtrag.pipeline.generate import generate
 from dtrag.pipeline.run import Run
 from dtrag.pipeline.sources import passages_of
 from dtrag.pipeline.state import PipelineState
+from dtrag.pipeline.threads import beside
 from dtrag.pipeline.timeouts import budget_of
 from dtrag.ports import Embedder, speaks
 
@@ -39,7 +40,7 @@ MAX_TOOL_LINE = 2_000
 
 async def compose(state: PipelineState, run: Run) -> PipelineState:
     """Fill `answer`; with `citations` when it is quoted. The answer of a finished debate stays."""
-    if hasattr(state, "debate_result") and state.answer:
+    if state.answer and (hasattr(state, "debate_result") or state.decision == "abstain"):
         return state
     passages, lines = passages_of(state)[:PASSAGES], tool_lines(state.tool_results)
     # Called alone, without a retrieve step before it, the model is asked all the same and told of no passages.
@@ -58,7 +59,7 @@ async def compose(state: PipelineState, run: Run) -> PipelineState:
             history=run.history,
             seconds=max(0.05, budget_of("compose") - RESERVE),
         )
-    except LanguageModelFailed as error:
+    except (LanguageModelFailed, Overloaded) as error:
         state.notes.append(str(error))
         # What may not be called has not failed.
         return await (quote if isinstance(error, ModelNotAllowed) else quote_instead)(state, run)
@@ -146,7 +147,7 @@ async def _chosen(
     """The named seam where the embedder may fail while sentences are chosen: they are chosen without it then."""
     if embedder is not None:
         try:
-            return await asyncio.to_thread(extract, question, passages, statistics, embedder), False
+            return await beside(extract, question, passages, statistics, embedder), False
         except Exception:  # noqa: BLE001 - the seam: the failure is shown as `degraded`
             _LOG.warning("the embedder failed while composing", exc_info=True)
     return await asyncio.to_thread(extract, question, passages, statistics), embedder is not None

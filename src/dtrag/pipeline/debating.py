@@ -7,6 +7,7 @@ import logging
 from dtrag.debate import DebateEngine, worth_a_debate
 from dtrag.errors import InvalidInput, LanguageModelFailed, ModelNotAllowed
 from dtrag.pipeline.compose import PASSAGES
+from dtrag.pipeline.composing import tool_lines
 from dtrag.pipeline.run import Run
 from dtrag.pipeline.sources import passages_of
 from dtrag.pipeline.state import PipelineState
@@ -34,7 +35,9 @@ async def debate(state: PipelineState, run: Run) -> PipelineState:
         for passage in passages_of(state)[:PASSAGES]
     ]
     try:
-        result = await DebateEngine(run).run_debate(state.query, context, timeout=budget_of("debate"))
+        result = await DebateEngine(run).run_debate(
+            state.search_query or state.query, context, timeout=budget_of("debate")
+        )
     except TimeoutError:
         _LOG.warning("Debate timeout - using initial answer (from step5)")
         return _without(state, run, "timeout")
@@ -68,6 +71,7 @@ def _no_debate(state: PipelineState, run: Run) -> str | None:
         (not run.debate_allowed, "not allowed here"),
         (run.model is None, "no language model"),
         (not state.retrieved_chunks, "no passages"),
+        (bool(tool_lines(state.tool_results)), "a tool has answered"),
         (found is not None and found.decision == "abstain", "the passages do not answer"),
         (
             found is not None and run.debates == "auto" and not worth_a_debate(found.value, found.decision),

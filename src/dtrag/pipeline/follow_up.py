@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dtrag.core.chat import Message
 from dtrag.core.following import content_words, kind_of, standing_alone
 from dtrag.core.text import terms
-from dtrag.errors import LanguageModelFailed
+from dtrag.errors import LanguageModelFailed, Overloaded
 from dtrag.pipeline import calls
 from dtrag.pipeline.run import Run
 from dtrag.pipeline.timeouts import budget_of
@@ -50,7 +50,7 @@ async def standalone(question: str, history: Sequence[Message], run: Run) -> tup
         return by_rules(question, history)
     try:
         written = await _written(question, history, run, run.model)
-    except LanguageModelFailed:
+    except (LanguageModelFailed, Overloaded):
         found, note = by_rules(question, history)
         return found, f"the model gave no question: {note}" if note else ""
     return written, "" if written == question else "written out by the model"
@@ -82,7 +82,7 @@ async def _written(question: str, history: Sequence[Message], run: Run, model: C
     seconds = SHARE * budget_of("rewrite")
     reply = await calls.call(run, "rewrite", model, messages, max_tokens=MAX_TOKENS, seconds=seconds)
     written = " ".join(reply.text.split()).strip("\"'`“”")
-    if not _made_of(written, question, [message.content for message in history]):
+    if not _made_of(written, question, [message.content[:SHOWN_CHARACTERS] for message in shown]):
         raise LanguageModelFailed(model=model.id, reason="what it wrote is not the question that was asked.")
     return written
 

@@ -15,17 +15,19 @@ from dtrag.core.chat import Message, Usage
 from dtrag.core.scope import Viewer
 from dtrag.errors import InvalidInput
 from dtrag.pipeline import steps
-from dtrag.pipeline.composing import quoted_without_embedder
+from dtrag.pipeline.composing import quote, quoted_without_embedder
 from dtrag.pipeline.run import Emit, Run, of_active_app
 from dtrag.pipeline.sources import sources_of
 from dtrag.pipeline.state import PipelineRequest, PipelineResponse, PipelineState
 from dtrag.pipeline.timeouts import StepFunction, budget_of, execute_with_timeout
 from dtrag.pipeline.trace import Recording, StepTrace, Trace
-from dtrag.settings import flag
+from dtrag.settings import flag, timeout_multiplier
 
 _LOG = logging.getLogger(__name__)
 
 MAX_TOP_K = 50
+_STAND_IN = 0.7
+"""Seconds for what stands in for a step that took too long."""
 _ROOM = 0.5
 """Seconds that step 4 has beyond what its tools and its debate are held to."""
 
@@ -55,7 +57,9 @@ async def _quotes(state: PipelineState) -> PipelineState:
 async def _uncited(state: PipelineState) -> PipelineState:
     """What a model wrote and nobody could check is not given out."""
     if state.model is not None:
-        state = await _quotes(state)
+        state.model = None
+        state = await quote(state, steps.running(state), by_meaning=False)
+        state.decision = "review" if state.citations else "abstain"
     state.sources = sources_of(state)
     return state
 
@@ -96,7 +100,7 @@ STEPS: tuple[Step, ...] = (
         budget=_tools_and_debate,
     ),
     Step("compose", steps.step5_compose, instead=_quotes, computes=_quoting),
-    Step("cite", steps.step6_cite, instead=_uncited, computes=_always),
+    Step("cite", steps.step6_cite, budget=steps.check_seconds, instead=_uncited, computes=_always),
     Step("respond", steps.step7_respond),
 )
 
@@ -124,11 +128,20 @@ async def _within_budget(step: Step, state: PipelineState, run: Run) -> Pipeline
         state.degraded.append(step.name)
         state.notes.append(f"{error}; the answer was made without it.")
         if step.instead is not None:
-            state = await step.instead(state)
+            state = await _stood_in(step.instead, state)
     seconds = time.perf_counter() - started
     run.recording.steps.append(StepTrace(step.name, seconds, budget, outcome, run.recording.facts))
     run.emit("step", {"name": step.name, "seconds": seconds, "outcome": outcome})
     return state
+
+
+async def _stood_in(instead: StepFunction, state: PipelineState) -> PipelineState:
+    """What stands in has a limit, too; when that is over, the answer is that there is none."""
+    try:
+        async with asyncio.timeout(_STAND_IN * timeout_multiplier()):
+            return await instead(state)
+    except TimeoutError:
+        return steps.abstained(state, "Nothing could be made in time.")
 
 
 _compiled: dict[tuple[str, ...], Any] = {}
@@ -209,6 +222,9 @@ class LangGraphPipeline:
             history=tuple(history),
             recording=Recording(keeps_text=run.recording.keeps_text),
             **{name: value for name, value in (given | limits).items() if value is not None},
+        )
+        run = replace(
+            run, debate_allowed=given.get("debate_allowed") is not False and limits.get("debate_allowed") is not False
         )
         async with run.admission.run():
             state = PipelineState(query=asked.query, canonical_filter=asked.canonical_filter, run=run)

@@ -14,10 +14,19 @@ MOST_NUMBERS = 20
 
 _NUMBERS = r"\d{1,3}(?:\s?[,;、，·~～–—‑-]\s?\d{1,3}){0,30}"
 _MARK = re.compile(
-    r"[ \t\u3000]*[\[［【]\^?\s?(?:(?:passages?|sources?|출처|문서|자료|근거)\s?:?\s?)?"
-    rf"({_NUMBERS}|\?)\s?[\]］】](?!\()",
+    r"(?<![ \t\u3000])[ \t\u3000]*[\[［【]\^?\s?(?:(?:passages?|sources?|출처|문서|자료|근거)\s?:?\s?)?"
+    rf"({_NUMBERS}|\?)\s?[\]］】]",
     re.I,
 )
+_LINK = r"\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(\s*(<[^<>\n]*>|(?:[^\s()<]|\([^\s()]*\))+)(?:\s+(?:\"[^\"]*\"|'[^']*'))?\s*\)"
+_IMAGE = re.compile(r"(?:(?<![ \t])[ \t]+)?!" + _LINK)
+_LINKED = re.compile(_LINK)
+_ADDRESS = re.compile(r"[^\w\s()]")
+"""What every address has that leads elsewhere; `[별표 1](제3조)` has none and is prose."""
+_OPEN = re.compile(r"(?<=[\]］】])(?=\()|^[ \t>*+\-\d.)]{0,20}\[[^\]\n]{1,200}\](?=:)", re.M)
+_URL = re.compile(r"(?:[a-z][a-z\d+.\-]{1,20}://|www\.)[^\s<>()\[\]{}\"'“”‘’|]+", re.I)
+_AFTER_URL = re.compile(r"[.,;:!?。、*_~`가-힣]*\Z")
+_ROUND = str.maketrans("[［【]］】", "((()))")
 _PIECE = re.compile(r"(\d{1,3})(?:\s?[~～–—‑-]\s?(\d{1,3}))?")
 _HEADING = re.compile(
     r"^[ \t>#*_\-]{0,20}(?:sources?|references?|citations?|bibliography|출처|참고\s?문헌|참고\s?자료|참조\s?문헌)"
@@ -52,9 +61,11 @@ class Read:
 def read(answer: str, passages: Sequence[str]) -> Read:
     """Take the marks out of an answer; a mark that was copied from a passage's own text is not one of ours.
 
-    Numbers count from 1 and are at most `len(passages)`; `[1][2]`, `[1, 2]`, `[1-3]` and wide forms are read.
+    Numbers count from 1 and are at most `len(passages)`; `[1][2]`, `[1, 2]`, `[1-3]` and wide forms are read. Of links
+    the words stay, and of images nothing.
     """
-    kept = without_sources(answer)
+    body = without_sources(answer)
+    kept = _unlinked(body)
     folded = [normalise(text) for text in passages]
     pieces: list[str] = []
     marks: list[tuple[int, tuple[int, ...]]] = []
@@ -75,7 +86,7 @@ def read(answer: str, passages: Sequence[str]) -> Read:
             pieces.append(" ")
             length += 1
     text = "".join([*pieces, kept[last:]])
-    return Read(text, _parts(text, marks), tuple(dict.fromkeys(invented)), kept != answer)
+    return Read(text, _parts(text, marks), tuple(dict.fromkeys(invented)), body != answer)
 
 
 def without_sources(answer: str) -> str:
@@ -85,6 +96,29 @@ def without_sources(answer: str) -> str:
         if all(_ENTRY.match(line) for line in rest):
             return answer[: match.start()].rstrip()
     return answer
+
+
+def urls(text: str) -> list[str]:
+    """The addresses in a text, without the punctuation or the Korean particle behind them."""
+    return [_AFTER_URL.sub("", match.group()) for match in _URL.finditer(text)]
+
+
+def rounded(text: str) -> str:
+    """The text with round brackets for marks that are not ours: `[7]` becomes `(7)`."""
+    return _MARK.sub(lambda match: match.group().translate(_ROUND), text)
+
+
+def _unlinked(text: str) -> str:
+    """No link or image of Markdown is left: what has no simple form is broken up by a blank."""
+    bare = _LINKED.sub(_text_of, _IMAGE.sub("", text))
+    return _OPEN.sub(lambda match: match.group() + " ", bare)
+
+
+def _text_of(match: re.Match[str]) -> str:
+    shown, address = match.groups()
+    if not _ADDRESS.search(address):
+        return match.group()
+    return f"[{shown}]" if re.fullmatch(_NUMBERS, shown.strip()) else shown
 
 
 def _numbers(inside: str) -> tuple[int, ...]:

@@ -15,7 +15,9 @@ NO_ANSWER = "NO_ANSWER"
 MAX_PASSAGE = 2_400
 """Characters of a passage; chunks have about 2,000, and a table in a regulation may have 6,900."""
 HISTORY = 6
-"""Earlier messages that the model is shown."""
+"""Earlier messages that the model is shown: fenced like passages, for earlier answers quote documents."""
+MAX_SAID = 1_000
+"""Characters of each."""
 
 _RULES = """\
 You answer questions from numbered passages of an organisation's documents.
@@ -35,16 +37,19 @@ def messages(
     fence = f"~~~{secrets.token_hex(8)}~~~"
     spoken = _LANGUAGES.get(language(question), "the language of the question")
     parts = [
-        f"Passage [{number}] ({_one_line(label(passage))})\n{fence}\n{passage.text[:MAX_PASSAGE]}\n{fence}"
+        f"Passage [{number}]\n{fence}\n{_one_line(label(passage))}\n{passage.text[:MAX_PASSAGE]}\n{fence}"
         for number, passage in enumerate(passages, start=1)
     ]
     if not parts:
         parts.append("There are no passages.")
     if tool_lines:
         parts.append("Results of tools\n" + fence + "\n" + "\n".join(tool_lines) + "\n" + fence)
+    if history:
+        said = "\n".join(f"{message.role}: {message.content[:MAX_SAID]}" for message in history[-HISTORY:])
+        parts.append(f"Said before in this conversation\n{fence}\n{said}\n{fence}")
     parts.append(f"Question: {question}")
     system = _RULES.format(no_answer=NO_ANSWER, language=spoken, fence=fence)
-    return [Message("system", system), *history[-HISTORY:], Message("user", "\n\n".join(parts))]
+    return [Message("system", system), Message("user", "\n\n".join(parts))]
 
 
 def _one_line(text: str) -> str:

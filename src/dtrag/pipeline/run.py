@@ -45,8 +45,8 @@ class Run:
     """One run. `emit(event, data)` is told of what happens: step, token, citations (see docs/pipeline.md).
 
     `forbidden()` says in words why no model may be called now, or None; it is asked before every call, and `charge`
-    told after it. `prepare` brings the registry up to date before a plan is made. `tools_allowed` are the tools that the
-    caller may use, None for all that the policy allows.
+    told after it. `prepare` brings the registry up to date before a plan is made. `tools_allowed` are the tools that
+    the caller may use, None for all that the policy allows.
     `debates` is `auto` where the calibrated confidence decides whether a debate is worth its price.
     `history` are the earlier turns of a conversation, oldest first.
     """

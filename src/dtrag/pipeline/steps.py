@@ -7,11 +7,13 @@ exactly as it was.
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 from dtrag.core.confidence import SETTING, confidence, confidence_of
 from dtrag.core.query import content_terms, weighted_terms
 from dtrag.errors import InvalidInput
 from dtrag.pipeline import plan as planner
+from dtrag.pipeline.compose import nothing_found
 from dtrag.pipeline.composing import compose
 from dtrag.pipeline.debating import debate
 from dtrag.pipeline.follow_up import by_rules, standalone
@@ -97,7 +99,9 @@ async def step3_plan(state: PipelineState) -> PipelineState:
     """`plan`: which tools the question needs, each with its input."""
     run = running(state)
     await run.prepare()
-    state.plan = await planner.plan(state.query, run, seconds=0.9 * plan_seconds(state))
+    question = state.search_query or state.query
+    planning = run if _asks_model(run) else replace(run, model=None)
+    state.plan = await planner.plan(question, planning, seconds=0.9 * plan_seconds(state))
     state.notes += state.plan["notes"]
     run.recording.facts |= {"tools": list(state.plan["tools"]), "strategy": state.plan["strategy"]}
     return state
@@ -105,7 +109,12 @@ async def step3_plan(state: PipelineState) -> PipelineState:
 
 def plan_seconds(state: PipelineState) -> float:
     """The step's budget: rules need .5 s at most, a model that is asked needs more."""
-    return budget_of("plan" if running(state).model is None else "plan_by_model")
+    return budget_of("plan_by_model" if _asks_model(running(state)) else "plan")
+
+
+def _asks_model(run: Run) -> bool:
+    """No model is paid for a plan that nobody carries out."""
+    return run.model is not None and flag("mcp_tools")
 
 
 async def step4_tools_debate(state: PipelineState) -> PipelineState:
@@ -154,6 +163,7 @@ async def step7_respond(state: PipelineState) -> PipelineState:
     """`confidence` and `decision`: calibrated where the retrieve step found evidence, else the formula of the text."""
     if state.evidence is None:
         state.confidence = baseline(state)
+        state.decision = state.decision or ("answer" if state.citations else "abstain")
         return state
     found = state.evidence.confidence
     state.confidence = found.value
@@ -169,8 +179,17 @@ def baseline(state: PipelineState) -> float:
 
 
 async def without_passages(state: PipelineState) -> PipelineState:
-    """What stands in for a retrieve step that took too long."""
-    run = running(state)
-    taxonomy = (await run.index.snapshot()).taxonomy
-    state.taxonomy_version = taxonomy.version
+    """What stands in for a retrieve step that took too long: nothing is asked of a database that does not answer."""
+    return abstained(state, "The search took longer than it may.")
+
+
+def abstained(state: PipelineState, reason: str) -> PipelineState:
+    """The state with the answer that there is none."""
+    state.answer, state.model, state.citations = nothing_found(state.query), None, ()
+    state.decision, state.reason = "abstain", reason
     return state
+
+
+def check_seconds(state: PipelineState) -> float:
+    """The budget of citing: numbering quotations takes no time, checking what a model wrote does."""
+    return budget_of("cite" if state.model is None else "check")

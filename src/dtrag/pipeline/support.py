@@ -7,14 +7,14 @@ names and an inserted "not" (bench/README.md), and is no judge of finer points.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dtrag.core.backing import STRONG, SUPPORTED, Backing, Claim, Said, backing, claim_of, said_in, united
 from dtrag.core.documents import Citation, SearchResult
 from dtrag.pipeline.cite import label
-from dtrag.pipeline.marks import UNSUPPORTED, Part, read
+from dtrag.pipeline.marks import UNSUPPORTED, Part, read, urls
 from dtrag.ports import Embedder
 
 CLOSE = 0.75
@@ -27,6 +27,8 @@ MOST_SENTENCES = 100
 """Sentences of an answer that are checked; the rest counts as unsupported. Answers have one to five."""
 MOST_EMBEDDED = 40
 """Sentences of passages that are embedded for one answer: about 4 ms each."""
+LONGEST_HEADING = 4
+"""Content words of a heading that is no sentence, when one passage has them all."""
 _HEADING = ("#", ":", "：")
 
 
@@ -51,7 +53,7 @@ class Sentence:
 class Checked:
     """An answer with checked citations, numbered 1..k in the order in which they are first used.
 
-    Headings and lines without words are no sentences. `notes` say in words what a reader should know.
+    Short headings in a passage's own words and lines without words are no sentences. `notes` say in words what a reader should know.
     """
 
     text: str
@@ -88,22 +90,41 @@ def check(answer: str, passages: Sequence[SearchResult], *, embedder: Embedder |
     """
     marked = read(answer, [passage.text for passage in passages])
     said = [said_in(passage.text, " ".join((passage.title, *passage.breadcrumb))) for passage in passages]
-    parts = [part for part in marked.parts if _says_something(marked.text[part.start : part.end])]
-    texts = [marked.text[part.start : part.end] for part in parts]
-    asked = [
-        _Asked(text, claim := claim_of(text), part.numbers, _verdict(claim, part.numbers, said))
-        for text, part in zip(texts[:MOST_SENTENCES], parts, strict=False)
-    ]
+    parts: list[Part] = []
+    asked: list[_Asked] = []
+    for part in marked.parts:
+        text = marked.text[part.start : part.end]
+        if not (claim := claim_of(text)).words:
+            continue
+        if len(asked) < MOST_SENTENCES:
+            one = _Asked(text, claim, part.numbers, _verdict(claim, part.numbers, said))
+            if _heads(one):
+                continue
+            asked.append(one)
+        parts.append(part)
     verdicts = [one.verdict for one in asked]
     if embedder is not None:
         verdicts = _by_meaning(asked, passages, said, embedder)
+    verdicts = [_without_links(one.text, found, passages) for one, found in zip(asked, verdicts, strict=True)]
     verdicts += [_Verdict(False, 0.0, "the answer is too long to be checked")] * (len(parts) - len(verdicts))
     text, found, citations = _written(marked.text, parts, verdicts, passages)
     return Checked(text, found, citations, _notes(found, marked.invented, marked.listed))
 
 
-def _says_something(text: str) -> bool:
-    return bool(claim_of(text).words) and not text.startswith(_HEADING) and not text.rstrip("*_ ").endswith(_HEADING)
+def _heads(one: _Asked) -> bool:
+    """Whether it is a heading that claims nothing of its own."""
+    bare = one.text.strip("*_ ")
+    plain = not one.claim.numbers and not one.numbers and len(one.claim.words) <= LONGEST_HEADING
+    backed = one.verdict.supported and one.verdict.score >= 1.0
+    return plain and backed and (bare.startswith(_HEADING) or bare.endswith(_HEADING))
+
+
+def _without_links(text: str, verdict: _Verdict, passages: Sequence[SearchResult]) -> _Verdict:
+    """An address that no passage holds is made up, or leads to where somebody wants the reader."""
+    foreign = next((url for url in urls(text) if all(url not in passage.text for passage in passages)), None)
+    if foreign is None:
+        return verdict
+    return replace(verdict, supported=False, reason=f"the address {foreign} is not in the passages")
 
 
 def _verdict(claim: Claim, numbers: Sequence[int], said: Sequence[Sequence[Said]]) -> _Verdict:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from dtrag.core.documents import SearchResult
-from dtrag.core.links import mentions, title_number
+from dtrag.core.links import mentioned_numbers
 from dtrag.ports import Index
 from dtrag.retrieval.legs import Leg
 from dtrag.retrieval.ordering import Ranking
@@ -51,8 +51,8 @@ async def mentioned(
     for result in best[:FIRST_PLACE]:
         own.setdefault(result.chunk_id.rpartition(":")[0], result)
     for result in list(own.values())[:SOURCES]:
-        for key in mentions(result.text):
-            named.setdefault(title_number(key), result.title)
+        for number in mentioned_numbers(result.text):
+            named.setdefault(number, result.title)
     linked = {
         number: [key for key in passages[:PASSAGES] if key.rpartition(":")[0] not in own]
         for number, passages in (await index.titled(list(named), reach.scope)).items()

@@ -98,7 +98,9 @@ def _mistake(name: str, tool: Tool | None, given: object, allowed: Collection[st
     if not (validate_tool(name, allowed) and (not flag("tools_policy") or validate_tool(name, get_tool_whitelist()))):
         logger.warning("Tool '%s' blocked by whitelist", name)
         return BLOCKED
-    mistake = tool.check(dict(given) if isinstance(given, Mapping) else given)
+    if not isinstance(given, Mapping):
+        return "Input validation failed: the input must be an object"
+    mistake = tool.check(dict(given))
     return None if mistake is None else f"Input validation failed: {mistake}"
 
 

@@ -27,6 +27,9 @@ class Scripted:
         self.most_running = 0
         self.cancelled = 0
 
+    def cost_of(self, input_tokens: int, output_tokens: int) -> float:
+        return 0.0
+
     async def complete(self, messages: Sequence[Message], *, max_tokens: int, seconds: float) -> Reply:
         number = len(self.asked)
         self.asked.append(list(messages))

@@ -31,6 +31,9 @@ class Writer:
         self.text = text
         self.asked: list[Sequence[Message]] = []
 
+    def cost_of(self, input_tokens: int, output_tokens: int) -> float:
+        return 0.0
+
     async def complete(self, messages: Sequence[Message], *, max_tokens: int, seconds: float) -> Reply:
         self.asked.append(messages)
         assert 0 < seconds <= 1.5

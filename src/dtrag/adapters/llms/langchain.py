@@ -45,6 +45,10 @@ class LangChainModel:
         except Exception as error:  # noqa: BLE001 - the seam: libraries of providers raise what they like
             self.problem = explain(error, self._spec.key).reason
 
+    def cost_of(self, input_tokens: int, output_tokens: int) -> float:
+        """See `ChatModel`."""
+        return self._price.cost(input_tokens, output_tokens)
+
     async def complete(self, messages: Sequence[Message], *, max_tokens: int, seconds: float) -> Reply:
         """See `ChatModel`."""
         deadline = time.monotonic() + seconds

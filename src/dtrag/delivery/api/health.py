@@ -22,7 +22,7 @@ PATIENCE_S = 2.0
 FEATURES = {
     "B-O1": "agent-manifest-builder",  # agents made from categories
     "B-O2": "retrieval-filter-healthy",  # keys, agents and filters confine what is searched and read
-    "B-O3": "extractive-answers-only",  # retrieve, weigh, compose, cite; no language model
+    "B-O3": "7-step-pipeline",  # intent to cited answer, with confidence, cost and the version of the tree
     "B-O4": "not-in-this-version",  # memory of past cases
 }
 PERFORMANCE = {"filter_latency_target": "≤10ms", "search_latency_target": "≤800ms"}

@@ -48,9 +48,14 @@ def ask(
 
 
 async def _ask(settings: Settings, question: str, category: Sequence[str] | None) -> tuple[Answer, bool]:
-    from dtrag.app import open_app
+    import asyncio
 
+    from dtrag.app import open_app
+    from dtrag.pipeline import graph
+
+    warming = asyncio.create_task(asyncio.to_thread(graph.warm))  # while PostgreSQL starts
     async with open_app(settings) as app:
+        await warming
         answer = await app.ask(question, {"taxonomy_paths": list(category)} if category else None)
         return answer, not answer.citations and (await app.counts())[0] == 0
 
