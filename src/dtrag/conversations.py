@@ -60,10 +60,17 @@ class Conversations:
 
         `scope` is what counts as seen where it is less than all that the caller sees (an agent's branches).
         """
+        last = await self.last(conversation, caller, turns, scope=scope)
+        return [message for turn in last for message in turn.messages()]
+
+    async def last(
+        self, conversation: str, caller: Caller, turns: int = REMEMBERED, *, scope: Viewer | None = None
+    ) -> list[Turn]:
+        """What `history` shows, as turns. What a model makes of them rests on their documents, too."""
         if turns < 1:
             return []
         found = await self._store.turns(conversation_id(conversation), caller.owner, turns, self._since())
-        return [message for turn in await self._seen(found, scope or caller.access) for message in turn.messages()]
+        return await self._seen(found, scope or caller.access)
 
     async def add(
         self,

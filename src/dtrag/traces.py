@@ -31,6 +31,8 @@ MOST_WAITING = 2_000
 BATCH = 100
 """Traces of one statement."""
 MAX_LISTED = 1_000
+LEAST_PAGE = 100
+"""Traces read at once for a list: with many that are not shown, each page costs a look at the database."""
 TIDY_EVERY = datetime.timedelta(hours=1)
 _BEGINNING = datetime.datetime.min.replace(tzinfo=datetime.UTC)
 _LOG = logging.getLogger(__name__)
@@ -122,10 +124,11 @@ class Traces:
         owner = None if _sees_all(caller) else caller.owner
         shown: list[Trace] = []
         last: Trace | None = None
+        wanted = max(limit, LEAST_PAGE)
         while len(shown) < limit:
-            page = await self._store.newest(limit, owner, self._since(), last)
+            page = await self._store.newest(wanted, owner, self._since(), last)
             shown += await self._seen(page, caller)
-            if len(page) < limit:
+            if len(page) < wanted:
                 break
             last = page[-1]
         return shown[:limit]
@@ -192,12 +195,21 @@ class Traces:
             if visible.issuperset(filter(None, trace.document_ids)):
                 shown.append(trace)
             elif scope.nodes is None:  # only deleted documents are not visible in the whole tree
-                shown.append(replace(trace.without_text(), question=trace.question))
+                shown.append(_withheld(trace))
         return shown
 
 
 def _sees_all(caller: Caller) -> bool:
     return caller.may("admin") and not caller.access.grants
+
+
+def _withheld(trace: Trace) -> Trace:
+    """Without what was said but the question; a query that a model wrote out may hold what the history told it."""
+    steps = (
+        replace(step, facts={name: fact for name, fact in step.facts.items() if name != "search_query"})
+        for step in trace.steps
+    )
+    return replace(trace.without_text(), question=trace.question, steps=tuple(steps))
 
 
 def _not_found(trace_id: object) -> NotFound:

@@ -12,8 +12,10 @@ import pytest_asyncio
 from dtrag.core.caller import Caller
 from dtrag.core.conversation import WITHHELD
 from dtrag.settings import Settings
-from tests.api.confined import House, house
+from tests.api.confined import CANARY, House, house
 from tests.api.shape import assert_failure
+from tests.model_server import ModelServer
+from tests.store import Databases
 
 
 @pytest_asyncio.fixture
@@ -78,6 +80,45 @@ async def test_an_answer_about_what_is_out_of_reach_now_is_withheld(built: House
     assert [m.content for m in await built.app.conversations.history("talk", who)] == ["what asks questions?", WITHHELD]
 
 
+@pytest.mark.parametrize("of_agent", [False, True])
+async def test_what_later_answers_repeat_goes_with_its_documents(
+    databases: Databases, tmp_path: Path, of_agent: bool
+) -> None:
+    """A model repeats from the history what no passage of its own run holds, and again from its own repetition."""
+    secret = f"The machine shop pays {CANARY} for learning a second trade."
+    with ModelServer(f"{secret} [1]") as model:
+        settings = databases.settings(llm="openai:test", llm_base_url=model.url, llm_api_key="k", trace_text="on")
+        async with house(settings, tmp_path) as built:
+            boss = await built.client("boss", None, "admin")
+            asked: dict[str, object] = {"message": "What does the machine shop pay for learning?"}
+            if of_agent:
+                made = {"version": "1.0.0", "node_paths": [["HR"], ["학사"]], "options": {}}
+                agent = (await boss.post("/agents/from-category", json=made)).json()
+                asked["agent_id"] = agent["agent_id"]
+            first = (await boss.post("/chat/run", json=asked)).json()
+            model.reply = f"휴학은 두 학기까지 할 수 있다. [1] {secret}"
+            asked |= {
+                "message": "휴학은 몇 학기까지 할 수 있나?",
+                "conversation_id": first["conversation_id"],
+                "context": {"taxonomy_paths": [["학사"]]},
+            }
+            answers = [first, *[(await boss.post("/chat/run", json=asked)).json() for _ in range(2)]]
+            traces = [f"/traces/{answer['metadata']['trace_id']}" for answer in answers]
+            talk = f"/conversations/{first['conversation_id']}"
+            assert all([CANARY in (await boss.get(path)).text for path in (talk, *traces)])
+            [pay] = [found for found in await built.app.documents() if found.title == "Pay"]
+            await built.app.delete_document(pay.document_id)
+            turns = (await boss.get(talk)).json()["messages"]
+            assert [(turn["answer"], turn["withheld"]) for turn in turns] == [("", True)] * 3
+            assert not any([CANARY in (await boss.get(path)).text for path in (talk, *traces)])
+            model.requests.clear()
+            await boss.post("/chat/run", json=asked)
+            assert model.requests
+            assert CANARY not in str(model.requests)
+            last = (await boss.get(talk)).json()["messages"][-1]
+            assert not last["withheld"]  # what is withheld is not shown to the model, so nothing rests on it
+
+
 async def test_reading_and_adding_at_the_same_time(built: House) -> None:
     kim = await built.client("kim", None, "reader")
     who = await key(built, "kim")
@@ -96,7 +137,9 @@ async def test_reading_and_adding_at_the_same_time(built: House) -> None:
     assert (await kim.get("/conversations/busy")).json()["conversation"]["turns"] == 20
 
 
-@pytest.mark.parametrize("odd", ["a%20b", "%00", "..%2fagents", "a" * 300, "%ED%A0%80", "3f0c6a52-9d1e-4b7a-8c55-0a1b2c3d4e5f"])
+@pytest.mark.parametrize(
+    "odd", ["a%20b", "%00", "..%2fagents", "a" * 300, "%ED%A0%80", "3f0c6a52-9d1e-4b7a-8c55-0a1b2c3d4e5f"]
+)
 async def test_odd_ids_lead_nowhere(built: House, odd: str) -> None:
     kim = await built.client("kim", None, "reader")
     for method in ("GET", "DELETE"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -12,6 +13,9 @@ import pytest_asyncio
 from dtrag.settings import Settings
 from tests.api.confined import House, house
 from tests.api.shape import assert_failure
+from tests.api.test_chat_streams import Leaver, service_of
+from tests.api.test_chat_streams import asked as model_asked
+from tests.model_server import ModelServer
 from tests.store import Databases
 
 QUESTION = "What does a decision tree ask?"
@@ -83,6 +87,31 @@ async def test_a_trace_goes_with_the_right_to_see_its_documents(built: House) ->
     await built.app.delete_document(used[0])
     assert_failure(await kim.get(f"/traces/{trace_id}"), 404)
     assert (await kim.get("/traces")).json() == {"traces": []}
+
+
+@pytest.mark.parametrize("of_agent", [False, True])
+async def test_an_answer_that_nobody_waits_for_ends_and_leaves_no_trace(
+    databases: Databases, tmp_path: Path, of_agent: bool
+) -> None:
+    with ModelServer(fault="hang") as model:
+        settings = databases.settings(llm="openai:test", llm_base_url=model.url, llm_api_key="x")
+        async with house(settings, tmp_path) as built:
+            client = await built.client("all", None)
+            path = "/ask"
+            if of_agent:
+                body = {"version": "1.0.0", "node_paths": [["AI"]], "options": {}}
+                agent = (await client.post("/agents/from-category", json=body)).json()
+                path = f"/agents/{agent['agent_id']}/ask"
+            leaver = Leaver(built, path, {"question": QUESTION})
+            call = asyncio.create_task(built.api(leaver.scope, leaver.receive, leaver.send))
+            async with asyncio.timeout(10):
+                await model_asked(model, 1)
+                assert len(service_of(built).in_flight) == 1
+                leaver.left.set()
+                await call
+            assert not len(service_of(built).in_flight)
+            assert await asyncio.to_thread(model.wait_until_idle, 3.0)
+            assert (await client.get("/traces")).json() == {"traces": []}
 
 
 async def test_reading_a_trace_is_in_the_audit_log(built: House) -> None:

@@ -96,7 +96,8 @@ def test_a_whole_life_without_network(tmp_path: Path, tmp_path_factory: pytest.T
     assert (told["documents"], told["failed"], told["degraded"]) == (10, [], [])
     assert told["found"] > 0 and told["vectors"] > 0 and told["answer"]
     assert "minilm" in models
-    events = watched.read_text().splitlines()
+    # A library binds a socket to the loopback when it is imported, to find out whether there is IPv6: nothing is sent.
+    events = [line for line in watched.read_text().splitlines() if not line.endswith("(('::1', 0),)")]
     # The parser process has an environment of its own without the hook: where the machine allows, `closed()` covers it.
     assert events, "the process was not watched"
     assert {line.split()[0] for line in events} == {"sitecustomize.watching"}, events

@@ -88,7 +88,8 @@ def test_demo_answers_in_both_languages_with_citations(cli: Cli, demo: Ran) -> N
     assert again.code == 0
     assert "0 documents read, 5 files unchanged" in again.out
     assert re.search(r"Confidence 0\.\d\d \(answer\)", again.out)
-    assert "Stages: retrieve" in again.out
+    assert "Stages: intent" in again.out
+    assert "retrieve" in again.out
     assert str(cli.data_dir) in again.out
     assert "No language model is configured" in again.err
     assert len(re.findall(r"^    \S*dtrag \S", again.out, re.M)) == 3

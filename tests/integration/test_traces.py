@@ -169,6 +169,28 @@ async def test_the_list_is_full_although_some_are_not_shown(app: App, tmp_path: 
         await app.traces.newest(0)
 
 
+async def test_a_short_list_behind_many_that_are_not_shown_takes_few_reads(
+    app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = await document(app, tmp_path, "salary", "HR")
+    await document(app, tmp_path, "kettle", "AI")
+    narrowed = await branch(app, KIM, "AI")
+    for number in range(253):
+        at = NOON + datetime.timedelta(seconds=number)
+        await app.traces.keep(trace(created_at=at, seconds=number, document_ids=(closed,) if number > 2 else ()))
+    read: list[int] = []
+    newest = PostgresTraces.newest
+
+    async def counted(self: PostgresTraces, wanted: int, *rest: Any) -> list[Trace]:
+        read.append(wanted)
+        return await newest(self, wanted, *rest)
+
+    monkeypatch.setattr(PostgresTraces, "newest", counted)
+    assert [found.seconds for found in await app.traces.newest(1, caller=narrowed)] == [2]
+    assert read == [100, 100, 100]
+    assert [found.seconds for found in await app.traces.newest(3, caller=narrowed)] == [2, 1, 0]
+
+
 async def test_old_traces_are_not_shown_and_then_deleted(app: App, store: Store) -> None:
     now = [NOON]
     traces = kept(app, days=30, now=lambda: now[0])

@@ -173,9 +173,13 @@ def advice(question: str, statistics: LexicalStatistics) -> str:
 def unknown_words(question: str, statistics: LexicalStatistics, most: int = 5) -> list[str]:
     """The words of the question's content, as written, of which no part occurs in any passage."""
     found: list[str] = []
-    for word in content(question).split():
-        bare = word.strip("\"'“”‘’「」『』()[]{}<>.,;:!?·…")
-        ids = [term_id(term) for term in terms(bare)]
-        if ids and not any(map(statistics.document_frequency, ids)) and bare not in found:
-            found.append(bare)
+    for word in words_of(question):
+        ids = [term_id(term) for term in terms(word)]
+        if ids and not any(map(statistics.document_frequency, ids)) and word not in found:
+            found.append(word)
     return found[:most]
+
+
+def words_of(question: str) -> list[str]:
+    """The words of the question's content without what stands around them."""
+    return [word.strip("\"'“”‘’「」『』()[]{}<>.,;:!?·…") for word in content(question).split()]

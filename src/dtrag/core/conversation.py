@@ -39,6 +39,10 @@ class Turn:
         """As a model is shown it."""
         return Message("user", self.question), Message("assistant", WITHHELD if self.withheld else self.answer)
 
+    def shown_documents(self) -> tuple[uuid.UUID, ...]:
+        """The documents that what `messages` tells rests on; none for a withheld answer."""
+        return () if self.withheld else self.document_ids
+
 
 @dataclass(frozen=True, slots=True)
 class Conversation:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from dtrag.core.confidence import words_of
 from dtrag.evaluation.canaries import COMMON, TOKEN, Garden, Hidden, Identity, token
 
 MODES = ("lexical", "lexical", "hybrid", "strict", "vector")
@@ -139,7 +140,7 @@ def _mentioned(garden: Garden, chance: random.Random, identity: Identity, foreig
 def _asked(garden: Garden, chance: random.Random, identity: Identity, foreign: Hidden) -> Attempt:
     word = chance.choice((chance.choice(foreign.words), " ".join(chance.choices(COMMON, k=3))))
     question = f"What is {disguised(word, chance)}?"
-    return Attempt("ask", "ask", {"question": question}, (question,))
+    return Attempt("ask", "ask", {"question": question}, (question, *_said_back(question)))
 
 
 def _listed(garden: Garden, chance: random.Random, identity: Identity, foreign: Hidden) -> Attempt:
@@ -209,7 +210,13 @@ def over_http(garden: Garden, chance: random.Random, identity: Identity) -> Atte
         ("GET /metrics", {"method": "GET", "path": "/metrics"}, None),
     )
     path, arguments, twin = chance.choice(sent)
-    return Attempt(f"HTTP {path}", "http", arguments, (word, str(body["query"]), foreign.document_id, unknown), twin)
+    echo = (word, *_said_back(word), str(body["query"]), foreign.document_id, unknown)
+    return Attempt(f"HTTP {path}", "http", arguments, echo, twin)
+
+
+def _said_back(question: str) -> list[str]:
+    """Words of a question that an abstention may name: they occur nowhere that the caller may see."""
+    return words_of(question)
 
 
 _Maker = Callable[[Garden, random.Random, Identity, Hidden], Attempt]

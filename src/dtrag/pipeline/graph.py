@@ -311,6 +311,7 @@ def _trace(state: PipelineState, response: PipelineResponse, owner: str) -> Trac
 
 
 def _documents(state: PipelineState) -> tuple[str, ...]:
-    """Every document that the run looked at: who may not see one of them may not see the trace."""
+    """Every document that the run looked at, or heard of in its history: who may not see one may not see the trace."""
     passages = state.evidence.passages if state.evidence is not None else ()
-    return tuple(dict.fromkeys(str(passage.metadata.get("document_id", "")) for passage in passages))
+    found = (str(passage.metadata.get("document_id", "")) for passage in passages)
+    return tuple(dict.fromkeys((*found, *steps.running(state).history_documents)))

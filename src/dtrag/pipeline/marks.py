@@ -18,14 +18,18 @@ _MARK = re.compile(
     rf"({_NUMBERS}|\?)\s?[\]］】]",
     re.I,
 )
-_LINK = r"\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(\s*(<[^<>\n]*>|(?:[^\s()<]|\([^\s()]*\))+)(?:\s+(?:\"[^\"]*\"|'[^']*'))?\s*\)"
+_LINK = (
+    r"\[((?:[^\[\]]|\[[^\[\]]*\])*)\]"
+    r"\(\s*(<[^<>\n]*>|(?:[^\s()<]|\([^\s()]*\))+)(?:\s+(?:\"[^\"]*\"|'[^']*'))?\s*\)"
+)
 _IMAGE = re.compile(r"(?:(?<![ \t])[ \t]+)?!" + _LINK)
 _LINKED = re.compile(_LINK)
 _ADDRESS = re.compile(r"[^\w\s()]")
 """What every address has that leads elsewhere; `[별표 1](제3조)` has none and is prose."""
+# Where Markdown would begin a link or define one.
 _OPEN = re.compile(r"(?<=[\]］】])(?=\()|^[ \t>*+\-\d.)]{0,20}\[[^\]\n]{1,200}\](?=:)", re.M)
 _URL = re.compile(r"(?:[a-z][a-z\d+.\-]{1,20}://|www\.)[^\s<>()\[\]{}\"'“”‘’|]+", re.I)
-_AFTER_URL = re.compile(r"[.,;:!?。、*_~`가-힣]*\Z")
+_AFTER_URL = re.compile(r"(?<![.,;:!?。、*_~`가-힣])[.,;:!?。、*_~`가-힣]+\Z")
 _ROUND = str.maketrans("[［【]］】", "((()))")
 _PIECE = re.compile(r"(\d{1,3})(?:\s?[~～–—‑-]\s?(\d{1,3}))?")
 _HEADING = re.compile(

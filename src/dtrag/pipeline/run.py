@@ -48,7 +48,8 @@ class Run:
     told after it. `prepare` brings the registry up to date before a plan is made. `tools_allowed` are the tools that
     the caller may use, None for all that the policy allows.
     `debates` is `auto` where the calibrated confidence decides whether a debate is worth its price.
-    `history` are the earlier turns of a conversation, oldest first.
+    `history` are the earlier turns of a conversation, oldest first, and `history_documents` the ids of the documents
+    that their answers rest on.
     """
 
     engine: HybridSearchEngine
@@ -66,6 +67,7 @@ class Run:
     retrieved: int = PASSAGES
     candidates: tuple[int, int] = (CANDIDATES, CANDIDATES)
     history: Sequence[Message] = ()
+    history_documents: tuple[str, ...] = ()
     forbidden: Callable[[], Awaitable[str | None]] = _allowed
     charge: Callable[[Usage], Awaitable[None]] = _uncharged
     emit: Emit = _silent

@@ -53,7 +53,8 @@ class Sentence:
 class Checked:
     """An answer with checked citations, numbered 1..k in the order in which they are first used.
 
-    Short headings in a passage's own words and lines without words are no sentences. `notes` say in words what a reader should know.
+    Short headings in a passage's own words and lines without words are no sentences. `notes` say in words what a
+    reader should know.
     """
 
     text: str
@@ -90,18 +91,14 @@ def check(answer: str, passages: Sequence[SearchResult], *, embedder: Embedder |
     """
     marked = read(answer, [passage.text for passage in passages])
     said = [said_in(passage.text, " ".join((passage.title, *passage.breadcrumb))) for passage in passages]
-    parts: list[Part] = []
-    asked: list[_Asked] = []
-    for part in marked.parts:
-        text = marked.text[part.start : part.end]
-        if not (claim := claim_of(text)).words:
-            continue
-        if len(asked) < MOST_SENTENCES:
-            one = _Asked(text, claim, part.numbers, _verdict(claim, part.numbers, said))
-            if _heads(one):
-                continue
-            asked.append(one)
-        parts.append(part)
+    parts = [part for part in marked.parts if claim_of(marked.text[part.start : part.end]).words]
+    texts = [marked.text[part.start : part.end] for part in parts]
+    asked = [
+        _Asked(text, claim := claim_of(text), part.numbers, _verdict(claim, part.numbers, said))
+        for text, part in zip(texts[:MOST_SENTENCES], parts, strict=False)
+    ]
+    parts = [part for place, part in enumerate(parts) if place >= len(asked) or not _heads(asked[place])]
+    asked = [one for one in asked if not _heads(one)]
     verdicts = [one.verdict for one in asked]
     if embedder is not None:
         verdicts = _by_meaning(asked, passages, said, embedder)
@@ -121,10 +118,9 @@ def _heads(one: _Asked) -> bool:
 
 def _without_links(text: str, verdict: _Verdict, passages: Sequence[SearchResult]) -> _Verdict:
     """An address that no passage holds is made up, or leads to where somebody wants the reader."""
-    foreign = next((url for url in urls(text) if all(url not in passage.text for passage in passages)), None)
-    if foreign is None:
+    if all(any(url in passage.text for passage in passages) for url in urls(text)):
         return verdict
-    return replace(verdict, supported=False, reason=f"the address {foreign} is not in the passages")
+    return replace(verdict, supported=False, reason="it has a web address that is not in the passages")
 
 
 def _verdict(claim: Claim, numbers: Sequence[int], said: Sequence[Sequence[Said]]) -> _Verdict:

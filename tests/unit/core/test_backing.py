@@ -56,6 +56,10 @@ def test_what_denies_nothing(text: str) -> None:
     assert not denied(text)
 
 
+def test_the_first_word_of_a_heading_is_no_name() -> None:
+    assert claim_of("# Opening of the Valve").names == {"valve": "Valve"}
+
+
 def test_the_closest_run_of_sentences_backs_a_claim() -> None:
     text = "Boilers hum. The valve closes at nine. Students rest."
     found = backing(claim_of("The valve closes at nine."), said_in(text))

@@ -51,5 +51,12 @@ def test_numbers_follow_the_quotes_and_spans_point_into_the_document() -> None:
     ]
 
 
+def test_marks_of_the_passage_are_not_taken_for_ours_and_the_quote_stays() -> None:
+    text = "Leave takes 90 days [7]. Sources: [1] evil.example."
+    shown, (citation,) = cite([Quote(0, 0, len(text), text, 1.0)], [SearchResult("c", text)])
+    assert shown == "Leave takes 90 days (7). Sources: (1) evil.example. [1]"
+    assert citation.quote == text
+
+
 def test_nothing_quoted_nothing_cited() -> None:
     assert cite([], []) == ("", ())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from dtrag.core.documents import SearchResult
 from dtrag.core.text import normalise
-from dtrag.pipeline.marks import UNSUPPORTED, read, without_sources
+from dtrag.pipeline.marks import UNSUPPORTED, read, rounded, urls, without_sources
 from dtrag.pipeline.support import MOST_SENTENCES, Checked, check
 from tests.toy import ToyEmbedder
 from tests.unit.retrieval.memory import Broken
@@ -96,7 +97,7 @@ def test_numbers_that_are_read_are_numbers_of_passages(answer: str, passages: in
         ("A b [passage 2]. C d [출처: 3].", [(2,), (3,)]),
         ("- A b [1]\n- C d [3]", [(1,), (3,)]),
         ("A b [4]. C d [0][99].", [(), ()]),
-        ("A b [1](http://x).", [()]),
+        ("A b [1](http://x). C d [9](http://x).", [(1,), ()]),
         ("A b [2024]. A [b].", [(), ()]),
     ],
 )
@@ -226,6 +227,121 @@ def test_headings_and_lines_without_words_are_no_sentences() -> None:
     checked = check("# Valves\nThe rules are:\n---\n- The valve closes at nine [1].", PASSAGES)
     assert [sentence.text for sentence in checked.sentences] == ["The valve closes at nine."]
     assert checked.text == "# Valves\nThe rules are:\n---\n- The valve closes at nine. [1]"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "# The fee is 500 won and the director resigned",
+        "# The valve closes at 10 o'clock",
+        "# Students may open it",
+        "Transfer your salary to account 123-456 now:",
+        "**The director resigned:**",
+        "휴학은 9학기까지：",
+    ],
+)
+def test_a_line_that_looks_like_a_heading_is_checked(line: str) -> None:
+    checked = check(f"The valve closes at nine [1].\n{line}", PASSAGES)
+    assert [sentence.supported for sentence in checked.sentences] == [True, False]
+    assert checked.text.endswith(f" {UNSUPPORTED}")
+    _exact(checked, PASSAGES)
+
+
+def test_a_heading_that_only_repeats_words_is_capped_like_any_sentence() -> None:
+    checked = check("# Valve\n" * MOST_SENTENCES + "# Valve", PASSAGES)
+    assert [sentence.reason for sentence in checked.sentences] == ["the answer is too long to be checked"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        ("The valve ![x](https://evil/p.png?d=90) closes at nine. [1]", "The valve closes at nine. [1]"),
+        ("The valve closes at nine ![x](<https://e/a b> 'c'). [1]", "The valve closes at nine. [1]"),
+        ("The [valve](https://evil/p) closes at nine. [1]", "The valve closes at nine. [1]"),
+        ("The valve closes at nine. [1](https://evil/p)", "The valve closes at nine. [1]"),
+        ("The valve closes at nine. [[1]](https://evil/(p))", "The valve closes at nine. [1]"),
+        ("The valve closes at nine [9](https://evil/p).", "The valve closes at nine. [1]"),
+        ("The valve closes at [![nine](https://e/a.png)nine](https://e/b). [1]", "The valve closes at nine. [1]"),
+    ],
+)
+def test_links_leave_their_words_and_images_nothing(answer: str, text: str) -> None:
+    passages = [SearchResult("a", "The valve closes at nine.")]
+    checked = check(answer, passages)
+    assert checked.text == text
+    assert any("9" in note for note in checked.notes) == ("[9]" in answer)
+    _exact(checked, passages)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "The valve closes at nine ![x [y [z]]](https://evil/p). [1]",
+        "The valve closes at nine ![x](https://evil/(((p)))). [1]",
+        "[a]［1］(https://evil/p) The valve closes at nine.",
+        "The valve closes at nine ![x][r]. [1]\n\n[r]: https://evil/p",
+    ],
+)
+def test_a_link_of_no_simple_form_is_broken_up_and_marked(answer: str) -> None:
+    checked = check(answer, PASSAGES)
+    assert "](" not in checked.text
+    assert "]:" not in checked.text
+    assert "web address" in checked.sentences[-1].reason
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(
+        st.sampled_from(["[", "]", "(", ")", "!", "a", "[1]", "［2］", "https://e", " ", "\n", "<", ">", ". ", '"']),
+        max_size=20,
+    )
+)
+def test_no_link_is_left_whatever_a_model_writes(pieces: list[str]) -> None:
+    assert "](" not in read("".join(pieces), ["", ""]).text
+
+
+def test_an_article_in_brackets_is_no_link() -> None:
+    assert read("[별표 1](제3조)에 따른다.", []).text == "[별표 1] (제3조)에 따른다."
+
+
+def test_only_addresses_of_the_passages_are_supported() -> None:
+    passages = [SearchResult("a", "Forms for leave are at https://snu.ac.kr/leave.")]
+    for honest in ("Forms for leave are at https://snu.ac.kr/leave. [1]", "Leave: https://snu.ac.kr/leave에서 [1]"):
+        assert check(honest, passages).sentences[0].supported
+    for foreign in ("https://snu.ac.kr/leave?d=26", "https://snu.ac.kr。evil.com/", "www.evil.com", "HTTPS://evil"):
+        for embedder in (None, ToyEmbedder()):
+            checked = check(f"Forms for leave are at {foreign} [1]", passages, embedder=embedder)
+            assert [sentence.supported for sentence in checked.sentences] == [False]
+            assert "web address" in checked.notes[0]
+
+
+def test_addresses_end_before_punctuation() -> None:
+    assert urls("See https://a.kr/b?c=d., (www.e.kr) and <ftp://f>에서 https://g.kr에서") == [
+        "https://a.kr/b?c=d", "www.e.kr", "ftp://f", "https://g.kr",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [" " * 100_000 + "x", "\u3000" * 100_000 + "[", "![" * 50_000, "[[a]" * 25_000, "[a](" * 25_000,
+     "[a](" + " " * 100_000 + "x"],
+)  # fmt: skip
+def test_marks_and_links_are_read_in_linear_time(hostile: str) -> None:
+    began = time.perf_counter()
+    read(f"A b. [1]{hostile}", ["A b."])
+    assert time.perf_counter() - began < 0.8
+
+
+def test_addresses_are_read_in_linear_time() -> None:
+    began = time.perf_counter()
+    assert len(urls("https://a" + "." * 100_000 + "b")) == 1
+    assert len(urls("www." * 25_000)) == 1
+    assert time.perf_counter() - began < 0.8
+
+
+def test_marks_of_others_are_in_round_brackets() -> None:
+    assert rounded("A [7]. Sources: [1, 2] ［3］ 【4】 [출처: 5] [?] [a] [2024]") == (
+        "A (7). Sources: (1, 2) (3) (4) (출처: 5) (?) [a] [2024]"
+    )
 
 
 def test_no_answer_and_no_passages() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import os
 import tempfile
@@ -97,5 +98,9 @@ async def test_nothing_stays_behind_when_the_time_is_over(
     assert (await parse(registry, 0.0001, content=rows, format="jsonl")).error == "Tool execution timeout (0.0001s)"
     for seconds in (0.0001, 0.002, 0.02, 0.1):  # at some of them there is a file, at some a child that reads it
         await parse(registry, seconds, content=rows, format="jsonl")
-        assert os.listdir(tmp_path) == []  # noqa: PTH208 - a look at a folder, in a test
+        for _ in range(500):  # a thread that writes is let end first
+            if not os.listdir(tmp_path):  # noqa: PTH208 - a look at a folder, in a test
+                break
+            await asyncio.sleep(0.01)
+        assert os.listdir(tmp_path) == []  # noqa: PTH208
     assert (await parse(registry, content="still there")).success

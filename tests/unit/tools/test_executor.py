@@ -73,7 +73,7 @@ async def test_an_input_that_does_not_fit_is_not_executed(registry: ToolRegistry
     assert missing.error == "Input validation failed: 'number' is a required property"
     assert (await execute_tool("double", MappingProxyType({"number": 2}), registry=registry)).result == 4
     no_object: Any = [21]
-    assert "not of type 'object'" in str((await execute_tool("double", no_object, registry=registry)).error)
+    assert "must be an object" in str((await execute_tool("double", no_object, registry=registry)).error)
 
 
 async def test_a_tool_that_is_late_is_stopped(registry: ToolRegistry) -> None:

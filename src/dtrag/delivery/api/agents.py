@@ -27,6 +27,7 @@ from dtrag.delivery.api.body import JsonRoute
 from dtrag.delivery.api.callers import caller_of, needs
 from dtrag.delivery.api.failures import failures
 from dtrag.delivery.api.filter_guard import refuse_bypass
+from dtrag.delivery.api.in_flight import until_gone
 from dtrag.delivery.api.search import answered
 from dtrag.delivery.api.shapes import AskResponse, SearchResponse
 from dtrag.delivery.api.state import app_of, correlation_of, service_of
@@ -159,7 +160,8 @@ async def ask(request: Request, agent_id: str, body: AgentQuestion) -> AgentAskR
     """The agent's answer, quoted from its branches; one that it is not sure of waits for a person, too."""
     found, app, caller = await _agent(request, agent_id), app_of(request), caller_of(request)
     await refuse_bypass(request, body.filters, caller, app.agents.access(found, caller))
-    given = await app.agents.ask(found, body.question, body.filters, caller=caller)
+    asking = app.agents.ask(found, body.question, body.filters, caller=caller)
+    given = await until_gone(request, service_of(request).in_flight, asking)
     add_subjects(request, (citation.document_id for citation in given.answer.citations))
     shown = AskResponse.model_validate(given.answer).model_dump()
     return AgentAskResponse(**shown, agent_id=str(found.agent_id), hitl_required=given.hitl_required)

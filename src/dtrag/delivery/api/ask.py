@@ -9,8 +9,9 @@ from dtrag.delivery.api.body import JsonRoute
 from dtrag.delivery.api.callers import caller_of, needs
 from dtrag.delivery.api.failures import QUESTION_FAILURES
 from dtrag.delivery.api.filter_guard import refuse_bypass
+from dtrag.delivery.api.in_flight import until_gone
 from dtrag.delivery.api.shapes import AskRequest, AskResponse
-from dtrag.delivery.api.state import app_of
+from dtrag.delivery.api.state import app_of, service_of
 
 router = APIRouter(route_class=JsonRoute, tags=["ask"])
 
@@ -20,6 +21,7 @@ async def ask(request: Request, asked: AskRequest) -> AskResponse:
     """The answer with citations, or that the documents do not answer."""
     caller = caller_of(request)
     await refuse_bypass(request, asked.filters, caller)
-    answer = await app_of(request).ask(asked.question, asked.filters, scope=caller.access, owner=caller.owner)
+    answering = app_of(request).ask(asked.question, asked.filters, scope=caller.access, owner=caller.owner)
+    answer = await until_gone(request, service_of(request).in_flight, answering)
     add_subjects(request, (citation.document_id for citation in answer.citations))
     return AskResponse.model_validate(answer)

@@ -29,7 +29,10 @@ MOST_HISTORY = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """A question with all that it is asked with. `conversation_id` is "" where the client keeps the conversation."""
+    """A question with all that it is asked with. `conversation_id` is "" where the client keeps the conversation.
+
+    `history_documents` are those that the answers in `history` rest on, as far as the service knows.
+    """
 
     question: str
     caller: Caller
@@ -37,6 +40,7 @@ class Turn:
     filters: Mapping[str, Any] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     history: Sequence[Message] = ()
+    history_documents: tuple[str, ...] = ()
     conversation_id: str = ""
 
 
@@ -76,8 +80,11 @@ async def turn_of(
     access = caller.access if agent is None else app.agents.access(agent, caller)
     await refuse_bypass(request, filters, caller, access)
     talk = conversation_id(conversation) if kept else ""
+    documents: tuple[str, ...] = ()
     if history is None:
-        history = await app.conversations.history(talk, caller, scope=access) if conversation else ()
+        last = await app.conversations.last(talk, caller, scope=access) if conversation else []
+        history = [message for turn in last for message in turn.messages()]
+        documents = tuple(dict.fromkeys(str(found) for turn in last for found in turn.shown_documents()))
     return Turn(
         question=question,
         caller=caller,
@@ -85,6 +92,7 @@ async def turn_of(
         filters=filters,
         options=options or {},
         history=tuple(history)[-MOST_HISTORY:],
+        history_documents=documents,
         conversation_id=talk,
     )
 
@@ -98,6 +106,7 @@ async def answered(app: App, turn: Turn, emit: Emit | None = None) -> Given:
             scope=turn.caller.access,
             filters=turn.filters,
             history=turn.history,
+            history_documents=turn.history_documents,
             emit=emit,
             owner=turn.caller.owner,
         )
@@ -108,13 +117,15 @@ async def answered(app: App, turn: Turn, emit: Emit | None = None) -> Given:
             asked,
             filters=turn.filters,
             history=turn.history,
+            history_documents=turn.history_documents,
             emit=emit,
             owner=turn.caller.owner,
             caller=turn.caller,
         )
         given = Given(response, hitl_required)
     if turn.conversation_id:
-        rests_on = (chunk["chunk_id"].rpartition(":")[0] for chunk in response.retrieved_chunks)
+        found = (chunk["chunk_id"].rpartition(":")[0] for chunk in response.retrieved_chunks)
+        rests_on = (*found, *turn.history_documents)
         await app.conversations.add(turn.conversation_id, turn.caller, turn.question, response.answer, rests_on)
     return given
 

@@ -44,8 +44,10 @@ def doc_parser(parser: Parser | None) -> Tool:
             await asyncio.shield(writing)
             return await _read(parser, path)
         finally:
-            await asyncio.wait({writing})  # a thread that still writes would put the file back
-            shutil.rmtree(folder, ignore_errors=True)
+            if writing.done():
+                shutil.rmtree(folder, ignore_errors=True)
+            else:  # a thread that still writes would put the file back
+                writing.add_done_callback(lambda _: shutil.rmtree(folder, ignore_errors=True))
 
     return parse
 

@@ -1,0 +1,13 @@
+"""No unit test works with an app that tests before it have left open in the same process."""
+
+from __future__ import annotations
+
+import pytest
+
+from dtrag.retrieval import active
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is no open app but those that the test opens."""
+    monkeypatch.setattr(active, "_opened", [])
