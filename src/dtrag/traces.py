@@ -213,4 +213,5 @@ def _withheld(trace: Trace) -> Trace:
 
 
 def _not_found(trace_id: object) -> NotFound:
-    return NotFound(f"There is no trace {str(trace_id)[:60]!r} that you may see. GET /traces lists the newest.")
+    found = "`dtrag trace --list 20`, or GET /traces, shows the newest."
+    return NotFound(f"There is no trace {str(trace_id)[:60]!r} that you may see. {found}")
