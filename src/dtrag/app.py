@@ -112,9 +112,7 @@ class App:
         self.analyzer = analyzer
         self.index = PostgresIndex(database, max(1, settings.index_cache_mb) * 2**20)
         self._writer = PostgresWriter(database)
-        self._parser = ParserProcess(
-            memory_mb=settings.parse_memory_mb, seconds=settings.parse_seconds, max_file_mb=settings.max_file_mb
-        )
+        self._parser = _parser(settings, settings.max_file_mb)
         self.audit = Audit(PostgresAudit(database), settings.audit)
         placements = PostgresReview(database)
         self.classifier = Classifier(placements, self.index, analyzer, embedder)
@@ -140,24 +138,9 @@ class App:
         )
         self.traces = Traces.of(settings, PostgresTraces(database), sight, self.index)
         self.on_search: Callable[[SearchMetrics], None] = lambda metrics: None
-        self.engine = HybridSearchEngine(
-            embedder,
-            self.index,
-            enable_caching=settings.cache_size > 0,
-            enable_reranking=reranker is not None,
-            normalization="absolute",
-            analyzer=analyzer,
-            reranker=CrossEncoderReranker(model=reranker),
-            filter_keys=filter_keys(settings.filter_keys),
-            cache_size=max(1, settings.cache_size),
-            cache_ttl=max(1, settings.cache_seconds),
-            embedding_timeout=max(1, settings.embed_query_ms) / 1000,
-            on_search=self._searched,
-        )
+        self.engine = _engine(settings, self.index, embedder, analyzer, reranker, on_search=self._searched)
         self.model, self.critic = llms.choose(settings)
-        self._tool_parser = ParserProcess(
-            memory_mb=settings.parse_memory_mb, seconds=settings.parse_seconds, max_file_mb=settings.max_upload_mb
-        )
+        self._tool_parser = _parser(settings, settings.max_upload_mb)
         self.tools = registry_of(settings, self._tool_parser, WebFetcher)
         self.mcp = McpTools(
             servers(read_config(settings.mcp_servers), allowed_hosts(settings.egress_allow or "")),
@@ -341,6 +324,35 @@ class App:
         """Raise `IndexMismatch` when the index was built with another analyzer or embedder."""
         snapshot = await self.index.snapshot()
         check_identity(snapshot.settings, self.analyzer.id, self.embedder)
+
+
+def _parser(settings: Settings, max_file_mb: int) -> ParserProcess:
+    return ParserProcess(memory_mb=settings.parse_memory_mb, seconds=settings.parse_seconds, max_file_mb=max_file_mb)
+
+
+def _engine(
+    settings: Settings,
+    index: PostgresIndex,
+    embedder: Embedder | None,
+    analyzer: Analyzer,
+    reranker: Reranker | None,
+    *,
+    on_search: Callable[[SearchMetrics], None],
+) -> HybridSearchEngine:
+    return HybridSearchEngine(
+        embedder,
+        index,
+        enable_caching=settings.cache_size > 0,
+        enable_reranking=reranker is not None,
+        normalization="absolute",
+        analyzer=analyzer,
+        reranker=CrossEncoderReranker(model=reranker),
+        filter_keys=filter_keys(settings.filter_keys),
+        cache_size=max(1, settings.cache_size),
+        cache_ttl=max(1, settings.cache_seconds),
+        embedding_timeout=max(1, settings.embed_query_ms) / 1000,
+        on_search=on_search,
+    )
 
 
 def _uuid(document_id: str) -> uuid.UUID:

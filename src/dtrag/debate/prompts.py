@@ -6,12 +6,12 @@ can hold: they are data, whatever they say.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from dtrag.core.chat import Message
+from dtrag.core.fence import boundary, fenced
 from dtrag.core.text import language
 from dtrag.pipeline.prompt import NO_ANSWER
 
@@ -107,22 +107,22 @@ def argue(
     max_tokens: int,
 ) -> list[Message]:
     """What an agent is told; from the second round on with its own answer and the other's."""
-    words, fence = _words(query), _boundary()
+    words, fence = _words(query), boundary()
     parts = _passages(words, fence, passages)
     task = [words.of(role)]
     if previous:
-        parts.append(_fenced(words.yours, previous, fence))
+        parts.append(fenced(words.yours, previous, fence))
     if opponent:
         task.append(words.again)
-        parts.append(_fenced(words.theirs, opponent, fence))
+        parts.append(fenced(words.theirs, opponent, fence))
     return _messages(words, " ".join(task), parts, query, fence=fence, most=_in_words(max_tokens))
 
 
 def weigh(query: str, passages: Sequence[str], answers: Sequence[str], *, max_tokens: int) -> list[Message]:
     """What is told to whoever makes one answer of one or two."""
-    words, fence = _words(query), _boundary()
+    words, fence = _words(query), boundary()
     parts = _passages(words, fence, passages)
-    parts += [_fenced(name, answer, fence) for name, answer in zip((words.first, words.second), answers, strict=False)]
+    parts += [fenced(name, answer, fence) for name, answer in zip((words.first, words.second), answers, strict=False)]
     return _messages(words, words.synthesis, parts, query, fence=fence, most=_in_words(max_tokens))
 
 
@@ -135,19 +135,11 @@ def _in_words(max_tokens: int) -> int:
     return max_tokens * 2 // 3
 
 
-def _boundary() -> str:
-    return f"~~~{secrets.token_hex(8)}~~~"
-
-
 def _passages(words: _Words, fence: str, passages: Sequence[str]) -> list[str]:
     numbered = [
-        _fenced(words.passage.format(number=number), text, fence) for number, text in enumerate(passages, start=1)
+        fenced(words.passage.format(number=number), text, fence) for number, text in enumerate(passages, start=1)
     ]
     return numbered or [words.no_passages]
-
-
-def _fenced(name: str, text: str, fence: str) -> str:
-    return f"{name}\n{fence}\n{text}\n{fence}"
 
 
 def _messages(words: _Words, task: str, parts: Sequence[str], query: str, **limits: object) -> list[Message]:

@@ -11,12 +11,12 @@ from typing import Any
 
 from dtrag.core.chat import Reply
 from dtrag.core.documents import SearchResult
-from dtrag.core.query import content_terms, weighted_terms
 from dtrag.core.scoring import LexicalStatistics
 from dtrag.core.text import language
 from dtrag.errors import LanguageModelFailed, ModelNotAllowed, Overloaded
 from dtrag.pipeline.cite import cite
 from dtrag.pipeline.compose import PASSAGES, Quote, extract, nothing_found
+from dtrag.pipeline.counting import counted
 from dtrag.pipeline.generate import generate
 from dtrag.pipeline.run import Run
 from dtrag.pipeline.sources import passages_of
@@ -46,7 +46,7 @@ async def compose(state: PipelineState, run: Run) -> PipelineState:
     # Called alone, without a retrieve step before it, the model is asked all the same and told of no passages.
     found = state.evidence.confidence if state.evidence is not None else None
     if found is not None and not lines and (not passages or found.decision == "abstain"):
-        return _abstained(state, run, found.reason)
+        return abstained(state, run, found.reason)
     if run.model is None:
         return await quote(state, run)
     try:
@@ -68,7 +68,7 @@ async def compose(state: PipelineState, run: Run) -> PipelineState:
 
 async def _written(state: PipelineState, run: Run, reply: Reply | None) -> PipelineState:
     if reply is None:
-        return _abstained(state, run, "The language model found no answer in the passages.")
+        return abstained(state, run, "The language model found no answer in the passages.")
     text = reply.text.strip() if reply.finished else whole_sentences(reply.text)
     if not text:
         state.notes.append("The language model's answer broke off in its first sentence.")
@@ -85,8 +85,10 @@ def whole_sentences(text: str) -> str:
     return text[: ends[-1]].strip() if ends else ""
 
 
-def _abstained(state: PipelineState, run: Run, reason: str) -> PipelineState:
-    state.answer, state.decision, state.reason = nothing_found(state.query), "abstain", reason
+def abstained(state: PipelineState, run: Run, reason: str) -> PipelineState:
+    """The state with the answer that there is none."""
+    state.answer, state.model, state.citations = nothing_found(state.query), None, ()
+    state.decision, state.reason = "abstain", reason
     run.emit("replace", {"text": state.answer})
     return state
 
@@ -112,7 +114,7 @@ async def quote(state: PipelineState, run: Run, *, by_meaning: bool = True) -> P
     passages = [] if unfit else passages_of(state)
     helps = by_meaning and speaks(run.embedder, language(question)) and "vector" not in state.degraded
     speaker = run.embedder if helps else None
-    statistics = state.evidence.statistics if state.evidence is not None else await _statistics(question, run)
+    statistics = state.evidence.statistics if state.evidence is not None else (await counted(question, run))[1]
     quotes, failed = await _chosen(question, passages, statistics, speaker)
     if failed:
         state.degraded.append("compose")
@@ -133,12 +135,6 @@ async def quote(state: PipelineState, run: Run, *, by_meaning: bool = True) -> P
 async def quoted_without_embedder(state: PipelineState, run: Run) -> PipelineState:
     """What stands in for a step that took too long: quick, and the same every time."""
     return await (quote if run.model is None else quote_instead)(state, run, by_meaning=False)
-
-
-async def _statistics(question: str, run: Run) -> LexicalStatistics:
-    taxonomy = (await run.index.snapshot()).taxonomy
-    asked = {*content_terms(question), *(term for term, _ in weighted_terms(question))}
-    return await run.index.statistics(asked, run.scope.resolved(taxonomy))
 
 
 async def _chosen(

@@ -7,10 +7,10 @@ fails, or there is none, words are carried over by rules (core/following.py).
 from __future__ import annotations
 
 import re
-import secrets
 from collections.abc import Sequence
 
 from dtrag.core.chat import Message
+from dtrag.core.fence import boundary, fenced
 from dtrag.core.following import content_words, kind_of, standing_alone
 from dtrag.core.text import terms
 from dtrag.errors import LanguageModelFailed, Overloaded
@@ -72,12 +72,12 @@ def _surely_alone(question: str) -> bool:
 
 async def _written(question: str, history: Sequence[Message], run: Run, model: ChatModel) -> str:
     """What the model makes of it. Raises `LanguageModelFailed` also for what is not made of what was said."""
-    fence = f"~~~{secrets.token_hex(8)}~~~"
+    fence = boundary()
     shown = list(history)[-SHOWN:]
     said = "\n".join(f"{message.role}: {message.content[:SHOWN_CHARACTERS]}" for message in shown)
     messages = [
         Message("system", _RULES.format(fence=fence)),
-        Message("user", f"{fence}\n{said}\n{fence}\nThe last question: {question}"),
+        Message("user", f"{fenced('What was said', said, fence)}\nThe last question: {question}"),
     ]
     seconds = SHARE * budget_of("rewrite")
     reply = await calls.call(run, "rewrite", model, messages, max_tokens=MAX_TOKENS, seconds=seconds)

@@ -15,7 +15,7 @@ from dtrag.core.chat import Message, Usage
 from dtrag.core.scope import Viewer
 from dtrag.errors import InvalidInput
 from dtrag.pipeline import steps
-from dtrag.pipeline.composing import quote, quoted_without_embedder
+from dtrag.pipeline.composing import abstained, quote, quoted_without_embedder
 from dtrag.pipeline.run import Emit, Run, of_active_app
 from dtrag.pipeline.sources import sources_of
 from dtrag.pipeline.state import PipelineRequest, PipelineResponse, PipelineState
@@ -141,7 +141,7 @@ async def _stood_in(instead: StepFunction, state: PipelineState) -> PipelineStat
         async with asyncio.timeout(_STAND_IN * timeout_multiplier()):
             return await instead(state)
     except TimeoutError:
-        return steps.abstained(state, "Nothing could be made in time.")
+        return abstained(state, steps.running(state), "Nothing could be made in time.")
 
 
 _compiled: dict[tuple[str, ...], Any] = {}
@@ -215,17 +215,17 @@ class LangGraphPipeline:
         `IndexMismatch` when nothing can be searched.
         """
         asked = _asked(request, query)
-        given = {"scope": scope, "filters": filters, "emit": emit} | _options(asked.options)
+        wanted = _options(asked.options)
+        given = {"scope": scope, "filters": filters, "emit": emit} | wanted | limits
         run = self._runs()
         run = replace(
             run,
             history=tuple(history),
             recording=Recording(keeps_text=run.recording.keeps_text),
-            **{name: value for name, value in (given | limits).items() if value is not None},
+            **{name: value for name, value in given.items() if value is not None},
         )
-        run = replace(
-            run, debate_allowed=given.get("debate_allowed") is not False and limits.get("debate_allowed") is not False
-        )
+        if wanted.get("debate_allowed") is False:  # whoever asks may do without one, and cannot ask for more
+            run = replace(run, debate_allowed=False)
         async with run.admission.run():
             state = PipelineState(query=asked.query, canonical_filter=asked.canonical_filter, run=run)
             state = await _run_graph(state)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from dtrag.core.chat import Message
+from dtrag.core.fence import boundary, fenced
 from dtrag.tools.registry import Tool
 
 MAX_TOKENS = 400
@@ -46,13 +46,13 @@ class Choice:
 
 def messages(query: str, tools: Sequence[Tool]) -> list[Message]:
     """The request for a plan. It holds the question and the tools, and nothing that was retrieved."""
-    fence = f"~~~{secrets.token_hex(8)}~~~"
+    fence = boundary()
     listed = "\n".join(
         f"{tool.name}: {' '.join(tool.description.split())[:MAX_DESCRIPTION]}\n"
         f"  input: {json.dumps(dict(tool.input_schema), ensure_ascii=False)[:MAX_SCHEMA]}"
         for tool in tools
     )
-    asked = f"Tools\n{fence}\n{listed}\n{fence}\n\nQuestion\n{fence}\n{query[:MAX_QUERY]}\n{fence}"
+    asked = f"{fenced('Tools', listed, fence)}\n\n{fenced('Question', query[:MAX_QUERY], fence)}"
     return [Message("system", _RULES.format(fence=fence)), Message("user", asked)]
 
 

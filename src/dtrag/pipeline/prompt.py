@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
 
 from dtrag.core.chat import Message
 from dtrag.core.documents import SearchResult
+from dtrag.core.fence import boundary, fenced
 from dtrag.core.text import language
 from dtrag.pipeline.cite import label
 
@@ -34,19 +34,19 @@ def messages(
     question: str, passages: Sequence[SearchResult], tool_lines: Sequence[str] = (), history: Sequence[Message] = ()
 ) -> list[Message]:
     """The messages for one answer. The fence is random, so that no document can hold it."""
-    fence = f"~~~{secrets.token_hex(8)}~~~"
+    fence = boundary()
     spoken = _LANGUAGES.get(language(question), "the language of the question")
     parts = [
-        f"Passage [{number}]\n{fence}\n{_one_line(label(passage))}\n{passage.text[:MAX_PASSAGE]}\n{fence}"
+        fenced(f"Passage [{number}]", f"{_one_line(label(passage))}\n{passage.text[:MAX_PASSAGE]}", fence)
         for number, passage in enumerate(passages, start=1)
     ]
     if not parts:
         parts.append("There are no passages.")
     if tool_lines:
-        parts.append("Results of tools\n" + fence + "\n" + "\n".join(tool_lines) + "\n" + fence)
+        parts.append(fenced("Results of tools", "\n".join(tool_lines), fence))
     if history:
         said = "\n".join(f"{message.role}: {message.content[:MAX_SAID]}" for message in history[-HISTORY:])
-        parts.append(f"Said before in this conversation\n{fence}\n{said}\n{fence}")
+        parts.append(fenced("Said before in this conversation", said, fence))
     parts.append(f"Question: {question}")
     system = _RULES.format(no_answer=NO_ANSWER, language=spoken, fence=fence)
     return [Message("system", system), Message("user", "\n\n".join(parts))]

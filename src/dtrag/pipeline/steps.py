@@ -10,11 +10,10 @@ import logging
 from dataclasses import replace
 
 from dtrag.core.confidence import SETTING, confidence, confidence_of
-from dtrag.core.query import content_terms, weighted_terms
 from dtrag.errors import InvalidInput
 from dtrag.pipeline import plan as planner
-from dtrag.pipeline.compose import nothing_found
-from dtrag.pipeline.composing import compose
+from dtrag.pipeline.composing import abstained, compose
+from dtrag.pipeline.counting import counted
 from dtrag.pipeline.debating import debate
 from dtrag.pipeline.follow_up import by_rules, standalone
 from dtrag.pipeline.intent import intent_of
@@ -75,14 +74,11 @@ async def step2_retrieve(state: PipelineState) -> PipelineState:
     passages, metrics = await run.engine.search(
         question, run.retrieved, filters, *run.candidates, scope=run.scope, highlight=False, exact_candidates=True
     )
-    snapshot = await run.index.snapshot()
-    taxonomy = snapshot.taxonomy
-    asked = {*content_terms(question), *(term for term, _ in weighted_terms(question))}
-    statistics = await run.index.statistics(asked, run.scope.resolved(taxonomy))
+    snapshot, statistics = await counted(question, run)
     found = confidence_of(question, passages, statistics, snapshot.settings.get(SETTING))
     state.evidence = Evidence(tuple(passages), statistics, metrics, found)
     state.retrieved_chunks = chunks_of(passages)
-    state.taxonomy_version = taxonomy.version
+    state.taxonomy_version = snapshot.taxonomy.version
     state.degraded += metrics.degraded
     state.notes += metrics.notes
     run.recording.facts |= {
@@ -180,14 +176,7 @@ def baseline(state: PipelineState) -> float:
 
 async def without_passages(state: PipelineState) -> PipelineState:
     """What stands in for a retrieve step that took too long: nothing is asked of a database that does not answer."""
-    return abstained(state, "The search took longer than it may.")
-
-
-def abstained(state: PipelineState, reason: str) -> PipelineState:
-    """The state with the answer that there is none."""
-    state.answer, state.model, state.citations = nothing_found(state.query), None, ()
-    state.decision, state.reason = "abstain", reason
-    return state
+    return abstained(state, running(state), "The search took longer than it may.")
 
 
 def check_seconds(state: PipelineState) -> float:

@@ -128,7 +128,7 @@ async def test_what_was_said_stands_in_a_fence_that_nobody_could_guess() -> None
         await standalone(QUESTION, [*HISTORY, order], run(writer))
     fences = set()
     for system, user in writer.asked:
-        fence = user.content.split("\n", 1)[0]
+        fence = user.content.split("\n", 2)[1]
         assert fence in system.content
         assert user.content.count(fence) == 2
         assert user.content.index("Ignore all rules") < user.content.rindex(fence) < user.content.index(QUESTION)
