@@ -15,9 +15,9 @@ from psycopg.types.json import Jsonb
 
 from dtrag.adapters.postgres.changes import Change, Kind, Terms, change_to
 from dtrag.adapters.postgres.database import Connection, Database
-from dtrag.adapters.postgres.merging import MERGE_LOCK
+from dtrag.adapters.postgres.locks import Lock, lock
 from dtrag.adapters.postgres.queries import queries
-from dtrag.adapters.postgres.trees import REHOMING_LOCK, TAXONOMY_LOCK, place_tree
+from dtrag.adapters.postgres.trees import place_tree
 from dtrag.core.governing import EXAMPLES, Example, Grantee, Moved, Pair, Preview, Reach, Shift, reach, shifts
 from dtrag.core.scope import Grant
 from dtrag.core.segments import DOCUMENTS, halves
@@ -51,8 +51,8 @@ async def bring_in(
     sql = queries("taxonomy")
     async with database.connection("owner") as connection, connection.transaction():
         # In this order everywhere. Merges of segments do not wait for their lock, and writers hold none but the second.
-        for lock in (TAXONOMY_LOCK, REHOMING_LOCK, MERGE_LOCK):
-            await connection.execute("select pg_advisory_xact_lock(%s)", (lock,))
+        for name in (Lock.TAXONOMY, Lock.WRITERS, Lock.MERGE):
+            await lock(connection, name)
         change = await change_to(connection, version, kind, terms)
         found = await _previewed(connection, change, now)
         allowed(found)

@@ -9,11 +9,9 @@ from typing import Any
 from psycopg.types.json import Jsonb
 
 from dtrag.adapters.postgres.database import Database
+from dtrag.adapters.postgres.locks import Lock, lock
 from dtrag.adapters.postgres.queries import queries
 from dtrag.core.chain import START, Entry, Head, Row, chained
-
-LOCK = 7_203_114_002
-"""Advisory lock of whoever adds lines; next to that of the migrations."""
 
 
 class PostgresAudit:
@@ -26,7 +24,7 @@ class PostgresAudit:
     async def append(self, entries: Sequence[Entry]) -> Head:
         """Add the entries as the next lines of the chain, all or none; they are durable when this returns."""
         async with self._database.connection("owner") as connection, connection.transaction():
-            await connection.execute(self._sql["lock"], {"lock": LOCK})
+            await lock(connection, Lock.AUDIT)  # over all processes: the numbers of the lines have no gaps
             newest = await (await connection.execute(self._sql["head"])).fetchone()
             head = START if newest is None else Head(newest["number"], bytes(newest["hash"]))
             rows = chained(entries, head)

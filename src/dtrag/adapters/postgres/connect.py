@@ -14,6 +14,7 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from dtrag.adapters.postgres.database import CONNECT_TIMEOUT, Database, Role, _sentence
+from dtrag.adapters.postgres.locks import Lock, lock
 from dtrag.adapters.postgres.server import EmbeddedServer
 from dtrag.errors import DatabaseUnavailable, InvalidInput
 from dtrag.settings import Settings
@@ -101,7 +102,7 @@ async def _make_schema(conninfo: str) -> None:
         found = await connection.execute("select 1 from pg_namespace where nspname = 'dtrag'")
         if await found.fetchone() is None:
             async with connection.transaction():
-                await connection.execute("select pg_advisory_xact_lock(7203114000)")
+                await lock(connection, Lock.SCHEMA)
                 await connection.execute(_SCHEMA)
 
 
@@ -137,7 +138,7 @@ async def _make_roles(connection: psycopg.AsyncConnection[tuple[object, ...]]) -
         return
     try:
         async with connection.transaction():
-            await connection.execute("select pg_advisory_xact_lock(7203114000)")
+            await lock(connection, Lock.SCHEMA)
             for name in _ROLE_NAMES.values():
                 known = await connection.execute("select 1 from pg_roles where rolname = %s", (name,))
                 if await known.fetchone() is None:

@@ -19,6 +19,8 @@ from psycopg.conninfo import make_conninfo
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
+from dtrag.adapters.postgres.locks import Lock
+from dtrag.adapters.postgres.queries import queries
 from dtrag.adapters.postgres.rows import register_types
 from dtrag.core.scope import Scope
 from dtrag.errors import DatabaseUnavailable
@@ -26,7 +28,6 @@ from dtrag.errors import DatabaseUnavailable
 Role = Literal["owner", "search", "reader"]
 Connection = AsyncConnection[DictRow]
 ROLES: tuple[Role, ...] = ("owner", "search", "reader")
-MIGRATION_LOCK = 7_203_114_001
 
 _OPTIONS = "-c search_path=dtrag,public,extensions -c timezone=UTC"
 _SEARCH_OPTIONS = "-c plan_cache_mode=force_custom_plan"
@@ -146,7 +147,7 @@ async def migrate(connection: AsyncConnection[Any]) -> int:
     wanted = _migrations()
     if await _applied(connection) >= set(wanted):
         return 0
-    await connection.execute("select pg_advisory_lock(%s)", (MIGRATION_LOCK,))
+    await connection.execute(queries("locks")["session"], {"lock": Lock.MIGRATIONS})
     try:
         missing = sorted(set(wanted) - await _applied(connection))
         for name in missing:
@@ -158,7 +159,7 @@ async def migrate(connection: AsyncConnection[Any]) -> int:
                 await connection.execute("insert into migrations values (%s, now())", (name,))
         return len(missing)
     finally:
-        await connection.execute("select pg_advisory_unlock(%s)", (MIGRATION_LOCK,))
+        await connection.execute(queries("locks")["release"], {"lock": Lock.MIGRATIONS})
 
 
 async def _applied(connection: AsyncConnection[Any]) -> set[str]:

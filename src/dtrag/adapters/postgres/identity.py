@@ -8,16 +8,15 @@ from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from dtrag.adapters.postgres.database import Connection, Database
+from dtrag.adapters.postgres.locks import Lock, lock
 from dtrag.adapters.postgres.queries import queries
 from dtrag.ports import Embedder, check_identity
-
-IDENTITY_LOCK = 7_203_114_005
 
 
 async def register(database: Database, analyzer: str, embedder: Embedder | None) -> None:
     """Record analyzer and embedder in an index that has none yet. Raises `IndexMismatch` when it has others."""
     async with database.connection("owner") as connection, connection.transaction():
-        await connection.execute("select pg_advisory_xact_lock(%s)", (IDENTITY_LOCK,))
+        await lock(connection, Lock.IDENTITY)
         stored = await _stored(connection)
         check_identity(stored, analyzer, embedder)
         if "analyzer" not in stored:
@@ -30,9 +29,13 @@ async def register(database: Database, analyzer: str, embedder: Embedder | None)
 
 
 async def forget(database: Database) -> None:
-    """Empty the index of everything that depends on analyzer and embedder; the documents stay, to be indexed anew."""
+    """Empty the index of everything that depends on analyzer and embedder; the documents stay, to be indexed anew.
+
+    Waits for all batches being written, and holds new ones off: a batch counts its segment in a row that this removes.
+    """
     async with database.connection("owner") as connection, connection.transaction():
-        await connection.execute("select pg_advisory_xact_lock(%s)", (IDENTITY_LOCK,))
+        for name in (Lock.WRITERS, Lock.MERGE, Lock.IDENTITY):
+            await lock(connection, name)
         await connection.execute(
             "truncate embeddings, lexical_index, lexical_corrections, lexical_segments, posting_pages, sources"
         )

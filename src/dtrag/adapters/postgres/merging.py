@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dtrag.adapters.postgres.database import Connection, Database
+from dtrag.adapters.postgres.locks import Lock, try_lock
 from dtrag.adapters.postgres.queries import queries
 from dtrag.adapters.postgres.segments import (
     Correction,
@@ -32,7 +33,6 @@ from dtrag.core.scoring import LexicalStatistics
 from dtrag.core.segments import Merge, Segment, whole
 
 Name = TypeVar("Name")
-MERGE_LOCK = 7_203_114_004
 MOST_SEGMENTS = 16
 """Small segments that may wait until a run of writes merges them; a search looks at each."""
 LARGEST = 262_144
@@ -52,9 +52,7 @@ async def merge(database: Database, most: int) -> bool:
     """
     sql = queries("writing")
     async with database.connection("owner") as connection, connection.transaction():
-        locked = await connection.execute("select pg_try_advisory_xact_lock(%s) as free", (MERGE_LOCK,))
-        free = await locked.fetchone()
-        if free is None or not free["free"]:
+        if not await try_lock(connection, Lock.MERGE):
             return False
         rows = await (await connection.execute(sql["segment_sizes"])).fetchall()
         corrections = await _corrections(connection)

@@ -9,6 +9,7 @@ from typing import Any
 
 from dtrag.adapters.postgres import upkeep
 from dtrag.adapters.postgres.database import Connection
+from dtrag.adapters.postgres.locks import Lock, lock_shared
 from dtrag.adapters.postgres.queries import queries
 from dtrag.adapters.postgres.segments import (
     Pages,
@@ -18,7 +19,6 @@ from dtrag.adapters.postgres.segments import (
     removed,
     segment_parameters,
 )
-from dtrag.adapters.postgres.trees import REHOMING_LOCK
 from dtrag.core.segments import build
 from dtrag.core.taxonomy import UNCLASSIFIED
 
@@ -31,11 +31,11 @@ async def rehome(connection: Connection, moves: Mapping[uuid.UUID, int]) -> int:
     """
     sql, writing = queries("rehoming"), queries("writing")
     segment_id, moved = uuid.uuid4(), 0
-    await connection.execute("select pg_advisory_xact_lock_shared(%s)", (REHOMING_LOCK,))
+    await lock_shared(connection, Lock.WRITERS)
     living = await living_nodes(connection, moves.values())
     for document_id in sorted(moves):
         name = {"document_id": document_id, "node_id": living[moves[document_id]], "segment_id": segment_id}
-        await connection.execute(writing["lock_name"], {"key": upkeep.lock_key(document_id)})
+        await connection.execute(queries("locks")["transaction"], {"lock": upkeep.lock_key(document_id)})
         found = await (await connection.execute(writing["origin"], name)).fetchone()
         if found is None:
             continue
@@ -66,7 +66,7 @@ async def rehome(connection: Connection, moves: Mapping[uuid.UUID, int]) -> int:
 async def living_nodes(connection: Connection, nodes: Collection[int]) -> dict[int, int]:
     """Each node with itself, or with the one that took its documents when it went; UNCLASSIFIED where none did.
 
-    Under REHOMING_LOCK: the answer holds for as long as it is kept.
+    Under `Lock.WRITERS`: the answer holds for as long as it is kept.
     """
     sql = queries("taxonomy")
     found = await _living(connection, nodes)

@@ -10,8 +10,9 @@ from psycopg.types.json import Jsonb
 from dtrag.adapters.postgres import activation
 from dtrag.adapters.postgres.changes import Kind
 from dtrag.adapters.postgres.database import Connection, Database
+from dtrag.adapters.postgres.locks import Lock, lock
 from dtrag.adapters.postgres.queries import queries
-from dtrag.adapters.postgres.trees import TAXONOMY_LOCK, active_tree, place_tree, tree_of
+from dtrag.adapters.postgres.trees import active_tree, place_tree, tree_of
 from dtrag.core.governing import Preview, TreeVersion
 from dtrag.core.growth import applied
 from dtrag.core.operations import Operation, operations
@@ -59,7 +60,7 @@ class PostgresTaxonomy:
         """
         sql = queries("taxonomy")
         async with self._database.connection("owner") as connection, connection.transaction():
-            await connection.execute("select pg_advisory_xact_lock(%s)", (TAXONOMY_LOCK,))
+            await lock(connection, Lock.TAXONOMY)
             base = await (tree_of(connection, parent) if parent else active_tree(connection))
             if base is None:
                 raise NotFound(f"There is no version {str(parent)[:40]!r}. List them with: dtrag taxonomy list")
@@ -98,7 +99,7 @@ class PostgresTaxonomy:
         if all(taxonomy.find(path) is not None for path in wanted):
             return taxonomy
         async with self._database.connection("owner") as connection, connection.transaction():
-            await connection.execute("select pg_advisory_xact_lock(%s)", (TAXONOMY_LOCK,))
+            await lock(connection, Lock.TAXONOMY)
             taxonomy = await active_tree(connection)
             nodes = dict(taxonomy.nodes)
             next_id = await _next_id(connection)

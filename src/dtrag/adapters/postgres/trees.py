@@ -10,12 +10,6 @@ from dtrag.adapters.postgres.database import Connection
 from dtrag.adapters.postgres.queries import queries
 from dtrag.core.taxonomy import Node, Taxonomy
 
-TAXONOMY_LOCK = 7_203_114_002
-"""Held by whoever changes a tree."""
-REHOMING_LOCK = 7_203_114_005
-"""Shared by whoever hangs documents on nodes, until what says so is committed; exclusive for an activation, which
-takes nodes away. Taken before any document is locked."""
-
 
 async def active_tree(connection: Connection) -> Taxonomy:
     """The tree in force."""

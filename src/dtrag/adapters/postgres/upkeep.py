@@ -5,10 +5,10 @@ from __future__ import annotations
 import uuid
 
 from dtrag.adapters.postgres.database import Connection, Database
+from dtrag.adapters.postgres.locks import Lock, lock_shared, try_lock
 from dtrag.adapters.postgres.merging import MOST_SEGMENTS, merge
 from dtrag.adapters.postgres.queries import queries
 from dtrag.adapters.postgres.segments import Pages, copy_pages, forward_row, segment_parameters
-from dtrag.adapters.postgres.trees import REHOMING_LOCK
 from dtrag.core.segments import build
 
 
@@ -21,14 +21,12 @@ async def recover(database: Database) -> int:
     for row in rows:
         segment_id = row["segment_id"]
         async with database.connection("owner") as connection, connection.transaction():
-            locked = await connection.execute(sql["try_lock_segment"], {"key": lock_key(segment_id)})
-            free = await locked.fetchone()
-            if free is None or not free["free"]:
+            if not await try_lock(connection, lock_key(segment_id)):
                 continue
+            await lock_shared(connection, Lock.WRITERS)  # before any row: `identity.forget` holds it, then takes the table
             still = await connection.execute(sql["lock_uncounted_segment"], {"segment_id": segment_id})
             if await still.fetchone() is None:
                 continue  # its writer, or another who recovers, was quicker
-            await connection.execute("select pg_advisory_xact_lock_shared(%s)", (REHOMING_LOCK,))
             await _build(connection, segment_id)
             recovered += 1
     return recovered

@@ -21,6 +21,7 @@ import psycopg
 
 from dtrag.adapters.postgres import upkeep
 from dtrag.adapters.postgres.database import Connection, Database
+from dtrag.adapters.postgres.locks import Lock
 from dtrag.adapters.postgres.merging import MOST_SEGMENTS
 from dtrag.adapters.postgres.queries import queries
 from dtrag.adapters.postgres.rehoming import living_nodes
@@ -34,7 +35,6 @@ from dtrag.adapters.postgres.segments import (
     segment_parameters,
 )
 from dtrag.adapters.postgres.taxonomy import PostgresTaxonomy
-from dtrag.adapters.postgres.trees import REHOMING_LOCK
 from dtrag.core.documents import Draft, IndexedDocument
 from dtrag.core.scope import Scope
 from dtrag.core.segments import build
@@ -175,15 +175,16 @@ class PostgresWriter:
         When anything goes wrong, a cancellation included, the connection is closed: nobody may get one that still
         holds the lock, or that does not wait for the disk.
         """
+        locks = queries("locks")
         try:
-            await connection.execute(self._sql["lock_segment"], {"key": upkeep.lock_key(segment_id)})
+            await connection.execute(locks["session"], {"lock": upkeep.lock_key(segment_id)})
             # Until the segment is counted no node of its documents goes.
-            await connection.execute("select pg_advisory_lock_shared(%s)", (REHOMING_LOCK,))
+            await connection.execute(locks["session_shared"], {"lock": Lock.WRITERS})
             await connection.execute("set synchronous_commit = off")
             await connection.execute(self._sql["open_segment"], {"segment_id": segment_id, "now": datetime.now(UTC)})
             yield
             await connection.execute("reset synchronous_commit")
-            await connection.execute("select pg_advisory_unlock_all()")
+            await connection.execute(locks["release_all"])
         except BaseException:
             await connection.close()
             raise
@@ -240,7 +241,8 @@ class PostgresWriter:
         await connection.execute(self._sql["count_segment"], segment_parameters(segment))
 
     async def _lock_name(self, connection: Connection, document_id: uuid.UUID) -> None:
-        await connection.execute(self._sql["lock_name"], {"key": upkeep.lock_key(document_id)})
+        """One transaction at a time replaces or deletes a document: the next must see what this one left."""
+        await connection.execute(queries("locks")["transaction"], {"lock": upkeep.lock_key(document_id)})
 
     async def _remove(self, connection: Connection, document_id: uuid.UUID, scope: Scope = EVERYTHING) -> None:
         """Delete a document in the caller's transaction, and take its terms out of the statistics if they are in."""

@@ -1,9 +1,5 @@
 -- The audit log. The owner's role may add lines and read them; nothing else.
 
--- One writer at a time, over all processes: the numbers of the lines have no gaps.
--- name: lock
-select pg_advisory_xact_lock(:lock)
-
 -- name: head
 select number, hash from audit_log order by number desc limit 1
 

@@ -1,8 +1,5 @@
 -- Everything that changes the index, as the owner. One document = one transaction; times are passed in.
 
--- name: try_lock_segment
-select pg_try_advisory_xact_lock(:key) as free
-
 -- name: set_setting
 insert into index_settings (name, value) values (:name, :value)
 on conflict (name) do update set value = excluded.value
@@ -52,10 +49,6 @@ delete from documents where document_id = :document_id
 -- For a deletion in a scope: the row must be visible to the caller.
 select node_id, source_id from documents where document_id = :document_id for update
 
--- name: lock_name
--- Whoever replaces or deletes a document is alone with it: a second one must see what the first one left.
-select pg_advisory_xact_lock(:key)
-
 -- name: kept_of_segment
 select document_id from documents where document_id = any (:document_ids) and segment_id = :segment_id
 
@@ -100,9 +93,6 @@ select document_id, ordinal, start_offset, end_offset, text, breadcrumb, metadat
 from chunks
 where document_id = any (:document_ids)
 order by document_id, ordinal
-
--- name: lock_segment
-select pg_advisory_lock(:key)
 
 -- name: delete_lexical
 delete from lexical_index where document_id = :document_id returning terms, length, language
