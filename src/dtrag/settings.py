@@ -142,6 +142,11 @@ class Settings:
         "There are no wildcards.",
         also="CORS_ALLOWED_ORIGINS",
     )
+    trusted_proxies: str = _setting(
+        "",
+        "Addresses or networks of the reverse proxies whose X-Forwarded-For names the client, with commas; from others "
+        "the header is not believed.",
+    )
     host: str = _setting("127.0.0.1", "Address that `dtrag up` listens on.")
     port: int = _setting(8001, "Port that `dtrag up` listens on.")
     log_level: str = _setting("WARNING", "DEBUG, INFO, WARNING or ERROR; log lines go to stderr as JSON.")

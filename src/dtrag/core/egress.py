@@ -26,23 +26,28 @@ _CLOSED: tuple[IPv4Network | IPv6Network, ...] = tuple(
         "127.0.0.0/8",
         "169.254.0.0/16",  # link-local, the metadata services of clouds among them
         "172.16.0.0/12",
-        "192.0.0.0/24",
+        "168.63.129.16/32",  # the host of a virtual machine on Azure, behind a public address
+        "192.0.0.0/24",  # protocol assignments, the metadata service of Oracle's cloud among them
+        "192.0.2.0/24",  # examples
         "192.88.99.0/24",  # relays from IPv6 back to IPv4
         "192.168.0.0/16",
         "198.18.0.0/15",
+        "198.51.100.0/24",
+        "203.0.113.0/24",
         "224.0.0.0/3",  # multicast and reserved
-        "::/96",  # unspecified, loopback, IPv4-compatible
-        "64:ff9b::/96",  # NAT64: an IPv4 address behind an IPv6 one, which may be a private one
-        "64:ff9b:1::/48",
-        "100::/64",
-        "2001::/23",  # Teredo and others that carry IPv4 addresses
-        "2002::/16",  # 6to4, likewise
-        "fc00::/7",
-        "fe80::/10",
-        "fec0::/10",
-        "ff00::/8",
+        "2001::/23",  # Teredo, ORCHID and others that carry IPv4 addresses or none
+        "2001:db8::/32",
+        "2002::/16",  # 6to4: carries an IPv4 address
+        "3fff::/20",
     )
 )
+"""Blocks of the special-purpose address registries of IANA (RFC 6890, as of 2025) that do not lead to one public host.
+Of IPv6 only those inside `_UNICAST`."""
+_UNICAST = ip_network("2000::/3")
+"""All that is assigned to public IPv6 hosts. Outside lie ::/8 (loopback, IPv4-compatible, -mapped and -translated),
+64:ff9b::/96 and 64:ff9b:1::/48 (NAT64), 100::/64, 5f00::/16 (segment routing), fc00::/7, fe80::/10, ff00::/8."""
+_ISATAP = frozenset({0x0000_5EFE, 0x0200_5EFE})
+"""First half of an interface identifier whose second half is an IPv4 address (RFC 5214): a tunnel into a network."""
 _UNSAFE = re.compile(r"[\x00-\x20\x7f\\]")
 _LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
 _NUMBER = re.compile(r"\d+|0x[0-9a-f]*")
@@ -139,6 +144,8 @@ def public(address: str | IPv4Address | IPv6Address) -> bool:
         if parsed.scope_id is not None:
             return False
         parsed = parsed.ipv4_mapped or parsed
+    if isinstance(parsed, IPv6Address) and (parsed not in _UNICAST or (int(parsed) >> 32) & 0xFFFF_FFFF in _ISATAP):
+        return False
     return parsed.is_global and not any(parsed in network for network in _CLOSED if network.version == parsed.version)
 
 

@@ -122,7 +122,7 @@ def _cut(text: str, start: int, end: int, max_tokens: int) -> Iterator[tuple[int
 
 def _cut_words(text: str, start: int, end: int, max_tokens: int) -> Iterator[tuple[int, int]]:
     """A sentence that is too long alone, cut at white space, or anywhere when there is none."""
-    while token_estimate(text[start:end]) > max_tokens:
+    while _exceeds(text, start, end, max_tokens):
         stop = _reach(text, start, end, max_tokens)
         breaks = list(_WORD_BREAK.finditer(text, start + 1, stop))
         cut = breaks[-1].start() if breaks and breaks[-1].start() > start + (stop - start) // 2 else stop
@@ -132,6 +132,14 @@ def _cut_words(text: str, start: int, end: int, max_tokens: int) -> Iterator[tup
             start += 1
     if start < end:
         yield start, end
+
+
+def _exceeds(text: str, start: int, end: int, max_tokens: int) -> bool:
+    """Whether `text[start:end]` has more than `max_tokens`, without reading all of a span that is far too long.
+
+    A token has at most 4 characters, so that cutting a text of one line takes time in proportion to its length.
+    """
+    return end - start > max_tokens * 4 + 8 or token_estimate(text[start:end]) > max_tokens
 
 
 def _reach(text: str, start: int, end: int, max_tokens: int) -> int:

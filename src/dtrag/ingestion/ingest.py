@@ -36,6 +36,8 @@ BATCH_CHUNKS = 512
 QUEUED_BATCHES = 2
 SHOWN_DOCUMENTS = 1_000
 """Ids that are remembered of one file, to be shown."""
+LONG_DOCUMENT = 100_000
+"""Characters from which a document is cut in a thread: that takes about 30 ms then."""
 SHOWN_REFUSALS = 5
 """Documents of one file with a category that cannot be that are named in the report."""
 
@@ -217,7 +219,7 @@ class Ingestion:
                     async with aclosing(self._parser.parse(source.path, source.name)) as parsed:
                         async for document in parsed:
                             await asyncio.sleep(0)  # what was read ahead must not hold up the writer
-                            for passages in self._split(document):
+                            for passages in await self._passages(document):
                                 try:
                                     draft, taxonomy = await self._draft(source, passages, category, taxonomy, fence)
                                 except InvalidInput as error:
@@ -238,6 +240,12 @@ class Ingestion:
             batch.finished.append(source)
         if batch.drafts or batch.finished:
             yield await self._changed(batch, report)
+
+    async def _passages(self, document: ParsedDocument) -> Iterable[Passages]:
+        """The document's passages; a long document is cut in a thread, for seconds of it would hold up the service."""
+        if len(document.text) < LONG_DOCUMENT:
+            return self._split(document)
+        return await asyncio.to_thread(list, self._split(document))
 
     def _split(self, document: ParsedDocument) -> Iterator[Passages]:
         document = cleaned(document)

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dtrag.core.documents import Block, BlockKind, Chunk, ParsedDocument
+from dtrag.ingestion import chunking
 from dtrag.ingestion.chunking import MAX_TOKENS, OVERLAP_TOKENS, paragraphs, split, token_estimate
 
 LIMIT = 60
@@ -197,3 +198,26 @@ def test_paragraphs_are_runs_between_blank_lines() -> None:
 def test_token_estimate_counts_four_ascii_or_two_other_characters_as_one() -> None:
     assert [token_estimate(text) for text in ("", "abcd" * 10, "가나" * 10, "abcd가나")] == [1, 11, 11, 3]
     assert token_estimate("\ud800") >= 1
+
+
+@pytest.mark.parametrize("word", ["valve ", "v", "밸브 ", "밸", "\U0001f600", "é"])
+def test_one_long_line_is_cut_by_looking_at_each_part_of_it_a_few_times(
+    word: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten times the text takes ten times the work, counted in characters that are looked at."""
+    counted = 0
+
+    def counting(text: str) -> int:
+        nonlocal counted
+        counted += len(text)
+        return token_estimate(text)
+
+    monkeypatch.setattr(chunking, "token_estimate", counting)
+    work = []
+    for characters in (20_000, 200_000):
+        counted = 0
+        line = (word * characters)[:characters].strip()
+        chunks = split(_document(line)).chunks
+        assert "".join("".join(chunk.text.split()) for chunk in chunks) == "".join(line.split())
+        work.append(counted)
+    assert work[1] < 15 * work[0]

@@ -19,6 +19,7 @@ from dtrag.core.caller import LOCAL
 from dtrag.core.key import Key
 from dtrag.core.rate import Allowance, RateLimit
 from dtrag.delivery.api.errors import error_response
+from dtrag.delivery.api.forwarding import Address, parse_address
 from dtrag.errors import DatabaseUnavailable, DtragError, TooManyRequests, Unauthorized
 from dtrag.keys import Keys
 
@@ -54,7 +55,7 @@ class Authentication:
         try:
             key = await self._recognised(scope)
         except DtragError as error:
-            if isinstance(error, (Unauthorized, DatabaseUnavailable)) and _may_be_short(scope):
+            if _may_be_short(scope, error):
                 await self._app(scope, receive, send)  # without a caller
                 return
             await _refusal(error)(scope, receive, send)
@@ -118,9 +119,9 @@ def secret_of(headers: Headers) -> str | None:
 
 
 def is_local(scope: Scope) -> bool:
-    """Whether the client is on this machine. One that is not known is not."""
+    """Whether the client is on this machine. One that is not known is not, nor one behind a proxy on this machine."""
     address = _address(scope)
-    return address is not None and address.is_loopback
+    return address is not None and address.is_loopback and not scope.get("state", {}).get("forwarded")
 
 
 def network_of(scope: Scope) -> str:
@@ -131,18 +132,21 @@ def network_of(scope: Scope) -> str:
     return str(address)
 
 
-def _address(scope: Scope) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+def _address(scope: Scope) -> Address | None:
     client = scope.get("client")
-    try:
-        address = ipaddress.ip_address(client[0]) if client else None
-    except ValueError:
-        return None
-    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
-    return mapped or address
+    return parse_address(client[0]) if client else None
 
 
-def _may_be_short(scope: Scope) -> bool:
-    return scope["path"] in SHORT and secret_of(Headers(scope=scope)) is None
+def _may_be_short(scope: Scope, error: DtragError) -> bool:
+    """Whether the route says its short form to a caller who could not be recognised for this reason.
+
+    A wrong key is refused. While the database is away no key can be judged, and `/health` has to say that it is away.
+    """
+    if scope["path"] not in SHORT:
+        return False
+    return isinstance(error, DatabaseUnavailable) or (
+        isinstance(error, Unauthorized) and secret_of(Headers(scope=scope)) is None
+    )
 
 
 def _rate_headers(allowance: Allowance) -> dict[str, str]:

@@ -94,7 +94,7 @@ async def _run(settings: Settings, listener: socket.socket, on_listening: Callab
         log_config=None,
         access_log=False,  # our own line has the route instead of the address
         server_header=False,
-        forwarded_allow_ips="127.0.0.1",  # said here: from the environment anybody might become a local client
+        proxy_headers=False,  # forwarding.py reads them, from the proxies in the settings only
         ws="none",
         backlog=BACKLOG,
         timeout_graceful_shutdown=max(1, settings.stop_seconds),

@@ -37,6 +37,7 @@ from dtrag.delivery.api.audited import Audited
 from dtrag.delivery.api.authentication import Authentication
 from dtrag.delivery.api.cors import Cors, origins_of
 from dtrag.delivery.api.failures import failures
+from dtrag.delivery.api.forwarding import Forwarding, trusted_networks
 from dtrag.delivery.api.middleware import BodyLimit, Guard, RequestLog
 from dtrag.delivery.api.state import Service
 from dtrag.delivery.api.uploads import prepare_folder
@@ -71,6 +72,7 @@ def create_app(settings: Settings) -> FastAPI:
             Middleware(Audited, audit=lambda: service.app.audit),
             Middleware(Guard, host=settings.host, origins=origins),
             Middleware(Cors, origins=origins),
+            Middleware(Forwarding, trusted=trusted_networks(settings.trusted_proxies)),
             Middleware(Authentication, keys=lambda: service.app.keys),
             Middleware(BodyLimit, limit=_limits(settings)),
         ],

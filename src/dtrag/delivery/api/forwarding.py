@@ -1,0 +1,98 @@
+"""Requests that came through a proxy: which client they are from, as far as the proxy is one that is trusted.
+
+Anybody can send `X-Forwarded-For`. It is believed only from the addresses in DTRAG_TRUSTED_PROXIES; from any other peer
+the client is the peer. Either way a request with such a header did not start on this machine, so it never counts as
+local. Pure ASGI.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Sequence
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from dtrag.errors import InvalidInput
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+FORWARDING_HEADERS = (
+    "x-forwarded-for",
+    "forwarded",
+    "x-real-ip",
+    "x-forwarded-host",
+    "x-forwarded-proto",
+    "via",
+)
+
+
+def trusted_networks(text: str) -> tuple[Network, ...]:
+    """The networks in a setting: addresses and networks with commas. Raises `InvalidInput`."""
+    networks = []
+    for entry in filter(None, (part.strip() for part in text.split(","))):
+        try:
+            networks.append(ipaddress.ip_network(entry))
+        except ValueError as error:
+            raise InvalidInput(
+                f"DTRAG_TRUSTED_PROXIES holds {entry[:60]!r}. Write addresses or networks of your proxies with commas, "
+                "such as 127.0.0.1,10.0.0.0/28."
+            ) from error
+    return tuple(networks)
+
+
+def parse_address(text: str | None) -> Address | None:
+    """An IP address with or without a port; IPv4 inside IPv6 becomes IPv4. None for anything else."""
+    if not text:
+        return None
+    host = text.strip()
+    if host.startswith("["):
+        host = host[1:].partition("]")[0]
+    elif host.count(":") == 1:
+        host = host.partition(":")[0]
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return None
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return mapped or address
+
+
+class Forwarding:
+    """Replaces `scope["client"]` by the client that a trusted proxy names, and marks requests that were forwarded."""
+
+    def __init__(self, app: ASGIApp, trusted: Sequence[Network] = ()) -> None:
+        self._app = app
+        self._trusted = trusted
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI."""
+        if scope["type"] == "http":
+            headers = Headers(scope=scope)
+            if any(name in headers for name in FORWARDING_HEADERS):
+                scope.setdefault("state", {})["forwarded"] = True
+                client = self._client(scope, headers)
+                if client is not None:
+                    scope["client"] = (str(client), 0)
+        await self._app(scope, receive, send)
+
+    def _client(self, scope: Scope, headers: Headers) -> Address | None:
+        """The last address in `X-Forwarded-For` that is no trusted proxy: each proxy appends the one that it saw."""
+        peer = scope.get("client")
+        if not self._is_trusted(parse_address(peer[0]) if peer else None):
+            return None
+        client = None
+        for entry in reversed(",".join(headers.getlist("x-forwarded-for")).split(",")):
+            address = parse_address(entry)
+            if address is None:
+                break  # what stands left of an entry that no proxy writes is not from a trusted proxy
+            client = address
+            if not self._is_trusted(address):
+                break
+        return client
+
+    def _is_trusted(self, address: Address | None) -> bool:
+        return address is not None and any(
+            address in network for network in self._trusted if network.version == address.version
+        )
