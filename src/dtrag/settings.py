@@ -288,8 +288,15 @@ def get_env_manager() -> EnvManager:
 
 
 LIVE: tuple[tuple[str, str], ...] = (
-    ("TOOL_WHITELIST", "Tools that may run while `FEATURE_TOOLS_POLICY` is on: exact names, with commas; empty: none."),
-    ("DTRAG_ENV", "`development`: an empty TOOL_WHITELIST allows every tool. Otherwise it allows none."),
+    (
+        "TOOL_WHITELIST",
+        "Tools that may run while `FEATURE_TOOLS_POLICY` is on: exact names, with commas; empty: see DTRAG_ENV.",
+    ),
+    (
+        "DTRAG_ENV",
+        "`development` (the default): an empty TOOL_WHITELIST allows every tool. With any other value, such as "
+        "`production`, it allows none.",
+    ),
     ("PIPELINE_TIMEOUT_MULTIPLIER", "What all time limits of the pipeline are multiplied by, up to 100; 1 by default."),
 )
 """Variables beside the flags that are read anew at every request, and what they mean."""
@@ -314,5 +321,5 @@ def tool_whitelist() -> list[str] | None:
 
 
 def development() -> bool:
-    """Whether `DTRAG_ENV` is `development` now: only then does what is not set allow everything."""
-    return os.getenv("DTRAG_ENV", "").strip().lower() == "development"
+    """Whether `DTRAG_ENV` is `development` now, its default: only then does an empty whitelist allow every tool."""
+    return (os.getenv("DTRAG_ENV") or "development").strip().lower() == "development"

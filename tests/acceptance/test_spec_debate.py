@@ -9,7 +9,9 @@ import logging
 import re
 import time
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -17,6 +19,7 @@ import pytest_asyncio
 
 from dtrag import DebateEngine, LangGraphPipeline, PipelineRequest, PipelineState, get_env_manager
 from dtrag.app import App, open_app
+from dtrag.errors import InvalidInput
 from dtrag.pipeline.prompt import NO_ANSWER
 from dtrag.pipeline.steps import step4_tools_debate
 from tests.model_server import Messages, ModelServer
@@ -130,7 +133,7 @@ async def test_debate_3_the_pipeline_answers_with_it(app: App, on: None) -> None
 
     assert response.debate is not None
     assert response.debate.llm_calls == response.usage.calls == 5
-    assert _bare(response.answer) == _bare(response.debate.final_answer)  # step 6 has checked and renumbered it
+    assert _bare(response.answer) == _bare(response.debate.final_answer or "")  # step 6 has checked and renumbered it
     assert response.model == "openai:test"
     assert response.citations
     assert 0 < response.step_timings["debate"] <= response.step_timings["tools_debate"]
@@ -142,6 +145,26 @@ async def test_d19_calls_are_told_by_phase(app: App) -> None:
 
     assert one.calls_by_phase == {"round_1": 2}
     assert two.calls_by_phase == {"round_1": 2, "round_2": 2, "synthesis": 1}
+
+
+async def test_d19_one_round_has_no_final_answer_and_compose_answers(app: App, on: None) -> None:
+    one = await DebateEngine().run_debate(QUESTION, CONTEXT, max_rounds=1)
+    assert one.final_answer is None
+
+    with patch("dtrag.debate.engine.DebateEngine.run_debate", return_value=one):
+        response = await LangGraphPipeline().execute(QUESTION)
+    assert _bare(DEFINITION) in _bare(response.answer)
+    assert response.debate is None
+    assert response.step_timings["compose"] > 0
+    assert "debate" not in response.step_timings
+    assert response.degraded == ("debate",)
+
+
+@pytest.mark.parametrize("context", [None, 7, "RAG is...", {"text": "RAG is..."}, [None]])
+async def test_debate_gate_the_context_is_checked(app: App, server: ModelServer, context: Any) -> None:
+    with pytest.raises(InvalidInput, match=r"[Pp]assage"):
+        await DebateEngine().run_debate("x", context)
+    assert server.requests == []
 
 
 async def test_debate_4_a_debate_that_takes_too_long_is_ended(app: App, server: ModelServer) -> None:
@@ -219,6 +242,20 @@ async def test_d21_a_finished_debate_is_in_the_state(app: App, on: None) -> None
     assert result.answer == result.debate_result.final_answer
 
 
+async def test_d21_a_state_is_data_with_and_without_a_debate(app: App, on: None) -> None:
+    state = PipelineState(query="q")
+    assert not hasattr(state, "debate_result")
+    assert asdict(state)["query"] == "q"
+    assert state == PipelineState(query="q", start_time=0.0)
+
+    after = await step4_tools_debate(PipelineState(query=QUESTION, retrieved_chunks=[{"chunk_id": "c1", "text": TEXT}]))
+    assert after.debate_result.llm_calls == 5
+    assert asdict(after)["answer"] == after.answer
+    assert not {"run", "debate_result"} & asdict(after).keys()
+    assert "debate_result" not in repr(after)
+    assert replace(after, answer="other").run is after.run
+
+
 async def test_debate_edge_1_without_passages_the_agents_are_told_so(app: App, server: ModelServer) -> None:
     result = await DebateEngine().run_debate(QUESTION, [])
 
@@ -240,7 +277,7 @@ async def test_debate_edge_3_a_failing_model_leaves_quotations(app: App, server:
 
     assert "Retrieval-Augmented Generation" in response.answer
     assert "unavailable" in response.answer
-    assert response.degraded == ("llm",)
+    assert response.degraded == ("debate", "llm")
     assert response.debate is None
     assert "debate" not in response.step_timings
 
@@ -264,13 +301,17 @@ async def test_debate_edge_4_equal_answers_are_merged(app: App, server: ModelSer
 
 
 async def test_debate_edge_5_there_are_three_rounds_at_most(app: App, server: ModelServer) -> None:
-    bounded = await DebateEngine().run_debate(QUESTION, CONTEXT, max_rounds=10)
-    assert (bounded.rounds, bounded.llm_calls) == (2, 5)
-    assert any("at most 3 rounds" in note for note in bounded.notes)
+    """D19: three rounds on request, seven calls; fewer where `max_calls` holds them back."""
+    result = await DebateEngine().run_debate(QUESTION, CONTEXT, max_rounds=10)
+    assert (result.rounds, result.llm_calls, len(server.requests)) == (3, 7, 7)
+    assert any("at most 3 rounds" in note for note in result.notes)
 
-    server.requests.clear()
-    generous = await DebateEngine(max_calls=50).run_debate(QUESTION, CONTEXT, max_rounds=10)
-    assert (generous.rounds, generous.llm_calls, len(server.requests)) == (3, 7, 7)
+    three = await DebateEngine().run_debate(QUESTION, CONTEXT, max_rounds=3)
+    assert three.calls_by_phase == {"round_1": 2, "round_2": 2, "round_3": 2, "synthesis": 1}
+    assert not any("at most 3 rounds" in note for note in three.notes)
+
+    bounded = await DebateEngine(max_calls=5).run_debate(QUESTION, CONTEXT, max_rounds=3)
+    assert (bounded.rounds, bounded.llm_calls) == (2, 5)
 
 
 async def test_debate_gate_answers_are_short_whatever_the_model_does(app: App, server: ModelServer) -> None:
@@ -281,7 +322,7 @@ async def test_debate_gate_answers_are_short_whatever_the_model_does(app: App, s
         500, 500, 500, 500, 800,
     ]  # fmt: skip
     assert len(result.affirmative_answer.split()) == len(result.critical_answer.split()) == 500
-    assert len(result.final_answer.split()) == 800
+    assert len((result.final_answer or "").split()) == 800
 
 
 async def test_debate_gate_logs_hold_no_text(app: App, on: None, caplog: pytest.LogCaptureFixture) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -94,6 +95,10 @@ async def test_orch_010_health_has_the_four_features(client: httpx2.AsyncClient)
         ("POST", "/ask", {"question": " "}, 422),
         ("GET", "/documents/none", None, 404),
         ("GET", "/nowhere", None, 404),
+        ("POST", "/chat/run", {"message": "x" * 10_001}, 422),
+        ("POST", "/chat/run", {"message": "x", "conversation_id": "x" * 129}, 422),
+        ("POST", "/chat/run", {"messages": []}, 422),
+        ("POST", "/search/batch", {"searches": []}, 422),
     ],
 )
 async def test_orch_006_every_refusal_is_one_sentence(
@@ -105,3 +110,4 @@ async def test_orch_006_every_refusal_is_one_sentence(
     detail = response.json()["detail"]
     assert isinstance(detail, str)
     assert detail.rstrip().endswith((".", "`")) or len(detail.split()) > 2
+    assert not re.search(r"' [A-Z]", detail), "a sentence within a sentence"

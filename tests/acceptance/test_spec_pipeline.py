@@ -111,6 +111,8 @@ def test_orch_002_the_timeouts() -> None:
     assert STEP_TIMEOUTS == {"intent": 0.1, "retrieve": 2.0, "compose": 3.5, "respond": 0.1}
     assert all(0 < timeout <= 4.0 for timeout in STEP_TIMEOUTS.values())
     assert sum(STEP_TIMEOUTS.values()) <= 6.0
+    one_tool_and_a_debate = OPTIONAL_STEP_TIMEOUTS["tools"] + OPTIONAL_STEP_TIMEOUTS["debate"]  # D7
+    assert OPTIONAL_STEP_TIMEOUTS["tools_debate"] == one_tool_and_a_debate == 11.0
     assert not STEP_TIMEOUTS.keys() & OPTIONAL_STEP_TIMEOUTS.keys()
 
 

@@ -32,6 +32,7 @@ from dtrag.core.measures import precision_at, recall_at
 from dtrag.core.text import Analyzer
 from dtrag.retrieval import active
 from dtrag.settings import Settings
+from tests.store import Store
 from tests.toy import ToyEmbedder
 
 EVERYTHING = Scope.everything()
@@ -312,6 +313,11 @@ def test_ac_007_a_model_reorders() -> None:
     assert reranked[0].chunk_id == "3"
 
 
+def test_ac_007_a_result_needs_its_id_only() -> None:
+    result = SearchResult(chunk_id="1", hybrid_score=0.75)
+    assert (result.id, result.score, result.text) == ("1", 0.75, "")
+
+
 def test_ac_007_without_a_model_the_heuristic_reorders() -> None:
     reranker = CrossEncoderReranker(model_name="cross-encoder/ms-marco-MiniLM-L-6-v2")
     reranker._model = None
@@ -401,6 +407,13 @@ async def test_ac_009_c_date_range(
     assert bool(results) is found
     for result in results:
         assert first[:10] <= result.metadata["processed_at"] <= str(last)
+
+
+async def test_ac_009_the_filtered_facts_have_indexes(opened: App, store: Store) -> None:
+    """Of `documents`: content_type and processed_at."""
+    indexes = dict(store.rows("select indexname, indexdef from pg_indexes where tablename = 'documents'"))
+    assert "(content_type)" in indexes["documents_content_type"]
+    assert "(processed_at DESC, document_id)" in indexes["documents_processed_at"]
 
 
 @pytest.mark.parametrize("filters", [{"date_from": "soon"}, {"date_from": "2025-02-01", "date_to": "2025-01-01"}])

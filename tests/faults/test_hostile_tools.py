@@ -220,5 +220,5 @@ async def test_hostile_27_the_whitelist_holds_exact_names(
     whitelist: str, error: str | None, policy: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TOOL_WHITELIST", whitelist)
-    monkeypatch.delenv("DTRAG_ENV", raising=False)
+    monkeypatch.setenv("DTRAG_ENV", "production")
     assert (await execute_tool("calculator", {"expression": "1"}, registry=get_tool_registry())).error == error

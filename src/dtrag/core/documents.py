@@ -115,7 +115,7 @@ class SearchResult:
     """
 
     chunk_id: str
-    text: str
+    text: str = ""
     title: str = ""
     source_url: str = ""
     taxonomy_path: list[str] = field(default_factory=list)
@@ -129,6 +129,16 @@ class SearchResult:
     end: int = 0
     highlights: tuple[tuple[int, int], ...] = ()
     explanation: Explanation | None = None
+
+    @property
+    def id(self) -> str:
+        """Another name of `chunk_id`."""
+        return self.chunk_id
+
+    @property
+    def score(self) -> float:
+        """Another name of `hybrid_score`."""
+        return self.hybrid_score
 
 
 @dataclass(frozen=True, slots=True)

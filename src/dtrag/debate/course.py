@@ -62,7 +62,7 @@ def opened(query: str, context: Sequence[Mapping[str, Any] | str], ends: float) 
     """The beginning of a debate that is over at `ends` on the clock of `time.perf_counter`. Raises `InvalidInput`."""
     if not isinstance(query, str) or not query.strip():
         raise InvalidInput("The question is empty.")
-    if isinstance(context, (str, Mapping)):
+    if isinstance(context, (str, Mapping)) or not isinstance(context, Sequence):
         raise InvalidInput("The context is a list of passages: dicts with the key 'text'.")
     course = Course(query.strip(), texts(context[:MAX_PASSAGES]), ends)
     if len(course.query) > MAX_QUERY:
@@ -75,7 +75,7 @@ def opened(query: str, context: Sequence[Mapping[str, Any] | str], ends: float) 
     return course
 
 
-def closed(course: Course, final: str, answered: bool, elapsed: float) -> DebateResult:
+def closed(course: Course, final: str | None, answered: bool, elapsed: float) -> DebateResult:
     """What the debate has come to."""
     affirmative, critical = ([said.text for said in side] for side in course.sides)
     return DebateResult(

@@ -21,8 +21,8 @@ from dtrag.pipeline.run import Run, of_active_app
 _LOG = logging.getLogger(__name__)
 
 MAX_ROUNDS = 3
-MAX_CALLS = 5
-"""Calls of a debate: two rounds of two and the synthesis. A third round needs seven; who wants it allows them."""
+MAX_CALLS = 2 * MAX_ROUNDS + 1
+"""Calls of the longest debate: two for each round, and the synthesis. The default of two rounds makes five."""
 SYNTHESIS_TOKENS = 800
 
 Failure = LanguageModelFailed | Overloaded
@@ -49,8 +49,9 @@ class DebateEngine:
     ) -> DebateResult:
         """The debate of a question over passages (dicts with `text`), in at most `timeout` seconds.
 
-        One round is two calls, and its answers are merged without a third; two rounds and the synthesis are five.
-        Where one agent fails, the other's answer is given, and a note says so. Raises `TimeoutError` when the time is
+        One round is two calls, two rounds and the synthesis are five, three rounds and the synthesis seven. A debate
+        of one round has no synthesis: its `final_answer` is None. So it is when one agent fails in the first round, or
+        no time is left for the second; a note says so then. Raises `TimeoutError` when the time is
         over (nothing goes on behind it), `LanguageModelFailed` when neither agent answered, and `InvalidInput` for an
         empty question, passages without text, fewer than one round, or when no model is configured.
         """
@@ -89,18 +90,22 @@ def _late(timeout: float) -> str:
     return f"Debate exceeded timeout of {timeout:g}s"
 
 
-async def _held(run: Run, agents: tuple[DebateAgent, DebateAgent], course: Course, rounds: int) -> tuple[str, bool]:
-    """The final answer, and whether it is one."""
+async def _held(
+    run: Run, agents: tuple[DebateAgent, DebateAgent], course: Course, rounds: int
+) -> tuple[str | None, bool]:
+    """The final answer (None after one round), and False when the passages do not answer."""
+    rounds_held = 0
     for number in range(1, rounds + 1):
         if number > 1 and len(course.last) < 2:
             break  # one agent alone has nobody to argue with
         if not course.has_time_for(f"round {number}"):
             break
         await _round(agents, course, number)
+        rounds_held = number
         if all(said.abstains for said in course.last):
             course.notes.append("The agents found no answer in the passages.")
             return nothing_found(course.query), False
-    return await _concluded(run, course, synthesis=rounds > 1)
+    return (None, True) if rounds_held == 1 else await _concluded(run, course)
 
 
 async def _round(agents: tuple[DebateAgent, DebateAgent], course: Course, number: int) -> None:
@@ -153,15 +158,13 @@ async def _together(asked: Sequence[Coroutine[Any, Any, Argument | Failure]]) ->
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _concluded(run: Run, course: Course, *, synthesis: bool) -> tuple[str, bool]:
+async def _concluded(run: Run, course: Course) -> tuple[str, bool]:
     """The last answers as one: by the synthesis, or merged without a call."""
     answers = [said.text for said in course.last]
-    if len(answers) == 1:
-        return answers[0], True
     if same(*answers):
         course.notes.append("Both agents gave the same answer.")
         answers = answers[:1]
-    if synthesis and course.has_time_for("synthesis"):
+    if course.has_time_for("synthesis"):
         try:
             return await _synthesised(run, course, answers)
         except (LanguageModelFailed, Overloaded) as error:

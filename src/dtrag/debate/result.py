@@ -15,14 +15,15 @@ class DebateResult:
     that failed); `affirmative_answers` and `critical_answers` all of them, by rounds.
 
     `rounds` in which somebody answered (1 to 3), `llm_calls` that were made, failed ones included, and the same by
-    phase: round_1, round_2, round_3, synthesis. `elapsed` in seconds. `answered` is False when the agents found that
-    the passages do not answer; `final_answer` says so then. `notes` tell in words what was cut, merged, left out or
+    phase: round_1, round_2, round_3, synthesis. `elapsed` in seconds. `final_answer` is None after a single round,
+    which has no synthesis. `answered` is False when the agents found that the passages do not answer; `final_answer`
+    says so then. `notes` tell in words what was cut, merged, left out or
     failed. `models` are those that answered, each once. `usage` is what all calls used.
     """
 
     affirmative_answer: str
     critical_answer: str
-    final_answer: str
+    final_answer: str | None
     rounds: int
     llm_calls: int
     elapsed: float

@@ -42,10 +42,13 @@ async def debate(state: PipelineState, run: Run) -> PipelineState:
         _LOG.warning("Debate timeout - using initial answer (from step5)")
         return _without(state, run, "timeout")
     except ModelNotAllowed as error:
-        return _without(state, run, str(error))
+        return _without(state, run, str(error), degraded=False)  # a budget that is used up has not failed
     except LanguageModelFailed as error:
         _LOG.warning("Debate failed - using initial answer (from step5): %s", error)
         return _without(state, run, "failed")
+    if result.final_answer is None:
+        state.notes += result.notes
+        return _without(state, run, "it ended after one round")
     state.answer, state.debate_result = result.final_answer, result
     if result.answered:
         state.model = " + ".join(result.models)
@@ -58,7 +61,9 @@ async def debate(state: PipelineState, run: Run) -> PipelineState:
     return state
 
 
-def _without(state: PipelineState, run: Run, reason: str) -> PipelineState:
+def _without(state: PipelineState, run: Run, reason: str, *, degraded: bool = True) -> PipelineState:
+    """The state unchanged but for a note on the debate that did not give an answer."""
+    state.degraded += ["debate"] if degraded else []
     state.notes.append(f"The debate did not finish ({reason}); the answer was composed without it.")
     run.recording.facts["debate"] = reason
     return state

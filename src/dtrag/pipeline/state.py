@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dtrag.core.chat import Usage
@@ -60,8 +60,25 @@ class PipelineState:
     model: str | None = None
     search_query: str | None = None
     evidence: Evidence | None = field(default=None, repr=False)
-    debate_result: DebateResult = field(init=False, repr=False, compare=False)
-    run: Run | None = field(default=None, repr=False, compare=False)
+    if TYPE_CHECKING:  # an attribute, which type checkers do not know of an InitVar
+        run: Run | None = None
+    else:
+        run: InitVar[Run | None] = None
+        """What the steps work with. No field: `asdict`, `==` and `repr` leave it out."""
+
+        def __post_init__(self, run: Run | None) -> None:
+            self.run = run
+
+    @property
+    def debate_result(self) -> DebateResult:
+        """The finished debate. Raises `AttributeError` until there is one. No field, either."""
+        if "_debate_result" not in vars(self):
+            raise AttributeError("No debate has finished: this state has no debate_result.")
+        return self._debate_result
+
+    @debate_result.setter
+    def debate_result(self, result: DebateResult) -> None:
+        self._debate_result = result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,10 +17,12 @@ OPTIONAL_STEP_TIMEOUTS = {
     "plan_by_model": 3.0,
     "tools": 1.0,
     "debate": 10.0,
+    "tools_debate": 11.0,
     "cite": 0.1,
     "check": 1.0,
 }
-"""Seconds of the others; those of `tools` for each tool.
+"""Seconds of the others; those of `tools` for each tool. `tools_debate` is the step of both: one tool and a debate
+here, as many tools as the plan has in a run.
 
 A model hardly ever plans within the .5 s that rules have. Holding what a model wrote against the passages (`check`, in
 the place of `cite`) takes 10 to 50 ms of a processor, which is not always free.

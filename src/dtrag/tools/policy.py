@@ -10,8 +10,8 @@ from dtrag.settings import development, tool_whitelist
 def get_tool_whitelist() -> list[str] | None:
     """The names in TOOL_WHITELIST; None = every tool.
 
-    An empty list allows every tool only while DTRAG_ENV is `development`; elsewhere it allows none, so that a
-    variable that was forgotten opens nothing.
+    An empty list allows every tool only while DTRAG_ENV is `development`, which is its default; elsewhere it allows
+    none.
     """
     names = tool_whitelist()
     if names is None:

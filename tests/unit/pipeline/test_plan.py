@@ -178,6 +178,7 @@ async def test_without_a_whitelist_the_policy_allows_nothing_outside_of_developm
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     set_feature_flag("tools_policy", True)
+    monkeypatch.setenv("DTRAG_ENV", "production")
     assert (await _planned())["tools"] == []
 
     monkeypatch.setenv("DTRAG_ENV", "development")

@@ -83,8 +83,9 @@ async def test_with_an_app_its_tools_are_meant(app: App) -> None:
 @pytest.mark.parametrize(
     ("whitelist", "environment", "names"),
     [
-        (None, None, []),
-        ("", None, []),
+        (None, None, None),
+        ("", "", None),
+        (None, "production", []),
         ("  ", "production", []),
         (None, "development", None),
         ("", " Development ", None),

@@ -40,6 +40,8 @@ _CODES = {
 }
 _speaks_openai: ContextVar[bool] = ContextVar("dtrag_speaks_openai", default=False)
 _SHOWN_NAME = 60
+_SUBJECT = re.compile(r"^(Value error, |(Input|String|List|Dictionary|Tuple|Set|Bytes) (?=should ))")
+"""What a sentence of the validating library begins with; ours begins with the name of the field."""
 RETRY_AFTER_S = "2"
 """A database that restarts or a queue that drains is back in about this time."""
 
@@ -118,6 +120,5 @@ def shape_sentence(problems: Sequence[Mapping[str, Any]]) -> str:
         return f"The field {name!r} is missing{more}."
     if kind == "extra_forbidden":
         return f"There is no field {name!r}{more}."
-    said = str(first["msg"])
-    said = said.removeprefix("Input ").removeprefix("Value error, ")
+    said = _SUBJECT.sub("", str(first["msg"]))
     return f"The field {name!r} {said}{more}."

@@ -105,7 +105,7 @@ def _debate(told: Mapping[str, Any]) -> None:
         for side, said in sides:
             if number < len(said):
                 _said(f"Round {number + 1}, {side}", said[number])
-    _said("Final answer", told.get("final_answer", ""))
+    _said("Final answer", told.get("final_answer") or "")
 
 
 def _texts(calls: tuple[CallTrace, ...]) -> None:

@@ -23,6 +23,7 @@ ANSWER_BYTES = 2 << 20
 SECONDS = 10.0
 TITLE, EXCERPT, ADDRESS = 200, 600, 2_000
 """Characters of each that are kept."""
+NO_QUERY = "No query was given, so nothing was searched for."
 NO_SERVICE = "No search service is configured: set DTRAG_WEB_SEARCH_URL, or DTRAG_WEB_SEARCH_PROVIDER and its key."
 _TAG = re.compile(r"<[^<>]{0,200}>")
 
@@ -32,10 +33,12 @@ def web_search(fetcher: Fetcher | None, provider: Provider | None) -> Tool:
 
     @tool(name="web_search", timeout=SECONDS)
     async def search(
-        query: Annotated[str, "What to look for", {"minLength": 1, "maxLength": QUERY_CHARACTERS}],
+        query: Annotated[str, "What to look for", {"maxLength": QUERY_CHARACTERS}] = "",
         count: Annotated[int, "Number of results", {"minimum": 1, "maximum": MOST_RESULTS}] = 5,
     ) -> dict[str, Any]:
         """Searches the web. Gives `results`, each with title, url and snippet, and a `note` where there are none."""
+        if not query.strip():
+            return {"results": [], "note": NO_QUERY}
         if fetcher is None or provider is None:
             return {"results": [], "note": NO_SERVICE}
         reply = await fetcher.fetch(
