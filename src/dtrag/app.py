@@ -13,6 +13,7 @@ from typing import Any
 
 from dtrag.adapters.analyzers import choose as morphemes
 from dtrag.adapters.embedders import choose as embedders
+from dtrag.adapters.embedders.cached import CachedEmbedder
 from dtrag.adapters.llms import choose as llms
 from dtrag.adapters.mcp.client import servers
 from dtrag.adapters.mcp.config import read_config
@@ -138,7 +139,8 @@ class App:
         )
         self.traces = Traces.of(settings, PostgresTraces(database), sight, self.index)
         self.on_search: Callable[[SearchMetrics], None] = lambda metrics: None
-        self.engine = _engine(settings, self.index, embedder, analyzer, reranker, on_search=self._searched)
+        at_question_time = CachedEmbedder(embedder) if embedder is not None else None
+        self.engine = _engine(settings, self.index, at_question_time, analyzer, reranker, on_search=self._searched)
         self.model, self.critic = llms.choose(settings)
         self._tool_parser = _parser(settings, settings.max_upload_mb)
         self.tools = registry_of(settings, self._tool_parser, WebFetcher)
@@ -151,7 +153,7 @@ class App:
         self.run = Run(
             engine=self.engine,
             index=self.index,
-            embedder=embedder,
+            embedder=at_question_time,
             model=self.model,
             critic=self.critic,
             tools=self.tools,
@@ -272,14 +274,16 @@ class App:
         *,
         mode: str = "hybrid",
         scope: Viewer = EVERYTHING,
+        highlights: bool = True,
         **options: Any,
     ) -> tuple[list[SearchResult], SearchMetrics]:
         """The best passages. Modes: hybrid, lexical, strict, vector.
 
+        Without `highlights` the words of the query are not looked for in the passages, which saves time.
         `options` are the others of `HybridSearchEngine.search`: numbers of candidates, correlation_id, explain.
         """
-        depth = {"bm25_candidates": CANDIDATES, "vector_candidates": CANDIDATES}
-        return await self.engine.search(query, top_k, filters, scope=scope, mode=mode, **(depth | options))
+        defaults = {"bm25_candidates": CANDIDATES, "vector_candidates": CANDIDATES, "highlight": highlights}
+        return await self.engine.search(query, top_k, filters, scope=scope, mode=mode, **(defaults | options))
 
     def _searched(self, metrics: SearchMetrics) -> None:
         self.on_search(metrics)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import httpx2
 import pytest
@@ -11,6 +11,7 @@ import pytest_asyncio
 from dtrag.core.documents import Absence, Explanation, SearchMetrics, SearchResult
 from dtrag.core.scope import Access
 from dtrag.delivery.api.state import Service
+from dtrag.retrieval import ordering
 from dtrag.retrieval.request import CANDIDATES
 from tests.api.shape import FORM, assert_failure, form
 
@@ -60,6 +61,18 @@ async def test_the_words_of_the_query_are_marked(client: httpx2.AsyncClient, que
     assert first["highlights"] == []
 
 
+async def test_words_are_not_looked_for_unless_they_are_to_be_marked(
+    client: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*arguments: object) -> NoReturn:
+        raise AssertionError("highlights were computed")
+
+    monkeypatch.setattr(ordering, "highlights", fail)
+    answer = await client.post("/search", json={"query": "bicycles on the lake", "highlights": False})
+    assert answer.status_code == 200
+    assert {len(row["highlights"]) for row in answer.json()["results"]} == {0}
+
+
 async def test_every_option_reaches_the_app(
     client: httpx2.AsyncClient, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -73,6 +86,7 @@ async def test_every_option_reaches_the_app(
         "vector_candidates": 9,
         "explain": True,
         "explain_documents": ["a", "b"],
+        "highlights": False,
     }
     body = {"query": "x", **options}
     assert (await client.post("/search", json=body, headers={"X-Correlation-ID": "w-9"})).status_code == 200

@@ -14,7 +14,8 @@ from itertools import pairwise
 from dtrag.core.documents import SearchResult
 from dtrag.core.query import content, weighted_terms
 from dtrag.core.scoring import LexicalStatistics, idf
-from dtrag.core.text import STOP_WORDS, normalise, sentences, term_id, terms
+from dtrag.core.sentences import analysed_sentences
+from dtrag.core.text import STOP_WORDS, normalise, term_id, terms
 
 READ = 5
 """Passages whose text is read: those that answers are made of."""
@@ -86,12 +87,11 @@ def read(passage: SearchResult, wanted: Wanted) -> Reading:
     held = {term for term in terms(" ".join((passage.title, *passage.breadcrumb))) if term in wanted.weights}
     parts: list[tuple[float, str]] = []
     neighbours: set[tuple[str, str]] = set()
-    for start, end in sentences(passage.text):
-        text = passage.text[start:end]
-        body = terms(text)
+    for sentence in analysed_sentences(passage.text):
+        body = sentence.terms
         inside = {term for term in body if term in wanted.weights}
         if inside:
-            parts.append((wanted.part(inside), text))
+            parts.append((wanted.part(inside), sentence.text))
             held |= inside
             neighbours |= {pair for pair in pairwise(body) if pair in wanted.pairs}
             neighbours |= {pair for pair in zip(body, body[2:], strict=False) if pair in wanted.pairs}

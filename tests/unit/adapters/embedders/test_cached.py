@@ -1,0 +1,73 @@
+"""The embedder with a cache: the same vectors, computed once, within its memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from dtrag.adapters.embedders import minilm
+from dtrag.adapters.embedders.cached import CachedEmbedder
+from dtrag.core.documents import Vector
+from dtrag.ports import Embedder
+from dtrag.settings import Settings
+from tests.contract.embedder import EmbedderContract
+from tests.toy import ToyEmbedder
+
+
+class Counting(ToyEmbedder):
+    """Counts the texts that it embeds; documents and queries differ."""
+
+    texts: tuple[str, ...] = ()
+
+    def embed_documents(self, texts: Sequence[str]) -> Vector:
+        object.__setattr__(self, "texts", (*self.texts, *texts))
+        return super().embed_documents(texts)
+
+    def embed_queries(self, texts: Sequence[str]) -> Vector:
+        return self.embed_documents([f"query {text}" for text in texts])
+
+
+@pytest.fixture(scope="module")
+def embedder(tmp_path_factory: pytest.TempPathFactory) -> Embedder:
+    return CachedEmbedder(minilm.create(Settings(data_dir=tmp_path_factory.mktemp("data"))))
+
+
+class TestCachedEmbedder(EmbedderContract):
+    """The whole contract."""
+
+
+def test_a_text_is_embedded_once_and_has_the_same_vector() -> None:
+    counting = Counting()
+    cached = CachedEmbedder(counting)
+    first = cached.embed_documents(["valve", "boiler", "valve"])
+    again = cached.embed_documents(["boiler", "kettle", "valve"])
+    assert counting.texts == ("valve", "boiler", "kettle")
+    np.testing.assert_array_equal(first, ToyEmbedder().embed_documents(["valve", "boiler", "valve"]))
+    np.testing.assert_array_equal(again, ToyEmbedder().embed_documents(["boiler", "kettle", "valve"]))
+
+
+def test_queries_and_documents_are_kept_apart() -> None:
+    cached = CachedEmbedder(Counting())
+    [as_document] = cached.embed_documents(["valve"])
+    [as_query] = cached.embed_queries(["valve"])
+    assert not np.array_equal(as_document, as_query)
+
+
+def test_the_oldest_vectors_go_first() -> None:
+    counting = Counting()
+    cached = CachedEmbedder(counting, cache_bytes=2 * (4 * counting.dim + 16))
+    for text in ("valve", "boiler", "valve", "kettle", "valve", "boiler"):
+        cached.embed_documents([text])
+    assert counting.texts == ("valve", "boiler", "kettle", "boiler")
+
+
+def test_what_is_not_finite_is_not_kept() -> None:
+    class Failing(Counting):
+        def embed_documents(self, texts: Sequence[str]) -> Vector:
+            return super().embed_documents(texts) * (np.nan if len(self.texts) < 2 else 1.0)
+
+    cached = CachedEmbedder(Failing())
+    assert np.isnan(cached.embed_documents(["valve"])).all()
+    assert np.isfinite(cached.embed_documents(["valve"])).all()
