@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
+import unicodedata
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from dtrag.adapters.analyzers import choose as morphemes
 from dtrag.adapters.embedders import choose as embedders
@@ -25,6 +26,7 @@ from dtrag.adapters.postgres.audit import PostgresAudit
 from dtrag.adapters.postgres.connect import connect, connect_throwaway
 from dtrag.adapters.postgres.conversations import PostgresConversations
 from dtrag.adapters.postgres.database import Database
+from dtrag.adapters.postgres.folders import PostgresFolders
 from dtrag.adapters.postgres.index import PostgresIndex
 from dtrag.adapters.postgres.keys import PostgresKeys
 from dtrag.adapters.postgres.review import PostgresReview
@@ -37,9 +39,11 @@ from dtrag.adapters.web.fetch import WebFetcher
 from dtrag.agents import Agents, budget
 from dtrag.audit import Audit
 from dtrag.conversations import Conversations
+from dtrag.core.caller import LOCAL
 from dtrag.core.documents import Answer, DocumentSummary, SearchMetrics, SearchResult
 from dtrag.core.egress import allowed_hosts
 from dtrag.core.scope import Scope, Viewer, filter_keys
+from dtrag.core.selection import Target, file_path, select
 from dtrag.core.taxonomy import CategoryPath
 from dtrag.core.text import Analyzer, term_id
 from dtrag.errors import InvalidInput, NotFound
@@ -47,7 +51,8 @@ from dtrag.evaluation.answerability import Case, Judged, cases
 from dtrag.evaluation.calibration import Calibrated, calibrate
 from dtrag.governance import Governance
 from dtrag.ingestion.classify import Classifier, wanted
-from dtrag.ingestion.ingest import Ingestion, IngestReport, Progress, Source, find_sources
+from dtrag.ingestion.folders import FolderPlan, FolderSync, find_files
+from dtrag.ingestion.ingest import Ingestion, IngestReport, Progress, Source
 from dtrag.ingestion.reindex import reindex
 from dtrag.keys import Keys
 from dtrag.packs.regulation_ko import structure
@@ -67,6 +72,10 @@ from dtrag.tools.mcp import McpTools
 from dtrag.traces import Traces
 
 EVERYTHING = Scope.everything()
+MOST_LISTED = 10_000
+"""Documents of one page of the list."""
+Prune = Literal["all"] | bool
+"""Whether what is gone from a folder is removed; "all": also when it is more than a third of it."""
 
 
 @asynccontextmanager
@@ -124,6 +133,14 @@ class App:
             (structure.split,),
             analyzer,
             classifier=self.classifier if wanted(settings.classify) else None,
+        )
+        self._folders = FolderSync(
+            PostgresFolders(database),
+            self._writer,
+            self._parser,
+            embedder=embedder,
+            analyzer=analyzer,
+            record=self.audit.record,
         )
         self.review = Review(placements, self.index, self.classifier, self.audit.record)
         tree = PostgresTaxonomy(database, lambda text: [term_id(term) for term in analyzer.terms(text)])
@@ -198,17 +215,38 @@ class App:
         paths: Sequence[str | Path] | str | Path,
         category: Sequence[str] | str | None = None,
         on_progress: Callable[[Progress], None] | None = None,
+        *,
+        prune: Prune = False,
     ) -> IngestReport:
         """Read files and folders into the index; what is there already in the same form is left alone.
 
         `category` is for documents that name none themselves. A file that fails is in `report.failed`; the rest is
         in. Raises `InvalidInput` for a bad category and `IndexMismatch` when the index was built with another embedder.
+
+        With `prune` what is gone from the folders is removed, and renamed files keep their category and review state.
+        Nothing is removed when a file fails. Raises `InvalidInput`, before anything is changed, when a folder is
+        missing, unreadable or empty, and when more than a third of its files would go, unless it is "all".
         """
-        listed = [paths] if isinstance(paths, (str, Path)) else list(paths)
-        sources, missing = find_sources([Path(path) for path in listed], self._parser)
-        report = await self.ingest_sources(sources, category, on_progress)
-        report.failed[:0] = missing
+        found = await asyncio.to_thread(find_files, _paths(paths), self._parser)
+        plan = await self._folders.plan(found) if prune else None
+        if plan is not None and plan.refusal and prune != "all":
+            raise InvalidInput(plan.refusal)
+        followed = IngestReport()
+        if plan is not None:
+            await self.check_identity()
+            await self._folders.follow(plan, followed)
+        report = await self.ingest_sources(found.sources, category, on_progress)
+        report.failed[:0] = found.failed
+        report.skipped, report.renamed = found.skipped, followed.renamed
+        if plan is not None and report.failed:
+            report.notes.append("Nothing was removed, because some files could not be read.")
+        elif plan is not None:
+            await self._folders.remove(plan, report)
         return report
+
+    async def plan_prune(self, paths: Sequence[str | Path] | str | Path) -> FolderPlan:
+        """What `ingest` with `prune` would add, rename and remove; nothing is changed. Raises `InvalidInput`."""
+        return await self._folders.plan(await asyncio.to_thread(find_files, _paths(paths), self._parser))
 
     async def ingest_sources(
         self,
@@ -298,8 +336,8 @@ class App:
         self, limit: int = 100, offset: int = 0, *, scope: Viewer = EVERYTHING
     ) -> list[DocumentSummary]:
         """Documents, the newest first."""
-        if not (1 <= limit <= 10_000 and offset >= 0):
-            raise InvalidInput("limit must be from 1 to 10,000 and offset at least 0.")
+        if not (1 <= limit <= MOST_LISTED and offset >= 0):
+            raise InvalidInput(f"limit must be from 1 to {MOST_LISTED:,} and offset at least 0.")
         snapshot = await self.index.snapshot()
         within = scope.resolved(snapshot.taxonomy)
         return await self.index.documents(within, snapshot.taxonomy, wanted=limit, skipped=offset)
@@ -323,6 +361,33 @@ class App:
         snapshot = await self.index.snapshot()
         if not await self._writer.delete(_uuid(document_id), scope.resolved(snapshot.taxonomy)):
             raise NotFound(kind="document", name=document_id[:60])
+
+    async def select_documents(
+        self, targets: Sequence[str], category: Sequence[str] | str | None = None, *, scope: Viewer = EVERYTHING
+    ) -> tuple[list[DocumentSummary], list[str]]:
+        """The documents that ids, paths of files or folders and patterns (`*.md`) name; the targets that name none.
+
+        `category` narrows to a branch; with it there may be no targets. Raises `InvalidInput` without either.
+        """
+        if not targets and not category:
+            raise InvalidInput("Name documents by ids, paths or patterns, or a category.")
+        branch = CategoryPath.parse(category) if category else None
+        parsed = [Target.parse(target, _address(target)) for target in targets]
+        listed: list[tuple[DocumentSummary, str]] = []
+        while page := await self.documents(MOST_LISTED, len(listed), scope=scope):
+            listed += [(document, file_path(document.source_url)) for document in page]
+        return await asyncio.to_thread(select, listed, parsed, branch)
+
+    async def delete_documents(self, document_ids: Sequence[str], *, scope: Viewer = EVERYTHING) -> int:
+        """Delete those of the documents that are still there, with a line in the audit log; returns how many."""
+        within = scope.resolved((await self.index.snapshot()).taxonomy)
+        deleted = [key for key in document_ids if await self._writer.delete(_uuid(key), within)]
+        if deleted:
+            details = {"documents": len(deleted)}
+            await self.audit.record(
+                LOCAL.name, "documents.delete", scope=None, subjects=deleted, decision="done", details=details
+            )
+        return len(deleted)
 
     async def check_identity(self) -> None:
         """Raise `IndexMismatch` when the index was built with another analyzer or embedder."""
@@ -357,6 +422,15 @@ def _engine(
         embedding_timeout=max(1, settings.embed_query_ms) / 1000,
         on_search=on_search,
     )
+
+
+def _address(target: str) -> str:
+    """What the path of a file would be that is named so here."""
+    return target if target.startswith("upload:") else unicodedata.normalize("NFC", str(Path(target).resolve()))
+
+
+def _paths(paths: Sequence[str | Path] | str | Path) -> list[Path]:
+    return [Path(path) for path in ([paths] if isinstance(paths, (str, Path)) else paths)]
 
 
 def _uuid(document_id: str) -> uuid.UUID:

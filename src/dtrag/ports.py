@@ -497,3 +497,29 @@ class IndexWriter(Protocol):
 
     async def ensure_paths(self, paths: Collection[CategoryPath]) -> Taxonomy:
         """The active taxonomy, with these paths in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A file whose documents are in the index. `fingerprint` is "" when it was not read to its end."""
+
+    source_id: uuid.UUID
+    uri: str
+    fingerprint: bytes
+    documents: int
+
+
+class FolderStore(Protocol):
+    """Files whose documents are in the index, and what follows a file that was renamed."""
+
+    async def files_below(self, prefix: str) -> list[StoredFile]:
+        """Files whose addresses begin with `prefix` and that have documents, in the order of their addresses."""
+
+    async def drafts_of(self, source_id: uuid.UUID, after: uuid.UUID | None, limit: int) -> list[Draft]:
+        """Documents of a file as they were written, in the order of their ids, from the first after `after`."""
+
+    async def vectors_of(self, document_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, dict[int, Vector]]:
+        """Document -> number of a passage -> its vector."""
+
+    async def move_review_state(self, moved: Mapping[uuid.UUID, uuid.UUID]) -> None:
+        """Decisions, placements and review items of old ids belong to the new ids."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import os
 import unicodedata
 import uuid
 from array import array
@@ -41,6 +40,9 @@ LONG_DOCUMENT = 100_000
 SHOWN_REFUSALS = 5
 """Documents of one file with a category that cannot be that are named in the report."""
 
+CONTENT_BYTES = 32
+"""Of a source's fingerprint, the first: they depend on the content of the file only."""
+
 EVERYTHING = Scope.everything()
 Splitter = Callable[[ParsedDocument], Iterable[Passages] | None]
 
@@ -61,6 +63,8 @@ class IngestReport:
     """What an ingest did. `failed` holds (path, reason) of what could not be read; everything else is in the index.
 
     `waiting` of them are in the review queue. `structure` counts what a pack recognised: `{"article": 5039}`.
+    `skipped` holds (path, reason) of files in folders that are of no known kind. With `prune`, `renamed` holds
+    (old, new) paths, and `pruned` the paths of files that were gone; `removed` counts their documents, too.
     """
 
     documents: int = 0
@@ -71,6 +75,9 @@ class IngestReport:
     waiting: int = 0
     seconds: float = 0.0
     failed: list[tuple[str, str]] = field(default_factory=list)
+    skipped: list[tuple[str, str]] = field(default_factory=list)
+    renamed: list[tuple[str, str]] = field(default_factory=list)
+    pruned: list[str] = field(default_factory=list)
     document_ids: list[str] = field(default_factory=list)
     structure: Counter[str] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
@@ -304,13 +311,19 @@ class Ingestion:
         return _Batch(drafts, batch.finished, sum(len(draft.passages.chunks) for draft in drafts))
 
     def _source_fingerprint(self, path: Path, category: CategoryPath | None) -> bytes:
-        digest = hashlib.blake2b(digest_size=32)
+        """The digest of the content, then one of what it is read with: a renamed file is known by the first part."""
         versions = (self._analyzer.id, CHUNKER, self._embedder.id if self._embedder else "", str(category))
-        digest.update("\n".join(versions).encode())
-        with path.open("rb") as file:
-            while piece := file.read(1 << 20):
-                digest.update(piece)
-        return digest.digest()
+        read_with = hashlib.blake2b("\n".join(versions).encode(), digest_size=16)
+        return content_digest(path) + read_with.digest()
+
+
+def content_digest(path: Path) -> bytes:
+    """`CONTENT_BYTES` bytes that stand for the bytes of a file. Blocking."""
+    digest = hashlib.blake2b(digest_size=CONTENT_BYTES)
+    with path.open("rb") as file:
+        while piece := file.read(1 << 20):
+            digest.update(piece)
+    return digest.digest()
 
 
 def _summary(refused: Sequence[str]) -> str:
@@ -325,34 +338,3 @@ def _count(report: IngestReport, passages: Passages) -> None:
     for chunk in passages.chunks:
         if chunk.metadata.get("kind") and chunk.metadata.get("piece", 1) == 1:
             report.structure[str(chunk.metadata["kind"])] += 1
-
-
-def find_sources(paths: Sequence[Path], parser: Parser) -> tuple[list[Source], list[tuple[str, str]]]:
-    """The files below the given files and folders, in a stable order; and (path, reason) of what there is not.
-
-    A file that is named itself is always tried; inside a folder, hidden files and unknown formats are passed over.
-    """
-    sources: list[Source] = []
-    missing: list[tuple[str, str]] = []
-    for path in paths:
-        if path.is_dir():
-            found = [file for file in _walk(path) if parser.knows(file.name)]
-            sources.extend(Source.of(file) for file in found)
-            if not found:
-                missing.append(
-                    (str(path), "There is no file in it whose format is known; `dtrag ingest --help` names them.")
-                )
-        elif path.is_file():
-            sources.append(Source.of(path))
-        else:
-            missing.append((str(path), "There is no such file or folder."))
-    distinct = {source.uri: source for source in sources}
-    return list(distinct.values()), missing
-
-
-def _walk(folder: Path) -> Iterator[Path]:
-    for directory, folders, files in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(files):
-            if not name.startswith("."):
-                yield Path(directory) / name

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+import uuid
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,12 +12,16 @@ import typer
 
 from dtrag.delivery.cli.exits import OK
 from dtrag.delivery.cli.invocation import Json, invocation, run_async
+from dtrag.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
     from dtrag.core.documents import DocumentSummary
     from dtrag.settings import Settings
 
 app = typer.Typer(rich_markup_mode=None, invoke_without_command=True, help="List, show and delete documents.")
+
+SHOWN = 10
+"""Documents of a preview."""
 
 Limit = Annotated[int, typer.Option(min=1, max=10_000, help="How many at most.")]
 Offset = Annotated[int, typer.Option(min=0, help="How many to pass over first.")]
@@ -65,16 +72,95 @@ def show_document(context: typer.Context, document_id: DocumentId, as_json: Json
 
 
 @app.command("delete")
-def delete_document(context: typer.Context, document_id: DocumentId, as_json: Json = False) -> int:
-    """Delete a document and everything made from it; the file itself stays."""
-    run_async(_delete(invocation(context).settings(), document_id))
-    from dtrag.delivery.cli.console import data, show_json
+def delete_documents(
+    context: typer.Context,
+    targets: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="TARGET...", help='Ids, files, folders, or patterns such as "*.md".', show_default=False
+        ),
+    ] = None,
+    *,
+    category: Annotated[str | None, typer.Option(metavar="PATH", help='Only this branch, such as "AI/ML".')] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask: for scripts.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be deleted, and delete nothing.")] = False,
+    as_json: Json = False,
+) -> int:
+    """Delete documents and everything made from them; the files themselves stay.
+
+    Shows what would go and asks first, unless only ids are named. A pattern
+    without "/" is compared with file names, another one with whole paths; "*"
+    stays within a folder, "**" crosses folders.
+    """
+    settings = invocation(context).settings()
+    named = targets or []
+    # A list of ids is exact; paths, patterns and categories may name more than was meant.
+    ask = not (yes or dry_run) and (bool(category) or not all(map(_is_id, named)))
+    chosen, deleted = run_async(_select(settings, named, category, delete=not (ask or dry_run)))
+    if chosen and ask:
+        if not _confirmed(chosen):
+            return OK
+        deleted = run_async(_delete(settings, chosen))
+    _show_deleted(chosen, deleted, dry_run=dry_run, as_json=as_json)
+    return OK
+
+
+async def _select(
+    settings: Settings, targets: Sequence[str], category: str | None, *, delete: bool
+) -> tuple[list[DocumentSummary], int]:
+    """The documents that are meant, and how many were deleted."""
+    from dtrag.app import open_app
+
+    async with open_app(settings) as opened:
+        chosen, unmatched = await opened.select_documents(targets, category)
+        if unmatched:
+            raise NotFound(kind="document", name=unmatched[0][:60])
+        ids = [document.document_id for document in chosen]
+        return chosen, await opened.delete_documents(ids) if delete else 0
+
+
+async def _delete(settings: Settings, chosen: Sequence[DocumentSummary]) -> int:
+    from dtrag.app import open_app
+
+    async with open_app(settings) as opened:
+        return await opened.delete_documents([document.document_id for document in chosen])
+
+
+def _show_deleted(chosen: Sequence[DocumentSummary], deleted: int, *, dry_run: bool, as_json: bool) -> None:
+    from dtrag.delivery.cli.console import data, plural, show_json
 
     if as_json:
-        show_json({"deleted": document_id})
+        rows = [{"document_id": d.document_id, "title": d.title, "source_url": d.source_url} for d in chosen]
+        show_json({"deleted": deleted, "documents": rows})
+    elif dry_run:
+        _preview(chosen)
     else:
-        data().print(f"Deleted {document_id}")
-    return OK
+        data().print(f"Deleted {plural(deleted, 'document')}")
+
+
+def _is_id(target: str) -> bool:
+    try:
+        uuid.UUID(target)
+    except ValueError:
+        return False
+    return True
+
+
+def _preview(chosen: Sequence[DocumentSummary]) -> None:
+    from dtrag.delivery.cli.console import note, notes, place, plural, table
+
+    rows = [(document.title, "/".join(document.taxonomy_path), place(document.source_url)) for document in chosen]
+    notes().print(table(("Title", "Category", "Source"), rows[:SHOWN]))
+    more = f", {len(rows) - SHOWN:,} of them not shown (--dry-run --json lists all)" if len(rows) > SHOWN else ""
+    note(f"{plural(len(rows), 'document')}{more}")
+
+
+def _confirmed(chosen: Sequence[DocumentSummary]) -> bool:
+    """Show what would go and ask. Raises `InvalidInput` without a terminal to ask on."""
+    _preview(chosen)
+    if not sys.stdin.isatty():
+        raise InvalidInput("Nothing was deleted: there is no terminal to ask on. Add --yes to delete these documents.")
+    return typer.confirm("Delete these documents?", err=True)
 
 
 def _list(context: typer.Context, limit: int, offset: int, as_json: bool) -> int:
@@ -109,10 +195,3 @@ async def _document(settings: Settings, document_id: str) -> tuple[DocumentSumma
 
     async with open_app(settings) as opened:
         return await opened.document(document_id)
-
-
-async def _delete(settings: Settings, document_id: str) -> None:
-    from dtrag.app import open_app
-
-    async with open_app(settings) as opened:
-        await opened.delete_document(document_id)

@@ -8,13 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dtrag.delivery.cli.exits import OK, SOME_FILES_FAILED
+from dtrag.delivery.cli.exits import OK, SOME_FILES_FAILED, USAGE
 from dtrag.delivery.cli.invocation import Json, invocation, run_async
 from dtrag.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from dtrag.app import Prune
+    from dtrag.ingestion.folders import FolderPlan
     from dtrag.ingestion.ingest import IngestReport
     from dtrag.settings import Settings
+
+SHOWN_CHANGES = 20
+SHOWN_SKIPPED = 5
+"""Lines and names for people; `--json` has all."""
 
 
 def ingest(
@@ -24,6 +30,17 @@ def ingest(
         str | None,
         typer.Option(metavar="PATH", help='Category of documents that name none, such as "AI/ML".'),
     ] = None,
+    *,
+    prune: Annotated[
+        bool,
+        typer.Option("--prune", help="Also remove what is gone from the folders, and follow renamed files."),
+    ] = False,
+    prune_all: Annotated[
+        bool, typer.Option("--prune-all", help="As --prune, also when more than a third of a folder would go.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="With --prune: show what would change, and change nothing.")
+    ] = False,
     as_json: Json = False,
 ) -> int:
     """Read files and folders into the index.
@@ -32,10 +49,15 @@ def ingest(
     there already in the same form is left alone, so the same command may be
     repeated at any time, also after an interruption.
     """
+    if dry_run and not (prune or prune_all):
+        raise InvalidInput("--dry-run belongs to --prune: dtrag ingest FOLDER --prune --dry-run")
     missing = [path for path in paths if not path.exists()]
     if len(missing) == len(paths):
         raise InvalidInput(f"There is no such file or folder: {', '.join(map(str, missing[:3]))}.")
-    report = run_async(_ingest(invocation(context).settings(), paths, category))
+    settings = invocation(context).settings()
+    if dry_run:
+        return _show_plan(run_async(_plan(settings, paths)), as_json, insisted=prune_all)
+    report = run_async(_ingest(settings, paths, category, "all" if prune_all else prune))
     if as_json:
         from dtrag.delivery.cli.console import show_json
 
@@ -45,13 +67,20 @@ def ingest(
     return SOME_FILES_FAILED if report.failed else OK
 
 
-async def _ingest(settings: Settings, paths: Sequence[Path], category: str | None) -> IngestReport:
+async def _plan(settings: Settings, paths: Sequence[Path]) -> FolderPlan:
+    from dtrag.app import open_app
+
+    async with open_app(settings) as app:
+        return await app.plan_prune(paths)
+
+
+async def _ingest(settings: Settings, paths: Sequence[Path], category: str | None, prune: Prune) -> IngestReport:
     from dtrag.app import open_app
     from dtrag.delivery.cli.progress import ingest_progress
 
     async with open_app(settings) as app:
         with ingest_progress() as update:
-            return await app.ingest(paths, category, update)
+            return await app.ingest(paths, category, update, prune=prune)
 
 
 def as_dict(report: IngestReport) -> dict[str, Any]:
@@ -65,6 +94,9 @@ def as_dict(report: IngestReport) -> dict[str, Any]:
         "seconds": round(report.seconds, 3),
         "structure": dict(report.structure),
         "failed": [{"path": path, "reason": reason} for path, reason in report.failed],
+        "skipped": [{"path": path, "reason": reason} for path, reason in report.skipped],
+        "renamed": [{"from": old, "to": new} for old, new in report.renamed],
+        "pruned": report.pruned,
         "document_ids": report.document_ids,
         "notes": report.notes,
     }
@@ -88,5 +120,64 @@ def show(report: IngestReport) -> None:
     if report.failed:
         console.print(f"\n{plural(len(report.failed), 'file')} could not be read:", style="bold")
         console.print(table(("File", "Reason"), report.failed))
+    _show_changes(report.renamed, report.pruned)
+    _show_skipped(report.skipped)
     for text in report.notes:
         note(text)
+
+
+def _show_plan(plan: FolderPlan, as_json: bool, *, insisted: bool) -> int:
+    """What `--prune` would do; exit code 2 when it would refuse."""
+    from dtrag.delivery.cli.console import data, facts, note, plural, show_json
+
+    refusal = "" if insisted else plan.refusal
+    if as_json:
+        show_json(
+            {
+                "added": plan.added,
+                "renamed": [{"from": old, "to": new} for old, new in plan.renamed],
+                "removed": plan.removed,
+                "removed_documents": plan.removed_documents,
+                "known_files": plan.known,
+                "skipped": [{"path": path, "reason": reason} for path, reason in plan.skipped],
+                "refusal": refusal,
+            }
+        )
+        return USAGE if refusal else OK
+    removed = f"{plural(len(plan.removed), 'file')} with {plural(plan.removed_documents, 'document')}"
+    rows = [
+        ("Would add", plural(len(plan.added), "file")),
+        ("Would rename", plural(len(plan.renamed), "file")),
+        ("Would remove", f"{removed}, of {plural(plan.known, 'known file')}"),
+    ]
+    console = data()
+    console.print(facts(rows))
+    _show_changes(plan.renamed, plan.removed, plan.added)
+    _show_skipped(plan.skipped)
+    note(refusal or "Nothing was changed. Without --dry-run it is done.")
+    return USAGE if refusal else OK
+
+
+def _show_changes(renamed: Sequence[tuple[str, str]], removed: Sequence[str], added: Sequence[str] = ()) -> None:
+    from dtrag.delivery.cli.console import data, safe
+
+    lines = [
+        *(f"+ {path}" for path in added),
+        *(f"> {old}  ->  {new}" for old, new in renamed),
+        *(f"- {path}" for path in removed),
+    ]
+    console = data()
+    for line in lines[:SHOWN_CHANGES]:
+        console.print(safe(line), soft_wrap=True)
+    if len(lines) > SHOWN_CHANGES:
+        console.print(f"… and {len(lines) - SHOWN_CHANGES:,} more: --json lists all of them")
+
+
+def _show_skipped(skipped: Sequence[tuple[str, str]]) -> None:
+    """The number of files of unknown kinds and the first of them, on stderr."""
+    from dtrag.delivery.cli.console import note, plural
+
+    if skipped:
+        names = ", ".join(Path(path).name for path, _ in skipped[:SHOWN_SKIPPED])
+        more = ", …" if len(skipped) > SHOWN_SKIPPED else ""
+        note(f"{plural(len(skipped), 'file')} of unknown kinds skipped: {names}{more} (--json lists them with reasons)")

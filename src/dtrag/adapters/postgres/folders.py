@@ -1,0 +1,60 @@
+"""Files whose documents are in the index, and what follows a file that was renamed."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dtrag.adapters.postgres.database import Database
+from dtrag.adapters.postgres.queries import queries
+from dtrag.adapters.postgres.rows import draft_of
+from dtrag.core.documents import Draft, Vector
+from dtrag.ports import StoredFile
+
+MOVE_REVIEW_STATE = ("drop_signals", "move_signals", "drop_placements", "move_placements", "move_review_items")
+
+
+class PostgresFolders:
+    """The files of one database."""
+
+    def __init__(self, database: Database):
+        self._database = database
+        self._sql = queries("folders")
+
+    async def files_below(self, prefix: str) -> list[StoredFile]:
+        """Files whose addresses begin with `prefix` and that have documents, in the order of their addresses."""
+        rows = await self._fetch("files_below", {"prefix": prefix})
+        return [
+            StoredFile(row["source_id"], row["source_uri"], bytes(row["fingerprint"]), row["documents"]) for row in rows
+        ]
+
+    async def drafts_of(self, source_id: uuid.UUID, after: uuid.UUID | None, limit: int) -> list[Draft]:
+        """Documents of a file as they were written, in the order of their ids, from the first after `after`."""
+        rows = await self._fetch("read_documents_of", {"source_id": source_id, "after": after, "wanted": limit})
+        chunks: dict[uuid.UUID, list[dict[str, Any]]] = {row["document_id"]: [] for row in rows}
+        async with self._database.connection("owner") as connection:
+            cursor = await connection.execute(queries("writing")["read_chunks"], {"document_ids": list(chunks)})
+            for row in await cursor.fetchall():
+                chunks[row["document_id"]].append(row)
+        return [draft_of(row, chunks[row["document_id"]]) for row in rows]
+
+    async def vectors_of(self, document_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, dict[int, Vector]]:
+        """Document -> number of a passage -> its vector."""
+        vectors: dict[uuid.UUID, dict[int, Vector]] = {}
+        for row in await self._fetch("vectors_of", {"document_ids": list(document_ids)}):
+            vectors.setdefault(row["document_id"], {})[row["ordinal"]] = row["vec"].to_numpy().astype(np.float32)
+        return vectors
+
+    async def move_review_state(self, moved: Mapping[uuid.UUID, uuid.UUID]) -> None:
+        """Decisions, placements and review items of old ids belong to the new ids."""
+        names = {"old": list(moved), "new": list(moved.values())}
+        async with self._database.connection("owner") as connection, connection.transaction():
+            for statement in MOVE_REVIEW_STATE:
+                await connection.execute(self._sql[statement], names)
+
+    async def _fetch(self, name: str, parameters: Mapping[str, object]) -> list[dict[str, Any]]:
+        async with self._database.connection("owner") as connection:
+            return await (await connection.execute(self._sql[name], parameters)).fetchall()

@@ -1,0 +1,45 @@
+-- Which files the documents came from, and what follows a file that was renamed. As the owner.
+
+-- name: files_below
+-- The address of a document is that of its file, with its part behind a "#" (which file names have as %23).
+select d.source_id, split_part(min(d.source_uri), '#', 1) as source_uri, count(*) as documents,
+       coalesce(s.fingerprint, ''::bytea) as fingerprint
+from documents d left join sources s on s.source_id = d.source_id
+where starts_with(d.source_uri, :prefix)
+group by d.source_id, s.fingerprint
+order by source_uri
+
+-- name: read_documents_of
+select document_id, source_id, source_uri, title, content_type, node_id, metadata, text
+from documents
+where source_id = :source_id and (:after::uuid is null or document_id > :after)
+order by document_id
+limit :wanted
+
+-- name: vectors_of
+select document_id, ordinal, vec::vector as vec from embeddings where document_id = any (:document_ids)
+
+-- name: drop_signals
+-- What was decided about an earlier document of the new address gives way to what is known of the renamed one.
+delete from classification_signals where document_id in (
+    select m.new from unnest(:old::uuid[], :new::uuid[]) as m (old, new)
+    join classification_signals s on s.document_id = m.old
+)
+
+-- name: move_signals
+update classification_signals s set document_id = m.new
+from unnest(:old::uuid[], :new::uuid[]) as m (old, new) where s.document_id = m.old
+
+-- name: drop_placements
+delete from classification_placements where document_id in (
+    select m.new from unnest(:old::uuid[], :new::uuid[]) as m (old, new)
+    join classification_placements p on p.document_id = m.old
+)
+
+-- name: move_placements
+update classification_placements p set document_id = m.new
+from unnest(:old::uuid[], :new::uuid[]) as m (old, new) where p.document_id = m.old
+
+-- name: move_review_items
+update review_queue q set document_id = m.new
+from unnest(:old::uuid[], :new::uuid[]) as m (old, new) where q.document_id = m.old

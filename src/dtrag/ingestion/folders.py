@@ -1,0 +1,333 @@
+"""Keeps the index in step with folders: which files are there, which are gone, which were renamed.
+
+A file is known by its address, and a renamed one by its content. Everything here compares addresses of files that lie
+in the folder itself (symbolic links are resolved first), so nothing that was ingested from elsewhere is ever touched.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import unicodedata
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from dtrag.audit import Recorder
+from dtrag.core.caller import LOCAL
+from dtrag.core.documents import Draft, document_id
+from dtrag.core.scope import Scope
+from dtrag.core.selection import file_path
+from dtrag.core.text import Analyzer, clean
+from dtrag.errors import InvalidInput, ParseFailed
+from dtrag.ingestion.analysis import index
+from dtrag.ingestion.ingest import CONTENT_BYTES, IngestReport, Source, content_digest
+from dtrag.ports import Embedder, FolderStore, IndexWriter, Parser, StoredFile
+
+MOST_GONE = 1 / 3
+"""Share of a folder's files that may go without `--prune-all`: a disk that is not mounted shows a folder without most
+of its files, and ordinary changes remove fewer."""
+PAGE = 200
+"""Documents of a renamed file that are rewritten at a time, as in a reindex."""
+EVERYTHING = Scope.everything()
+
+
+@dataclass(slots=True)
+class FoundFiles:
+    """What lies below the paths of an ingest. `failed` and `skipped` hold (path, reason)."""
+
+    sources: list[Source] = field(default_factory=list)
+    folders: list[Path] = field(default_factory=list)
+    failed: list[tuple[str, str]] = field(default_factory=list)
+    skipped: list[tuple[str, str]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class FolderPlan:
+    """What `--prune` would do: paths of new files, (old, new) paths of renamed ones, paths of files that are gone.
+
+    `known` counts the files of the folders that are in the index. `refusal` says why too much would go, or is "".
+    """
+
+    added: list[str] = field(default_factory=list)
+    renamed: list[tuple[str, str]] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    removed_documents: int = 0
+    known: int = 0
+    skipped: list[tuple[str, str]] = field(default_factory=list)
+    refusal: str = ""
+    moves: list[tuple[StoredFile, Source]] = field(default_factory=list, repr=False)
+    gone: list[StoredFile] = field(default_factory=list, repr=False)
+
+
+def find_files(paths: Sequence[Path], parser: Parser) -> FoundFiles:
+    """The files below the given files and folders, in a stable order.
+
+    A file that is named itself is always tried; inside a folder, hidden files are ignored and unknown formats skipped.
+    """
+    found = FoundFiles()
+    sources: dict[str, Source] = {}
+    for path in paths:
+        if path.is_dir():
+            found.folders.append(path)
+            unreadable: list[OSError] = []
+            files = list(_walk(path, unreadable))
+            known = [file for file in files if parser.knows(file.name)]
+            found.skipped.extend((str(file), _unknown(file)) for file in files if not parser.knows(file.name))
+            found.failed.extend((str(error.filename), f"{error.strerror}.") for error in unreadable)
+            if not (known or unreadable):
+                reason = "There is no file in it whose format is known; `dtrag ingest --help` names them."
+                found.failed.append((str(path), reason))
+        elif path.is_file():
+            known = [path]
+        else:
+            found.failed.append((str(path), "There is no such file or folder."))
+            continue
+        sources |= {source.uri: source for source in map(Source.of, known)}
+    found.sources = list(sources.values())
+    return found
+
+
+def _unknown(file: Path) -> str:
+    return f"Files of the kind {file.suffix} are not read." if file.suffix else "Files without a suffix are not read."
+
+
+def _walk(folder: Path, unreadable: list[OSError], *, hidden: bool = False) -> Iterator[Path]:
+    for directory, folders, files in os.walk(folder, onerror=unreadable.append):
+        folders[:] = sorted(name for name in folders if hidden or not name.startswith("."))
+        for name in sorted(files):
+            if hidden or not name.startswith("."):
+                yield Path(directory) / name
+
+
+class FolderSync:
+    """Follows renames and removes what is gone, for one index."""
+
+    def __init__(
+        self,
+        store: FolderStore,
+        writer: IndexWriter,
+        parser: Parser,
+        *,
+        embedder: Embedder | None,
+        analyzer: Analyzer,
+        record: Recorder,
+    ):
+        self._store = store
+        self._writer = writer
+        self._parser = parser
+        self._embedder = embedder
+        self._analyzer = analyzer
+        self._record = record
+
+    async def plan(self, found: FoundFiles) -> FolderPlan:
+        """What is gone, renamed and new. Changes nothing.
+
+        Raises `InvalidInput` without a folder, and when a folder or file is missing, unreadable or empty.
+        """
+        if found.failed:
+            path, reason = found.failed[0]
+            raise InvalidInput(f"Nothing was read or removed, because {path} cannot be relied on: {reason}")
+        if not found.folders:
+            raise InvalidInput("Only folders can be pruned, and none was named. Name the folder that has changed.")
+        plan = FolderPlan(skipped=found.skipped)
+        stored: dict[str, StoredFile] = {}
+        gone: dict[str, StoredFile] = {}
+        for folder in found.folders:
+            below = {file.uri: file for file in await self._store.files_below(_prefix(folder))}
+            there = await asyncio.to_thread(_addresses, folder)
+            missing = {uri: file for uri, file in below.items() if uri not in there}
+            stored |= below
+            gone |= missing
+        prefixes = tuple(_prefix(folder) for folder in found.folders)
+        new = [source for source in found.sources if source.uri not in stored and source.uri.startswith(prefixes)]
+        plan.moves = await asyncio.to_thread(_renamed, list(gone.values()), new)
+        followed = {file.uri for file, _ in plan.moves}
+        arrived = {source.uri for _, source in plan.moves}
+        plan.gone = [file for uri, file in sorted(gone.items()) if uri not in followed]
+        plan.known = len(stored)
+        plan.added = [str(source.path) for source in new if source.uri not in arrived]
+        plan.renamed = [(file_path(file.uri), str(source.path)) for file, source in plan.moves]
+        plan.removed = [file_path(file.uri) for file in plan.gone]
+        plan.removed_documents = sum(file.documents for file in plan.gone)
+        plan.refusal = _refusal(found.folders, stored, plan.gone)
+        return plan
+
+    async def follow(self, plan: FolderPlan, report: IngestReport) -> None:
+        """Give the documents of renamed files their new address; category, review state and vectors stay."""
+        for file, source in plan.moves:
+            moved = await self._move(file, source)
+            report.renamed.append((file_path(file.uri), str(source.path)))
+            await self._note("documents.rename", file, list(moved.values()))
+
+    async def remove(self, plan: FolderPlan, report: IngestReport) -> None:
+        """Remove the documents of files that are gone, unless one of them has come back meanwhile."""
+        for file in plan.gone:
+            if await asyncio.to_thread(os.path.lexists, file_path(file.uri)):
+                continue
+            removed = await self._delete(file.source_id)
+            report.removed += len(removed)
+            report.pruned.append(file_path(file.uri))
+            await self._note("documents.prune", file, removed)
+        if plan.gone or plan.moves:
+            await self._writer.tidy()
+
+    async def _delete(self, source_id: uuid.UUID) -> list[uuid.UUID]:
+        removed: list[uuid.UUID] = []
+        while page := await self._writer.documents_of(source_id, PAGE):
+            deleted = [key for key in page if await self._writer.delete(key, EVERYTHING)]
+            removed += deleted
+            if not deleted:
+                break
+        return removed
+
+    async def _move(self, file: StoredFile, source: Source) -> dict[uuid.UUID, uuid.UUID]:
+        """Write the documents under their new address, then delete the old ones. May be repeated after a crash."""
+        moved: dict[uuid.UUID, uuid.UUID] = {}
+        titles: Mapping[str, str] | None = None
+        after: uuid.UUID | None = None
+        name = Path(file_path(file.uri)).stem
+        while drafts := await self._store.drafts_of(file.source_id, after, PAGE):
+            after = drafts[-1].document_id
+            if titles is None and any(_named(draft, name) for draft in drafts):
+                titles = await self._titles(source)
+            retitled = {
+                draft.document_id: (titles or {}).get(_part(draft), draft.passages.document.title)
+                for draft in drafts
+                if _named(draft, name)
+            }
+            moved |= await self._rewrite(drafts, source, retitled)
+        await self._store.move_review_state(moved)
+        upper = [key.int >> 64 for key in moved.values()]
+        await self._writer.finish_source(source.source_id, source.uri, file.fingerprint, upper)
+        await self._delete(file.source_id)
+        return moved
+
+    async def _titles(self, source: Source) -> dict[str, str]:
+        """Part of the file -> title, read from the file: the name of a file may be the title of its documents."""
+        try:
+            return {d.part: clean(d.title)[:500] async for d in self._parser.parse(source.path, source.name)}
+        except ParseFailed:
+            return {}  # the ordinary reading, which comes next, reports it
+
+    async def _rewrite(
+        self, drafts: Sequence[Draft], source: Source, titles: Mapping[uuid.UUID, str]
+    ) -> dict[uuid.UUID, uuid.UUID]:
+        """Write copies of the drafts with the address of `source`; returns old id -> new id.
+
+        Their vectors are copied; only a document with another title is embedded again.
+        """
+        fingerprints = await self._writer.fingerprints([draft.document_id for draft in drafts])
+        copies = {
+            draft.document_id: _copy(draft, source, fingerprints.get(draft.document_id, b""), titles)
+            for draft in drafts
+        }
+        moved = {old: copy.document_id for old, copy in copies.items()}
+        retitled = [copy for copy in copies.values() if not copy.fingerprint]
+        same = {old: copy for old, copy in copies.items() if copy.fingerprint}
+        vectors = await self._store.vectors_of(list(same))
+        documents = await index(retitled, self._embedder, self._analyzer)
+        analysed = await index(list(same.values()), None, self._analyzer)
+        for old, document in zip(same, analysed, strict=True):
+            stored = vectors.get(old, {})
+            chunks = tuple(replace(chunk, vector=stored.get(chunk.chunk.ordinal)) for chunk in document.chunks)
+            documents.append(replace(document, chunks=chunks))
+        there = await self._writer.fingerprints(list(moved.values()))
+        await self._writer.write([replace(each, replaces=each.document_id in there) for each in documents])
+        return moved
+
+    async def _note(self, action: str, file: StoredFile, documents: Sequence[uuid.UUID]) -> None:
+        await self._record(
+            LOCAL.name,
+            action,
+            scope=None,
+            subjects=[str(key) for key in documents],
+            decision="done",
+            details={"source": str(file.source_id), "documents": len(documents)},
+        )
+
+
+def _part(draft: Draft) -> str:
+    return draft.source_uri.partition("#")[2]
+
+
+def _named(draft: Draft, name: str) -> bool:
+    """Whether the document's title may come from the file's name."""
+    return bool(name) and name in draft.passages.document.title
+
+
+def _copy(draft: Draft, source: Source, fingerprint: bytes, titles: Mapping[uuid.UUID, str]) -> Draft:
+    """The draft with the address of `source`, under another title where `titles` has one.
+
+    A fingerprint covers the title: without one the document is rewritten when its file is next read.
+    """
+    part = _part(draft)
+    uri = f"{source.uri}#{part}" if part else source.uri
+    document = draft.passages.document
+    title = titles.get(draft.document_id, document.title)
+    return replace(
+        draft,
+        document_id=document_id(uri),
+        source_id=source.source_id,
+        source_uri=uri,
+        passages=replace(draft.passages, document=replace(document, title=title)),
+        fingerprint=fingerprint if title == document.title else b"",
+    )
+
+
+def _renamed(gone: Sequence[StoredFile], new: Sequence[Source]) -> list[tuple[StoredFile, Source]]:
+    """Pairs with the same content; where several have it, those of the same file name first."""
+    by_content: dict[bytes, list[StoredFile]] = {}
+    for file in gone:
+        if len(file.fingerprint) > CONTENT_BYTES:
+            by_content.setdefault(file.fingerprint[:CONTENT_BYTES], []).append(file)
+    pairs: list[tuple[StoredFile, Source]] = []
+    if not by_content:
+        return pairs
+    candidates: list[tuple[Source, list[StoredFile]]] = []
+    for source in new:
+        try:
+            candidates.append((source, by_content.get(content_digest(source.path), [])))
+        except OSError:
+            continue  # the reading, which comes next, reports it
+    for same_name in (True, False):
+        for source, files in candidates:
+            if any(paired is source for _, paired in pairs):
+                continue
+            chosen = next((f for f in files if not same_name or Path(file_path(f.uri)).name == source.name), None)
+            if chosen is not None:
+                files.remove(chosen)
+                pairs.append((chosen, source))
+    return pairs
+
+
+def _refusal(folders: Sequence[Path], stored: Mapping[str, StoredFile], gone: Iterable[StoredFile]) -> str:
+    """Why so much may not go without being insisted on, or ""."""
+    for folder in folders:
+        prefix = _prefix(folder)
+        known = sum(uri.startswith(prefix) for uri in stored)
+        lost = sum(file.uri.startswith(prefix) for file in gone)
+        if lost > known * MOST_GONE:
+            return (
+                f"{lost:,} of the {known:,} files known from {folder} are gone, more than a third: nothing was read or "
+                "removed. Is a disk not mounted? Look with --prune --dry-run; if it is right, use --prune-all "
+                "(in Python: prune='all')."
+            )
+    return ""
+
+
+def _prefix(folder: Path) -> str:
+    """What the addresses of all files below the folder begin with: never that of /a/bc for /a/b."""
+    return Path(unicodedata.normalize("NFC", str(folder.resolve()))).as_uri().rstrip("/") + "/"
+
+
+def _addresses(folder: Path) -> frozenset[str]:
+    """Addresses of all files below the folder, hidden ones included. Raises `InvalidInput` when some cannot be seen."""
+    unreadable: list[OSError] = []
+    files = [Source.of(file).uri for file in _walk(folder, unreadable, hidden=True)]
+    if unreadable:
+        raise InvalidInput(
+            f"Nothing was read or removed, because {unreadable[0].filename} cannot be read: {unreadable[0].strerror}."
+        )
+    return frozenset(files)

@@ -1,0 +1,109 @@
+"""`dtrag ingest --prune` and `dtrag documents delete`: what people and scripts see."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from dtrag.adapters.postgres.server import EmbeddedServer
+from dtrag.delivery.cli import exits
+from tests.integration.cli_process import DOCS, Cli, assert_shape, documented_shapes
+
+
+@pytest.fixture(scope="module")
+def cli(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cli]:
+    data_dir = tmp_path_factory.mktemp("folders") / "data"
+    with EmbeddedServer.open(data_dir):
+        yield Cli(data_dir, (("DTRAG_EMBEDDER", "none"),))
+
+
+@pytest.fixture
+def folder(tmp_path: Path, cli: Cli) -> Path:
+    path = tmp_path / "docs"
+    path.mkdir()
+    for name in ("boiler", "garden", "stairs", "kettle"):
+        (path / f"{name}.md").write_text(f"# About the {name}\n\nThe {name} of {tmp_path.name}.\n")
+    (path / "logo.png").write_bytes(b"")
+    assert cli.call("ingest", path, "--category", "House").code == 0
+    return path
+
+
+def documented_plan() -> Any:
+    section = re.split(r"^## ", DOCS.read_text("utf-8"), flags=re.M)
+    [ingest] = [part for part in section if part.startswith("dtrag ingest\n")]
+    block = re.search(r"```text\n(\{.*?)```", ingest, re.S)
+    assert block is not None
+    return json.loads(block[1])
+
+
+def test_what_prune_would_do_and_does(cli: Cli, folder: Path) -> None:
+    (folder / "boiler.md").unlink()
+    (folder / "kettle.md").rename(folder / "pot.md")
+    (folder / "new.md").write_text("# New\n\nNew here.\n")
+    assert cli.call("ingest", folder, "--dry-run").code == exits.USAGE
+    planned = cli.call("ingest", folder, "--category", "House", "--prune", "--dry-run", "--json")
+    assert planned.code == 0
+    assert_shape(planned.json, documented_plan())
+    assert planned.json["added"] == [str(folder / "new.md")]
+    assert planned.json["removed"] == [str(folder / "boiler.md")]
+    assert planned.json["renamed"] == [{"from": str(folder / "kettle.md"), "to": str(folder / "pot.md")}]
+    text = cli.call("ingest", folder, "--category", "House", "--prune", "--dry-run")
+    assert f"- {folder / 'boiler.md'}" in text.out
+    assert "1 file of unknown kinds skipped: logo.png" in text.err
+    assert "Nothing was changed" in text.err
+
+    done = cli.call("ingest", folder, "--category", "House", "--prune", "--json")
+    assert_shape(done.json, documented_shapes()["dtrag ingest"])
+    assert (done.json["documents"], done.json["removed"], done.json["pruned"]) == (1, 1, [str(folder / "boiler.md")])
+    assert done.json["skipped"] == [
+        {"path": str(folder / "logo.png"), "reason": "Files of the kind .png are not read."}
+    ]
+
+    for name in ("garden", "stairs"):
+        (folder / f"{name}.md").unlink()
+    refused = cli.call("ingest", folder, "--category", "House", "--prune")
+    assert refused.code == exits.USAGE
+    assert "--prune-all" in refused.err
+    assert cli.call("ingest", folder, "--prune", "--dry-run").code == exits.USAGE
+    assert cli.call("ingest", folder, "--category", "House", "--prune-all", "--json").json["removed"] == 2
+
+
+def titles(cli: Cli) -> set[str]:
+    return {row["title"] for row in cli.call("documents", "--json").json["documents"]}
+
+
+def test_documents_are_deleted_by_path_pattern_and_category(
+    cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = cli.call("documents", "delete", folder / "boiler.md")
+    assert refused.code == exits.USAGE
+    assert "About the boiler" in refused.err
+    assert "--yes" in refused.err
+    assert "About the boiler" in titles(cli)
+    assert cli.call("documents", "delete", folder / "absent.md", "--yes").code == exits.FAILURE
+
+    gone = cli.call("documents", "delete", folder / "boiler.md", "--yes", "--json")
+    assert_shape(gone.json, documented_shapes()["dtrag documents delete"])
+    assert [row["title"] for row in gone.json["documents"]] == ["About the boiler"]
+
+    shown = cli.call("documents", "delete", f"{folder}/*.md", "--category", "House", "--dry-run", "--json")
+    assert (shown.json["deleted"], len(shown.json["documents"])) == (0, 3)
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+    monkeypatch.setattr(typer, "confirm", lambda *_, **__: False)
+    assert cli.call("documents", "delete", folder).code == 0
+    assert "About the garden" in titles(cli)
+    monkeypatch.setattr(typer, "confirm", lambda *_, **__: True)
+    assert "Deleted 1 document" in cli.call("documents", "delete", f"{folder}/g*.md").out
+    assert "About the garden" not in titles(cli)
+    assert cli.call("documents", "delete", "--category", "House", "--yes").code == 0
+    assert titles(cli) == set()
+    assert (folder / "garden.md").exists(), "files stay"
+    assert "documents.delete" in cli.call("audit", "list", "--json").out
+    assert cli.call("documents", "delete").code == exits.USAGE

@@ -1,0 +1,271 @@
+"""Folders and the index stay in step: what is gone goes, a renamed file keeps its state, nothing else is touched."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dtrag.adapters.postgres.connect import connect
+from dtrag.app import App
+from dtrag.core.documents import Vector, document_id
+from dtrag.core.text import Analyzer
+from dtrag.errors import InvalidInput
+from dtrag.ingestion.folders import FolderSync
+from dtrag.ingestion.ingest import Source
+from dtrag.settings import Settings
+from tests.integration.books import shelf
+from tests.store import Store
+from tests.toy import ToyEmbedder
+
+
+class CountingEmbedder(ToyEmbedder):
+    """Remembers what it was asked to embed."""
+
+    texts: list[str] = []  # noqa: RUF012 - a frozen dataclass: emptied by each test
+
+    def embed_documents(self, texts: Sequence[str]) -> Vector:
+        self.texts.extend(texts)
+        return super().embed_documents(texts)
+
+
+@asynccontextmanager
+async def opened(settings: Settings, embedder: ToyEmbedder | None = None) -> AsyncIterator[App]:
+    async with connect(settings) as database, App(settings, database, embedder, Analyzer()) as app:
+        yield app
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    path = tmp_path / "docs"
+    path.mkdir()
+    for name in ("boiler", "garden", "stairs", "kettle"):
+        (path / f"{name}.md").write_text(f"# About the {name}\n\nThe {name} is looked after on Monday.\n")
+    return path
+
+
+async def paths(app: App) -> list[str]:
+    return sorted(summary.source_url for summary in await app.documents())
+
+
+def files_of(folder: Path) -> list[str]:
+    return sorted(path.as_uri() for path in folder.iterdir())
+
+
+def rename_all(folder: Path) -> None:
+    for file in list(folder.rglob("*.md")):
+        file.rename(file.with_suffix(".hidden"))
+
+
+async def test_what_is_gone_goes_and_nothing_from_elsewhere(app: App, store: Store, folder: Path) -> None:
+    neighbour = folder.with_name("docs2")
+    neighbour.mkdir()
+    (neighbour / "boiler.md").write_text("# Another boiler\n\nIn the other folder.\n")
+    (neighbour / "outside.md").write_text("# Outside\n\nReached by a link.\n")
+    (folder / "linked.md").symlink_to(neighbour / "outside.md")
+    upload = folder.parent / "upload.md"
+    upload.write_text("# Uploaded\n\nSent over HTTP.\n")
+    await app.ingest([folder, neighbour])
+    await app.ingest_sources([Source(upload, "boiler.md", "upload:boiler.md")])
+    before = await paths(app)
+
+    (folder / "boiler.md").unlink()
+    (folder / "linked.md").unlink()
+    (neighbour / "boiler.md").unlink()
+    (neighbour / "outside.md").unlink()
+    report = await app.ingest(folder, prune=True)
+    gone = (folder / "boiler.md").as_uri()
+    assert await paths(app) == [path for path in before if path != gone]
+    assert (report.removed, report.pruned, report.unchanged) == (1, [str(folder / "boiler.md")], 3)
+    results, _ = await app.search("boiler monday", mode="lexical")
+    assert "About the boiler" not in [result.title for result in results]
+    store.assert_whole()
+    [row] = [row for row in await app.audit.newest() if row.entry.action == "documents.prune"]
+    assert (row.entry.actor, list(row.entry.subjects)) == ("local", [str(document_id(gone))])
+    assert (await app.ingest(folder, prune=True)).removed == 0
+
+
+async def test_without_prune_nothing_goes(app: App, folder: Path) -> None:
+    await app.ingest(folder)
+    before = await paths(app)
+    (folder / "boiler.md").unlink()
+    assert (await app.ingest(folder)).pruned == []
+    assert await paths(app) == before
+
+
+async def test_a_renamed_file_keeps_its_vectors_and_category(settings: Settings, store: Store, folder: Path) -> None:
+    async with opened(settings, embedder := CountingEmbedder()) as app:
+        embedder.texts.clear()
+        await app.ingest(folder, "House/Machines")
+        vectors = store.rows("select vec::text from embeddings order by 1")
+        embedder.texts.clear()
+        (folder / "deep").mkdir()
+        (folder / "kettle.md").rename(folder / "deep" / "electric kettle.md")
+        plan = await app.plan_prune(folder)
+        assert (plan.added, plan.removed, plan.refusal) == ([], [], "")
+        report = await app.ingest(folder, "House/Machines", prune=True)
+        new = folder / "deep" / "electric kettle.md"
+        assert report.renamed == [(str(folder / "kettle.md"), str(new))]
+        assert (report.documents, report.removed, report.unchanged) == (0, 0, 4)
+        assert embedder.texts == []
+        assert store.rows("select vec::text from embeddings order by 1") == vectors
+        assert store.rows(
+            "select d.title, d.document_id, s.documents from documents d join sources s using (source_id)"
+            " where d.source_uri = %s",
+            new.as_uri(),
+        ) == [("About the kettle", document_id(new.as_uri()), 1)]
+        assert {summary.taxonomy_path for summary in await app.documents()} == {("House", "Machines")}
+        assert len(await app.documents()) == 4
+        store.assert_whole()
+        assert "documents.rename" in {row.entry.action for row in await app.audit.newest()}
+
+
+async def test_a_renamed_file_keeps_what_people_decided(app: App, store: Store, tmp_path: Path) -> None:
+    await app.ingest(write_shelf(tmp_path / "shelf.jsonl"))
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    for number, name in enumerate(("ropes", "sails", "tar", "oars")):
+        (folder / f"{name}.md").write_text(f"# Number {number}\n\nzyx{number} wvu{number} tsr{number}.\n")
+    await app.ingest(folder)
+    items, _ = await app.review.waiting()
+    by_title = {item.title: item for item in items}
+    await app.review.correct(str(by_title["Number 0"].item_id), "House/Garden")
+    (folder / "ropes.md").rename(folder / "cordage.md")
+    (folder / "sails.md").rename(folder / "canvas.md")
+
+    report = await app.ingest(folder, prune=True)
+    assert len(report.renamed) == 2
+    assert report.waiting == 0
+    placed = {summary.title: summary.taxonomy_path for summary in await app.documents()}
+    assert placed["Number 0"] == ("House", "Garden")
+    waiting = {item.title: item.item_id for item in (await app.review.waiting())[0]}
+    assert waiting["Number 1"] == by_title["Number 1"].item_id
+    signals = store.rows("select document_id from classification_signals")
+    assert signals == [(document_id((folder / "cordage.md").as_uri()),)]
+    (folder / "cordage.md").write_text("# Number 0\n\nzyx0, but changed.\n")
+    await app.ingest(folder)
+    changed = {summary.title: summary.taxonomy_path for summary in await app.documents()}
+    assert changed["Number 0"] == ("House", "Garden"), "a decision holds for the renamed document, too"
+
+
+def write_shelf(path: Path) -> Path:
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in shelf(20)), encoding="utf-8")
+    return path
+
+
+async def test_a_title_from_the_name_changes_with_the_name(app: App, store: Store, folder: Path) -> None:
+    (folder / "winter.txt").write_text("The boiler is heated at six.\n")
+    await app.ingest(folder)
+    (folder / "winter.txt").rename(folder / "summer.txt")
+    await app.ingest(folder, prune=True)
+    assert "summer" in store.titles()
+    assert "winter" not in store.titles()
+    results, _ = await app.search("summer", mode="lexical")
+    assert [result.title for result in results] == ["summer"]
+    store.assert_whole()
+
+
+async def test_documents_of_one_file_move_together(app: App, store: Store, folder: Path) -> None:
+    write_shelf(folder / "shelf.jsonl")
+    await app.ingest(folder)
+    before = store.rows("select split_part(source_uri, '#', 2), node_id from documents order by 1, 2")
+    (folder / "shelf.jsonl").rename(folder / "books.jsonl")
+    await app.ingest(folder, prune=True)
+    assert store.rows("select split_part(source_uri, '#', 2), node_id from documents order by 1, 2") == before
+    assert store.value("select count(*) from documents where source_uri like '%%shelf.jsonl%%'") == 0
+    store.assert_whole()
+
+
+async def test_an_interrupted_rename_is_finished_by_the_next_run(
+    app: App, store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await app.ingest(folder, "House")
+    (folder / "kettle.md").rename(folder / "pot.md")
+
+    async def crash(*_: Any) -> None:
+        raise RuntimeError("killed")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(FolderSync, "_delete", crash)
+        with pytest.raises(RuntimeError):
+            await app.ingest(folder, "House", prune=True)
+    assert len(await app.documents()) == 5
+    await app.ingest(folder, "House", prune=True)
+    assert await paths(app) == files_of(folder)
+    store.assert_whole()
+
+
+async def test_too_much_is_not_removed_unless_insisted_on(app: App, folder: Path) -> None:
+    await app.ingest(folder)
+    before = await paths(app)
+    (folder / "boiler.md").unlink()
+    (folder / "garden.md").unlink()
+    (folder / "new.md").write_text("# New\n\nNot read either.\n")
+    with pytest.raises(InvalidInput, match=r"2 of the 4 files .* more than a third"):
+        await app.ingest(folder, prune=True)
+    assert await paths(app) == before
+    plan = await app.plan_prune(folder)
+    assert (plan.added, len(plan.removed), plan.removed_documents) == ([str(folder / "new.md")], 2, 2)
+    assert "more than a third" in plan.refusal
+    assert await paths(app) == before
+    assert (await app.ingest(folder, prune="all")).removed == 2
+    assert len(await paths(app)) == 3
+
+
+async def test_a_folder_that_cannot_be_relied_on_is_not_pruned(
+    app: App, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "deep").mkdir()
+    (folder / "deep" / "cellar.md").write_text("# Cellar\n\nBelow.\n")
+    await app.ingest(folder)
+    before = await paths(app)
+    with pytest.raises(InvalidInput, match="no such file or folder"):
+        await app.ingest(folder.with_name("absent"), prune="all")
+    with pytest.raises(InvalidInput, match="Only folders"):
+        await app.ingest(folder / "boiler.md", prune=True)
+
+    scandir = os.scandir
+
+    def unreadable(path: Any) -> Any:
+        if str(path).endswith("deep"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "scandir", unreadable)
+        with pytest.raises(InvalidInput, match="Permission denied"):
+            await app.ingest(folder, prune="all")
+        assert [Path(path).name for path, _ in (await app.ingest(folder)).failed] == ["deep"]
+
+    rename_all(folder)
+    with pytest.raises(InvalidInput, match="no file in it whose format is known"):
+        await app.ingest(folder, prune="all")
+    assert await paths(app) == before
+
+
+async def test_when_a_file_fails_nothing_is_removed(app: App, folder: Path) -> None:
+    await app.ingest(folder)
+    (folder / "boiler.md").unlink()
+    (folder / "broken.pdf").write_bytes(b"%PDF-1.7\nnothing")
+    (folder / "more.md").write_text("# More\n\nThis is read.\n")
+    report = await app.ingest(folder, prune="all")
+    assert (report.documents, report.removed, report.pruned) == (1, 0, [])
+    assert [Path(path).name for path, _ in report.failed] == ["broken.pdf"]
+    assert "Nothing was removed" in " ".join(report.notes)
+    assert (folder / "boiler.md").as_uri() in await paths(app)
+
+
+async def test_files_of_unknown_kinds_are_named(app: App, folder: Path) -> None:
+    (folder / "logo.png").write_bytes(b"\x89PNG")
+    (folder / "LICENSE").write_text("free")
+    (folder / ".DS_Store").write_text("")
+    report = await app.ingest(folder)
+    assert [(Path(path).name, reason) for path, reason in report.skipped] == [
+        ("LICENSE", "Files without a suffix are not read."),
+        ("logo.png", "Files of the kind .png are not read."),
+    ]
