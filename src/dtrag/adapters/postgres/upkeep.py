@@ -23,7 +23,8 @@ async def recover(database: Database) -> int:
         async with database.connection("owner") as connection, connection.transaction():
             if not await try_lock(connection, lock_key(segment_id)):
                 continue
-            await lock_shared(connection, Lock.WRITERS)  # before any row: `identity.forget` holds it, then takes the table
+            # Before any row: `identity.forget` holds it, then takes the table.
+            await lock_shared(connection, Lock.WRITERS)
             still = await connection.execute(sql["lock_uncounted_segment"], {"segment_id": segment_id})
             if await still.fetchone() is None:
                 continue  # its writer, or another who recovers, was quicker
