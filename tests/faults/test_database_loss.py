@@ -1,10 +1,8 @@
-"""Connections that break, between requests and in the middle of them, and a server that dies and comes back."""
+"""Connections that break, between requests and in the middle of them."""
 
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -15,11 +13,9 @@ import pytest
 
 from dtrag.adapters.postgres import database
 from dtrag.adapters.postgres.cluster import ROLES
-from dtrag.adapters.postgres.server import EmbeddedServer
 from dtrag.app import App, open_app
 from dtrag.errors import DatabaseUnavailable
 from dtrag.settings import Settings
-from tests.faults.test_crash import postmaster
 from tests.store import Store
 from tests.toy import lines
 
@@ -124,22 +120,3 @@ async def break_and_ask(app: App, store: Store, tmp_path: Path) -> None:
     for request in requests(app, path).values():
         await until_it_works(request)
     store.assert_whole()
-
-
-async def test_a_server_that_dies_and_comes_back(mortal: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database, "POOL_TIMEOUT", 0.5)
-    path = lines(tmp_path / "notes.jsonl", 40)
-    settings = Settings.load(environ={}, data_dir=mortal, database_name="loss", embedder="none")
-    async with open_app(settings) as app:
-        await app.ingest(path)
-        expected = (await app.search("kettle"))[0]
-        assert expected
-        os.kill(postmaster(mortal), signal.SIGKILL)
-        for name, request in requests(app, path).items():
-            if name in {"search", "documents", "ingest"}:
-                with pytest.raises(DatabaseUnavailable):
-                    await request()
-        with EmbeddedServer.open(mortal):
-            assert (await until_it_works(lambda: app.search("kettle")))[0] == expected
-            assert (await until_it_works(lambda: app.ingest(path))).unchanged == 1
-            assert len(await app.documents()) == 40

@@ -43,6 +43,8 @@ _BOOTSTRAP = "\n".join(
 
 # SysV segments are not bounded by the 64 MB that containers give /dev/shm; macOS allows only tiny ones.
 _SHARED_MEMORY = "sysv" if sys.platform.startswith("linux") else "posix"
+# After a crash PostgreSQL syncs its whole folder before it recovers: file by file that took 2.4 of 3 seconds.
+_RECOVERY_SYNC = "syncfs" if sys.platform.startswith("linux") else "fsync"
 _SETTINGS = f"""\
 # Written by dtrag at each start; changes made here are lost.
 listen_addresses = ''
@@ -68,6 +70,7 @@ max_logical_replication_workers = 0
 min_wal_size = 16MB
 max_wal_size = 256MB
 wal_compression = on
+recovery_init_sync_method = {_RECOVERY_SYNC}
 checkpoint_timeout = 5min
 autovacuum_worker_slots = 4
 autovacuum_max_workers = 2

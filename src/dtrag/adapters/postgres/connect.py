@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
@@ -16,10 +16,18 @@ from psycopg.conninfo import make_conninfo
 from dtrag.adapters.postgres.database import CONNECT_TIMEOUT, Database, Role, _sentence
 from dtrag.adapters.postgres.locks import Lock, lock
 from dtrag.adapters.postgres.server import EmbeddedServer
+from dtrag.adapters.postgres.supervisor import Supervisor
 from dtrag.errors import DatabaseUnavailable, InvalidInput
 from dtrag.settings import Settings
 
 _ROLE_NAMES: dict[Role, str] = {"owner": "dtrag_owner", "search": "dtrag_search", "reader": "dtrag_reader"}
+_NETWORK: dict[str, int] = {
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 15_000,
+}
+"""A server that vanished without closing its connections is noticed within half a minute, not within hours."""
 _SCHEMA = """
 create extension if not exists vector;
 create schema if not exists dtrag authorization dtrag_owner;
@@ -31,17 +39,19 @@ async def connect(settings: Settings) -> AsyncIterator[Database]:
     """The database that the settings name, migrated; the last to leave stops an embedded server."""
     if settings.database_url:
         conninfos = await _behind_url(settings.database_url)
-        async with _database(conninfos, settings) as database:
+        async with _database(conninfos.__getitem__, settings) as database:
             yield database
         return
     server = await _open(settings)
     try:
-        address = server.address
         name = settings.database_name
-        await _create_embedded(address.conninfo(_ROLE_NAMES["owner"], "postgres"), name)
-        conninfos = {role: address.conninfo(user, name) for role, user in _ROLE_NAMES.items()}
-        await _make_schema(conninfos["owner"])
-        async with _database(conninfos, settings) as database:
+
+        def conninfo(role: Role) -> str:
+            return server.address.conninfo(_ROLE_NAMES[role], name)  # the address may change with a restart
+
+        await _create_embedded(server.address.conninfo(_ROLE_NAMES["owner"], "postgres"), name)
+        await _make_schema(conninfo("owner"))
+        async with _database(conninfo, settings) as database, _supervised(server, database):
             yield database
     finally:
         await asyncio.shield(asyncio.to_thread(server.close))
@@ -77,8 +87,20 @@ async def _open(settings: Settings) -> EmbeddedServer:
         raise
 
 
-def _database(conninfos: dict[Role, str], settings: Settings) -> Database:
-    return Database(conninfos, pool_size=settings.pool_size, statement_timeout_ms=settings.statement_timeout_ms)
+@asynccontextmanager
+async def _supervised(server: EmbeddedServer, database: Database) -> AsyncIterator[None]:
+    """While the block runs, the server is started again when it dies."""
+    supervising = asyncio.create_task(Supervisor(server, database).run(), name="dtrag-supervisor")
+    try:
+        yield
+    finally:
+        supervising.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await supervising
+
+
+def _database(conninfo: Callable[[Role], str], settings: Settings) -> Database:
+    return Database(conninfo, pool_size=settings.pool_size, statement_timeout_ms=settings.statement_timeout_ms)
 
 
 async def _create_embedded(conninfo: str, name: str) -> None:
@@ -121,7 +143,9 @@ async def _behind_url(url: str) -> dict[Role, str]:
             await _make_roles(connection)
     except psycopg.OperationalError as error:
         raise DatabaseUnavailable(reason=_sentence(error)) from error
-    return {role: make_conninfo(url, options=f"-c role={name}") for role, name in _ROLE_NAMES.items()}
+    given = psycopg.conninfo.conninfo_to_dict(url)
+    kept = {name: value for name, value in _NETWORK.items() if name not in given}
+    return {role: make_conninfo(url, **kept, options=f"-c role={name}") for role, name in _ROLE_NAMES.items()}
 
 
 async def _make_roles(connection: psycopg.AsyncConnection[tuple[object, ...]]) -> None:

@@ -6,27 +6,27 @@ security. None of them is a superuser. On the embedded server they log in; behin
 
 from __future__ import annotations
 
+import asyncio
 import re
-import select
-from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
 from importlib import resources
 from typing import Any, Literal
 
 import psycopg
 from psycopg import AsyncConnection, sql
 from psycopg.conninfo import make_conninfo
-from psycopg.rows import DictRow, dict_row
-from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from dtrag.adapters.postgres.locks import Lock
+from dtrag.adapters.postgres.pool import Connection as Connection  # noqa: PLC0414 - who uses a database needs its type
+from dtrag.adapters.postgres.pool import Pool
 from dtrag.adapters.postgres.queries import queries
 from dtrag.adapters.postgres.rows import register_types
 from dtrag.core.scope import Scope
 from dtrag.errors import DatabaseUnavailable
 
 Role = Literal["owner", "search", "reader"]
-Connection = AsyncConnection[DictRow]
 ROLES: tuple[Role, ...] = ("owner", "search", "reader")
 
 _OPTIONS = "-c search_path=dtrag,public,extensions -c timezone=UTC"
@@ -36,57 +36,60 @@ EF_SEARCH = 100
 """Candidates of a search in the graph of vectors (bench/README.md). Set for the whole connection, so that a search is
 one statement."""
 _VECTOR_OPTIONS = f"-c hnsw.ef_search={EF_SEARCH} -c hnsw.iterative_scan=relaxed_order"
-# A caller waits this long for a free connection before it hears that the database is busy, in seconds.
 POOL_TIMEOUT = 10.0
+"""Longest wait for a connection that others use, in seconds; then the caller is told that the database is busy."""
 CONNECT_TIMEOUT = 10
+"""Longest time that a connection may take to be made when the database is opened, in seconds."""
+RECONNECT_TIMEOUT = 3
+"""The same while it is in use: an answer waits for it."""
 
 
 class Database:
-    """The pools of the three roles. `open()` connects, migrates and is ready; use as an async context manager."""
+    """The pools of the three roles. `open()` connects, migrates and is ready; use as an async context manager.
 
-    def __init__(self, conninfos: Mapping[Role, str], *, pool_size: int = 4, statement_timeout_ms: int = 15_000):
-        options = {
+    `conninfo` gives the address for a role; it is called for every connection. `lost` is set whenever the server
+    refused or ended a connection; whoever looks into it clears it.
+    """
+
+    def __init__(self, conninfo: Callable[[Role], str], *, pool_size: int = 4, statement_timeout_ms: int = 15_000):
+        self._options: dict[Role, str] = {
             "owner": f"{_OPTIONS} {_SEARCH_OPTIONS}",
             "search": f"{_OPTIONS} {_SEARCH_OPTIONS} -c statement_timeout={statement_timeout_ms} {_VECTOR_OPTIONS}",
             "reader": f"{_OPTIONS} -c statement_timeout={statement_timeout_ms}",
         }
-        self._conninfos = {
-            role: make_conninfo(conninfo, options=f"{_given_options(conninfo)} {options[role]}".strip())
-            for role, conninfo in conninfos.items()
-        }
+        self._conninfo = conninfo
         self._pool_size = pool_size
-        self._pools: dict[Role, AsyncConnectionPool[Connection]] = {}
-        self._exits = AsyncExitStack()
+        self._pools: dict[Role, Pool] = {}
+        self.lost = asyncio.Event()
 
     async def open(self) -> None:
         """Migrate where needed, then open the pools. Raises `DatabaseUnavailable`."""
         try:
             async with await psycopg.AsyncConnection.connect(
-                self._conninfos["owner"], connect_timeout=CONNECT_TIMEOUT, autocommit=True
+                self._address("owner"), connect_timeout=CONNECT_TIMEOUT, autocommit=True
             ) as connection:
                 await migrate(connection)
         except psycopg.OperationalError as error:
             raise DatabaseUnavailable(reason=_sentence(error)) from error
         for role in ROLES:
-            pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
-                self._conninfos[role],
-                connection_class=AsyncConnection[DictRow],
-                min_size=1,
-                max_size=self._pool_size,
-                open=False,
-                timeout=POOL_TIMEOUT,
+            self._pools[role] = Pool(
+                partial(self._address, role),
+                size=self._pool_size,
+                wait_s=POOL_TIMEOUT,
+                connect_s=RECONNECT_TIMEOUT,
                 configure=register_types,
-                check=_check,
-                kwargs={"row_factory": dict_row, "autocommit": True},
-                name=f"dtrag-{role}",
+                on_lost=self.lost.set,
             )
-            await self._exits.enter_async_context(pool)
-            self._pools[role] = pool
+
+    def _address(self, role: Role) -> str:
+        conninfo = self._conninfo(role)
+        return make_conninfo(conninfo, options=f"{_given_options(conninfo)} {self._options[role]}".strip())
 
     async def close(self) -> None:
         """Close the pools."""
-        self._pools.clear()
-        await self._exits.aclose()
+        pools, self._pools = list(self._pools.values()), {}
+        for pool in pools:
+            await pool.close()
 
     async def __aenter__(self) -> Database:
         await self.open()
@@ -104,8 +107,6 @@ class Database:
         try:
             async with pool.connection() as connection:
                 yield connection
-        except PoolTimeout as error:
-            raise DatabaseUnavailable(reason="no connection became free in time; it is down or overloaded.") from error
         except psycopg.OperationalError as error:
             raise DatabaseUnavailable(reason=_sentence(error)) from error
 
@@ -117,21 +118,10 @@ class Database:
             yield connection
 
     async def ping(self) -> None:
-        """Raises `DatabaseUnavailable` unless the database answers a query."""
-        async with self.connection("search") as connection:
-            await connection.execute("select 1")
-
-
-async def _check(connection: Connection) -> None:
-    """Raises when the server has ended the connection; asks it only when there is something to be read.
-
-    A connection at rest has nothing to say: a server that went away or closed it does, be it the end of the stream.
-    That saves a round trip on every use, about a tenth of a millisecond.
-    """
-    poll = select.poll()
-    poll.register(connection.fileno(), select.POLLIN)
-    if poll.poll(0):
-        await AsyncConnectionPool.check_connection(connection)
+        """Raises `DatabaseUnavailable` unless the database answers in each of the three roles that queries use."""
+        for role in ROLES:
+            async with self.connection(role) as connection:
+                await connection.execute("select 1")
 
 
 def scope_statement(scope: Scope) -> sql.Composed:

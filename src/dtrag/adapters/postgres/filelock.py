@@ -39,6 +39,14 @@ class FileLock:
         finally:
             self.release()
 
+    @contextlib.contextmanager
+    def held_if_free(self) -> Iterator[bool]:
+        """Holds the lock exclusively if nobody else has it; whether it does."""
+        try:
+            yield self._try(fcntl.LOCK_EX)
+        finally:
+            self.release()
+
     def share(self) -> None:
         """Takes a share. The caller sees to it that nobody holds the lock exclusively meanwhile."""
         if not self._try(fcntl.LOCK_SH):

@@ -174,6 +174,55 @@ def start(binaries: Binaries, account: Account, cluster: Path, socket_dir: str, 
         time.sleep(5 * _POLL_S)
 
 
+def is_ready(cluster: Path) -> bool:
+    """Whether the server answers now."""
+    told = read_pid_file(cluster)
+    return told is not None and told.status == "ready" and _answers(cluster / told.socket_dir)
+
+
+def looks_alive(cluster: Path) -> bool:
+    """Whether the postmaster of the pid file is there: a cheap look, as a rule without a connection."""
+    told = read_pid_file(cluster)
+    return told is not None and _lives(told, cluster)
+
+
+def restart(binaries: Binaries, account: Account, cluster: Path, socket_dir: str, log: Path) -> None:
+    """Launch the server and return without waiting until it answers: a recovery may take minutes.
+
+    Returns when the server has written its pid file, or could not yet start because processes of the dead one are
+    still leaving: these are told to hurry, and the caller tries again. Raises `StartFailure` for other reasons.
+    """
+    clear_stale(cluster)
+    begin = _rotate(log)
+    pid = _launch(binaries, account, cluster, socket_dir, log)
+    deadline = time.monotonic() + _MOMENT_S
+    while time.monotonic() < deadline:
+        told = read_pid_file(cluster)
+        if told is not None and told.pid == pid:
+            return
+        if not is_ours(pid, cluster):
+            break
+        time.sleep(_POLL_S)
+    lines = _lines_since(log, begin)
+    if any(phrase in line for line in lines for phrase in _TRANSIENT):
+        end_orphans(cluster)
+    elif not is_ours(pid, cluster):
+        raise StartFailure(explain_output(lines, log))
+
+
+def end_orphans(cluster: Path) -> None:
+    """Tell server processes whose postmaster is dead to leave at once; they would as soon as they look for work.
+
+    Nothing is lost: what they acknowledged is in the write-ahead log, and a recovery follows in any case.
+    """
+    name = cluster_name(cluster)
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError, PermissionError):
+            command = (folder / "cmdline").read_bytes()
+            if command.startswith(b"postgres: ") and name.encode() in command:
+                os.kill(int(folder.name), signal.SIGQUIT)
+
+
 def wait_attachable(cluster: Path, log: Path) -> bool:
     """Whether a running server answers: True once it does, False when it is gone (a stop was under way)."""
     pid = running_pid(cluster)

@@ -93,6 +93,31 @@ class EmbeddedServer:
             raise DatabaseStartFailed(data_dir=data_dir, reason=explain_os_error(error, data_dir)) from error
         return cls(address, start_lock, users_lock)
 
+    def is_alive(self) -> bool:
+        """Whether the server's process is there: a cheap look."""
+        return process.looks_alive(self.address.data_dir / "postgres")
+
+    def revive(self) -> bool:
+        """Whether the server answers; launches it when it is dead. Returns soon: call it again while it is False.
+
+        Several processes may call it at the same time: one of them launches, under `start.lock`, and the others see
+        its server. Raises `DatabaseStartFailed`.
+        """
+        data_dir = self.address.data_dir
+        cluster = data_dir / "postgres"
+        try:
+            if process.is_ready(cluster):
+                self.address = _address(cluster, data_dir)
+                return True
+            with self._start_lock.held_if_free() as held:
+                if held and not process.looks_alive(cluster):
+                    _restart(data_dir)
+        except StartFailure as failure:
+            raise DatabaseStartFailed(data_dir=data_dir, reason=str(failure)) from failure
+        except OSError as error:
+            raise DatabaseStartFailed(data_dir=data_dir, reason=explain_os_error(error, data_dir)) from error
+        return False
+
     def close(self) -> None:
         """Leaves; stops the server if nobody else is attached. Doing it twice does nothing."""
         users_lock, self._users_lock = self._users_lock, None
@@ -150,6 +175,15 @@ def _start_or_attach(account: Account, data_dir: Path) -> ServerAddress:
         process.remove_socket_dir(cluster, socket_dir)
         raise
     return _address(cluster, data_dir)
+
+
+def _restart(data_dir: Path) -> None:
+    cluster, account = data_dir / "postgres", server_account()
+    clusters.check(account, cluster)
+    binaries = usable_binaries(account, data_dir)
+    clusters.write_settings(account, cluster)
+    process.clear_stale(cluster)
+    process.restart(binaries, account, cluster, _make_socket_dir(account, cluster), data_dir / "server.log")
 
 
 def _address(cluster: Path, data_dir: Path) -> ServerAddress:

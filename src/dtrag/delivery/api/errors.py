@@ -42,7 +42,7 @@ _speaks_openai: ContextVar[bool] = ContextVar("dtrag_speaks_openai", default=Fal
 _SHOWN_NAME = 60
 _SUBJECT = re.compile(r"^(Value error, |(Input|String|List|Dictionary|Tuple|Set|Bytes) (?=should ))")
 """What a sentence of the validating library begins with; ours begins with the name of the field."""
-RETRY_AFTER_S = "2"
+RETRY_AFTER_S = "1"
 """A database that restarts or a queue that drains is back in about this time."""
 
 

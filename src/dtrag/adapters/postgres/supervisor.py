@@ -1,0 +1,71 @@
+"""Restarts the embedded server when it dies while it is in use.
+
+Every process that is attached to the server supervises it: whichever takes `start.lock` first launches it, and the
+others notice that it is there again. Requests do not wait for that: they are refused at once while the server is away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from contextlib import suppress
+
+from dtrag.adapters.postgres import upkeep
+from dtrag.adapters.postgres.database import Database
+from dtrag.adapters.postgres.server import EmbeddedServer
+from dtrag.errors import DatabaseStartFailed, DatabaseUnavailable
+
+LOOK_S = 0.5
+"""A dead server is noticed after this time even if nobody asks for a connection, in seconds."""
+FIRST_PAUSE_S = 0.05
+LONGEST_PAUSE_S = 2.0
+"""Between attempts while the server does not come back; they grow from the first to this."""
+_LOG = logging.getLogger(__name__)
+
+
+class Supervisor:
+    """Keeps the server of one attachment running until its task is cancelled."""
+
+    def __init__(self, server: EmbeddedServer, database: Database) -> None:
+        self._server = server
+        self._database = database
+
+    async def run(self) -> None:
+        """Look after the server for ever."""
+        while True:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._database.lost.wait(), LOOK_S)
+            self._database.lost.clear()
+            if not await asyncio.to_thread(self._server.is_alive):
+                await self._bring_back()
+
+    async def _bring_back(self) -> None:
+        started, pause, told = time.monotonic(), FIRST_PAUSE_S, ""
+        _LOG.warning("the embedded database is not running any more; it is being started again")
+        while True:
+            try:
+                if await self._revived():
+                    break
+            except DatabaseStartFailed as error:
+                if str(error) != told:
+                    _LOG.error("the embedded database does not start; trying again", exc_info=error)
+                told = str(error)
+                pause = min(2 * pause, LONGEST_PAUSE_S)
+            await asyncio.sleep(pause)
+        _LOG.warning("the embedded database is back after %.1f s", time.monotonic() - started)
+        try:
+            await upkeep.recover(self._database)
+        except DatabaseUnavailable as error:
+            _LOG.warning("what an interrupted write left could not be counted yet", exc_info=error)
+
+    async def _revived(self) -> bool:
+        """One attempt. A cancellation waits for it (two seconds at most): it holds the lock of whoever stops."""
+        attempt = asyncio.ensure_future(asyncio.to_thread(self._server.revive))
+        try:
+            return await asyncio.shield(attempt)
+        except asyncio.CancelledError:
+            await asyncio.wait([attempt])
+            if not attempt.cancelled():
+                attempt.exception()
+            raise
