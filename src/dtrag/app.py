@@ -39,10 +39,11 @@ from dtrag.adapters.web.fetch import WebFetcher
 from dtrag.agents import Agents, budget
 from dtrag.audit import Audit
 from dtrag.conversations import Conversations
+from dtrag.core import confinement
 from dtrag.core.caller import LOCAL
 from dtrag.core.documents import Answer, DocumentSummary, SearchMetrics, SearchResult
 from dtrag.core.egress import allowed_hosts
-from dtrag.core.scope import Scope, Viewer, filter_keys
+from dtrag.core.scope import Viewer, filter_keys
 from dtrag.core.selection import Target, file_path, select
 from dtrag.core.taxonomy import CategoryPath
 from dtrag.core.text import Analyzer, term_id
@@ -71,7 +72,6 @@ from dtrag.tools.builtin import registry_of
 from dtrag.tools.mcp import McpTools
 from dtrag.traces import Traces
 
-EVERYTHING = Scope.everything()
 MOST_LISTED = 10_000
 """Documents of one page of the list."""
 Prune = Literal["all"] | bool
@@ -105,7 +105,8 @@ class App:
     """dtrag on one database: ingest, search, ask, and what there is. Get one from `dtrag.open()`.
 
     With a `reranker` its order decides; without one no results are reranked. `on_search` is told of every search.
-    Every read takes a scope; without one it is the whole tree, for whoever opened the app.
+    Every read takes a scope; without one it is the owner's, the whole tree, and inside a run, request or tool call what
+    that may see (core/confinement.py).
     """
 
     def __init__(
@@ -254,7 +255,7 @@ class App:
         category: Sequence[str] | str | None = None,
         on_progress: Callable[[Progress], None] | None = None,
         *,
-        scope: Viewer = EVERYTHING,
+        scope: Viewer | None = None,
     ) -> IngestReport:
         """As `ingest`, for files whose address is not where they lie (uploads).
 
@@ -263,7 +264,7 @@ class App:
         """
         started = time.perf_counter()
         path = CategoryPath.parse(category) if category else None
-        within = scope.resolved((await self.index.snapshot()).taxonomy)
+        within = confinement.bounded(scope).resolved((await self.index.snapshot()).taxonomy)
         await identity.register(self.database, self.analyzer.id, self.embedder)
         report = await self._ingestion.run(sources, path, on_progress, within)
         report.seconds = time.perf_counter() - started
@@ -311,7 +312,7 @@ class App:
         filters: Mapping[str, Any] | None = None,
         *,
         mode: str = "hybrid",
-        scope: Viewer = EVERYTHING,
+        scope: Viewer | None = None,
         highlights: bool = True,
         **options: Any,
     ) -> tuple[list[SearchResult], SearchMetrics]:
@@ -327,43 +328,44 @@ class App:
         self.on_search(metrics)
 
     async def ask(
-        self, question: str, filters: Mapping[str, Any] | None = None, *, scope: Viewer = EVERYTHING, owner: str = ""
+        self, question: str, filters: Mapping[str, Any] | None = None, *, scope: Viewer | None = None, owner: str = ""
     ) -> Answer:
         """The answer with its citations, or that the documents do not answer; `pipeline.execute` tells more."""
         return (await self.pipeline.execute(question, scope=scope, filters=filters, owner=owner)).as_answer()
 
     async def documents(
-        self, limit: int = 100, offset: int = 0, *, scope: Viewer = EVERYTHING
+        self, limit: int = 100, offset: int = 0, *, scope: Viewer | None = None
     ) -> list[DocumentSummary]:
         """Documents, the newest first."""
         if not (1 <= limit <= MOST_LISTED and offset >= 0):
             raise InvalidInput(f"limit must be from 1 to {MOST_LISTED:,} and offset at least 0.")
         snapshot = await self.index.snapshot()
-        within = scope.resolved(snapshot.taxonomy)
+        within = confinement.bounded(scope).resolved(snapshot.taxonomy)
         return await self.index.documents(within, snapshot.taxonomy, wanted=limit, skipped=offset)
 
-    async def counts(self, *, scope: Viewer = EVERYTHING) -> tuple[int, int]:
+    async def counts(self, *, scope: Viewer | None = None) -> tuple[int, int]:
         """Numbers of documents and chunks."""
         snapshot = await self.index.snapshot()
-        return await self.index.counts(scope.resolved(snapshot.taxonomy))
+        return await self.index.counts(confinement.bounded(scope).resolved(snapshot.taxonomy))
 
-    async def document(self, document_id: str, *, scope: Viewer = EVERYTHING) -> tuple[DocumentSummary, str]:
+    async def document(self, document_id: str, *, scope: Viewer | None = None) -> tuple[DocumentSummary, str]:
         """A document and its text. Raises `NotFound`."""
         snapshot = await self.index.snapshot()
-        within = scope.resolved(snapshot.taxonomy)
+        within = confinement.bounded(scope).resolved(snapshot.taxonomy)
         found = await self.index.document(_uuid(document_id), within, snapshot.taxonomy)
         if found is None:
             raise NotFound(kind="document", name=document_id[:60])
         return found
 
-    async def delete_document(self, document_id: str, *, scope: Viewer = EVERYTHING) -> None:
+    async def delete_document(self, document_id: str, *, scope: Viewer | None = None) -> None:
         """Delete a document and everything made from it. Raises `NotFound`."""
         snapshot = await self.index.snapshot()
-        if not await self._writer.delete(_uuid(document_id), scope.resolved(snapshot.taxonomy)):
+        within = confinement.bounded(scope).resolved(snapshot.taxonomy)
+        if not await self._writer.delete(_uuid(document_id), within):
             raise NotFound(kind="document", name=document_id[:60])
 
     async def select_documents(
-        self, targets: Sequence[str], category: Sequence[str] | str | None = None, *, scope: Viewer = EVERYTHING
+        self, targets: Sequence[str], category: Sequence[str] | str | None = None, *, scope: Viewer | None = None
     ) -> tuple[list[DocumentSummary], list[str]]:
         """The documents that ids, paths of files or folders and patterns (`*.md`) name; the targets that name none.
 
@@ -378,9 +380,9 @@ class App:
             listed += [(document, file_path(document.source_url)) for document in page]
         return await asyncio.to_thread(select, listed, parsed, branch)
 
-    async def delete_documents(self, document_ids: Sequence[str], *, scope: Viewer = EVERYTHING) -> int:
+    async def delete_documents(self, document_ids: Sequence[str], *, scope: Viewer | None = None) -> int:
         """Delete those of the documents that are still there, with a line in the audit log; returns how many."""
-        within = scope.resolved((await self.index.snapshot()).taxonomy)
+        within = confinement.bounded(scope).resolved((await self.index.snapshot()).taxonomy)
         deleted = [key for key in document_ids if await self._writer.delete(_uuid(key), within)]
         if deleted:
             details = {"documents": len(deleted)}

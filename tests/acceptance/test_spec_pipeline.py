@@ -188,7 +188,7 @@ async def test_orch_010_a_no_embedder_words_alone(databases: Databases, tmp_path
 
 async def test_orch_010_b_no_cross_encoder_the_heuristic_score(client: httpx2.AsyncClient) -> None:
     search_engine = HybridSearchEngine(enable_reranking=False)
-    results, metrics = await search_engine.search(query="test", top_k=10, scope=dtrag.Scope.everything())
+    results, metrics = await search_engine.search(query="test", top_k=10)
 
     assert len(results) > 0
     assert all(r.rerank_score > 0 for r in results)

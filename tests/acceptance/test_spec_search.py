@@ -121,7 +121,7 @@ async def opened(
 
 @pytest.fixture
 def search_engine(opened: App, embedding_service: EmbeddingService) -> HybridSearchEngine:
-    return HybridSearchEngine(embedding_service=embedding_service, db_manager=opened.index, scope=EVERYTHING)
+    return HybridSearchEngine(embedding_service=embedding_service, db_manager=opened.index)
 
 
 async def test_ac_001_keyword_search(search_engine: HybridSearchEngine) -> None:
@@ -331,7 +331,7 @@ def test_ac_007_without_a_model_the_heuristic_reorders() -> None:
 
 async def test_ac_008_the_second_search_is_answered_by_the_cache(opened: App) -> None:
     """D15: a hit costs no search: neither candidates nor passages are asked for."""
-    search_engine = HybridSearchEngine(enable_caching=True, scope=EVERYTHING)
+    search_engine = HybridSearchEngine(enable_caching=True)
     query, filters, top_k = "test query", dict[str, Any](), 10
     results_1, metrics_1 = await search_engine.search(query, top_k, filters)
     assert metrics_1.cache_hit == False  # noqa: E712 - as the text has it
@@ -344,7 +344,7 @@ async def test_ac_008_the_second_search_is_answered_by_the_cache(opened: App) ->
 
 
 async def test_ac_008_a_write_is_seen_by_the_next_search(opened: App, tmp_path: Path) -> None:
-    search_engine = HybridSearchEngine(enable_caching=True, scope=EVERYTHING)
+    search_engine = HybridSearchEngine(enable_caching=True)
     before, _ = await search_engine.search("parental leave", 3)
     document_id = str(before[0].metadata["document_id"])
     await opened.delete_document(document_id)
@@ -460,7 +460,6 @@ async def test_ac_010_the_whole_way(opened: App, embedding_service: EmbeddingSer
         enable_reranking=True,
         bm25_weight=0.5,
         vector_weight=0.5,
-        scope=EVERYTHING,
     )
     query = "How to implement machine learning algorithms for natural language processing"
     filters = {"taxonomy_paths": [["AI", "ML"]], "content_types": ["application/pdf"]}

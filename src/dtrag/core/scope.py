@@ -123,7 +123,20 @@ class Access:
         return scope
 
 
-Viewer = Scope | Access
+@dataclass(frozen=True, slots=True)
+class Intersection:
+    """What two viewers may both see."""
+
+    one: Viewer
+    other: Viewer
+
+    def resolved(self, taxonomy: Taxonomy) -> Scope:
+        """The nodes in this version of the tree."""
+        first, second = self.one.resolved(taxonomy), self.other.resolved(taxonomy)
+        return first if second.nodes is None else first.narrowed(second.nodes)
+
+
+Viewer = Scope | Access | Intersection
 """Whoever reads, as far as reading depends on it."""
 
 

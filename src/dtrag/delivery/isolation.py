@@ -15,6 +15,7 @@ from fastapi import FastAPI
 from starlette.types import Message, Scope
 
 from dtrag.app import App, open_app, open_throwaway
+from dtrag.core.confinement import OWNER
 from dtrag.core.taxonomy import UNCLASSIFIED, CategoryPath
 from dtrag.delivery.api.service import create_app
 from dtrag.errors import InvalidInput
@@ -83,7 +84,7 @@ async def grown(app: App, most: int, texts: Mapping[str, str] | None = None) -> 
     taxonomy = (await app.index.snapshot()).taxonomy
     hidden: list[Hidden] = []
     while len(hidden) < most:
-        page = await app.documents(min(PAGE, most - len(hidden)), len(hidden))
+        page = await app.documents(min(PAGE, most - len(hidden)), len(hidden), scope=OWNER)
         for found in page:
             path = found.taxonomy_path
             node = taxonomy.find(CategoryPath.parse(path)) if path else None

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypedDict
 
+from dtrag.core import confinement
 from dtrag.core.chat import Message, Usage
 from dtrag.core.scope import Viewer
 from dtrag.errors import InvalidInput
@@ -215,6 +216,7 @@ class LangGraphPipeline:
         `IndexMismatch` when nothing can be searched.
         """
         asked = _asked(request, query)
+        scope = confinement.bounded(scope)
         wanted = _options(asked.options)
         given = {"scope": scope, "filters": filters, "emit": emit} | wanted | limits
         run = self._runs()
@@ -226,9 +228,10 @@ class LangGraphPipeline:
         )
         if wanted.get("debate_allowed") is False:  # whoever asks may do without one, and cannot ask for more
             run = replace(run, debate_allowed=False)
-        async with run.admission.run():
-            state = PipelineState(query=asked.query, canonical_filter=asked.canonical_filter, run=run)
-            state = await _run_graph(state)
+        with confinement.confined(run.scope):
+            async with run.admission.run():
+                state = PipelineState(query=asked.query, canonical_filter=asked.canonical_filter, run=run)
+                state = await _run_graph(state)
         response = _response(state)
         self.on_answer(response, run.recording.steps)
         if self._keep is not None:

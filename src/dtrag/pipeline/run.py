@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from dtrag.core import confinement
 from dtrag.core.chat import Message, Usage
 from dtrag.core.scope import Scope, Viewer
 from dtrag.pipeline.admission import Admission
@@ -81,5 +82,5 @@ class Run:
 
 
 def of_active_app() -> Run:
-    """A run by the open app, for whoever calls a step or a debate alone. Raises `NoActiveApp`."""
-    return replace(active().run, recording=Recording())
+    """A run by the open app, for a step or a debate that is called alone. Raises `NoActiveApp`."""
+    return replace(active().run, recording=Recording(), scope=confinement.bounded())

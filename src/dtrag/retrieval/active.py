@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from dtrag.core.scope import Scope
+from dtrag.core.scope import Viewer
 from dtrag.core.text import Analyzer
 from dtrag.errors import NoActiveApp
 from dtrag.ports import Embedder, Index
@@ -37,7 +37,7 @@ class Opened(Protocol):
     def run(self) -> Run:
         """What a run of the pipeline works with."""
 
-    async def counts(self, *, scope: Scope) -> tuple[int, int]:
+    async def counts(self, *, scope: Viewer) -> tuple[int, int]:
         """Numbers of documents and chunks."""
 
 

@@ -35,7 +35,8 @@ class HybridSearchEngine(TwoLegs):
     """Searches one index.
 
     Without `db_manager` it is the index, embedder and analyzer of the open app. With one, `embedding_service` may be
-    None: then there are no vectors, and results say so. `scope` is for searches that name none. `filter_keys` are the
+    None: then there are no vectors, and results say so. `scope` is for searches that name none; without it they are the
+    owner's (core/confinement.py). `filter_keys` are the
     facts of documents that may be filtered by. `on_search` is told of every search that was answered. The other
     arguments are those of `EngineConfig`.
 
@@ -114,7 +115,7 @@ class HybridSearchEngine(TwoLegs):
         Each leg proposes `top_k` passages at least; with `exact_candidates` it is held to its number.
         `highlight` marks the words of the query in the passages, which takes about .1 ms for each.
         `explain` tells of each passage why it stands where it stands, and `metrics.absent` of each of
-        `explain_documents` why it is not found. Raises `InvalidInput` for a bad argument (no scope is one),
+        `explain_documents` why it is not found. Raises `InvalidInput` for a bad argument,
         `IndexMismatch` for an index that was built otherwise, and `DatabaseUnavailable` when no leg could be searched.
         """
         started = time.perf_counter()
@@ -126,7 +127,7 @@ class HybridSearchEngine(TwoLegs):
                 bm25_candidates=bm25_candidates,
                 vector_candidates=vector_candidates,
                 correlation_id=correlation_id,
-                scope=scope if scope is not None else self._scope,
+                scope=self._viewer(scope),
                 mode=mode,
                 explain=explain,
                 explain_documents=explain_documents,

@@ -6,26 +6,28 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from dtrag.core import confinement
 from dtrag.core.documents import SearchMetrics, SearchResult
-from dtrag.core.scope import Scope
+from dtrag.core.scope import Viewer
 from dtrag.retrieval.active import active
 
 Plain = tuple[list[dict[str, Any]], dict[str, Any]]
 
 
 async def hybrid_search(
-    query: str, top_k: int = 5, filters: Mapping[str, Any] | None = None, *, scope: Scope, **options: Any
+    query: str, top_k: int = 5, filters: Mapping[str, Any] | None = None, *, scope: Viewer | None = None, **options: Any
 ) -> Plain:
     """By words and by meaning: the results and how it went. `options` are those of `HybridSearchEngine.search`.
 
-    Raises `NoActiveApp`, and what the engine raises.
+    Without a scope it is the owner's, and inside a run, request or tool call what that may see. Raises `NoActiveApp`,
+    and what the engine raises.
     """
     results, metrics = await active().engine.search(query, top_k, filters, scope=scope, **options)
     return _plain(results, metrics)
 
 
 async def keyword_search(
-    query: str, top_k: int = 5, filters: Mapping[str, Any] | None = None, *, scope: Scope, **options: Any
+    query: str, top_k: int = 5, filters: Mapping[str, Any] | None = None, *, scope: Viewer | None = None, **options: Any
 ) -> Plain:
     """As `hybrid_search`, by words alone."""
     results, metrics = await active().engine.keyword_only_search(query, top_k, filters, scope=scope, **options)
@@ -33,17 +35,17 @@ async def keyword_search(
 
 
 async def vector_search(
-    query: str, top_k: int = 5, filters: Mapping[str, Any] | None = None, *, scope: Scope, **options: Any
+    query: str, top_k: int = 5, filters: Mapping[str, Any] | None = None, *, scope: Viewer | None = None, **options: Any
 ) -> Plain:
     """As `hybrid_search`, by meaning alone."""
     results, metrics = await active().engine.vector_only_search(query, top_k, filters, scope=scope, **options)
     return _plain(results, metrics)
 
 
-async def get_search_statistics(*, scope: Scope) -> dict[str, Any]:
+async def get_search_statistics(*, scope: Viewer | None = None) -> dict[str, Any]:
     """What there is to search in scope, how the engine of the open app searches, and how its searches went so far."""
     app = active()
-    documents, chunks = await app.counts(scope=scope)
+    documents, chunks = await app.counts(scope=confinement.bounded(scope))
     snapshot = await app.index.snapshot()
     return {
         "database_stats": {

@@ -6,7 +6,7 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
-from dtrag.core.scope import Access, Scope, SearchFilters, Viewer
+from dtrag.core.scope import Scope, SearchFilters, Viewer
 from dtrag.core.text import clean
 from dtrag.errors import InvalidInput
 from dtrag.ports import IndexSnapshot
@@ -136,11 +136,9 @@ def whole(name: str, value: object) -> int:
 
 
 def required(scope: Viewer | None) -> Viewer:
-    """The scope. Raises `InvalidInput` when there is none: nobody sees everything by forgetting to say otherwise."""
-    if not isinstance(scope, (Scope, Access)):
-        raise InvalidInput(
-            "A search needs a scope: pass scope=... to it or to the engine, such as Scope.everything() for the owner."
-        )
+    """The scope. Raises `InvalidInput` when it is none, such as a list of paths."""
+    if not isinstance(scope, Viewer):
+        raise InvalidInput("scope is not a scope: give one such as Scope.everything(), or leave it out.")
     return scope
 
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any
 
+from dtrag.core import confinement
 from dtrag.core.documents import SearchMetrics, SearchResult, Vector
 from dtrag.core.query import QueryCharacteristics, analyze_query
 from dtrag.core.scope import SearchFilters, Viewer
@@ -127,13 +128,18 @@ class TwoLegs:
             return leg, []
         assert not isinstance(filters, Reach)  # noqa: S101 - comes with a leg
         parsed = SearchFilters.parse(filters, self.filter_keys)
-        reach = await self._reach(parsed, required(scope if scope is not None else self._scope))
+        reach = await self._reach(parsed, self._viewer(scope))
         own, started = Leg(), time.perf_counter()
         await fill(reach, own)
         own.seconds = time.perf_counter() - started
         lexical, vector = (Leg(), own) if own.vector is not None else (own, Leg())
         ranking = Ranking(lexical, vector, own.scores, list(own.scores))
         return own, await self._passages.fetched(ranking.order, reach, ranking)
+
+    def _viewer(self, scope: Viewer | None) -> Viewer:
+        """The scope to search with: the given one, else the engine's, else the owner's."""
+        wanted = scope if scope is not None else self._scope
+        return confinement.bounded(required(wanted) if wanted is not None else None)
 
     def _analyze_query(self, query: str) -> QueryCharacteristics:
         """What the query is like."""
@@ -147,5 +153,5 @@ class TwoLegs:
         Category paths become nodes of the tree as the last search saw it. Raises `InvalidInput`.
         """
         parsed = SearchFilters.parse(filters, self.filter_keys)
-        caller = required(scope if scope is not None else self._scope)
+        caller = self._viewer(scope)
         return self._index.filter_clause(parsed, parsed.scope(self._taxonomy, caller.resolved(self._taxonomy)))

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 import dtrag
-from dtrag.core.scope import Scope
+from dtrag.core.scope import Scope, Viewer
 from dtrag.core.taxonomy import ROOT, Node, Taxonomy
 from dtrag.core.text import Analyzer
 from dtrag.errors import InvalidInput, NoActiveApp
@@ -36,8 +36,8 @@ class OpenApp:
     def run(self) -> Run:
         return Run(engine=self.engine, index=self.index, embedder=self.embedder)
 
-    async def counts(self, *, scope: Scope) -> tuple[int, int]:
-        return (2, 3) if scope.nodes is None else (0, 0)
+    async def counts(self, *, scope: Viewer) -> tuple[int, int]:
+        return (2, 3) if scope.resolved(Taxonomy("")).nodes is None else (0, 0)
 
 
 def _app() -> OpenApp:

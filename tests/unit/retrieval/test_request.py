@@ -60,19 +60,16 @@ async def test_a_query_may_be_long_but_not_endless() -> None:
         await engine_on(small_index()).search("k" * (MAX_QUERY + 1), scope=EVERYTHING)
 
 
-async def test_no_scope_is_refused_and_the_engines_own_is_taken_where_a_search_names_none() -> None:
-    with pytest.raises(InvalidInput, match="needs a scope"):
-        await engine_on(small_index()).search("valve")
+async def test_the_engines_own_scope_is_taken_where_a_search_names_none_and_else_the_owners() -> None:
+    """D37."""
+    assert {result.chunk_id for result in (await engine_on(small_index()).search("valve"))[0]} == {"a", "b", "d"}
     engine = engine_on(small_index(), scope=Scope(frozenset({2})))
     assert {result.chunk_id for result in (await engine.search("valve"))[0]} == {"a", "b"}
     assert {result.chunk_id for result in (await engine.search("valve", scope=Scope(frozenset({3}))))[0]} == {"d"}
     assert (await engine.search("valve", scope=Scope(frozenset())))[0] == []
-    for call in (
-        engine_on(small_index())._perform_bm25_search("valve"),
-        engine_on(small_index())._perform_vector_search([0.5] * 8),
-    ):
-        with pytest.raises(InvalidInput, match="needs a scope"):
-            await call
+    for bad in (["HR"], "everything", 1):
+        with pytest.raises(InvalidInput, match="not a scope"):
+            await engine.search("valve", scope=bad)  # type: ignore[arg-type]
 
 
 async def test_without_an_index_and_an_open_app_there_is_no_engine(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,7 +101,7 @@ async def test_bad_numbers_of_candidates_are_refused(name: str, value: Any) -> N
     ],
 )
 async def test_other_bad_arguments_are_refused(options: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r"must be|a list|holds ids|are an object|needs a scope"):
+    with pytest.raises(ValueError, match=r"must be|a list|holds ids|are an object|not a scope"):
         await engine_on(small_index()).search("kettle", **({"scope": EVERYTHING} | options))
 
 

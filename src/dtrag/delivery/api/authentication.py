@@ -16,6 +16,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dtrag.core.caller import LOCAL
+from dtrag.core.confinement import confined
 from dtrag.core.key import Key
 from dtrag.core.rate import Allowance, RateLimit
 from dtrag.delivery.api.errors import error_response
@@ -63,9 +64,10 @@ class Authentication:
         state = scope.setdefault("state", {})
         if key is None:
             state["caller"] = LOCAL
-            await self._app(scope, receive, send)
+            with confined(LOCAL.access):
+                await self._app(scope, receive, send)
             return
-        state["caller"] = key.caller()
+        caller = state["caller"] = key.caller()
         allowance = self._requests.take(key.key_id, key.rate, self._monotonic())
         headers = _rate_headers(allowance)
         if allowance.wait_s:
@@ -78,7 +80,8 @@ class Authentication:
                 MutableHeaders(scope=message).update(headers)
             await send(message)
 
-        await self._app(scope, receive, send_with_headers)
+        with confined(caller.access):
+            await self._app(scope, receive, send_with_headers)
 
     async def _recognised(self, scope: Scope) -> Key | None:
         """The key of the request; None for the machine's own clients while there is no key. Raises `DtragError`."""

@@ -51,13 +51,14 @@ async def _ask(settings: Settings, question: str, category: Sequence[str] | None
     import asyncio
 
     from dtrag.app import open_app
+    from dtrag.core.confinement import OWNER
     from dtrag.pipeline import graph
 
     warming = asyncio.create_task(asyncio.to_thread(graph.warm))  # while PostgreSQL starts
     async with open_app(settings) as app:
         await warming
-        answer = await app.ask(question, {"taxonomy_paths": list(category)} if category else None)
-        return answer, not answer.citations and (await app.counts())[0] == 0
+        answer = await app.ask(question, {"taxonomy_paths": list(category)} if category else None, scope=OWNER)
+        return answer, not answer.citations and (await app.counts(scope=OWNER))[0] == 0
 
 
 def as_dict(answer: Answer) -> dict[str, Any]:

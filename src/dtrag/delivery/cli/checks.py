@@ -20,6 +20,7 @@ from dtrag.adapters.postgres.database import ROLES
 from dtrag.adapters.rerankers.choose import choose as choose_reranker
 from dtrag.app import App, open_app
 from dtrag.core.chat import Message
+from dtrag.core.confinement import OWNER
 from dtrag.errors import DatabaseUnavailable, DtragError, IndexMismatch, LanguageModelFailed
 from dtrag.settings import Settings
 
@@ -225,7 +226,7 @@ async def _identity(app: App) -> Check:
 
 
 async def _contents(app: App) -> list[Check]:
-    documents, chunks = await app.counts()
+    documents, chunks = await app.counts(scope=OWNER)
     async with app.database.connection("search") as connection:
         cursor = await connection.execute(
             "select (select count(*) from embeddings) as vectors,"

@@ -84,6 +84,7 @@ def samples() -> Path:
 
 async def _demo(settings: Settings, folder: Path) -> Shown:
     from dtrag.app import open_app
+    from dtrag.core.confinement import OWNER
     from dtrag.delivery.cli.progress import ingest_progress
 
     async with open_app(settings) as app:
@@ -91,7 +92,7 @@ async def _demo(settings: Settings, folder: Path) -> Shown:
         for category, sample in SAMPLES.items():
             with ingest_progress() as update:
                 reports.append(await app.ingest([folder / sample], category, update))
-        answers = [await app.ask(question, {"taxonomy_paths": [CATEGORY]}) for question in QUESTIONS]
+        answers = [await app.ask(question, {"taxonomy_paths": [CATEGORY]}, scope=OWNER) for question in QUESTIONS]
     return Shown(tuple(reports), tuple(answers))
 
 

@@ -110,20 +110,22 @@ async def _select(
 ) -> tuple[list[DocumentSummary], int]:
     """The documents that are meant, and how many were deleted."""
     from dtrag.app import open_app
+    from dtrag.core.confinement import OWNER
 
     async with open_app(settings) as opened:
-        chosen, unmatched = await opened.select_documents(targets, category)
+        chosen, unmatched = await opened.select_documents(targets, category, scope=OWNER)
         if unmatched:
             raise NotFound(kind="document", name=unmatched[0][:60])
         ids = [document.document_id for document in chosen]
-        return chosen, await opened.delete_documents(ids) if delete else 0
+        return chosen, await opened.delete_documents(ids, scope=OWNER) if delete else 0
 
 
 async def _delete(settings: Settings, chosen: Sequence[DocumentSummary]) -> int:
     from dtrag.app import open_app
+    from dtrag.core.confinement import OWNER
 
     async with open_app(settings) as opened:
-        return await opened.delete_documents([document.document_id for document in chosen])
+        return await opened.delete_documents([document.document_id for document in chosen], scope=OWNER)
 
 
 def _show_deleted(chosen: Sequence[DocumentSummary], deleted: int, *, dry_run: bool, as_json: bool) -> None:
@@ -185,13 +187,15 @@ def _list(context: typer.Context, limit: int, offset: int, as_json: bool) -> int
 
 async def _documents(settings: Settings, limit: int, offset: int) -> tuple[list[DocumentSummary], tuple[int, int]]:
     from dtrag.app import open_app
+    from dtrag.core.confinement import OWNER
 
     async with open_app(settings) as opened:
-        return await opened.documents(limit, offset), await opened.counts()
+        return await opened.documents(limit, offset, scope=OWNER), await opened.counts(scope=OWNER)
 
 
 async def _document(settings: Settings, document_id: str) -> tuple[DocumentSummary, str]:
     from dtrag.app import open_app
+    from dtrag.core.confinement import OWNER
 
     async with open_app(settings) as opened:
-        return await opened.document(document_id)
+        return await opened.document(document_id, scope=OWNER)

@@ -57,6 +57,7 @@ def retrieval(
 
 async def _measure(settings: Settings, dataset: RetrievalSet, mode: str) -> tuple[dict[str, Any], list[str]]:
     from dtrag.app import open_throwaway
+    from dtrag.core.confinement import OWNER
     from dtrag.delivery.cli.progress import ingest_progress, progress
     from dtrag.errors import InvalidInput
     from dtrag.evaluation.retrieval import evaluate
@@ -68,7 +69,7 @@ async def _measure(settings: Settings, dataset: RetrievalSet, mode: str) -> tupl
             raise InvalidInput(f"{report.failed[0][0]}: {report.failed[0][1]}")
 
         async def search(text: str, wanted: int) -> tuple[list[SearchResult], SearchMetrics]:
-            return await app.search(text, wanted, mode=mode)
+            return await app.search(text, wanted, mode=mode, scope=OWNER)
 
         with progress("Searching") as show:
             measured = await evaluate(
@@ -119,6 +120,7 @@ def answers(
 
 async def _answers(settings: Settings, dataset: AnswerSet) -> tuple[dict[str, Any], list[str]]:
     from dtrag.app import open_throwaway
+    from dtrag.core.confinement import OWNER
     from dtrag.delivery.cli.progress import ingest_progress, progress
     from dtrag.errors import InvalidInput
     from dtrag.evaluation.answers import evaluate_answers
@@ -130,7 +132,7 @@ async def _answers(settings: Settings, dataset: AnswerSet) -> tuple[dict[str, An
             raise InvalidInput(f"{report.failed[0][0]}: {report.failed[0][1]}")
 
         async def read(document_id: str) -> str:
-            return (await app.document(document_id))[1]
+            return (await app.document(document_id, scope=OWNER))[1]
 
         with progress("Asking") as show:
             measured = await evaluate_answers(

@@ -34,11 +34,12 @@ def reindex(context: typer.Context, as_json: Json = False) -> int:
 
 async def _reindex(settings: Settings) -> int:
     from dtrag.app import open_app
+    from dtrag.core.confinement import OWNER
     from dtrag.delivery.cli.console import plural
     from dtrag.delivery.cli.progress import progress
 
     async with open_app(settings) as app:
-        total, _ = await app.counts()
+        total, _ = await app.counts(scope=OWNER)
         with progress("Indexing anew") as update:
             return await app.reindex(
                 lambda done: update(done, total or None, f"{done:,} of {plural(total, 'document')}")

@@ -101,10 +101,11 @@ async def _search(
     settings: Settings, query: str, top_k: int, options: Mapping[str, Any]
 ) -> tuple[list[SearchResult], SearchMetrics, bool]:
     from dtrag.app import open_app
+    from dtrag.core.confinement import OWNER
 
     async with open_app(settings) as app:
-        results, metrics = await app.search(query, top_k, **options)
-        return results, metrics, not results and (await app.counts())[0] == 0
+        results, metrics = await app.search(query, top_k, scope=OWNER, **options)
+        return results, metrics, not results and (await app.counts(scope=OWNER))[0] == 0
 
 
 def as_json_rows(results: Sequence[SearchResult]) -> list[dict[str, Any]]:

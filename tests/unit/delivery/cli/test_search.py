@@ -12,6 +12,7 @@ import pytest
 from rich.cells import cell_len
 
 import dtrag.app
+from dtrag.core.confinement import OWNER
 from dtrag.core.documents import Absence, Explanation, SearchMetrics, SearchResult
 from dtrag.retrieval.highlight import highlights
 from tests.integration.cli_process import Cli, assert_shape, documented_shapes
@@ -80,9 +81,10 @@ def test_options_reach_the_app(cli: Cli, told: Told) -> None:
         "filters": {"taxonomy_paths": ["A/B"], "metadata": metadata | {"list": "[1]", "empty": ""}},
         "explain": True,
         "explain_documents": ("d", "e"),
+        "scope": OWNER,
     }
     cli.call("search", "x")
-    assert told.asked == {"query": "x", "top_k": 10, "mode": "hybrid", "filters": None}
+    assert told.asked == {"query": "x", "top_k": 10, "mode": "hybrid", "filters": None, "scope": OWNER}
 
 
 @pytest.mark.parametrize("fact", ["language", "=ko", ""])
