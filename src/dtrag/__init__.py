@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dtrag import embedding_service, llm_service
     from dtrag.app import App
     from dtrag.core.category_filter import CategoryFilter
     from dtrag.core.documents import (
@@ -100,6 +101,9 @@ _HOMES = {
     "tool": "dtrag.tools.schema",
 }
 
+_MODULES = frozenset({"embedding_service", "llm_service"})
+"""Modules that are used as they are: `dtrag.llm_service.generate_answer(...)`."""
+
 __all__ = [
     "STEP_TIMEOUTS",
     "Absence",
@@ -139,6 +143,7 @@ __all__ = [
     "ToolExecutionResult",
     "ToolRegistry",
     "__version__",
+    "embedding_service",
     "execute_tool",
     "execute_with_timeout",
     "get_env_manager",
@@ -147,6 +152,7 @@ __all__ = [
     "hybrid_search",
     "keyword_search",
     "list_tools",
+    "llm_service",
     "manifest_from_category",
     "open",
     "tool",
@@ -171,4 +177,6 @@ def open(  # noqa: A001 - `dtrag.open()` is what it does
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
+    if name in _MODULES:
+        return import_module(f"dtrag.{name}")
     raise AttributeError(f"module 'dtrag' has no attribute {name!r}")

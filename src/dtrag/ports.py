@@ -6,8 +6,9 @@ import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from enum import Enum
 from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Final, Literal, Protocol, runtime_checkable
 
 from dtrag.core.agent import Agent, Edition, Spending
 from dtrag.core.centroids import Sample
@@ -52,6 +53,15 @@ class Embedder(Protocol):
 
     def embed_queries(self, texts: Sequence[str]) -> Vector:
         """Shape (len(texts), dim), L2-normalised."""
+
+
+class NotConfigured(Enum):
+    """Tells the facades (`embedding_service`, `llm_service`) that there is nothing to call: None is the open app's."""
+
+    NOT_CONFIGURED = "not configured"
+
+
+NOT_CONFIGURED: Final = NotConfigured.NOT_CONFIGURED
 
 
 def speaks(embedder: Embedder | None, code: str) -> bool:

@@ -6,6 +6,7 @@ D1, D7 to D9 and D18 say what is built where the text contradicts itself. Times 
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -16,13 +17,16 @@ import pytest
 import pytest_asyncio
 
 import dtrag
+from dtrag import embedding_service, llm_service
 from dtrag.app import open_app
+from dtrag.core.chat import Message
 from dtrag.core.confidence import confidence
 from dtrag.delivery.api.service import create_app
 from dtrag.pipeline.graph import LangGraphPipeline
 from dtrag.pipeline.state import PipelineRequest, PipelineState
 from dtrag.pipeline.steps import step2_retrieve, step5_compose, step7_respond
 from dtrag.pipeline.timeouts import OPTIONAL_STEP_TIMEOUTS, STEP_TIMEOUTS, execute_with_timeout
+from dtrag.retrieval.active import active
 from dtrag.retrieval.engine import HybridSearchEngine
 from tests.model_server import ModelServer
 from tests.store import Databases
@@ -165,25 +169,30 @@ async def test_orch_009_a_hundred_at_once(client: httpx2.AsyncClient) -> None:
     assert len({result.json()["metadata"]["trace_id"] for result in results}) == 100
 
 
-async def test_orch_010_a_no_embedder_words_alone(databases: Databases, tmp_path: Path) -> None:
-    class Failing(ToyEmbedder):
-        def embed_queries(self, texts: object) -> object:  # type: ignore[override]
-            raise RuntimeError("Embedding failed")
+@pytest.mark.parametrize("configured", [True, False])
+async def test_orch_010_a_no_embedding_words_alone(
+    client: httpx2.AsyncClient, configured: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """D36: the facade is called for every query, also when no embedder is configured."""
+    if configured:
+        app = active()
+        monkeypatch.setattr(app.engine._embedder, "embedder", ToyEmbedder())
+        monkeypatch.setattr(app, "embedder", ToyEmbedder())
+    with mock.patch.object(embedding_service, "generate_embedding", side_effect=Exception("Embedding failed")) as made:
+        response = await client.post("/search", json={"query": "test query", "top_k": 10})
 
-    api = create_app(databases.settings())
-    async with (
-        api.router.lifespan_context(api),
-        httpx2.AsyncClient(transport=httpx2.ASGITransport(api), base_url="http://127.0.0.1") as client,
-    ):
-        app = api.state.service.app
-        (tmp_path / "a.md").write_text(TEXT, "utf-8")
-        await app.ingest([tmp_path / "a.md"])
-        with mock.patch.object(app.engine._embedder, "embedder", Failing()):
-            response = await client.post("/search", json={"query": "test query", "top_k": 10})
-    assert response.status_code == 200
-    data = response.json()
-    assert data["metrics"]["bm25_candidates"] > 0
-    assert data["metrics"]["vector_candidates"] == 0
+        assert response.status_code == 200
+        data = response.json()
+        assert data["metrics"]["bm25_candidates"] > 0
+        assert data["metrics"]["vector_candidates"] == 0
+    assert made.await_count == 1
+    assert data["metrics"]["degraded"] == ["vector"]
+    assert len(data["results"]) == 3
+
+
+async def test_orch_010_a_without_an_embedder_the_facade_gives_none(client: httpx2.AsyncClient) -> None:
+    assert await embedding_service.generate_embedding("test query") is None
+    assert (await client.post("/search", json={"query": "test query"})).json()["metrics"]["degraded"] == []
 
 
 async def test_orch_010_b_no_cross_encoder_the_heuristic_score(client: httpx2.AsyncClient) -> None:
@@ -210,6 +219,69 @@ async def test_orch_010_d_a_model_that_fails(databases: Databases, tmp_path: Pat
             assert "neural networks" in answer.text
             assert answer.degraded == ("llm",)
             assert answer.citations
+
+
+async def test_orch_010_d_the_facade_fails_with_nothing_configured(client: httpx2.AsyncClient) -> None:
+    with mock.patch.object(llm_service, "generate_answer", side_effect=Exception("LLM failed")) as made:
+        state = PipelineState(query="test")
+        result_state = await step5_compose(state)
+
+        assert result_state.answer is not None
+        assert "error" in result_state.answer.lower() or "unavailable" in result_state.answer.lower()
+        response = await client.post("/chat/run", json={"message": "What are machine learning algorithms?"})
+    assert made.await_count == 2
+    assert "unavailable" in response.json()["response"]
+    assert "neural networks" in response.json()["response"]
+    assert response.json()["metadata"]["degraded"] == ["llm"]
+
+
+async def test_orch_010_d_without_a_model_the_facade_gives_none(client: httpx2.AsyncClient) -> None:
+    assert await llm_service.generate_answer([Message("user", "test")]) is None
+    response = await client.post("/chat/run", json={"message": "What are machine learning algorithms?"})
+    assert response.json()["metadata"]["degraded"] == []
+    assert "unavailable" not in response.json()["response"]
+
+
+async def test_d36_streamed_answers_plans_and_debates_go_through_the_facade(
+    databases: Databases, tmp_path: Path
+) -> None:
+    (tmp_path / "a.md").write_text(TEXT, "utf-8")
+    question = "What are machine learning algorithms?"
+    with ModelServer("Decision trees and neural networks are machine learning algorithms [1].") as server:
+        async with open_app(databases.settings(llm="openai:test", llm_base_url=server.url)) as app:
+            await app.ingest([tmp_path / "a.md"])
+            told: list[str] = []
+            with mock.patch.object(llm_service, "generate_answer", wraps=llm_service.generate_answer) as made:
+                await app.pipeline.execute(question, emit=lambda name, data: told.append(name))
+                assert made.await_count == len(server.requests) == 1
+                await dtrag.DebateEngine().run_debate(question, [TEXT])
+                assert made.await_count == len(server.requests) == 6
+            assert told.count("token") > 1
+            reply = await llm_service.generate_answer([Message("user", "test")])
+            assert reply is not None
+            assert reply.text.startswith("Decision trees")
+
+            broken = mock.patch.object(llm_service, "generate_answer", side_effect=Exception("LLM failed"))
+            with broken:
+                response = await app.pipeline.execute(question, emit=lambda name, data: None)
+            assert "unavailable" in response.answer
+            assert response.degraded == ("llm",)
+            assert len(server.requests) == 7
+
+
+def test_d36_nothing_else_calls_embedders_and_models() -> None:
+    """Outside of the adapters and the facades nobody calls them, so that replacing a facade reaches every call."""
+    package = Path(str(dtrag.__file__)).parent
+    own = {package / "embedding_service.py", package / "llm_service.py", package / "evaluation" / "canaries.py"}
+    called = re.compile(r"\.(embed_documents|embed_queries|complete)\(|model\.stream\(")
+    found = [
+        f"{file.relative_to(package)}: {line.strip()}"
+        for file in package.rglob("*.py")
+        if file not in own and "adapters" not in file.parts
+        for line in file.read_text("utf-8").splitlines()
+        if called.search(line) and not line.lstrip().startswith("async def")
+    ]
+    assert found == []
 
 
 async def test_orch_010_the_health_check(client: httpx2.AsyncClient) -> None:

@@ -15,6 +15,7 @@ from unittest import mock
 import pytest
 import pytest_asyncio
 
+import dtrag
 from dtrag import (
     App,
     CrossEncoderReranker,
@@ -161,6 +162,19 @@ async def test_ac_002_vector_search(search_engine: HybridSearchEngine, embedding
     assert all(0 <= r.vector_score <= 1.0 for r in results)
     assert [r.vector_score for r in results] == sorted((r.vector_score for r in results), reverse=True)
     assert results[0].text.startswith("Deep learning neural networks")
+
+
+async def test_ac_002_with_the_facade_of_the_product(opened: App) -> None:
+    """D36: `embedding_service` of the text is `dtrag.embedding_service`, on the open app's embedder."""
+    facade = dtrag.embedding_service
+    search_engine = HybridSearchEngine(embedding_service=facade, db_manager=opened.index)
+    query_embedding = await facade.generate_embedding("deep learning neural networks")
+    assert query_embedding is not None
+    results, _ = await search_engine._perform_vector_search(query_embedding=query_embedding, top_k=10, filters={})
+    assert results[0].text.startswith("Deep learning neural networks")
+    with mock.patch.object(facade, "generate_embedding", side_effect=Exception("Embedding failed")):
+        _, metrics = await search_engine.search("machine learning")
+    assert (metrics.vector_candidates, metrics.degraded) == (0, ("vector",))
 
 
 @pytest.mark.parametrize("name", ["vector_nearest", "vector_exact"])

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from dtrag import embedding_service
 from dtrag.core.documents import Chunk, Draft, IndexedChunk, IndexedDocument, ParsedDocument
 from dtrag.core.text import Analyzer, clean, language, term_id
 from dtrag.ingestion.chunking import CHUNKER
@@ -112,7 +113,8 @@ def _embed(drafts: Sequence[Draft], analysed: list[list[IndexedChunk]], embedder
     texts = [_embedded_text(drafts[row].passages.document, analysed[row][column].chunk) for row, column in places]
     if not texts:
         return
-    for (row, column), vector in zip(places, embedder.embed_documents(texts), strict=True):
+    vectors = embedding_service.embed_passages(texts, embedder=embedder)
+    for (row, column), vector in zip(places, vectors, strict=True):
         analysed[row][column] = replace(analysed[row][column], vector=vector)
 
 

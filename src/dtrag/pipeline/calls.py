@@ -3,55 +3,84 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Callable, Sequence
 
+from dtrag import llm_service
 from dtrag.core.chat import Message, Reply, Usage
 from dtrag.core.tokens import estimated_tokens
-from dtrag.errors import LanguageModelFailed, ModelNotAllowed
+from dtrag.errors import DtragError, LanguageModelFailed, ModelNotAllowed
 from dtrag.pipeline.run import Run
 from dtrag.pipeline.trace import CallTrace
-from dtrag.ports import ChatModel
+from dtrag.ports import NOT_CONFIGURED, ChatModel, NotConfigured
+
+_LOG = logging.getLogger(__name__)
 
 
 async def call(
-    run: Run, step: str, model: ChatModel, messages: Sequence[Message], *, max_tokens: int, seconds: float
+    run: Run,
+    step: str,
+    model: ChatModel,
+    messages: Sequence[Message],
+    *,
+    max_tokens: int,
+    seconds: float,
+    on_text: Callable[[str], None] | None = None,
 ) -> Reply:
-    """The model's whole answer. Raises `ModelNotAllowed` (a budget is used up) and `LanguageModelFailed`."""
+    """The model's whole answer; `on_text` gets its pieces as they come.
+
+    Raises `ModelNotAllowed` (a budget is used up) and `LanguageModelFailed`.
+    """
     await _ask_leave(run, model)
     started = time.perf_counter()
+    pieces: list[str] = []
+
+    def collect(piece: str) -> None:
+        assert on_text is not None  # noqa: S101 - called for streams only
+        pieces.append(piece)
+        on_text(piece)
+
     try:
         async with run.admission.model():
-            left = seconds - (time.perf_counter() - started)
-            reply = await model.complete(messages, max_tokens=max_tokens, seconds=max(0.0, left))
-    except (LanguageModelFailed, asyncio.CancelledError, GeneratorExit) as error:
-        await _failed(run, step, model, messages, started=started, error=str(error) or "given up")
+            left = max(0.0, seconds - (time.perf_counter() - started))
+            reply = await _generated(
+                model, messages, max_tokens=max_tokens, seconds=left, on_text=collect if on_text is not None else None
+            )
+        if reply is None:
+            raise LanguageModelFailed(model=model.id, reason="it gave no answer.")
+    except (LanguageModelFailed, asyncio.CancelledError) as error:
+        given, reason = "".join(pieces), str(error) or "given up"
+        await _failed(run, step, model, messages, given=given, started=started, error=reason)
         raise
     await _answered(run, step, messages, reply, started)
     return reply
 
 
-async def stream(
-    run: Run, step: str, model: ChatModel, messages: Sequence[Message], *, max_tokens: int, seconds: float
-) -> AsyncIterator[str | Reply]:
-    """Pieces of the answer as they come, the whole of it last. Raises as `call`."""
-    await _ask_leave(run, model)
-    started, given, reply = time.perf_counter(), "", None
+async def call_without_model(messages: Sequence[Message], *, max_tokens: int, seconds: float) -> Reply | None:
+    """None, because no model is configured; or what a replaced `generate_answer` returns or raises."""
+    return await _generated(NOT_CONFIGURED, messages, max_tokens=max_tokens, seconds=seconds)
+
+
+async def _generated(
+    model: ChatModel | NotConfigured,
+    messages: Sequence[Message],
+    *,
+    max_tokens: int,
+    seconds: float,
+    on_text: Callable[[str], None] | None = None,
+) -> Reply | None:
+    """The boundary to `llm_service`, which a program may have replaced: what it raises is a failure of the model."""
     try:
-        async with run.admission.model():
-            left = seconds - (time.perf_counter() - started)
-            async for piece in model.stream(messages, max_tokens=max_tokens, seconds=max(0.0, left)):
-                if isinstance(piece, Reply):
-                    reply = piece
-                else:
-                    given += piece
-                    yield piece
-    except (LanguageModelFailed, asyncio.CancelledError, GeneratorExit) as error:
-        await _failed(run, step, model, messages, given=given, started=started, error=str(error) or "given up")
+        return await llm_service.generate_answer(
+            messages, model=model, max_tokens=max_tokens, seconds=seconds, on_text=on_text
+        )
+    except DtragError:
         raise
-    if reply is not None:
-        await _answered(run, step, messages, reply, started)
-        yield reply
+    except Exception as error:
+        _LOG.warning("the language model raised %s", type(error).__name__, exc_info=True)
+        name = "none" if isinstance(model, NotConfigured) else model.id
+        raise LanguageModelFailed(model=name, reason=f"it raised {type(error).__name__}.") from error
 
 
 async def _ask_leave(run: Run, model: ChatModel) -> None:

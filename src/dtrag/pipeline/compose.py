@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dtrag import embedding_service
 from dtrag.core.documents import SearchResult
 from dtrag.core.query import weighted_terms
 from dtrag.core.scoring import LexicalStatistics, idf
@@ -145,7 +146,8 @@ def _by_meaning(
 ) -> Scores:
     """What closeness of meaning adds to the score of each candidate."""
     texts = [passages[s.passage].text[s.start : s.end] for s in candidates]
-    cosines = np.asarray(embedder.embed_documents(texts) @ embedder.embed_queries([question])[0], np.float64)
+    vectors = embedding_service.embed_passages(texts, embedder=embedder)
+    cosines = np.asarray(vectors @ embedding_service.embed_question(question, embedder=embedder), np.float64)
     if not np.isfinite(cosines).all():
         raise ValueError("the embedder returned a vector with a number that is not finite")
     closest: dict[int, float] = {}

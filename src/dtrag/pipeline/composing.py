@@ -14,10 +14,12 @@ from dtrag.core.documents import SearchResult
 from dtrag.core.scoring import LexicalStatistics
 from dtrag.core.text import language
 from dtrag.errors import LanguageModelFailed, ModelNotAllowed, Overloaded
+from dtrag.pipeline import calls
 from dtrag.pipeline.cite import cite
 from dtrag.pipeline.compose import PASSAGES, Quote, extract, nothing_found
 from dtrag.pipeline.counting import counted
-from dtrag.pipeline.generate import generate
+from dtrag.pipeline.generate import MAX_TOKENS, generate
+from dtrag.pipeline.prompt import messages
 from dtrag.pipeline.run import Run
 from dtrag.pipeline.sources import passages_of
 from dtrag.pipeline.state import PipelineState
@@ -47,18 +49,17 @@ async def compose(state: PipelineState, run: Run) -> PipelineState:
     found = state.evidence.confidence if state.evidence is not None else None
     if found is not None and not lines and (not passages or found.decision == "abstain"):
         return abstained(state, run, found.reason)
-    if run.model is None:
-        return await quote(state, run)
+    seconds = max(0.05, budget_of("compose") - RESERVE)
     try:
-        reply = await generate(
-            run,
-            run.model,
-            state.query,
-            passages,
-            tool_lines=lines,
-            history=run.history,
-            seconds=max(0.05, budget_of("compose") - RESERVE),
-        )
+        if run.model is None:
+            prompt = messages(state.query, passages, lines, run.history)
+            reply = await calls.call_without_model(prompt, max_tokens=MAX_TOKENS, seconds=seconds)
+            if reply is None:
+                return await quote(state, run)
+        else:
+            reply = await generate(
+                run, run.model, state.query, passages, tool_lines=lines, history=run.history, seconds=seconds
+            )
     except (LanguageModelFailed, Overloaded) as error:
         state.notes.append(str(error))
         # What may not be called has not failed.

@@ -39,18 +39,16 @@ async def generate(
 
 async def _streamed(run: Run, model: ChatModel, said: Sequence[Message], seconds: float) -> Reply:
     held: str | None = ""  # held back until it cannot be the word for "no answer" any more
-    reply = None
-    async for piece in calls.stream(run, "compose", model, said, max_tokens=MAX_TOKENS, seconds=seconds):
-        if isinstance(piece, Reply):
-            reply = piece
-        elif held is None:
+
+    def tell(piece: str) -> None:
+        nonlocal held
+        if held is None:
             run.emit("token", {"text": piece})
-        else:
-            held += piece
-            start = held.lstrip()
-            if not NO_ANSWER.startswith(start) and not start.startswith(NO_ANSWER):
-                run.emit("token", {"text": held})
-                held = None
-    if reply is None:
-        raise LanguageModelFailed(model=model.id, reason="the stream ended without an answer.")
-    return reply
+            return
+        held += piece
+        start = held.lstrip()
+        if not NO_ANSWER.startswith(start) and not start.startswith(NO_ANSWER):
+            run.emit("token", {"text": held})
+            held = None
+
+    return await calls.call(run, "compose", model, said, max_tokens=MAX_TOKENS, seconds=seconds, on_text=tell)

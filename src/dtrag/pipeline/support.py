@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dtrag import embedding_service
 from dtrag.core.backing import STRONG, SUPPORTED, Backing, Claim, Said, backing, claim_of, said_in, united
 from dtrag.core.documents import Citation, SearchResult
 from dtrag.pipeline.cite import label
@@ -184,8 +185,10 @@ def _by_meaning(
     spans = [(index, one) for index in sorted(wanted) for one in said[index]][:MOST_EMBEDDED]
     if not unsure or not spans:
         return verdicts
-    theirs = embedder.embed_documents([passages[index].text[one.start : one.end] for index, one in spans])
-    ours = embedder.embed_documents([asked[place].text for place in unsure])
+    theirs = embedding_service.embed_passages(
+        [passages[index].text[one.start : one.end] for index, one in spans], embedder=embedder
+    )
+    ours = embedding_service.embed_passages([asked[place].text for place in unsure], embedder=embedder)
     if not (np.isfinite(theirs).all() and np.isfinite(ours).all()):
         raise ValueError("the embedder returned a vector with a number that is not finite")
     for place, cosines in zip(unsure, ours @ theirs.T, strict=True):

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from types import ModuleType
 from typing import Any
 
 from dtrag.core.documents import Absence, SearchMetrics, SearchResult
@@ -34,7 +35,8 @@ RERANKED = 50
 class HybridSearchEngine(TwoLegs):
     """Searches one index.
 
-    Without `db_manager` it is the index, embedder and analyzer of the open app. With one, `embedding_service` may be
+    Without `db_manager` it is the index, embedder and analyzer of the open app; the module `dtrag.embedding_service` as
+    `embedding_service` is the open app's embedder, too. With one, `embedding_service` may be
     None: then there are no vectors, and results say so. `scope` is for searches that name none; without it they are the
     owner's (core/confinement.py). `filter_keys` are the
     facts of documents that may be filtered by. `on_search` is told of every search that was answered. The other
@@ -47,7 +49,7 @@ class HybridSearchEngine(TwoLegs):
 
     def __init__(  # noqa: PLR0917 - the acceptance texts name them in this order
         self,
-        embedding_service: Embedder | None = None,
+        embedding_service: Embedder | ModuleType | None = None,
         db_manager: Index | None = None,
         enable_caching: bool = True,
         enable_reranking: bool = True,
@@ -66,6 +68,8 @@ class HybridSearchEngine(TwoLegs):
         named: dict[str, Any] = {"enable_caching": enable_caching, "enable_reranking": enable_reranking}
         named |= {"bm25_weight": bm25_weight, "vector_weight": vector_weight, "normalization": normalization}
         self._config = EngineConfig().changed(named | config)
+        if isinstance(embedding_service, ModuleType):  # `dtrag.embedding_service`, which works with the open app's
+            embedding_service = active().embedder
         if db_manager is None:
             app = active()
             db_manager, embedding_service = app.index, embedding_service or app.embedder

@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from dtrag import embedding_service
 from dtrag.core.documents import Vector
 from dtrag.core.query import weighted_terms
 from dtrag.core.scoring import LexicalQuery
 from dtrag.core.text import Analyzer, language
 from dtrag.errors import DatabaseUnavailable, InvalidInput
-from dtrag.ports import Embedder, Index, speaks
+from dtrag.ports import NOT_CONFIGURED, Embedder, Index, speaks
 from dtrag.retrieval.request import Reach
 
 EMBEDDING_THREADS = 4
@@ -130,15 +131,14 @@ class QueryEmbedder:
 
     async def embed(self, query: str, seconds: float) -> Vector:
         """The vector. Raises `TimeoutError` when it takes longer, and `ValueError` for what is no vector."""
-        assert self.embedder is not None  # noqa: S101 - `cannot` was asked before
         if query in self._kept:
             self._kept.move_to_end(query)
             return self._kept[query]
-        loop = asyncio.get_running_loop()
         allowed = seconds if self._asked_before else seconds * FIRST_TIME
         self._asked_before = True
-        made = loop.run_in_executor(self._threads, self.embedder.embed_queries, [query])
-        vector: Vector = (await asyncio.wait_for(made, allowed))[0]
+        vector = await asyncio.wait_for(self._generated(query), allowed)
+        if vector is None:
+            raise ValueError("no vector was made")
         if not np.isfinite(vector).all():
             raise ValueError("the embedder returned a vector with a number that is not finite")
         if len(query) <= KEPT_CHARACTERS:
@@ -146,3 +146,12 @@ class QueryEmbedder:
             if len(self._kept) > KEPT_VECTORS:
                 self._kept.popitem(last=False)
         return vector
+
+    async def told_not_configured(self, query: str) -> None:
+        """The call for a query that gets no vector because there is no embedder: a program may have replaced it."""
+        await self._generated(query)
+
+    async def _generated(self, query: str) -> Vector | None:
+        return await embedding_service.generate_embedding(
+            query, embedder=self.embedder or NOT_CONFIGURED, executor=self._threads
+        )

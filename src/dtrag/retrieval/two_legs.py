@@ -56,6 +56,9 @@ class TwoLegs:
         leg = Leg(skipped=asked.mode not in {"hybrid", "vector"})
         if not leg.skipped:
             leg.note = self._embedder.cannot(asked.query)
+        if leg.note and self._embedder.embedder is None:
+            await attempt(leg, lambda: self._embedder.told_not_configured(asked.query))
+            leg.seconds = 0.0
         if leg.skipped or leg.note:
             return leg
 

@@ -242,7 +242,7 @@ async def test_cancelling_a_debate_ends_its_agents() -> None:
 
 
 async def test_what_is_no_failure_of_a_model_is_raised_and_ends_the_other_agent() -> None:
-    class Broken(RuntimeError):
+    class Broken(BaseException):
         pass
 
     def answer(number: int, messages: Sequence[Message]) -> str:

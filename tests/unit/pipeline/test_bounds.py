@@ -135,8 +135,9 @@ async def test_a_call_that_breaks_off_is_paid_with_what_came() -> None:
     model = Priced("")
     run = _run(model=model, charge=charge)
     with pytest.raises(LanguageModelFailed):
-        async for _ in calls.stream(run, "compose", model, [Message("user", QUESTION)], max_tokens=9, seconds=1):
-            pass
+        await calls.call(
+            run, "compose", model, [Message("user", QUESTION)], max_tokens=9, seconds=1, on_text=lambda piece: None
+        )
     (usage,) = charged
     assert usage.calls == 1
     assert usage.input_tokens > 0

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from fastapi import Request
 
+from dtrag import embedding_service
 from dtrag.app import App
 from dtrag.delivery.api.filter_watch import FilterWatch
 from dtrag.delivery.api.in_flight import InFlight
@@ -57,7 +58,7 @@ class Service:
         if embedder is None:
             return
         try:
-            await asyncio.to_thread(embedder.embed_queries, ["warm"])
+            await embedding_service.generate_embedding("warm", embedder=embedder)
         except (DtragError, OSError, RuntimeError, ValueError, ImportError) as error:
             self.embedder_problem = (
                 str(error) if isinstance(error, DtragError) else f"It could not be loaded ({type(error).__name__})."

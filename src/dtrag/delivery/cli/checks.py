@@ -12,6 +12,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Literal
 
+from dtrag import llm_service
 from dtrag.adapters.embedders.models import list_models
 from dtrag.adapters.llms.choose import choose as choose_llms
 from dtrag.adapters.llms.langchain import LangChainModel
@@ -131,7 +132,9 @@ async def _language_models(settings: Settings) -> list[Check]:
 async def _answers(name: str, model: LangChainModel) -> Check:
     await model.warm()  # what is imported here does not count against the model's time
     try:
-        await model.complete([Message("user", "Say: yes")], max_tokens=LLM_TOKENS, seconds=LLM_SECONDS)
+        await llm_service.generate_answer(
+            [Message("user", "Say: yes")], model=model, max_tokens=LLM_TOKENS, seconds=LLM_SECONDS
+        )
     except LanguageModelFailed:
         detail = f"{model.id} gave no answer: {model.problem}"
         return Check(
