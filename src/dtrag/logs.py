@@ -1,4 +1,4 @@
-"""Structured logging: one JSON object a line on stderr, for the command line and the service alike.
+"""Structured logging on stderr, for the command line and the service alike: JSON lines, or text on a terminal.
 
 What is logged are facts about work (route, status, times, ids), never what people asked or what documents say. An
 exception is logged as its class and its stack: its message may quote a value, a row or a sentence of a document.
@@ -19,6 +19,7 @@ from typing import Any
 from dtrag.errors import InvalidInput
 
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
+FORMATS = ("auto", "json", "text")
 FRAMES = 30
 """Innermost frames of a stack that are logged; a recursion that ran away has a thousand."""
 
@@ -38,13 +39,21 @@ _SECRETS = (
 )
 
 
-def configure(level: str) -> None:
-    """Log from `level` up (DEBUG, INFO, WARNING, ERROR), as JSON lines on stderr. Raises `InvalidInput`."""
+def configure(level: str, log_format: str = "auto") -> None:
+    """Log from `level` up (DEBUG, INFO, WARNING, ERROR) on stderr, one line a record. Raises `InvalidInput`.
+
+    `log_format` is json, text, or auto: text on a terminal, JSON everywhere else.
+    """
     wanted = level.strip().upper()
     if wanted not in LEVELS:
         raise InvalidInput(f"There is no log level {level[:20]!r}. Levels: {', '.join(LEVELS)}.")
+    form = log_format.strip().lower()
+    if form not in FORMATS:
+        raise InvalidInput(f"There is no log format {log_format[:20]!r}. Formats: {', '.join(FORMATS)}.")
+    if form == "auto":
+        form = "text" if sys.stderr.isatty() else "json"
     handler = _Stderr()
-    handler.setFormatter(JsonLines())
+    handler.setFormatter(JsonLines() if form == "json" else TextLines())
     handler.addFilter(redact_record)
     root = logging.getLogger()
     for old in list(root.handlers):
@@ -100,6 +109,18 @@ class JsonLines(logging.Formatter):
             line["exception"] = record.exc_info[0].__name__
             line["stack"] = _stack(record.exc_info[2])
         return json.dumps(line, ensure_ascii=True, default=str)
+
+
+class TextLines(logging.Formatter):
+    """A record as one short line for people: `dtrag: warning: <message> (<facts>)`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        facts = [f"{name}={value}" for name, value in _extra(record).items()]
+        if record.exc_info and record.exc_info[0] is not None:
+            facts.append(record.exc_info[0].__name__)
+        text = f"{record.getMessage()} ({', '.join(facts)})" if facts else record.getMessage()
+        shown = "".join(character if character.isprintable() else " " for character in text)
+        return f"dtrag: {record.levelname.lower()}: {shown}"
 
 
 def _extra(record: logging.LogRecord) -> dict[str, Any]:

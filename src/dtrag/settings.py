@@ -6,6 +6,7 @@ takes effect on the next request (`flag("...")`). `dtrag settings` and docs/sett
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
 from collections.abc import Collection, Mapping
@@ -149,7 +150,10 @@ class Settings:
     )
     host: str = _setting("127.0.0.1", "Address that `dtrag up` listens on.")
     port: int = _setting(8001, "Port that `dtrag up` listens on.")
-    log_level: str = _setting("WARNING", "DEBUG, INFO, WARNING or ERROR; log lines go to stderr as JSON.")
+    log_level: str = _setting("WARNING", "DEBUG, INFO, WARNING or ERROR; log lines go to stderr.")
+    log_format: str = _setting(
+        "auto", "Form of the log lines: json, text, or auto (text on a terminal, JSON everywhere else)."
+    )
 
     @classmethod
     def load(cls, environ: Mapping[str, str] | None = None, **overrides: Any) -> Settings:
@@ -300,6 +304,29 @@ LIVE: tuple[tuple[str, str], ...] = (
     ("PIPELINE_TIMEOUT_MULTIPLIER", "What all time limits of the pipeline are multiplied by, up to 100; 1 by default."),
 )
 """Variables beside the flags that are read anew at every request, and what they mean."""
+
+
+_OF_THE_PROCESS = frozenset(
+    "data_dir host port log_level log_format stop_seconds rate_per_minute cors_allowed_origins max_upload_mb "
+    "answers_at_once answers_waiting cpu_at_once model_calls_at_once wait_ms pool_size index_cache_mb cache_size "
+    "cache_seconds parse_memory_mb parse_seconds max_file_mb embed_threads".split()
+)
+"""Settings that change how a process works, not what a question or a search finds in the data folder."""
+
+
+def answer_settings(settings: Settings) -> dict[str, str]:
+    """Digests of everything by name that decides what is found and answered: settings, flags, variables read live.
+
+    Two processes on one data folder with the same digests give the same answers. Digests, because some are secret.
+    """
+    values: dict[str, object] = {
+        PREFIX + declared.name.upper(): getattr(settings, declared.name)
+        for declared in fields(settings)
+        if declared.name not in _OF_THE_PROCESS
+    }
+    values |= {f"FEATURE_{declared.name.upper()}": flag(declared.name) for declared in FLAGS}
+    values |= {name: os.getenv(name, "") for name, _ in LIVE}
+    return {name: hashlib.sha256(str(value).encode()).hexdigest()[:16] for name, value in values.items()}
 
 
 def timeout_multiplier() -> float:

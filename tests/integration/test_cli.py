@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import fcntl
+import io
 import json
 import os
 import pty
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import tempfile
+import termios
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -18,11 +22,14 @@ from typing import Any
 
 import pytest
 import typer.main
+from rich.cells import cell_len
+from rich.console import Console
 
 from dtrag.adapters.parsers.formats import FORMATS
 from dtrag.adapters.postgres import server
 from dtrag.adapters.postgres.server import EmbeddedServer
-from dtrag.delivery.cli import exits
+from dtrag.app import open_app
+from dtrag.delivery.cli import exits, short_answer
 from dtrag.delivery.cli.commands import app
 from dtrag.delivery.cli.demo import QUESTIONS
 from dtrag.delivery.cli.search import Mode
@@ -135,8 +142,11 @@ def test_search_shows_passages_on_stdout_and_notes_on_stderr(cli: Cli, demo: Ran
     assert "1 passage in" in text.err and "passage in" not in text.out
 
     elsewhere = cli.call("search", "annual leave", "--category", "No/Such")
-    assert (elsewhere.code, elsewhere.out) == (0, "")
-    assert "Nothing was found" in elsewhere.err
+    assert (elsewhere.code, elsewhere.out) == (exits.USAGE, "")
+    assert elsewhere.err == "dtrag: There is no category 'No/Such'. List them with: dtrag taxonomy tree\n"
+    nothing = cli.call("search", "xylophone", "--mode", "lexical", "--category", "samples/handbook")
+    assert (nothing.code, nothing.out) == (0, "")
+    assert "Nothing was found" in nothing.err
 
 
 def test_search_is_strict_while_the_flag_is_on(cli: Cli, demo: Ran) -> None:
@@ -151,10 +161,60 @@ def test_ask_quotes_and_says_that_no_model_composes(cli: Cli, demo: Ran) -> None
     assert as_json.code == 0
     assert_shape(as_json.json, SHAPES["dtrag ask"])
     assert "€0.42" in as_json.json["text"]
-    assert "No language model is configured" in as_json.err
-    text = cli.call("ask", question)
+    assert as_json.err == "", "nothing about settings that changed nothing"
+    assert "No language model is configured" in cli.call("ask", question, "--full").err
+    text = cli.call("ask", *question.split())
     assert "[1] Expenses and Travel, Using your own car" in text.out
     assert re.search(r"expenses-and-travel\.html, characters [\d,]+–[\d,]+", text.out)
+
+
+def in_a_terminal(cli: Cli, *arguments: str) -> list[str]:
+    """The rows of a terminal of 24 x 80 that a command fills, stdout and stderr together."""
+    terminal, inside = pty.openpty()
+    fcntl.ioctl(inside, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    environment = cli.environment(TERM="xterm-256color")
+    del environment["COLUMNS"]
+    process = subprocess.Popen([PROGRAM, *arguments], env=environment, stdout=inside, stderr=inside, stdin=inside)
+    os.close(inside)
+    shown = b""
+    try:
+        while piece := os.read(terminal, 65_536):
+            shown += piece
+    except OSError:  # the other side is closed
+        pass
+    os.close(terminal)
+    assert process.wait(timeout=60) == 0, shown
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", shown.decode()).splitlines()
+    assert "\x1b" not in "".join(lines)
+    assert all(cell_len(line) <= 80 for line in lines), lines
+    return lines
+
+
+SAMPLES = DOCS.parents[1] / "examples" / "questions.jsonl"
+SAMPLE_QUESTIONS = [json.loads(line)["question"] for line in SAMPLES.read_text("utf-8").splitlines()]
+
+
+@pytest.mark.parametrize("question", [SAMPLE_QUESTIONS[0], SAMPLE_QUESTIONS[8], SAMPLE_QUESTIONS[-1]])
+def test_an_answer_fits_a_screen(cli: Cli, demo: Ran, question: str) -> None:
+    lines = in_a_terminal(cli, "ask", *question.split())
+    assert len(lines) <= 23, "and the next prompt"
+    assert lines[-1].startswith("Confidence 0.") or "Confidence 0." in "".join(lines[-3:])
+    assert not any("language model" in line or line.startswith("{") for line in lines)
+    sources = [line for line in lines if re.match(r"(\[\d+\] )+", line)]
+    assert sources or question == SAMPLE_QUESTIONS[-1]
+
+
+async def test_all_sample_answers_fit_a_screen(cli: Cli, demo: Ran) -> None:
+    settings = Settings.load({}, data_dir=cli.data_dir)
+    async with open_app(settings) as opened:
+        answers = [await opened.ask(question) for question in SAMPLE_QUESTIONS]
+    for answer in answers:
+        console = Console(file=io.StringIO(), width=80, height=24, markup=False, emoji=False, highlight=False)
+        short_answer.show(answer, console)
+        assert isinstance(console.file, io.StringIO)
+        lines = console.file.getvalue().splitlines()
+        assert len(lines) <= 23 and all(cell_len(line) <= 80 for line in lines), answer.question
+        assert "--full" not in "".join(lines[:-1]), "the whole text is there"
 
 
 def test_documents_lists_and_shows(cli: Cli, demo: Ran) -> None:
@@ -162,7 +222,11 @@ def test_documents_lists_and_shows(cli: Cli, demo: Ran) -> None:
     assert_shape(listed.json, SHAPES["dtrag documents"])
     assert len(listed.json["documents"]) == 3
     assert cli.call("documents", "list", "--limit", "3", "--json").json == listed.json
-    assert max(map(len, cli.call("documents").out.splitlines())) <= 80
+    lines = cli.call("documents").out.splitlines()
+    row = next(number for number, line in enumerate(lines) if line.startswith("Leave and Holidays · Samples/Handbook"))
+    assert re.search(r" · \d+ chunks$", lines[row])
+    assert re.match(r"  [0-9a-f-]{36}  \S*leave-and-holidays\.md$", lines[row + 1])
+    assert re.search(r"\d+ of \d+ documents, from \d+ files; \d+ chunks altogether", cli.call("documents").err)
     document = listed.json["documents"][0]["document_id"]
     shown = cli.call("documents", "show", document, "--json")
     assert_shape(shown.json, SHAPES["dtrag documents show"])

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -51,6 +53,24 @@ def test_levels(lines: Lines) -> None:
     assert [line["message"] for line in lines()] == ["yes"]
     with pytest.raises(InvalidInput, match="DEBUG, INFO"):
         logs.configure("loud")
+
+
+def test_a_terminal_gets_short_lines_for_people(lines: Lines, capsys: pytest.CaptureFixture[str]) -> None:
+    with patch.object(sys.stderr, "isatty", return_value=True):
+        logs.configure("INFO")
+    try:
+        raise ValueError("a sentence of a document")
+    except ValueError:
+        logging.getLogger("dtrag.x").warning("two\nlines\x1b[2J", extra={"ms": 1.5}, exc_info=True)
+    assert capsys.readouterr().err == "dtrag: warning: two lines [2J (ms=1.5, ValueError)\n"
+    logs.configure("INFO", "json")
+    logging.getLogger("dtrag.x").info("x")
+    assert lines()[0]["message"] == "x"
+    logs.configure("INFO", "TEXT")
+    logging.getLogger("dtrag.x").info("x")
+    assert capsys.readouterr().err == "dtrag: info: x\n"
+    with pytest.raises(InvalidInput, match="auto, json, text"):
+        logs.configure("INFO", "xml")
 
 
 def test_the_request_id_is_on_every_line(lines: Lines) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from dtrag import settings as module
 from dtrag.errors import InvalidInput
-from dtrag.settings import FLAGS, Flag, Settings, default_data_dir, flag
+from dtrag.settings import FLAGS, Flag, Settings, answer_settings, default_data_dir, flag
 
 NAMES = [declared.name for declared in dataclasses.fields(Settings)]
 
@@ -137,3 +137,19 @@ def test_the_first_name_of_a_flag_that_is_set_decides(monkeypatch: pytest.Monkey
 def test_an_unknown_flag_is_a_mistake_in_the_code() -> None:
     with pytest.raises(KeyError):
         flag("no_such_flag")
+
+
+def test_what_decides_about_answers_is_compared_and_how_the_process_works_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    usual = answer_settings(Settings.load({}))
+    assert answer_settings(Settings.load({}, host="::1", port=9, log_level="INFO", data_dir="/elsewhere")) == usual
+    secret = answer_settings(Settings.load({}, llm_api_key="hush", embedder="none"))
+    assert {name for name in usual if usual[name] != secret[name]} == {"DTRAG_LLM_API_KEY", "DTRAG_EMBEDDER"}
+    assert "hush" not in str(secret)
+    for name, value in (("FEATURE_DEBATE_MODE", "on"), ("PIPELINE_TIMEOUT_MULTIPLIER", "3")):
+        with monkeypatch.context() as environment:
+            environment.setenv(name, value)
+            now = answer_settings(Settings.load({}))
+            assert {changed for changed in usual if usual[changed] != now[changed]} == {name}
+    assert {row["name"] for row in Settings().rows()} >= module._OF_THE_PROCESS

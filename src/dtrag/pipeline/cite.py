@@ -5,21 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dtrag.core.documents import Citation, SearchResult
+from dtrag.core.labels import label
 from dtrag.pipeline.compose import Quote
 from dtrag.pipeline.marks import rounded
-
-
-def label(passage: SearchResult) -> str:
-    """How a passage is cited."""
-    article = passage.metadata.get("article")
-    if article:
-        name = passage.metadata.get("regulation") or passage.title
-        title = passage.metadata.get("article_title")
-        return f"{name} {article}({title})" if title else f"{name} {article}"
-    headings = [heading for heading in passage.breadcrumb if heading != passage.title]
-    page = passage.metadata.get("page")
-    place = " › ".join(headings) or (f"p. {page}" if page else "")
-    return f"{passage.title}, {place}" if place else passage.title
 
 
 def cite(quotes: Sequence[Quote], passages: Sequence[SearchResult]) -> tuple[str, tuple[Citation, ...]]:

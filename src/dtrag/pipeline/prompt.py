@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dtrag.core.chat import Message
 from dtrag.core.documents import SearchResult
 from dtrag.core.fence import boundary, fenced
+from dtrag.core.labels import label
 from dtrag.core.text import language
-from dtrag.pipeline.cite import label
 
 NO_ANSWER = "NO_ANSWER"
 """What the model says when the passages do not answer."""

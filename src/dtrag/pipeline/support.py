@@ -14,7 +14,7 @@ import numpy as np
 from dtrag import embedding_service
 from dtrag.core.backing import STRONG, SUPPORTED, Backing, Claim, Said, backing, claim_of, said_in, united
 from dtrag.core.documents import Citation, SearchResult
-from dtrag.pipeline.cite import label
+from dtrag.core.labels import label
 from dtrag.pipeline.marks import UNSUPPORTED, Part, read, urls
 from dtrag.ports import Embedder
 

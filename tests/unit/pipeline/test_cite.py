@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from dtrag.core.documents import SearchResult
-from dtrag.pipeline.cite import cite, label
+from dtrag.core.labels import label
+from dtrag.pipeline.cite import cite
 from dtrag.pipeline.compose import Quote
 
 ARTICLE = {"regulation": "학칙", "article": "제15조", "article_title": "휴학"}

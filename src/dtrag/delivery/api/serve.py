@@ -23,6 +23,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from dtrag import logs
+from dtrag.delivery.api.local_socket import local_socket
 from dtrag.delivery.api.service import create_app
 from dtrag.delivery.api.state import Service
 from dtrag.errors import CannotListen
@@ -40,7 +41,7 @@ def serve(settings: Settings, on_listening: Callable[[str], None] | None = None)
 
     `on_listening` is told the address once requests are answered there.
     """
-    logs.configure(settings.log_level)
+    logs.configure(settings.log_level, settings.log_format)
     listener = listen(settings.host, settings.port)
     with contextlib.closing(listener):
         asyncio.run(_run(settings, listener, on_listening))
@@ -109,7 +110,7 @@ async def _run(settings: Settings, listener: socket.socket, on_listening: Callab
 
     server = _Server(config, listening)
     with _stopped_by_signals(server, service):
-        async with api.router.lifespan_context(api):
+        async with api.router.lifespan_context(api), local_socket(service):
             await _check_keys(settings, service)
             await server.serve([listener])
             for task in warming:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dtrag.delivery.cli.exits import OK
-from dtrag.delivery.cli.invocation import Categories, Json, invocation, run_async
+from dtrag.delivery.cli.invocation import Categories, Direct, Json
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from dtrag.core.documents import Answer
-    from dtrag.settings import Settings
 
 NO_LANGUAGE_MODEL = (
     "No language model is configured: answers are quoted from the documents. "
@@ -25,40 +23,45 @@ NO_LANGUAGE_MODEL = (
 
 def ask(
     context: typer.Context,
-    question: Annotated[str, typer.Argument(metavar="QUESTION", help="In plain words.", show_default=False)],
+    question: Annotated[
+        list[str],
+        typer.Argument(metavar="QUESTION", help="In plain words; - reads standard input.", show_default=False),
+    ],
+    *,
     category: Categories = None,
+    full: Annotated[bool, typer.Option("--full", help="Also quotations, places and times, as in a pipe.")] = False,
+    direct: Direct = False,
     as_json: Json = False,
 ) -> int:
-    """Answer a question from the documents, with citations."""
-    settings = invocation(context).settings()
-    answer, empty = run_async(_ask(settings, question, category))
-    configured = bool(settings.llm)
-    from dtrag.delivery.cli.console import data, note, show_json
+    """Answer a question from the documents, with citations.
 
+    On a terminal the answer fits a screen: the text and one line a source.
+    """
+    from dtrag.delivery.cli.question import question_of
+    from dtrag.delivery.cli.reading import read
+    from dtrag.delivery.results import Answered
+
+    arguments = {"question": question_of(question), "categories": category}
+    answered = read(context, "ask", arguments, Answered, direct=direct)
+    answer = answered.answer
+    from dtrag.delivery.cli import short_answer
+    from dtrag.delivery.cli.console import data, is_about_settings, note, show_json
+
+    console = data()
+    notes = notes_on(answer, empty=answered.empty)
+    if not full and answer.decision == "answer":
+        notes = [text for text in notes if not is_about_settings(text)]
     if as_json:
         show_json(as_dict(answer))
+    elif console.is_terminal and not full:
+        short_answer.show(answer, console, notes)
     else:
-        show(answer, data())
-    if empty:
-        note("The index is empty. Fill it with: dtrag ingest FOLDER")
-    tell(answer)
-    if not configured:
+        show(answer, console)
+    for text in notes:
+        note(text)
+    if full and answer.model is None:
         note(NO_LANGUAGE_MODEL)
     return OK
-
-
-async def _ask(settings: Settings, question: str, category: Sequence[str] | None) -> tuple[Answer, bool]:
-    import asyncio
-
-    from dtrag.app import open_app
-    from dtrag.core.confinement import OWNER
-    from dtrag.pipeline import graph
-
-    warming = asyncio.create_task(asyncio.to_thread(graph.warm))  # while PostgreSQL starts
-    async with open_app(settings) as app:
-        await warming
-        answer = await app.ask(question, {"taxonomy_paths": list(category)} if category else None, scope=OWNER)
-        return answer, not answer.citations and (await app.counts(scope=OWNER))[0] == 0
 
 
 def as_dict(answer: Answer) -> dict[str, Any]:
@@ -91,12 +94,19 @@ def show(answer: Answer, console: Console) -> None:
         paragraph(console, Text(f"Written by {safe(answer.model)}{cost}", style="dim"))
 
 
-def tell(answer: Answer) -> None:
-    """What a reader should know about how the answer came about, on stderr."""
-    from dtrag.delivery.cli.console import note
-
-    for text in answer.notes:
-        note(text)
+def notes_on(answer: Answer, *, empty: bool = False) -> list[str]:
+    """What a reader should know about how the answer came about; `empty` when there is no document at all."""
+    notes = ["The index is empty. Fill it with: dtrag ingest FOLDER"] if empty else []
+    notes += answer.notes
     for name in answer.degraded:
         if name in {"lexical", "vector"}:
-            note(f"The {name} half of the search failed; the other half decided alone. See: dtrag doctor")
+            notes.append(f"The {name} half of the search failed; the other half decided alone. See: dtrag doctor")
+    return notes
+
+
+def tell(answer: Answer) -> None:
+    """Print the notes on an answer to stderr."""
+    from dtrag.delivery.cli.console import note
+
+    for text in notes_on(answer):
+        note(text)

@@ -9,15 +9,17 @@ import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urldefrag, urlsplit
 
-from rich import box
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from dtrag.delivery.cli.exits import OutputClosed
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 # Documents come from anywhere: none of their characters may steer the terminal (escape sequences, bidirectional marks).
 _STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -55,6 +57,11 @@ def note(text: str) -> None:
     notes().print(safe(text), style="dim", soft_wrap=True)
 
 
+def is_about_settings(text: str) -> bool:
+    """Whether a note says that no embedder takes part: worth a line only where nothing useful was found."""
+    return "lexical only." in text or "lexical search only." in text
+
+
 def safe(text: str) -> str:
     """The text without characters that would steer a terminal."""
     return _STEERING.sub("", text)
@@ -62,6 +69,9 @@ def safe(text: str) -> str:
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, whole: Sequence[str] = ()) -> Table:
     """A table for 80 columns; columns named in `whole` are never wrapped, columns of numbers stand on the right."""
+    from rich import box
+    from rich.table import Table
+
     listed = [list(row) for row in rows]
     made = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for position, name in enumerate(columns):
@@ -76,6 +86,8 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, whole: Se
 
 def facts(rows: Iterable[tuple[str, str]]) -> Table:
     """Names and values, one pair a line."""
+    from rich.table import Table
+
     made = Table.grid(padding=(0, 2))
     made.add_column(style="bold", no_wrap=True)
     made.add_column(overflow="fold")
@@ -91,6 +103,20 @@ def paragraph(console: Console, text: Text, indent: int = 0) -> None:
         if line.plain:
             line.pad_left(indent)
         console.print(line, soft_wrap=True)
+
+
+def cropped(text: str, width: int) -> str:
+    """The text in at most `width` cells, wide characters counting two; an ellipsis shows that something is left out."""
+    return text if cell_len(text) <= width else set_cell_size(text, width - 1).rstrip() + "…"
+
+
+def cropped_before(text: str, width: int) -> str:
+    """As `cropped`, but the end of the text is kept: of a path that is the name of the file."""
+    if cell_len(text) <= width:
+        return text
+    while cell_len(text) > width - 1:
+        text = text[1:]
+    return "…" + text
 
 
 def command_name() -> str:

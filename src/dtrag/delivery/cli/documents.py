@@ -7,14 +7,17 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urldefrag
 
 import typer
 
 from dtrag.delivery.cli.exits import OK
-from dtrag.delivery.cli.invocation import Json, invocation, run_async
+from dtrag.delivery.cli.invocation import Direct, Json, invocation, run_async
 from dtrag.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from dtrag.core.documents import DocumentSummary
     from dtrag.settings import Settings
 
@@ -29,25 +32,35 @@ DocumentId = Annotated[str, typer.Argument(metavar="ID", help="As the list shows
 
 
 @app.callback()
-def documents(context: typer.Context, limit: Limit = 100, offset: Offset = 0, as_json: Json = False) -> int:
+def documents(
+    context: typer.Context, limit: Limit = 100, offset: Offset = 0, direct: Direct = False, as_json: Json = False
+) -> int:
     """List, show and delete documents. Without a command: list."""
     if context.invoked_subcommand is None:
-        return _list(context, limit, offset, as_json)
-    if as_json or (limit, offset) != (100, 0):
+        return _list(context, limit, offset, direct, as_json)
+    if as_json or direct or (limit, offset) != (100, 0):
         raise typer.BadParameter(f"give the options after `documents {context.invoked_subcommand}`")
     return OK
 
 
 @app.command("list")
-def list_documents(context: typer.Context, limit: Limit = 100, offset: Offset = 0, as_json: Json = False) -> int:
-    """The documents, the newest first."""
-    return _list(context, limit, offset, as_json)
+def list_documents(
+    context: typer.Context, limit: Limit = 100, offset: Offset = 0, direct: Direct = False, as_json: Json = False
+) -> int:
+    """The documents with their files, the newest first."""
+    return _list(context, limit, offset, direct, as_json)
 
 
 @app.command("show")
-def show_document(context: typer.Context, document_id: DocumentId, as_json: Json = False) -> int:
+def show_document(
+    context: typer.Context, document_id: DocumentId, direct: Direct = False, as_json: Json = False
+) -> int:
     """One document with its text."""
-    summary, text = run_async(_document(invocation(context).settings(), document_id))
+    from dtrag.delivery.cli.reading import read
+    from dtrag.delivery.results import Shown
+
+    shown = read(context, "document", {"document_id": document_id}, Shown, direct=direct)
+    summary, text = shown.summary, shown.text
     from dtrag.delivery.cli.console import data, facts, place, safe, show_json
 
     if as_json:
@@ -165,37 +178,41 @@ def _confirmed(chosen: Sequence[DocumentSummary]) -> bool:
     return typer.confirm("Delete these documents?", err=True)
 
 
-def _list(context: typer.Context, limit: int, offset: int, as_json: bool) -> int:
-    found, (total, chunks) = run_async(_documents(invocation(context).settings(), limit, offset))
-    from dtrag.delivery.cli.console import data, note, plural, show_json, table
+def _list(context: typer.Context, limit: int, offset: int, direct: bool, as_json: bool) -> int:
+    from dtrag.delivery.cli.reading import read
+    from dtrag.delivery.results import Listing
+
+    listing = read(context, "documents", {"limit": limit, "offset": offset}, Listing, direct=direct)
+    from dtrag.delivery.cli.console import data, note, plural, show_json
 
     if as_json:
-        rows = [asdict(summary) for summary in found]
-        show_json(
-            {"documents": rows, "total": {"documents": total, "chunks": chunks}, "limit": limit, "offset": offset}
-        )
+        rows = [asdict(summary) for summary in listing.documents]
+        total = {"documents": listing.total, "chunks": listing.chunks}
+        show_json({"documents": rows, "total": total, "limit": limit, "offset": offset})
         return OK
-    if found:
-        listed = [(s.document_id, s.title, "/".join(s.taxonomy_path), s.chunks) for s in found]
-        data().print(table(("Id", "Title", "Category", "Chunks"), listed, whole=("Id", "Chunks")))
-    if total:
-        note(f"{len(found):,} of {plural(total, 'document')}")
+    console = data()
+    for summary in listing.documents:
+        _show_row(summary, console)
+    if listing.total:
+        files = {urldefrag(summary.source_url).url for summary in listing.documents}
+        shown = f"{len(listing.documents):,} of {plural(listing.total, 'document')}"
+        note(f"{shown}, from {plural(len(files), 'file')}; {plural(listing.chunks, 'chunk')} altogether")
     else:
         note("There are no documents yet. Read some with: dtrag ingest FOLDER")
     return OK
 
 
-async def _documents(settings: Settings, limit: int, offset: int) -> tuple[list[DocumentSummary], tuple[int, int]]:
-    from dtrag.app import open_app
-    from dtrag.core.confinement import OWNER
+def _show_row(summary: DocumentSummary, console: Console) -> None:
+    """Two lines: title, category and number of chunks; id and file."""
+    from rich.cells import cell_len
+    from rich.text import Text
 
-    async with open_app(settings) as opened:
-        return await opened.documents(limit, offset, scope=OWNER), await opened.counts(scope=OWNER)
+    from dtrag.delivery.cli.console import cropped, cropped_before, place, plural, safe
 
-
-async def _document(settings: Settings, document_id: str) -> tuple[DocumentSummary, str]:
-    from dtrag.app import open_app
-    from dtrag.core.confinement import OWNER
-
-    async with open_app(settings) as opened:
-        return await opened.document(document_id, scope=OWNER)
+    facts = f" · {'/'.join(summary.taxonomy_path) or 'no category'} · {plural(summary.chunks, 'chunk')}"
+    # Where nobody looks at it in a window of some width, nothing is left out.
+    width = console.width if console.is_terminal else 1_000_000
+    title = cropped(" ".join(summary.title.split()), max(20, width - cell_len(facts)))
+    file = cropped_before(place(summary.source_url), max(20, width - len(summary.document_id) - 4))
+    console.print(Text(safe(title), style="bold") + Text(safe(facts)), soft_wrap=True)
+    console.print(Text(f"  {summary.document_id}  {file}", style="dim"), soft_wrap=True)

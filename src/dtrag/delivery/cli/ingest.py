@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -51,6 +52,7 @@ def ingest(
     """
     if dry_run and not (prune or prune_all):
         raise InvalidInput("--dry-run belongs to --prune: dtrag ingest FOLDER --prune --dry-run")
+    refuse_addresses(paths)
     missing = [path for path in paths if not path.exists()]
     if len(missing) == len(paths):
         raise InvalidInput(f"There is no such file or folder: {', '.join(map(str, missing[:3]))}.")
@@ -65,6 +67,15 @@ def ingest(
     else:
         show(report)
     return SOME_FILES_FAILED if report.failed else OK
+
+
+def refuse_addresses(paths: Sequence[Path]) -> None:
+    """Raise `InvalidInput` for an address such as https://example.org, with what to do instead."""
+    for path in paths:
+        address = re.match(r"(https?|ftp|s3|gs):/+(.*)", str(path), re.IGNORECASE)  # a path has one slash left of two
+        if address and not path.exists():
+            url = f"{address[1]}://{address[2]}"
+            raise InvalidInput(f"dtrag reads files; download {url} first, then: dtrag ingest FILE")
 
 
 async def _plan(settings: Settings, paths: Sequence[Path]) -> FolderPlan:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import signal
 from collections.abc import Coroutine
 from contextlib import suppress
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+Direct = Annotated[bool, typer.Option("--direct", help="Do not use a running `dtrag up` of this data folder.")]
 Categories = Annotated[
     list[str] | None,
     typer.Option("--category", metavar="PATH", help='Only this branch, such as "AI/ML"; may be repeated.'),
@@ -42,7 +42,7 @@ class Invocation:
 
         settings = Settings.load(data_dir=self.data_dir, database_url=self.database_url, **overrides)
         self.log_level = settings.log_level
-        configure(settings.log_level)
+        configure(settings.log_level, settings.log_format)
         return settings
 
     @property
@@ -61,6 +61,8 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
 
     Raises `KeyboardInterrupt` or `Ended` after that.
     """
+    import asyncio  # not where a running service answers: it is a tenth of such a command's time
+
     terminated = False
 
     async def supervised() -> T:

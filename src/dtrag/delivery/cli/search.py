@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dtrag.delivery.cli.exits import OK
-from dtrag.delivery.cli.invocation import Categories, Json, invocation, run_async
+from dtrag.delivery.cli.invocation import Categories, Direct, Json
 
 if TYPE_CHECKING:
     from dtrag.core.documents import Explanation, SearchMetrics, SearchResult
-    from dtrag.settings import Settings
 
 
 class Mode(StrEnum):
@@ -28,7 +27,10 @@ class Mode(StrEnum):
 
 def search(
     context: typer.Context,
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="Words or a question.", show_default=False)],
+    query: Annotated[
+        list[str],
+        typer.Argument(metavar="QUERY", help="Words or a question; - reads standard input.", show_default=False),
+    ],
     *,
     top_k: Annotated[int, typer.Option(min=1, max=1000, help="How many passages.")] = 10,
     mode: Annotated[
@@ -48,6 +50,7 @@ def search(
         list[str] | None,
         typer.Option(metavar="DOCUMENT_ID", help="Say why this document is not found; may be repeated."),
     ] = None,
+    direct: Direct = False,
     as_json: Json = False,
 ) -> int:
     """Find passages.
@@ -55,6 +58,9 @@ def search(
     hybrid: words and meaning together. lexical: words. strict: every word must
     occur. vector: meaning.
     """
+    from dtrag.delivery.cli.question import question_of
+    from dtrag.delivery.cli.reading import read
+    from dtrag.delivery.results import Passages
     from dtrag.settings import flag
 
     options: dict[str, Any] = {
@@ -63,16 +69,18 @@ def search(
     }
     if explain or why:
         options |= {"explain": True, "explain_documents": tuple(why or ())}
-    settings = invocation(context).settings()
-    results, metrics, empty = run_async(_search(settings, query, top_k, options))
+    text = question_of(query)
+    arguments = {"query": text, "top_k": top_k, "categories": category, "options": options}
+    read_passages = read(context, "search", arguments, Passages, direct=direct)
+    results, metrics = read_passages.results, read_passages.metrics
     if as_json:
         from dtrag.delivery.cli.console import show_json
 
-        show_json({"query": query, "mode": metrics.mode, "results": as_json_rows(results), "metrics": asdict(metrics)})
+        show_json({"query": text, "mode": metrics.mode, "results": as_json_rows(results), "metrics": asdict(metrics)})
     else:
         show(results)
         _show_absent(metrics)
-    tell(metrics, empty=empty)
+    tell(metrics, empty=read_passages.empty)
     return OK
 
 
@@ -97,20 +105,9 @@ def _scalar(value: str) -> str | int | float | bool:
     return read if isinstance(read, str | int | float) else value
 
 
-async def _search(
-    settings: Settings, query: str, top_k: int, options: Mapping[str, Any]
-) -> tuple[list[SearchResult], SearchMetrics, bool]:
-    from dtrag.app import open_app
-    from dtrag.core.confinement import OWNER
-
-    async with open_app(settings) as app:
-        results, metrics = await app.search(query, top_k, scope=OWNER, **options)
-        return results, metrics, not results and (await app.counts(scope=OWNER))[0] == 0
-
-
 def as_json_rows(results: Sequence[SearchResult]) -> list[dict[str, Any]]:
     """The passages as JSON shows them."""
-    from dtrag.pipeline.cite import label
+    from dtrag.core.labels import label
 
     return [{"rank": rank, "label": label(result), **asdict(result)} for rank, result in enumerate(results, start=1)]
 
@@ -119,9 +116,9 @@ def show(results: Sequence[SearchResult]) -> None:
     """The passages for people."""
     from rich.text import Text
 
+    from dtrag.core.labels import label
     from dtrag.delivery.cli.console import data, paragraph, place, safe
     from dtrag.delivery.cli.snippet import snippet
-    from dtrag.pipeline.cite import label
 
     console = data()
     for rank, result in enumerate(results, start=1):
@@ -176,14 +173,15 @@ def _reasons(explanation: Explanation) -> str:
 
 def tell(metrics: SearchMetrics, *, empty: bool) -> None:
     """What a reader should know about how the search went, on stderr; `empty` when there is no document at all."""
-    from dtrag.delivery.cli.console import note, plural
+    from dtrag.delivery.cli.console import is_about_settings, note, plural
 
     if empty:
         note("The index is empty. Fill it with: dtrag ingest FOLDER")
     elif not metrics.final_results:
         note("Nothing was found. Try fewer or other words, another --mode, or fewer filters.")
     for text in metrics.notes:
-        note(text)
+        if not metrics.final_results or not is_about_settings(text):
+            note(text)
     for name in metrics.degraded:
         if name in {"lexical", "vector"}:
             note(f"The {name} half of the search failed; the other half decided alone. See: dtrag doctor")

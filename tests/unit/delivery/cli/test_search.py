@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.cells import cell_len
 
-import dtrag.app
 from dtrag.core.confinement import OWNER
 from dtrag.core.documents import Absence, Explanation, SearchMetrics, SearchResult
+from dtrag.delivery import operations
+from dtrag.delivery.cli import own_process
 from dtrag.retrieval.highlight import highlights
 from tests.integration.cli_process import Cli, assert_shape, documented_shapes
 
@@ -55,11 +55,14 @@ class Told:
 def told(monkeypatch: pytest.MonkeyPatch) -> Told:
     app = Told()
 
-    @asynccontextmanager
-    async def opened(_settings: object) -> AsyncIterator[Told]:
-        yield app
+    async def run(_settings: object, operation: str, arguments: Mapping[str, Any]) -> Any:
+        return await operations.OPERATIONS[operation](app, **arguments)
 
-    monkeypatch.setattr(dtrag.app, "open_app", opened)
+    async def unchecked(_app: object, _categories: object) -> None:
+        """There is no tree of categories here."""
+
+    monkeypatch.setattr(own_process, "in_this_process", run)
+    monkeypatch.setattr(operations, "check_categories", unchecked)
     return app
 
 

@@ -1,0 +1,18 @@
+"""The name by which people cite a passage."""
+
+from __future__ import annotations
+
+from dtrag.core.documents import SearchResult
+
+
+def label(passage: SearchResult) -> str:
+    """`규정명 제N조(제목)` for an article of a regulation, else title and headings."""
+    article = passage.metadata.get("article")
+    if article:
+        name = passage.metadata.get("regulation") or passage.title
+        title = passage.metadata.get("article_title")
+        return f"{name} {article}({title})" if title else f"{name} {article}"
+    headings = [heading for heading in passage.breadcrumb if heading != passage.title]
+    page = passage.metadata.get("page")
+    place = " › ".join(headings) or (f"p. {page}" if page else "")
+    return f"{passage.title}, {place}" if place else passage.title

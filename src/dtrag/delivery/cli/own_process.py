@@ -1,0 +1,47 @@
+"""A reading command in its own process: the engine is loaded and the database started side by side."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from dtrag.errors import DatabaseUnavailable
+from dtrag.settings import Settings
+
+
+async def in_this_process(settings: Settings, operation: str, arguments: Mapping[str, Any]) -> Any:
+    """The result of an operation of `delivery.operations`. Raises `DatabaseUnavailable` and what it raises."""
+    async with _database_started(settings) as started:
+        from dtrag.app import open_app
+        from dtrag.delivery.operations import OPERATIONS
+
+        await started()
+        async with open_app(settings) as app:
+            return await OPERATIONS[operation](app, **arguments)
+
+
+@asynccontextmanager
+async def _database_started(settings: Settings) -> AsyncIterator[Callable[[], Awaitable[object]]]:
+    """Starts the embedded server in a thread while the block imports the engine, which takes longer.
+
+    Yields what waits for it and raises `DatabaseUnavailable`. This attachment ends with the block.
+    """
+    if settings.database_url:
+        yield _nothing
+        return
+    from dtrag.adapters.postgres.server import EmbeddedServer
+
+    opening = asyncio.create_task(asyncio.to_thread(EmbeddedServer.open, settings.data_dir))
+    try:
+        await asyncio.sleep(0)  # the thread begins
+        yield lambda: asyncio.shield(opening)
+    finally:
+        with suppress(DatabaseUnavailable):
+            server = await asyncio.shield(opening)
+            await asyncio.shield(asyncio.to_thread(server.close))
+
+
+async def _nothing() -> None:
+    """There is nothing to wait for."""

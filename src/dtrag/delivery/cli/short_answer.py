@@ -1,0 +1,89 @@
+"""An answer on one screen: the text with its numbers, one line a source, one line on how sure it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from dtrag.delivery.cli.console import cropped, paragraph, place, safe
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from dtrag.core.documents import Answer, Citation
+
+MOST_SOURCES = 6
+"""Lines of sources; answers quote at most five sentences, and a language model may cite more."""
+MOST_FILE_NAME = 32
+"""Cells of a file name beside the name of its passage."""
+LEAST_TEXT = 5
+"""Lines of the text that are shown on a terminal of any height."""
+
+
+def show(answer: Answer, console: Console, notes: Sequence[str] = ()) -> None:
+    """Print the answer for the height of the terminal, with `notes` lines still to come below it.
+
+    Quotations that do not fit are cut with a word on how to see all. The text of a language model is always whole.
+    """
+    sources = _source_lines(answer.citations, console.width)
+    closing = Text(_closing(answer), style="cyan").wrap(console, console.width)
+    below = len(sources) + bool(sources) + 1 + len(closing) + sum(_height(note, console.width) for note in notes)
+    lines = list(Text(safe(answer.text)).wrap(console, console.width, overflow="fold"))
+    room = max(LEAST_TEXT, console.height - 1 - below)  # the last line is for the next prompt
+    if answer.model is None and len(lines) > room:
+        hidden = len(lines) - room + 1
+        lines = [*lines[: room - 1], Text(f"… {hidden} more lines: dtrag ask --full", style="dim")]
+    for line in lines:
+        paragraph(console, line)
+    if sources:
+        console.print()
+    for source in sources:
+        console.print(Text(source, style="bold"), soft_wrap=True)
+    console.print()
+    for line in closing:
+        console.print(line, soft_wrap=True)
+
+
+def _source_lines(citations: Sequence[Citation], width: int) -> list[str]:
+    """`[1] [2] Leave and Holidays, Annual leave · leave.md`: one line a passage, in the order of its first number."""
+    numbers: dict[tuple[str, str], list[int]] = {}
+    for citation in citations:
+        numbers.setdefault((safe(citation.label), _file_name(citation.source_url)), []).append(citation.number)
+    lines = [
+        _source_line(" ".join(f"[{number}]" for number in cited), label, file, width)
+        for (label, file), cited in numbers.items()
+    ]
+    if len(lines) > MOST_SOURCES:
+        hidden = len(lines) - MOST_SOURCES + 1
+        lines = [*lines[: MOST_SOURCES - 1], f"… {hidden} more sources: dtrag ask --full"]
+    return lines
+
+
+def _source_line(marks: str, label: str, file: str, width: int) -> str:
+    shown_file = cropped(file, MOST_FILE_NAME)
+    for_label = width - cell_len(marks) - cell_len(shown_file) - len("  · ")
+    return cropped(f"{marks} {cropped(' '.join(label.split()), max(10, for_label))} · {shown_file}", width)
+
+
+def _file_name(source_url: str) -> str:
+    return place(source_url).rpartition("/")[2]
+
+
+def _closing(answer: Answer) -> str:
+    """How sure the answer is, and why when that is a reason to look closer."""
+    parts = [f"Confidence {answer.confidence:.2f} ({answer.decision})."]
+    if answer.decision != "answer":
+        parts.append(safe(answer.reason))
+    if answer.citations:
+        parts.append("Quotations and places: --full")
+    if answer.model is not None:
+        cost = f", {answer.cost:.2f} won" if answer.cost else ""
+        parts.append(f"Written by {safe(answer.model)}{cost}.")
+    return " ".join(parts)
+
+
+def _height(text: str, width: int) -> int:
+    return max(1, -(-cell_len(text) // width))

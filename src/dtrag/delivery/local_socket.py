@@ -1,0 +1,47 @@
+"""The socket in the data folder through which the command line uses a running service: where it is, what is said.
+
+One connection is one operation; each message is one JSON object on one line:
+
+    client: {"protocol", "version", "settings": {name: digest}}
+    service: {"ready": true} or {"refused": "<why>"}
+    client: {"operation", "arguments"}
+    service: {"result"} or {"error": {"type", "message"}}
+
+The socket lies in a folder that only its owner can enter, and only its owner can open it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+PROTOCOL = 1
+REQUEST_BYTES = 1 << 20
+"""Longest line that the service reads; the longest question (10,000 characters) takes at most 60,000."""
+FOLDER = "service"
+SOCKET = "local.sock"
+# sockaddr_un holds 108 bytes on Linux and 104 elsewhere, the terminating zero included.
+_PATH_BYTES = 107 if sys.platform.startswith("linux") else 103
+
+
+@contextmanager
+def socket_address(data_dir: Path) -> Iterator[str]:
+    """A path to the data folder's socket that fits into a socket address, for as long as the block runs.
+
+    Raises `OSError` when the folder of the socket does not exist, or the path is too long on a system without /proc.
+    """
+    folder = Path(os.path.abspath(data_dir)) / FOLDER  # noqa: PTH100 - `resolve` would follow the caller's links
+    path = folder / SOCKET
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        if len(os.fsencode(path)) <= _PATH_BYTES:
+            yield str(path)
+        elif Path("/proc/self/fd").is_dir():
+            yield f"/proc/self/fd/{descriptor}/{SOCKET}"
+        else:
+            raise OSError(f"the path {path} is too long for a socket")
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,316 @@
+"""The command line beside a running service: it asks through the socket in the data folder, or says why it does not."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractContextManager, asynccontextmanager, closing, suppress
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from dtrag import __version__
+from dtrag.adapters.postgres import server
+from dtrag.app import App
+from dtrag.delivery import local_socket as wire
+from dtrag.delivery import operations, results
+from dtrag.delivery.api import local_socket as side
+from dtrag.delivery.api.state import Service
+from dtrag.delivery.cli import exits, own_process, reading
+from dtrag.settings import Settings, answer_settings
+from tests.integration.cli_process import Cli, Ran
+from tests.store import Databases
+
+QUESTION = "How many days of annual leave are there?"
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A data folder for sockets, whose path is short."""
+    with tempfile.TemporaryDirectory(prefix="dtrag-s-") as path:
+        yield Path(path)
+
+
+@pytest.fixture
+def settings(databases: Databases, folder: Path) -> Settings:
+    return databases.settings()
+
+
+@pytest.fixture
+def cli(app: App) -> Cli:
+    """Commands with the settings of the test's own database."""
+    mine = app.settings
+    return Cli(mine.data_dir, (("DTRAG_EMBEDDER", mine.embedder), ("DTRAG_DATABASE_NAME", mine.database_name)))
+
+
+@asynccontextmanager
+async def serving(app: App) -> AsyncIterator[Service]:
+    service = Service(app.settings, app)
+    async with side.local_socket(service):
+        yield service
+
+
+async def call(cli: Cli, *arguments: str, **environment: str) -> Ran:
+    """The command in a thread, while this loop plays the service."""
+    return await asyncio.to_thread(cli.call, *arguments, **environment)
+
+
+def never_alone() -> AbstractContextManager[Any]:
+    """Fails the test when a command works in its own process."""
+    return patch.object(reading, "run_async", side_effect=AssertionError("worked in its own process"))
+
+
+@pytest.fixture
+async def filled(app: App, tmp_path: Path) -> App:
+    (tmp_path / "leave.md").write_text("# Leave\n\nThere are 26 days of annual leave in a calendar year.\n")
+    await app.ingest([tmp_path / "leave.md"], "HR/Leave")
+    return app
+
+
+async def test_commands_use_the_service_and_print_the_same(filled: App, cli: Cli) -> None:
+    requests: dict[str, dict[str, Any]] = {
+        "ask": {"question": QUESTION, "categories": ["HR"]},
+        "search": {"query": "leave", "top_k": 5, "categories": None, "options": {"explain": True}},
+        "documents": {"limit": 100, "offset": 0},
+    }
+    alone = {name: await operations.OPERATIONS[name](filled, **arguments) for name, arguments in requests.items()}
+    document = alone["documents"].documents[0].document_id
+    with never_alone():
+        async with serving(filled):
+            asked = await call(cli, "ask", *QUESTION.split(), "--category", "HR", "--json")
+            searched = await call(cli, "search", "leave", "--explain", "--json")
+            listed = await call(cli, "documents", "--json")
+            shown = await call(cli, "documents", "show", document, "--json")
+            absent = await call(cli, "documents", "show", "nonesuch", "--json")
+    assert asked.json["text"] == alone["ask"].answer.text
+    assert "26 days" in asked.json["text"] and asked.err == ""
+    assert [row["chunk_id"] for row in searched.json["results"]] == [row.chunk_id for row in alone["search"].results]
+    assert searched.json["results"][0]["explanation"]["terms"] == ["leave"]
+    assert listed.json["documents"][0]["document_id"] == document
+    assert "26 days" in shown.json["text"]
+    assert (absent.code, absent.json["error"]["type"]) == (exits.FAILURE, "NotFound")
+
+
+async def test_the_audit_log_names_the_local_owner(filled: App, cli: Cli) -> None:
+    with never_alone():
+        async with serving(filled):
+            await call(cli, "ask", QUESTION)
+    (line,) = await filled.audit.newest(limit=1)
+    assert (line.entry.actor, line.entry.action, line.entry.decision) == ("local", "cli ask", "allowed")
+    assert line.entry.scope is None and len(line.entry.subjects) == 1
+    assert QUESTION not in str(line)
+
+
+async def test_the_socket_is_for_its_owner_only_and_goes_with_the_service(filled: App, cli: Cli) -> None:
+    inside = filled.settings.data_dir / wire.FOLDER
+    async with serving(filled):
+        assert stat.S_IMODE(inside.stat().st_mode) == 0o700
+        assert stat.S_IMODE((inside / wire.SOCKET).stat().st_mode) == 0o600
+        async with serving(filled):  # a second service of the folder does not take it over
+            pass
+        with never_alone():
+            assert (await call(cli, "documents")).code == 0
+    assert not (inside / wire.SOCKET).exists()
+    with closing(socket.socket(socket.AF_UNIX)) as killed:  # a killed service leaves its socket
+        killed.bind(str(inside / wire.SOCKET))
+    with pytest.raises(reading._NoService, match=r"^$"):
+        reading._from_service(filled.settings, "documents", {"limit": 1, "offset": 0})
+    async with serving(filled):
+        with never_alone():
+            assert (await call(cli, "documents")).code == 0
+
+
+def refusal(settings: Settings) -> str:
+    """Why a command with these settings does not use the service."""
+    with pytest.raises(reading._NoService) as refused:
+        reading._from_service(settings, "documents", {"limit": 1, "offset": 0})
+    return str(refused.value)
+
+
+async def test_other_settings_versions_and_a_stopping_service_are_done_without(
+    filled: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = filled.settings
+    async with serving(filled) as service:
+        other = Settings.load(
+            {}, data_dir=mine.data_dir, database_name=mine.database_name, embedder="none", morphemes="kiwi", port=1
+        )
+        assert await asyncio.to_thread(refusal, other) == "it has other settings (DTRAG_MORPHEMES)"
+        with monkeypatch.context() as patched:
+            patched.setattr(reading, "__version__", "9.9")
+            assert (await asyncio.to_thread(refusal, mine)).startswith("it is dtrag ")
+        service.stopping = True
+        assert await asyncio.to_thread(refusal, mine) == "it is stopping"
+
+
+async def test_direct_and_a_refusing_service_mean_an_own_process_and_a_line(filled: App, cli: Cli) -> None:
+    made = await operations.OPERATIONS["documents"](filled, limit=100, offset=0)
+
+    def alone(work: Any) -> Any:
+        work.close()
+        return made
+
+    with patch.object(reading, "run_async", side_effect=alone) as own:
+        async with serving(filled):
+            direct = await call(cli, "documents", "--direct")
+            assert (own.call_count, direct.code) == (1, 0)
+            assert "service" not in direct.err
+            other = await call(cli, "documents", DTRAG_TRACES="errors")
+    assert own.call_count == 2
+    assert other.out == direct.out
+    assert "The running service is not used: it has other settings (DTRAG_TRACES)." in other.err.splitlines()
+
+
+async def test_a_command_that_leaves_ends_its_work(filled: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def slow(app: App) -> None:
+        begun.set()
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.set()
+
+    monkeypatch.setattr(side, "OPERATIONS", {"slow": slow})
+    async with serving(filled):
+        with wire.socket_address(filled.settings.data_dir) as address:
+            reader, writer = await asyncio.open_unix_connection(address)
+        hello = {
+            "protocol": wire.PROTOCOL,
+            "version": __version__,
+            "settings": answer_settings(filled.settings),
+        }
+        writer.write(json.dumps(hello).encode() + b"\n" + b'{"operation": "slow", "arguments": {}}\n')
+        assert json.loads(await reader.readline()) == {"ready": True}
+        await asyncio.wait_for(begun.wait(), 5)
+        writer.close()
+        await asyncio.wait_for(ended.wait(), 5)
+
+
+@pytest.mark.parametrize("line", [b"\n", b"[]\n", b"{}\n", b"GET / HTTP/1.1\r\n", b"\xff\n", b"x" * 2_000_000, b""])
+async def test_what_is_no_dtrag_is_hung_up_on(filled: App, line: bytes) -> None:
+    async with serving(filled):
+        with wire.socket_address(filled.settings.data_dir) as address:
+            reader, writer = await asyncio.open_unix_connection(address)
+        writer.write(line)
+        if not line:
+            writer.write_eof()
+        with suppress(ConnectionError):  # hung up with some of our bytes unread
+            assert await asyncio.wait_for(reader.read(), 5) == b""
+        writer.close()
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the way around long paths is /proc")
+async def test_a_long_path_of_the_data_folder_is_no_obstacle(folder: Path, filled: App) -> None:
+    deep = folder / ("d" * 100) / ("e" * 100)
+    deep.mkdir(parents=True)
+    service = Service(Settings.load({}, data_dir=deep), filled)
+    async with side.local_socket(service):
+        same = Settings.load({}, data_dir=deep)
+        reply = await asyncio.to_thread(reading._from_service, same, "documents", {"limit": 1, "offset": 0})
+    assert reply["total"] == 1
+
+
+class SilentService:
+    """A service that takes connections and says nothing, or no more than `words`."""
+
+    def __init__(self, data_dir: Path, words: bytes = b"") -> None:
+        (data_dir / wire.FOLDER).mkdir(mode=0o700)
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(str(data_dir / wire.FOLDER / wire.SOCKET))
+        self._listener.listen()
+        self._words = words
+        self.requested = threading.Event()
+        self.left = threading.Event()
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        with self._listener:
+            connection, _ = self._listener.accept()
+        with connection, connection.makefile("rb") as lines:
+            lines.readline()
+            connection.sendall(self._words)
+            if lines.readline():
+                self.requested.set()
+            lines.read()
+            self.left.set()
+
+
+def test_a_service_that_does_not_answer_is_done_without(folder: Path) -> None:
+    SilentService(folder)
+    started = time.monotonic()
+    assert refusal(Settings.load({}, data_dir=folder)) == "it did not answer within 0.3 s"
+    assert time.monotonic() - started < 3 * reading.ANSWERS_WITHIN_S
+
+
+def test_ctrl_c_while_the_service_works_is_one_line_and_code_130(folder: Path) -> None:
+    service = SilentService(folder, b'{"ready": true}\n')
+    process = Cli(folder).start("ask", "how", "long")
+    assert service.requested.wait(30)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, out) == (exits.INTERRUPTED, b"")
+    assert err == b"dtrag: Interrupted; what was acknowledged is kept.\n"
+    assert service.left.wait(5), "the service sees that nobody waits any more"
+
+
+def test_ctrl_c_while_the_database_starts_leaves_nothing_running(folder: Path) -> None:
+    process = Cli(folder / "data", (("DTRAG_EMBEDDER", "none"),)).start("ask", "how", "long")
+    deadline = time.monotonic() + 60
+    while not (folder / "data" / "start.lock").exists():
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.005)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (exits.INTERRUPTED, b"")
+    assert err == b"dtrag: Interrupted; what was acknowledged is kept.\n"
+    assert server.status(folder / "data").pid is None
+
+
+async def test_an_own_process_gives_the_same_and_closes_what_it_opened(filled: App) -> None:
+    settings = filled.settings
+    with patch("dtrag.adapters.postgres.server.EmbeddedServer.open", wraps=server.EmbeddedServer.open) as opened:
+        listing = await own_process.in_this_process(settings, "documents", {"limit": 100, "offset": 0})
+    assert isinstance(listing, results.Listing) and listing.total == 1
+    assert opened.call_count == 2, "one attachment beside the imports, one of the app"
+
+
+def test_the_way_through_the_service_loads_no_engine(folder: Path) -> None:
+    code = (
+        "import sys; from dtrag.delivery.cli.main import main; "
+        "import dtrag.delivery.cli.reading, dtrag.delivery.cli.short_answer; main(['ask', '-h']); "
+        "heavy = {'numpy', 'psycopg', 'fastapi', 'langgraph', 'onnxruntime', 'asyncio', 'lxml', 'dtrag.app'}; "
+        "sys.exit(', '.join(heavy & set(sys.modules)) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+async def test_results_come_through_json_unchanged(filled: App) -> None:
+    from dataclasses import asdict
+
+    found = await operations.OPERATIONS["search"](
+        filled, query="leave", top_k=5, categories=None, options={"explain": True, "explain_documents": ("x",)}
+    )
+    assert results.revived(results.Passages, json.loads(json.dumps(asdict(found)))) == found
+
+
+async def test_an_unknown_category_is_named_with_the_nearest(filled: App) -> None:
+    with pytest.raises(ValueError, match=r"There is no category 'HR/Leav'\. Nearest: HR/Leave"):
+        await operations.check_categories(filled, ["HR/Leav"])
+    with pytest.raises(ValueError, match=r"Nearest: HR/Leave\."):
+        await operations.check_categories(filled, ["leave"])
+    with pytest.raises(ValueError, match="dtrag taxonomy tree"):
+        await operations.check_categories(filled, ["Zzz"])
+    await operations.check_categories(filled, ["hr"])
