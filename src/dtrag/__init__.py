@@ -5,6 +5,11 @@
         results, metrics = await app.search("parental leave")
         answer = await app.ask("How many days of parental leave are there?")
 
+In scripts and notebooks, without `await`:
+
+    with dtrag.open_sync() as app:
+        print(app.ask("How many days of parental leave are there?").text)
+
 Names are loaded when they are first used, so that `import dtrag` and `dtrag --help` stay quick.
 """
 
@@ -34,8 +39,10 @@ if TYPE_CHECKING:
     from dtrag.core.scope import Scope, SearchFilters
     from dtrag.core.taxonomy import CategoryPath, Taxonomy
     from dtrag.debate import DebateAgent, DebateEngine, DebateResult
-    from dtrag.errors import DtragError, NoActiveApp
+    from dtrag.errors import DtragError, InvalidInput, NoActiveApp, NotOpened
+    from dtrag.ingestion.folders import FolderPlan
     from dtrag.ingestion.ingest import IngestReport, Progress
+    from dtrag.opening import SyncApp
     from dtrag.pipeline.graph import LangGraphPipeline
     from dtrag.pipeline.state import PipelineRequest, PipelineResponse, PipelineState
     from dtrag.pipeline.timeouts import STEP_TIMEOUTS, execute_with_timeout
@@ -74,7 +81,11 @@ _HOMES = {
     "DebateEngine": "dtrag.debate",
     "DebateResult": "dtrag.debate",
     "DtragError": "dtrag.errors",
+    "InvalidInput": "dtrag.errors",
     "NoActiveApp": "dtrag.errors",
+    "NotOpened": "dtrag.errors",
+    "FolderPlan": "dtrag.ingestion.folders",
+    "SyncApp": "dtrag.opening",
     "IngestReport": "dtrag.ingestion.ingest",
     "Progress": "dtrag.ingestion.ingest",
     "LangGraphPipeline": "dtrag.pipeline.graph",
@@ -120,12 +131,15 @@ __all__ = [
     "DocumentSummary",
     "DtragError",
     "Explanation",
+    "FolderPlan",
     "FromCategoryRequest",
     "HybridScoreFusion",
     "HybridSearchEngine",
     "IngestReport",
+    "InvalidInput",
     "LangGraphPipeline",
     "NoActiveApp",
+    "NotOpened",
     "PipelineRequest",
     "PipelineResponse",
     "PipelineState",
@@ -138,6 +152,7 @@ __all__ = [
     "SearchMetrics",
     "SearchResult",
     "Settings",
+    "SyncApp",
     "Taxonomy",
     "Tool",
     "ToolExecutionResult",
@@ -155,6 +170,7 @@ __all__ = [
     "llm_service",
     "manifest_from_category",
     "open",
+    "open_sync",
     "tool",
     "vector_search",
 ]
@@ -168,10 +184,26 @@ def open(  # noqa: A001 - `dtrag.open()` is what it does
     Other keyword arguments are settings by name (`embedder="none"`); what is not given comes from the environment.
     Raises `InvalidInput` for a bad setting, and `DatabaseUnavailable` on entering.
     """
-    from dtrag.app import open_app
+    from dtrag.opening import AppOpening
     from dtrag.settings import Settings
 
-    return open_app(Settings.load(data_dir=data_dir, database_url=database_url, **settings))
+    return AppOpening(Settings.load(data_dir=data_dir, database_url=database_url, **settings))
+
+
+def open_sync(*, data_dir: str | Path | None = None, database_url: str | None = None, **settings: Any) -> SyncApp:
+    """As `open`, for scripts and notebooks: an open app whose methods return results instead of awaitables.
+
+    Use it with `with`, or close it with `close()`. It runs its event loop in a thread of its own, so it also works
+    where a loop is running already, as in Jupyter. Raises `InvalidInput` and `DatabaseUnavailable`.
+    """
+    from dtrag.opening import SyncApp
+    from dtrag.settings import Settings
+
+    return SyncApp(Settings.load(data_dir=data_dir, database_url=database_url, **settings))
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 def __getattr__(name: str) -> Any:

@@ -166,6 +166,11 @@ class NoActiveApp(DtragError):
     Open one with `async with dtrag.open()`, or pass embedding_service and db_manager to the engine."""
 
 
+class NotOpened(DtragError, AttributeError):
+    """`{use}` was used on what dtrag.open() returns, which is not open yet: write `async with dtrag.open() as app:`.
+    In scripts and notebooks without await: `with dtrag.open_sync() as app:`"""
+
+
 class IndexMismatch(DtragError):
     """The index was built with {what} {stored!r}, but this is {configured!r}; the two are never mixed.
     Go on with the version and settings that built it, or index all documents anew with: dtrag reindex"""

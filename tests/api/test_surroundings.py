@@ -129,7 +129,7 @@ async def test_pages_of_other_origins_are_kept_out(client: httpx2.AsyncClient) -
 @pytest.mark.parametrize(
     ("method", "path", "status"),
     [
-        ("GET", "/", 404),
+        ("POST", "/", 405),
         ("GET", "/nothing/at/all", 404),
         ("GET", "/search", 405),
         ("PUT", "/documents", 405),

@@ -15,7 +15,8 @@ EXAMPLE = "openai:gpt-4o-mini, google_genai:gemini-2.5-flash, anthropic:claude-h
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """Whose protocol is spoken. `library` is LangChain's name of it, `package` what must be importable.
+    """Whose protocol is spoken. `library` is LangChain's name of it, `package` what must be importable, and `extra` the
+    optional part that brings it, "" where the default installation does.
 
     The address is always given to the library: it would take another one from variables of its own.
     """
@@ -28,12 +29,12 @@ class Provider:
 
 
 PROVIDERS: dict[str, Provider] = {
-    "openai": Provider("openai", "langchain_openai", "openai", "https://api.openai.com/v1"),
+    "openai": Provider("openai", "langchain_openai", "", "https://api.openai.com/v1"),
     "google_genai": Provider(
         "google_genai", "langchain_google_genai", "google", "https://generativelanguage.googleapis.com"
     ),
     "anthropic": Provider("anthropic", "langchain_anthropic", "anthropic", "https://api.anthropic.com"),
-    "ollama": Provider("openai", "langchain_openai", "openai", "http://127.0.0.1:11434/v1", needs_key=False),
+    "ollama": Provider("openai", "langchain_openai", "", "http://127.0.0.1:11434/v1", needs_key=False),
 }
 NO_KEY = "no-key"
 """The OpenAI protocol wants some key; servers without keys ignore it."""
@@ -69,7 +70,7 @@ def resolve(text: str, settings: Settings, variable: str = "DTRAG_LLM") -> Spec:
             f"{variable} is {text[:80]!r}, but must be none, or provider:model, such as {EXAMPLE}. "
             f"Providers: {', '.join(PROVIDERS)}."
         )
-    if not all(importlib.util.find_spec(package) for package in ("langchain", provider.package)):
+    if provider.extra and importlib.util.find_spec(provider.package) is None:
         raise MissingExtra(feature=f"The language model {text.strip()!r}", extra=provider.extra)
     own = provider.library == "openai" and bool(settings.llm_base_url)
     address = _address(settings.llm_base_url or "") if own else provider.address

@@ -24,7 +24,7 @@ from dtrag.delivery.api.callers import Needs
 from dtrag.delivery.api.errors import error_response
 from dtrag.errors import DatabaseUnavailable, DtragError
 
-UNLOGGED = frozenset({"/livez", "/readyz", "/health", "/metrics"})
+UNLOGGED = frozenset({"/", "/livez", "/readyz", "/health", "/metrics"})
 """What supervisors ask every few seconds; nothing of any document is in it."""
 REFUSED = frozenset({401, 403, 404, 429})
 TURNED_AWAY = frozenset({401, 429})

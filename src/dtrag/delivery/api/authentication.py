@@ -24,8 +24,8 @@ from dtrag.delivery.api.forwarding import Address, parse_address
 from dtrag.errors import DatabaseUnavailable, DtragError, TooManyRequests, Unauthorized
 from dtrag.keys import Keys
 
-OPEN = frozenset({"/livez", "/readyz"})
-"""Routes for supervisors, which are asked without a key."""
+OPEN = frozenset({"/", "/livez", "/readyz"})
+"""Routes that need no key: the landing page, and those for supervisors."""
 SHORT = frozenset({"/health"})
 """Routes that say less to those who send no key."""
 FAILURES_PER_MINUTE = 30

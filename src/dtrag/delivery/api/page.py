@@ -12,8 +12,8 @@ from dtrag.delivery.api.callers import needs
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(needs("read"))])
 
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-_STYLE = (
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:50rem;margin:2rem auto;padding:0 1rem}"
     "code{background:#8882;padding:.1em .3em;border-radius:.2em}h2{margin-top:2rem}li{margin:.2rem 0}"
     ":root{color-scheme:light dark}"
@@ -23,7 +23,7 @@ _STYLE = (
 @router.get("/docs", response_class=HTMLResponse)
 async def docs(request: Request) -> HTMLResponse:
     """The page."""
-    return HTMLResponse(render(request.app.openapi()), headers={"Content-Security-Policy": _POLICY})
+    return HTMLResponse(render(request.app.openapi()), headers={"Content-Security-Policy": POLICY})
 
 
 @router.get("/openapi.json", response_class=JSONResponse)
@@ -42,7 +42,7 @@ def render(schema: dict[str, Any]) -> str:
     info = schema["info"]
     return (
         f"<!doctype html><html lang=en><meta charset=utf-8><title>{escape(info['title'])}</title>"
-        f"<style>{_STYLE}</style><h1>{escape(info['title'])} {escape(info['version'])}</h1>"
+        f"<style>{STYLE}</style><h1>{escape(info['title'])} {escape(info['version'])}</h1>"
         f"<p>{escape(info['description'])}</p><p>For programs: <a href=/openapi.json>/openapi.json</a></p>"
         + "".join(operations)
     )

@@ -24,6 +24,7 @@ from dtrag.delivery.api import (
     errors,
     filters,
     health,
+    landing,
     metrics,
     openai,
     page,
@@ -80,6 +81,7 @@ def create_app(settings: Settings) -> FastAPI:
     api.state.service = service
     errors.install(api)
     api.include_router(health.router)
+    api.include_router(landing.router)
     for room in (
         search,
         batch,

@@ -31,8 +31,6 @@ MAX_FILES = 100
 MAX_FIELDS = 10
 MAX_FIELD_BYTES = 64 << 10
 MAX_NAME = 255
-
-"""Ids listed for one file (a JSONL file can hold a million documents); the counts are always complete."""
 ORPHAN_S = 3_600
 """Age from which the folder of an upload is taken for one that a killed process left behind."""
 

@@ -7,22 +7,24 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from dtrag import llm_service
+from dtrag.adapters.analyzers.choose import choose as choose_analyzer
 from dtrag.adapters.embedders.models import list_models
 from dtrag.adapters.llms.choose import choose as choose_llms
 from dtrag.adapters.llms.langchain import LangChainModel
+from dtrag.adapters.mcp.config import read_config
 from dtrag.adapters.postgres import server
 from dtrag.adapters.postgres.database import ROLES
 from dtrag.adapters.rerankers.choose import choose as choose_reranker
 from dtrag.app import App, open_app
 from dtrag.core.chat import Message
 from dtrag.core.confinement import OWNER
-from dtrag.errors import DatabaseUnavailable, DtragError, IndexMismatch, LanguageModelFailed
+from dtrag.errors import DatabaseUnavailable, DtragError, IndexMismatch, InvalidInput, LanguageModelFailed
 from dtrag.settings import Settings
 
 State = Literal["ok", "warn", "fail"]
@@ -58,7 +60,7 @@ class Report:
 
 async def examine(settings: Settings) -> Report:
     """Make every check. An index that does not exist yet is not made to look at it."""
-    report = Report([_python(), *_optional_parts(), *_models(settings), *await _language_models(settings)])
+    report = Report([_python(), *_optional_parts(settings), *_models(settings), *await _language_models(settings)])
     if settings.database_url:
         exists = True
     else:
@@ -70,8 +72,22 @@ async def examine(settings: Settings) -> Report:
             report.checks.append(Check("server", "fail", str(error)))
             return report
     if exists:
-        await _database(settings, report)
+        failed = {check.name for check in report.checks if check.state == "fail"}
+        await _database(_without(failed, settings), report, compare_analyzer="kiwi" not in failed)
     return report
+
+
+def _without(failed: set[str], settings: Settings) -> Settings:
+    """The settings without the parts whose own check failed: these say nothing about the database."""
+    without: dict[str, dict[str, Any]] = {
+        "language model": {"llm": None, "llm_critic": None},
+        "reranker": {"reranker": "none"},
+        "embedder": {"embedder": "none"},
+        "kiwi": {"morphemes": "none"},
+        "tool servers": {"mcp_servers": None},
+    }
+    changes = {name: value for part in failed & set(without) for name, value in without[part].items()}
+    return replace(settings, **changes)
 
 
 def _python() -> Check:
@@ -80,9 +96,17 @@ def _python() -> Check:
     return Check("python", "ok" if good else "fail", version, "" if good else "dtrag needs Python 3.11 or later.")
 
 
-def _optional_parts() -> Iterator[Check]:
-    found = importlib.util.find_spec("kiwipiepy") is not None
-    yield Check("kiwi", "ok", "installed" if found else "not installed (optional: pip install 'dtrag[kiwi]')")
+def _optional_parts(settings: Settings) -> Iterator[Check]:
+    try:
+        choose_analyzer(settings)
+        found = importlib.util.find_spec("kiwipiepy") is not None
+        yield Check("kiwi", "ok", "installed" if found else "not installed (optional: pip install 'dtrag[kiwi]')")
+    except DtragError as error:
+        yield Check("kiwi", "fail", str(error), "or unset DTRAG_MORPHEMES")
+    try:
+        read_config(settings.mcp_servers)
+    except DtragError as error:
+        yield Check("tool servers", "fail", str(error), "correct the file, or unset DTRAG_MCP_SERVERS")
 
 
 def _models(settings: Settings) -> Iterator[Check]:
@@ -172,18 +196,21 @@ def _embedded(data_dir: Path, report: Report) -> bool:
     return True
 
 
-async def _database(settings: Settings, report: Report) -> None:
+async def _database(settings: Settings, report: Report, *, compare_analyzer: bool) -> None:
     try:
         async with open_app(settings) as app:
             where = "behind DTRAG_DATABASE_URL" if settings.database_url else f"{settings.database_name!r}, embedded"
             report.checks.append(Check("database", "ok", f"{where}, answers"))
             report.checks.append(await _schema(app))
             report.checks.append(await _roles(app))
-            report.checks.append(await _identity(app))
+            if compare_analyzer:
+                report.checks.append(await _identity(app))
             report.checks.extend(await _contents(app))
     except DatabaseUnavailable as error:
         report.reachable = False
         report.checks.append(Check("database", "fail", str(error)))
+    except InvalidInput as error:
+        report.checks.append(Check("settings", "fail", str(error), "dtrag settings shows all of them"))
     except DtragError as error:
         report.checks.append(Check("database", "fail", str(error)))
 

@@ -101,7 +101,7 @@ def test_a_key_goes_only_to_whom_it_belongs(monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize(
     ("spec", "extra"),
-    [("google_genai:gemini-2.5-flash", "google"), ("anthropic:claude-haiku-4-5", "anthropic"), ("ollama:x", "openai")],
+    [("google_genai:gemini-2.5-flash", "google"), ("anthropic:claude-haiku-4-5", "anthropic")],
 )
 def test_a_library_that_is_missing_is_named_at_the_start(
     spec: str, extra: str, monkeypatch: pytest.MonkeyPatch

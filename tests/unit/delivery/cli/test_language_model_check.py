@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dtrag.adapters.llms.specs import PROVIDERS
+from dtrag.app import App
 from dtrag.delivery.cli import checks
 from dtrag.delivery.cli.checks import Check, examine
 from dtrag.settings import Settings
@@ -60,3 +65,26 @@ async def test_a_bad_spec_is_a_failure_with_an_example(tmp_path: Any, spec: str)
     (check,) = await checked(tmp_path, llm=spec)
     assert check.state == "fail"
     assert "openai:gpt-4o-mini" in check.detail
+
+
+async def test_a_missing_library_is_not_a_failed_database(settings: Settings, app: App) -> None:
+    """At 7e57849 the database was marked as failed for it."""
+    for changes, part in (
+        ({"llm": "anthropic:x", "llm_api_key": "key"}, "language model"),
+        ({"morphemes": "other"}, "kiwi"),
+        ({"mcp_servers": settings.data_dir / "absent.toml"}, "tool servers"),
+        ({"filter_keys": "a b,;"}, "settings"),
+    ):
+        report = await examine(replace(settings, **changes))
+        failed = {check.name for check in report.checks if check.state == "fail"}
+        assert failed == {part}, changes
+        if part != "settings":
+            assert {"database", "schema"} <= {check.name for check in report.checks if check.state == "ok"}
+
+
+def test_the_default_installation_speaks_the_openai_protocol() -> None:
+    requirements = (Path(__file__).parents[4] / "requirements.txt").read_text("utf-8")
+    packages = {provider.package for provider in PROVIDERS.values() if not provider.extra}
+    assert {name for name, provider in PROVIDERS.items() if not provider.extra} == {"openai", "ollama"}
+    for package in packages | {"langchain"}:
+        assert re.search(rf"^{package.replace('_', '-')}==", requirements, re.M), package

@@ -1,0 +1,170 @@
+"""What `dtrag.open()` and `dtrag.open_sync()` return: an app behind `async with`, and one for scripts and notebooks.
+
+`SyncApp` has no code of its own for what an app does: its methods are those of `App`, run on an event loop in a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import threading
+import weakref
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from contextlib import AbstractAsyncContextManager
+from types import TracebackType
+from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, TypeVar, overload
+
+from dtrag.app import App, open_app
+from dtrag.errors import NotOpened
+from dtrag.settings import Settings
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class AppOpening(AbstractAsyncContextManager[App]):
+    """An app that opens on `async with`. Anything else that is tried with it says so."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._manager = open_app(settings)
+
+    async def __aenter__(self) -> App:
+        return await self._manager.__aenter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> bool | None:
+        return await self._manager.__aexit__(kind, error, traceback)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise NotOpened(use=f"app.{name}")
+
+    def __await__(self) -> NoReturn:
+        raise NotOpened(use="await")
+
+    def __enter__(self) -> NoReturn:
+        raise NotOpened(use="with")
+
+    def __exit__(self, *exception: object) -> None:
+        """There for `with`, which looks for it before `__enter__` can say what is wrong."""
+
+
+class _Blocking(Generic[P, T]):
+    """A coroutine method of `App` as a method of `SyncApp` that returns its result."""
+
+    def __init__(self, method: Callable[Concatenate[App, P], Coroutine[Any, Any, T]]) -> None:
+        self.method = method
+        self.__name__ = method.__name__
+        self.__doc__ = method.__doc__
+
+    @overload
+    def __get__(self, instance: None, owner: type[SyncApp]) -> _Blocking[P, T]: ...
+
+    @overload
+    def __get__(self, instance: SyncApp, owner: type[SyncApp]) -> Callable[P, T]: ...
+
+    def __get__(self, instance: SyncApp | None, owner: type[SyncApp]) -> _Blocking[P, T] | Callable[P, T]:
+        if instance is None:
+            return self
+        opened = instance
+
+        @functools.wraps(self.method)
+        def call(*arguments: P.args, **options: P.kwargs) -> T:
+            return opened.run(lambda app: self.method(app, *arguments, **options))
+
+        return call
+
+
+class SyncApp:
+    """An open app for code without `await`: scripts and notebooks. Get one from `dtrag.open_sync()`; close it.
+
+    It has the methods of `App`; everything else of the app (`keys`, `review`, `taxonomy` …) is reached with `run`.
+    Callbacks such as `on_progress` are called in the thread of the event loop. Any thread may call it.
+    """
+
+    ingest = _Blocking(App.ingest)
+    plan_prune = _Blocking(App.plan_prune)
+    reindex = _Blocking(App.reindex)
+    calibrate = _Blocking(App.calibrate)
+    uncalibrate = _Blocking(App.uncalibrate)
+    search = _Blocking(App.search)  # type: ignore[arg-type] # its `**options` could hold a `self`, as mypy sees it
+    ask = _Blocking(App.ask)
+    documents = _Blocking(App.documents)
+    counts = _Blocking(App.counts)
+    document = _Blocking(App.document)
+    delete_document = _Blocking(App.delete_document)
+    select_documents = _Blocking(App.select_documents)
+    delete_documents = _Blocking(App.delete_documents)
+    check_identity = _Blocking(App.check_identity)
+
+    def __init__(self, settings: Settings) -> None:
+        """Open the app. Raises `DatabaseUnavailable`."""
+        self._stop = asyncio.Event()
+        self._opened: Future[tuple[App, asyncio.AbstractEventLoop]] = Future()
+        self._thread = threading.Thread(
+            target=lambda: asyncio.run(self._serve(settings)), name="dtrag-sync", daemon=True
+        )
+        self._thread.start()
+        try:
+            self._app, self._loop = self._opened.result()
+        except BaseException:
+            self._opened.cancel()
+            raise
+        _at_exit(self)
+
+    async def _serve(self, settings: Settings) -> None:
+        """Hold the app open until `close`: it is entered and left in one task, as its parts may ask for."""
+        try:
+            async with open_app(settings) as app:
+                self._opened.set_result((app, asyncio.get_running_loop()))
+                await self._stop.wait()
+        except BaseException as error:
+            if self._opened.done():
+                raise
+            self._opened.set_exception(error)
+
+    def run(self, call: Callable[[App], Coroutine[Any, Any, T]]) -> T:
+        """The result of a call of the app, such as `app.run(lambda app: app.review.waiting())`.
+
+        Ctrl-C cancels it. Raises what the call raises, and `NotOpened` after `close` and inside a callback.
+        """
+        if not self._thread.is_alive() or self._stop.is_set():
+            raise NotOpened("This app is closed. Open another one with: dtrag.open_sync()")
+        if threading.current_thread() is self._thread:
+            raise NotOpened("A callback cannot call the app that is calling it. Do it after the call has returned.")
+        future = asyncio.run_coroutine_threadsafe(call(self._app), self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def close(self) -> None:
+        """Close the app; may be repeated."""
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._stop.set)
+            self._thread.join()
+
+    def __enter__(self) -> SyncApp:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
+def _at_exit(app: SyncApp) -> None:
+    """Close an app that was forgotten when the interpreter ends.
+
+    `atexit` would be too late: closing needs threads, which the interpreter refuses by then.
+    """
+    forgotten = weakref.ref(app)
+
+    def close() -> None:
+        if (still_open := forgotten()) is not None:
+            still_open.close()
+
+    register: Callable[[Callable[[], None]], None] = getattr(threading, "_register_atexit")  # noqa: B009 - not in stubs
+    register(close)
