@@ -179,6 +179,13 @@ def test_every_variable_is_declared(page: Path) -> None:
 # --- Python -------------------------------------------------------------------------------------------------------
 
 
+def _described(owner: str, name: str) -> object:
+    """What the name in a snippet belongs to: `app` is an `App`, or a `SyncApp` where only that has the method."""
+    if owner == "dtrag":
+        return dtrag
+    return dtrag.App if hasattr(dtrag.App, name) else dtrag.SyncApp
+
+
 @pytest.mark.parametrize("readme", ["README.md", "README.ko.md"])
 def test_the_python_snippets_fit_the_api(readme: str) -> None:
     snippets = blocks(text_of(ROOT / readme), "python")
@@ -190,7 +197,7 @@ def test_the_python_snippets_fit_the_api(readme: str) -> None:
                 continue
             owner = call.func.value.id if isinstance(call.func.value, ast.Name) else ""
             if owner in {"app", "dtrag"}:
-                function = getattr(dtrag.App if owner == "app" else dtrag, call.func.attr)
+                function = getattr(_described(owner, call.func.attr), call.func.attr)
                 known = set(inspect.signature(function).parameters)
                 assert {keyword.arg for keyword in call.keywords} <= known
 
