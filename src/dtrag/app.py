@@ -198,6 +198,7 @@ class App:
     async def __aexit__(self, *exception: object) -> None:
         active.closed(self)
         await self.mcp.close()
+        await self.index.close()
         await self.keys.close()
         await self.traces.close()
         await self.audit.close()

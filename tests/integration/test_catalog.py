@@ -227,7 +227,8 @@ def test_functions_of_the_owner(store: Store) -> None:
     )
     path = '{"search_path=dtrag, public, pg_temp"}'
     assert sorted(functions) == [
-        (name, True, "plpgsql", path, True, False, False) for name in ("documents_having", "strict_candidates")
+        (name, True, "plpgsql", path, True, False, False)
+        for name in ("documents_having", "strict_among", "strict_candidates")
     ]
 
 
@@ -253,6 +254,7 @@ def test_every_limit_has_a_total_order() -> None:
     assert set(limited) == {
         "content.documents",
         "search.strict",
+        "search.strict_among",
         "search.vector_nearest",
         "search.vector_exact",
         "search.vector_count",

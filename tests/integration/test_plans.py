@@ -16,6 +16,7 @@ from dtrag.adapters.postgres.connect import connect
 from dtrag.adapters.postgres.database import Database, Role
 from dtrag.adapters.postgres.queries import filtered, queries
 from dtrag.adapters.postgres.server import EmbeddedServer
+from dtrag.adapters.postgres.strict_index import StrictIndex
 from dtrag.adapters.postgres.writer import PostgresWriter
 from dtrag.core.scope import Scope
 from dtrag.core.text import ANALYZER
@@ -138,6 +139,7 @@ async def test_a_document_comes_by_its_key(database: Database) -> None:
 
 async def test_the_strict_ranker_finds_by_its_index(database: Database) -> None:
     """The statement inside the function, as the owner it runs as."""
+    await StrictIndex(database).create()
     async with database.connection("owner") as connection:
         row = await (
             await connection.execute("select prosrc from pg_proc where proname = 'strict_candidates'")

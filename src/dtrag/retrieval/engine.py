@@ -236,6 +236,8 @@ class HybridSearchEngine(TwoLegs):
         ordered = await self._passages.ordered(asked.query, passages, asked.top_k, seconds)
         reranked = time.perf_counter()
         failed = [name for name, leg in (("lexical", lexical), ("vector", vector)) if leg.failure is not None]
+        if lexical.note:  # incomplete, so it must not be kept
+            failed.append("lexical")
         results = self._passages.highlighted(asked.query, ordered.results) if asked.highlight else ordered.results
         absent: tuple[Absence, ...] = ()
         if asked.explain:

@@ -80,6 +80,7 @@ async def lexical(
 ) -> None:
     """Fill the leg with the passages that hold words of the query; in mode `strict`, all of them."""
     if mode == "strict":
+        leg.note = await index.strict_note()
         leg.raw = leg.scores = await index.strict(query, reach.scope, reach.filters, wanted)
         return
     terms = weighted_terms(query, analyzer)

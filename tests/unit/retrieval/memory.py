@@ -102,6 +102,9 @@ class MemoryIndex:
             if counts[term]
         )
 
+    async def strict_note(self) -> str:
+        return ""
+
     async def strict(self, query: str, scope: Scope, filters: SearchFilters, wanted: int) -> dict[str, float]:
         await self._enter("strict")
         words = counted(query).keys()

@@ -14,7 +14,9 @@ from pgvector import HalfVector
 from dtrag.adapters.postgres.database import EF_SEARCH, Database
 from dtrag.adapters.postgres.postings import CACHE_BYTES, PostingReader, SegmentGone
 from dtrag.adapters.postgres.queries import FILTERS, filter_parameters, filtered, queries
+from dtrag.adapters.postgres.strict_index import MOST_READ, StrictIndex
 from dtrag.core.documents import DocumentSummary, SearchResult, Vector
+from dtrag.core.query import weighted_terms
 from dtrag.core.scope import NO_FILTERS, Scope, SearchFilters
 from dtrag.core.scoring import LexicalQuery, LexicalStatistics
 from dtrag.core.taxonomy import Node, Taxonomy
@@ -38,6 +40,7 @@ class PostgresIndex:
         self._postings = PostingReader(database, cache_bytes)
         self._snapshot: IndexSnapshot | None = None
         self._refreshing = asyncio.Lock()
+        self._strict_index = StrictIndex(database)
 
     async def snapshot(self) -> IndexSnapshot:
         """What the index is made of now; read anew only when its generation has changed."""
@@ -130,12 +133,33 @@ class PostgresIndex:
     async def strict(self, query: str, scope: Scope, filters: SearchFilters, wanted: int) -> dict[str, float]:
         """Chunk id -> ts_rank_cd of the passages that hold every word of an English query, best first."""
         parameters = {name: value for name, value in filter_parameters(scope, filters).items() if name != "scope"}
-        statement = filtered(queries("search")["strict"], parameters)
+        name, values = "strict", _named(parameters) | {"query": query}
+        if not await self._strict_index.ready() and self._many_passages():
+            name, values = "strict_among", values | _keys(await self._best_by_words(query, scope, filters))
+        statement = filtered(queries("search")[name], parameters)
         async with self._database.scoped("search", scope) as connection:
             # Facts of documents are filtered after the ranking: ask for all that match.
             reach = wanted if not parameters else 1_000_000
-            cursor = await connection.execute(statement, _named(parameters) | {"query": query, "wanted": reach})
+            cursor = await connection.execute(statement, values | {"wanted": reach})
             return _scores((await cursor.fetchall())[:wanted])
+
+    async def strict_note(self) -> str:
+        """Why results of `strict` may be incomplete now; "" when they are whole."""
+        if not self._many_passages() or await self._strict_index.ready():
+            return ""
+        return self._strict_index.note()
+
+    def _many_passages(self) -> bool:
+        return self._postings.passages(Scope.everything()) > MOST_READ
+
+    async def _best_by_words(self, query: str, scope: Scope, filters: SearchFilters) -> list[str]:
+        terms = weighted_terms(query)
+        weighed = LexicalQuery.of(terms, await self.statistics([term for term, _ in terms], scope))
+        return list(await self.lexical(weighed, scope, filters, MOST_READ))
+
+    async def close(self) -> None:
+        """End what goes on in the background."""
+        await self._strict_index.close()
 
     async def vectors(self, query: Vector, scope: Scope, filters: SearchFilters, wanted: int) -> dict[str, float]:
         """Chunk id -> cosine of the nearest passages, nearest first; as many as are in reach, at most `wanted`."""

@@ -36,6 +36,8 @@ class Lock(IntEnum):
     which removes all segments."""
     IDENTITY = 7_203_114_006
     """What the index was built with (analyzer, embedder)."""
+    STRICT_INDEX = 7_203_114_007
+    """The creation of the index of mode strict: one process creates it."""
 
 
 async def lock(connection: AsyncConnection[Any], name: Lock) -> None:

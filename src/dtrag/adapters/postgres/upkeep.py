@@ -55,9 +55,7 @@ async def tidy(database: Database) -> None:
         pass
     async with database.connection("owner") as connection:
         # Entries that wait in the indexes' pending lists are read one by one by every search until they are merged.
-        await connection.execute(
-            "select gin_clean_pending_list('chunks_strict'), gin_clean_pending_list('documents_metadata')"
-        )
+        await connection.execute(queries("writing")["clean_pending_lists"])
         await connection.execute("analyze documents, chunks, lexical_index, embeddings")
 
 

@@ -20,3 +20,6 @@ select pg_advisory_unlock(:lock)
 
 -- name: release_all
 select pg_advisory_unlock_all()
+
+-- name: try_session
+select pg_try_advisory_lock(:lock) as free

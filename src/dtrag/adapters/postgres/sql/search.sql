@@ -8,6 +8,13 @@ where true {filters}
 order by i.score desc, i.document_id, i.ordinal
 limit :wanted
 
+-- name: strict_among
+select i.document_id || ':' || i.ordinal as chunk_id, i.score::float8
+from strict_among(:query, :document_ids::uuid[], :ordinals::int[], :wanted) i
+where true {filters}
+order by i.score desc, i.document_id, i.ordinal
+limit :wanted
+
 -- name: vector_nearest
 -- The sub-select keeps the index (a second sort key would lose it); outside, ties get their order.
 select n.document_id || ':' || n.ordinal as chunk_id, 1 - n.distance as score

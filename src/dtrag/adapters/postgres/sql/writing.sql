@@ -141,3 +141,8 @@ select i.document_id, d.title, i.node_id, i.language, i.length, i.terms, i.frequ
 from lexical_index i join documents d on d.document_id = i.document_id
 where d.segment_id = :segment_id
 order by i.document_id, i.ordinal
+
+-- name: clean_pending_lists
+select gin_clean_pending_list(i.indexrelid)
+from pg_index i
+where i.indexrelid in (to_regclass('dtrag.chunks_strict'), to_regclass('dtrag.documents_metadata')) and i.indisvalid
