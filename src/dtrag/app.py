@@ -288,7 +288,9 @@ class App:
     ) -> Calibrated:
         """Fit the confidence to judged questions about these documents; from the next question on it counts.
 
-        `on_progress` is told how many questions have been asked. Without `keep` nothing changes. Raises `InvalidInput`.
+        A fit that would make something worse is refused (`Calibrated.refusals`); when none is left (`helps` is False)
+        nothing changes. `on_progress` is told how many questions have been asked. Without `keep` nothing changes.
+        Raises `InvalidInput`.
         """
         made: list[Case] = []
         done = 0
@@ -298,7 +300,7 @@ class App:
             if on_progress is not None:
                 on_progress(done)
         calibrated = await asyncio.to_thread(calibrate, made, len(judged))
-        if keep:
+        if keep and calibrated.helps:
             await calibration.keep(self.database, calibrated.stored(datetime.now(UTC)))
         return calibrated
 

@@ -104,19 +104,23 @@ def models_of(written: Mapping[str, Any]) -> dict[str, Model]:
 
 
 @functools.lru_cache(maxsize=8)
-def _calibrated(written: str) -> Mapping[str, Model]:
-    return models_of(json.loads(written))
+def _calibrated(written: str) -> Weights:
+    read = json.loads(written)
+    ours = shipped()
+    thresholds = {name: Thresholds(**limits) for name, limits in read["thresholds"].items()}
+    return Weights(ours.signals, {**ours.thresholds, **thresholds}, {**ours.models, **models_of(read["models"])})
 
 
-def weights_for(stored: Mapping[str, Any] | None) -> Mapping[str, Model]:
-    """The shipped models, those of them replaced that `stored` (the value of `SETTING`) has fitted.
+def weights_for(stored: Mapping[str, Any] | None) -> Weights:
+    """The shipped models and thresholds, those of them replaced that `stored` (the value of `SETTING`) has fitted.
 
-    What was fitted on other signals than today's is left aside: its weights would mean something else.
+    What was fitted on other signals than today's is left aside: its weights would mean something else. So is what has
+    no thresholds of its own: it was stored before calibrations were checked against the shipped one.
     """
     ours = shipped()
-    if not stored or stored.get("signals") != ours.signals:
-        return ours.models
-    return {**ours.models, **_calibrated(json.dumps(stored["models"], sort_keys=True))}
+    if not stored or stored.get("signals") != ours.signals or "thresholds" not in stored:
+        return ours
+    return _calibrated(json.dumps({key: stored[key] for key in ("models", "thresholds")}, sort_keys=True))
 
 
 def decide(value: float, thresholds: Thresholds) -> Decision:
@@ -141,8 +145,9 @@ def confidence_of(
         return Confidence(0.0, "abstain", f"No passage holds a word of the question. {advice(question, statistics)}")
     found = signals(question, passages, statistics)
     name = model_name(question, found)
-    value = weights_for(stored)[name].probability(found)
-    decision = decide(value, shipped().thresholds[name])
+    weights = weights_for(stored)
+    value = weights.models[name].probability(found)
+    decision = decide(value, weights.thresholds[name])
     evidence = (
         f"a passage holds {found['coverage']:.0%} of what the question asks about, by weight of its words, and "
         f"reaches {found['lexical']:.0%} of the highest possible text score"

@@ -28,6 +28,22 @@ def auroc(values: Values, labels: Values) -> float:
     return float((ranks[labels == 1].sum() - right * (right + 1) / 2) / (right * wrong))
 
 
+def auroc_within(values: Values, labels: Values, groups: Values) -> float:
+    """`auroc` over the pairs of a right and a wrong one of the same group; nan without such a pair.
+
+    For values that were predicted by another model in each fold, whose sizes cannot be compared across folds.
+    """
+    concordant = pairs = 0.0
+    for group in np.unique(groups):
+        inside = groups == group
+        right = float(labels[inside].sum())
+        number = right * (float(inside.sum()) - right)
+        if number:
+            concordant += number * auroc(values[inside], labels[inside])
+            pairs += number
+    return concordant / pairs if pairs else float("nan")
+
+
 def risk_curve(values: Values, labels: Values) -> tuple[Values, Values]:
     """(coverage, precision) for every threshold there is, from the highest confidence down.
 

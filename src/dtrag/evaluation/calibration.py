@@ -1,4 +1,4 @@
-"""Weights of the confidence from a user's own judged questions, and what they are worth on questions not fitted on."""
+"""Weights and thresholds of the confidence from a user's own judged questions; only those that make nothing worse."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from dtrag.core.confidence import Model, shipped, weights_for
+from dtrag.core.confidence import Model, Thresholds, shipped
 from dtrag.core.evidence import SIGNALS
-from dtrag.core.risk import Values, auroc, calibration_error, coverage_at, log_loss, logistic, sigmoid
+from dtrag.core.risk import Values, auroc_within, calibration_error, coverage_at, log_loss, logistic, sigmoid
 from dtrag.errors import InvalidInput
 from dtrag.evaluation.answerability import Case, Judged
+from dtrag.evaluation.thresholds import Decisions, choose
 
 FEWEST = 20
 """Questions with which a line can be fitted at all; with fewer, chance decides."""
@@ -24,6 +25,7 @@ WHOLE_FROM = 75
 """From here on the weights themselves may move: on the regulation book the shipped ones stay far too careful until
 about so many labels."""
 FOLDS = 5
+ROUNDING = 1e-9
 PULL = 4.0
 """How strongly moved weights are drawn back to the shipped ones: as much as a few cases each."""
 MOST_CHARACTERS = 10_000
@@ -70,22 +72,31 @@ def _texts(row: Mapping[str, Any], name: str, where: str) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Worth of a confidence over `cases`: see core/risk.py."""
+    """Worth of a confidence and its thresholds over cases: see core/risk.py and evaluation/thresholds.py.
+
+    `auroc` compares cases of the same fold. `abstention` is the share of the cases without an answer in which none is
+    given, `selective_risk` the share of wrong ones among the `answered`.
+    """
 
     auroc: float
+    selective_risk: float
+    abstention: float
+    answered: int
+    answered_right: int
     calibration_error: float
     log_loss: float
     coverage_at_95: float
 
-    @classmethod
-    def of(cls, values: Values, labels: Values) -> Figures:
-        """Rounded to four places."""
-        return cls(
-            auroc=round(auroc(values, labels), 4),
-            calibration_error=round(calibration_error(values, labels), 4),
-            log_loss=round(log_loss(values, labels), 4),
-            coverage_at_95=round(coverage_at(0.95, values, labels), 4),
-        )
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A fit that is not used: the figures of the model that it would replace, on the same held-out cases, and why."""
+
+    model: str
+    method: str
+    before: Figures
+    after: Figures
+    reasons: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +104,8 @@ class Calibrated:
     """What came of the questions. `before` and `after` are measured on the folds that were not fitted on.
 
     `methods`: model -> `shipped` (nothing was better), `line` (intercept and slope) or `weights`. `kinds` counts cases:
-    answerable, hidden (the same question, its answer taken away), absent.
+    answerable, hidden (the same question, its answer taken away), absent. `refusals` are the fits that would have made
+    something worse.
     """
 
     questions: int
@@ -103,6 +115,13 @@ class Calibrated:
     after: Figures
     methods: Mapping[str, str]
     models: Mapping[str, Model]
+    thresholds: Mapping[str, Thresholds]
+    refusals: tuple[Refusal, ...] = ()
+
+    @property
+    def helps(self) -> bool:
+        """Whether there is anything to use instead of what is shipped."""
+        return bool(self.models)
 
     def stored(self, at: datetime) -> dict[str, Any]:
         """The value of the index's setting, as `core.confidence.weights_for` reads it."""
@@ -111,6 +130,7 @@ class Calibrated:
             "fitted_at": at.isoformat(),
             "questions": self.questions,
             "models": {name: asdict(model) for name, model in self.models.items()},
+            "thresholds": {name: asdict(limits) for name, limits in self.thresholds.items()},
         }
 
 
@@ -119,6 +139,7 @@ class _Part:
     """The cases of one model: rows of signals, labels, folds."""
 
     model: Model
+    limits: Thresholds
     names: tuple[str, ...] = tuple(SIGNALS)
     rows: list[list[float]] = field(default_factory=list)
     labels: list[float] = field(default_factory=list)
@@ -131,11 +152,49 @@ class _Part:
         self.folds.append(int.from_bytes(blake2b(case.group.encode(), digest_size=4).digest(), "big") % FOLDS)
 
 
-def calibrate(made: Sequence[Case], questions: int) -> Calibrated:
-    """Fit what the cases allow. Raises `InvalidInput` when all of them are answered, or none.
+@dataclass(frozen=True, slots=True)
+class _Predictions:
+    """Of each case, by what was fitted and chosen without its fold: the confidence, and the thresholds for it."""
 
-    For each model the best of three by log loss on the folds not fitted on: the shipped weights, these with another
-    intercept and slope (Platt 1999), and from `WHOLE_FROM` cases weights drawn towards the shipped ones.
+    values: Values
+    labels: Values
+    folds: Values
+    abstain: Values
+    review: Values
+
+    @classmethod
+    def joined(cls, parts: Sequence[_Predictions]) -> _Predictions:
+        return cls(
+            *(
+                np.concatenate([getattr(part, name) for part in parts])
+                for name in ("values", "labels", "folds", "abstain", "review")
+            )
+        )
+
+    def decisions(self) -> Decisions:
+        return Decisions.of(self.values, self.labels, self.abstain, self.review)
+
+    def figures(self) -> Figures:
+        decided = self.decisions()
+        return Figures(
+            auroc=round(auroc_within(self.values, self.labels, self.folds), 4),
+            selective_risk=round(decided.risk, 4),
+            abstention=round(decided.abstention, 4),
+            answered=decided.answered,
+            answered_right=decided.answered_right,
+            calibration_error=round(calibration_error(self.values, self.labels), 4),
+            log_loss=round(log_loss(self.values, self.labels), 4),
+            coverage_at_95=round(coverage_at(0.95, self.values, self.labels), 4),
+        )
+
+
+def calibrate(made: Sequence[Case], questions: int) -> Calibrated:
+    """Fit what the cases allow, and keep what helps. Raises `InvalidInput` when all of them are answered, or none.
+
+    For each model the best by log loss on the folds not fitted on: the shipped weights, these with another intercept
+    and slope (Platt 1999), and from `WHOLE_FROM` cases weights drawn towards the shipped ones; each with thresholds
+    chosen on the cases that it was fitted on. What makes AUROC, selective risk or abstention worse than the shipped
+    confidence on the same folds is refused.
     """
     labels = np.array([case.label for case in made])
     if not 0 < labels.sum() < len(labels):
@@ -147,54 +206,97 @@ def calibrate(made: Sequence[Case], questions: int) -> Calibrated:
         )
     parts: dict[str, _Part] = {}
     for case in made:
-        parts.setdefault(case.model, _Part(weights_for(None)[case.model])).add(case)
-    before, after, told = [], [], []
-    methods, models = {}, {}
+        name = case.model
+        parts.setdefault(name, _Part(shipped().models[name], shipped().thresholds[name])).add(case)
+    before, after, refusals = [], [], []
+    methods, models, thresholds = {}, {}, {}
     for name, part in parts.items():
-        method, predicted = _best(part)
+        method, predicted, refused = _best(name, part)
         methods[name] = method
+        refusals += refused
         if method != "shipped":
-            models[name] = _fitted(part, method, np.ones(len(part.labels), bool))
+            models[name], thresholds[name] = _fitted(part, method, np.ones(len(part.labels), bool))
         before.append(_predicted(part, "shipped"))
         after.append(predicted)
-        told.append(np.array(part.labels))
-    truth = np.concatenate(told)
     kinds = {kind: sum(case.kind == kind for case in made) for kind in ("answerable", "hidden", "absent")}
     missed = sum(case.kind == "answerable" and not case.label for case in made)
     return Calibrated(
         questions,
         kinds,
         missed,
-        Figures.of(np.concatenate(before), truth),
-        Figures.of(np.concatenate(after), truth),
+        _Predictions.joined(before).figures(),
+        _Predictions.joined(after).figures(),
         methods,
         models,
+        thresholds,
+        tuple(refusals),
     )
 
 
-def _best(part: _Part) -> tuple[str, Values]:
+def _best(name: str, part: _Part) -> tuple[str, _Predictions, list[Refusal]]:
+    """The method with the least log loss among those that make nothing worse, and the better ones that do."""
     labels = np.array(part.labels)
+    builtin = _predicted(part, "shipped")
     both = 0 < labels.sum() < len(labels) and len(labels) >= FEWEST
-    allowed = ["shipped", *(["line"] if both else []), *(["weights"] if both and len(labels) >= WHOLE_FROM else [])]
-    tried = {method: _predicted(part, method) for method in allowed}
-    best = min(allowed, key=lambda method: log_loss(tried[method], labels))
-    return best, tried[best]
+    fits = [*(["line"] if both else []), *(["weights"] if both and len(labels) >= WHOLE_FROM else [])]
+    tried = {method: _predicted(part, method) for method in fits}
+    least = log_loss(builtin.values, labels)
+    better = sorted(
+        (method for method in fits if log_loss(tried[method].values, labels) < least),
+        key=lambda method: log_loss(tried[method].values, labels),
+    )
+    refusals: list[Refusal] = []
+    for method in better:
+        reasons = _reasons(builtin, tried[method])
+        if not reasons:
+            return method, tried[method], refusals
+        refusals.append(Refusal(name, method, builtin.figures(), tried[method].figures(), reasons))
+    return "shipped", builtin, refusals
 
 
-def _predicted(part: _Part, method: str) -> Values:
+def _reasons(builtin: _Predictions, fitted: _Predictions) -> tuple[str, ...]:
+    """What the fit makes worse, with the figures."""
+    before, after = builtin.decisions(), fitted.decisions()
+    ranks = [auroc_within(each.values, each.labels, each.folds) for each in (builtin, fitted)]
+    reasons = []
+    if ranks[1] < ranks[0] - ROUNDING:
+        reasons.append(f"AUROC would fall from {ranks[0]:.3f} to {ranks[1]:.3f}")
+    if after.abstention < before.abstention - ROUNDING:
+        reasons.append(
+            f"abstention on unanswerable questions would fall from {before.abstention:.3f} to {after.abstention:.3f}"
+        )
+    if after.risk > before.allowed_risk + ROUNDING:
+        reasons.append(
+            f"the share of wrong answers would be {after.risk:.3f}, and {before.allowed_risk:.3f} is allowed"
+        )
+    return tuple(reasons)
+
+
+def _predicted(part: _Part, method: str) -> _Predictions:
     """Of each case, by what was fitted without its fold."""
-    folds, values = np.array(part.folds), np.zeros(len(part.labels))
+    folds, labels = np.array(part.folds), np.array(part.labels)
+    values, abstain, review = (np.zeros(len(labels)) for _ in range(3))
     for number in np.unique(folds):
         out = folds == number
-        model = _fitted(part, method, ~out)
+        model, limits = _fitted(part, method, ~out)
         values[out] = sigmoid(_logits(part, model, out))
-    return values
+        abstain[out], review[out] = limits.abstain, limits.review
+    return _Predictions(values, labels, folds, abstain, review)
 
 
-def _fitted(part: _Part, method: str, kept: Any) -> Model:
+def _fitted(part: _Part, method: str, kept: Any) -> tuple[Model, Thresholds]:
+    """The model fitted to these cases, and thresholds chosen on them."""
     labels = np.array(part.labels)[kept]
     if method == "shipped" or not 0 < labels.sum() < len(labels):
-        return part.model
+        return part.model, part.limits
+    model = _model(part, method, kept, labels)
+    shipped_values = sigmoid(_logits(part, part.model, kept))
+    ones = np.ones(len(labels))
+    builtin = Decisions.of(shipped_values, labels, part.limits.abstain * ones, part.limits.review * ones)
+    return model, choose(sigmoid(_logits(part, model, kept)), labels, builtin)
+
+
+def _model(part: _Part, method: str, kept: Any, labels: Values) -> Model:
     once = np.ones(len(labels))
     if method == "line":
         prior = np.array([0.0, 1.0])

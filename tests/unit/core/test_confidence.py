@@ -125,17 +125,27 @@ def test_decisions_follow_the_thresholds(value: float, decision: str) -> None:
 
 def test_stored_weights_take_the_place_of_the_models_they_name() -> None:
     sure = {"intercept": 9.0, "weights": {"lexical": 1.0}}
-    stored = {"signals": shipped().signals, "models": {"words": sure}}
+    limits = {"abstain": 0.3, "review": 0.6}
+    stored = {"signals": shipped().signals, "models": {"words": sure}, "thresholds": {"words": limits}}
     passages = [_passage("garden", cosine=0.0)]
     assert confidence_of("kettle", passages, STATISTICS, stored).decision == "answer"
     assert confidence_of("kettle", passages, STATISTICS).decision == "abstain"
-    assert weights_for(stored)["korean"] == shipped().models["korean"]
-    assert weights_for(stored)["words"] == Model(9.0, {"lexical": 1.0})
+    assert weights_for(stored).models["korean"] == shipped().models["korean"]
+    assert weights_for(stored).models["words"] == Model(9.0, {"lexical": 1.0})
+    assert weights_for(stored).thresholds == {**shipped().thresholds, "words": Thresholds(0.3, 0.6)}
+    never = {**stored, "thresholds": {"words": {"abstain": 1.01, "review": 1.01}}}
+    assert confidence_of("kettle", passages, STATISTICS, never).decision == "abstain"
+
+
+def test_a_calibration_without_thresholds_is_left_aside() -> None:
+    """It was stored before calibrations were checked against the shipped confidence."""
+    sure = {"intercept": 9.0, "weights": {"lexical": 1.0}}
+    assert weights_for({"signals": shipped().signals, "models": {"words": sure}}) == shipped()
 
 
 def test_weights_of_other_signals_are_left_aside() -> None:
     stored = {"signals": -1, "models": {"words": {"intercept": 9.0, "weights": {"forgotten": 1.0}}}}
-    assert weights_for(stored) == shipped().models
+    assert weights_for(stored) == shipped()
     with pytest.raises(ValueError, match="no signal 'forgotten'"):
         models_of(stored["models"])  # type: ignore[arg-type]
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from dtrag.core.confidence import confidence_of, shipped, weights_for
+from dtrag.core.confidence import Weights, confidence_of, decide, shipped, weights_for
 from dtrag.core.documents import SearchResult
 from dtrag.core.evidence import SIGNALS
 from dtrag.core.risk import sigmoid
@@ -121,10 +122,71 @@ def test_labels_without_reason_do_not_make_it_sure() -> None:
     assert found.after.log_loss < 0.75
 
 
+def unlike_the_shipped(count: int, *, seed: int, right: float = 0.5) -> list[Case]:
+    """Cases of a book that says it in other words: the shipped model is far too careful, and ranks like a coin.
+
+    Its logit is spread around the thresholds; labels depend on it hardly at all.
+    """
+    chance = np.random.default_rng(seed)
+    model = shipped().models["korean"]
+    cases = []
+    for number in range(count):
+        label = float(chance.random() < right)
+        signals = dict.fromkeys(SIGNALS, 0.0)
+        signals["lexical"] = float(np.clip(0.3 + 0.02 * label + 0.12 * chance.standard_normal(), 0.0, 1.0))
+        signals["coverage"] = float(chance.random())
+        assert model.probability(signals) < 0.9
+        cases.append(Case(f"q{number}", f"q{number}", "answerable" if label else "absent", label, signals, "korean"))
+    return cases
+
+
+def decided(cases: list[Case], weights: Weights) -> list[tuple[str, float]]:
+    """The decision on each case, and its label."""
+    return [
+        (decide(weights.models[c.model].probability(c.signals), weights.thresholds[c.model]), c.label) for c in cases
+    ]
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("count", [42, 90, 300])
+def test_a_calibration_never_answers_what_was_abstained_from(count: int, seed: int) -> None:
+    """Everything near the base rate and above a fixed threshold would answer all unanswerable questions."""
+    cases = unlike_the_shipped(count, seed=seed, right=35 / 42 if count == 42 else 0.5)
+    found = calibrate(cases, count)
+    assert found.after.auroc >= found.before.auroc - 1e-4
+    assert found.after.abstention >= found.before.abstention
+    assert found.after.selective_risk <= max(found.before.selective_risk, 0.1) or found.before.answered < 10
+    now = decided(cases, weights_for(found.stored(datetime(2026, 1, 2, tzinfo=UTC))))
+    abstained = [
+        sum(decision == "abstain" for decision, label in each if not label) for each in (decided(cases, shipped()), now)
+    ]
+    assert abstained[1] >= abstained[0]
+
+
+def test_a_refusal_has_the_figures_on_the_same_held_out_cases() -> None:
+    refusals = [refusal for seed in range(8) for refusal in calibrate(unlike_the_shipped(90, seed=seed), 90).refusals]
+    assert refusals
+    for refusal in refusals:
+        assert refusal.model == "korean"
+        assert refusal.after.log_loss < refusal.before.log_loss
+        assert refusal.reasons
+        for reason in refusal.reasons:
+            assert re.search(r"\d\.\d{3}", reason)
+
+
+def test_thresholds_are_chosen_together_with_the_fit() -> None:
+    """Right and wrong lie apart, both below what the shipped thresholds ask for."""
+    found = calibrate(made(300, 3.0), 300)
+    limits = found.thresholds["words"]
+    assert limits != shipped().thresholds["words"]
+    assert found.after.abstention >= found.before.abstention
+    assert found.after.selective_risk <= max(found.before.selective_risk, 0.1)
+
+
 def test_what_is_stored_is_what_the_next_question_is_weighed_with() -> None:
-    stored = calibrate(made(300, 4.0), 300).stored(datetime(2026, 1, 2, tzinfo=UTC))
+    stored = calibrate(made(300, 3.0), 300).stored(datetime(2026, 1, 2, tzinfo=UTC))
     again = json.loads(json.dumps(stored))
-    assert set(weights_for(again)) == set(shipped().models)
+    assert set(weights_for(again).models) == set(shipped().models)
     passages = [SearchResult("c", "A kettle.", bm25_score=0.3), SearchResult("d", "A kettle.", bm25_score=0.2)]
     before = confidence_of("What kettle boils?", passages, LexicalStatistics(chunks=9))
     after = confidence_of("What kettle boils?", passages, LexicalStatistics(chunks=9), again)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dtrag.delivery.cli.exits import OK
+from dtrag.delivery.cli.exits import FAILURE, OK
 from dtrag.delivery.cli.invocation import Json, invocation, run_async
 
 if TYPE_CHECKING:
@@ -52,16 +52,26 @@ def calibrate(
     from dtrag.delivery.cli.console import data, facts, note, show_json
 
     if as_json:
-        show_json(as_dict(found, kept=not dry_run))
+        show_json(as_dict(found, kept=found.helps and not dry_run))
     else:
         data().print(facts(_rows(found)))
+        for refusal in found.refusals:
+            note(f"Refused for model {refusal.model} ({METHODS[refusal.method]}): {'; '.join(refusal.reasons)}.")
     if found.missed:
         note(
             f"Of {found.missed:,} answerable questions the answer was not among the passages that are read: "
             "they count as not answered."
         )
-    note("Nothing was changed (--dry-run)." if dry_run else "In force from the next question on.")
-    return OK
+    note(_outcome(found, dry_run))
+    return OK if dry_run or found.helps else FAILURE
+
+
+def _outcome(found: Calibrated, dry_run: bool) -> str:
+    if dry_run:
+        return "Nothing was changed (--dry-run)."
+    if found.helps:
+        return "In force from the next question on."
+    return "Nothing was changed: no fit is better than the confidence in use by default. More questions may help."
 
 
 def _reset(settings: Settings, as_json: bool) -> int:
@@ -95,13 +105,17 @@ async def _calibrate(settings: Settings, judged: Sequence[Judged], *, keep: bool
 
 
 def as_dict(found: Calibrated, *, kept: bool) -> dict[str, Any]:
-    """The JSON object of a calibration. `intercept` and `weights` are null where the shipped ones stay."""
+    """The JSON object of a calibration. What was fitted is null where the shipped confidence stays."""
     models = []
     for name, method in found.methods.items():
         model = found.models.get(name)
         weights = None if model is None else dict(model.weights)
         intercept = None if model is None else model.intercept
-        models.append({"model": name, "method": method, "intercept": intercept, "weights": weights})
+        limits = found.thresholds.get(name)
+        thresholds = None if limits is None else asdict(limits)
+        models.append(
+            {"model": name, "method": method, "intercept": intercept, "weights": weights, "thresholds": thresholds}
+        )
     return {
         "questions": found.questions,
         "cases": dict(found.kinds),
@@ -109,6 +123,7 @@ def as_dict(found: Calibrated, *, kept: bool) -> dict[str, Any]:
         "before": asdict(found.before),
         "after": asdict(found.after),
         "models": models,
+        "refused": [asdict(refusal) for refusal in found.refusals],
         "kept": kept,
     }
 
@@ -118,6 +133,8 @@ def _rows(found: Calibrated) -> list[tuple[str, str]]:
     rows = [("questions", f"{found.questions:,}"), ("asked as", kinds)]
     names = {
         "auroc": "AUROC (1 is best, .5 a coin)",
+        "selective_risk": "wrong among the answered",
+        "abstention": "unanswerable abstained from",
         "calibration_error": "calibration error (0 is best)",
         "log_loss": "log loss (0 is best)",
         "coverage_at_95": "answered at .95 right",
