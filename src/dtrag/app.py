@@ -60,7 +60,7 @@ from dtrag.packs.regulation_ko import structure
 from dtrag.pipeline import debating
 from dtrag.pipeline.admission import Admission
 from dtrag.pipeline.graph import LangGraphPipeline
-from dtrag.pipeline.run import Run
+from dtrag.pipeline.run import DebateEvent, Run
 from dtrag.ports import Embedder, Reranker, check_identity
 from dtrag.retrieval import active
 from dtrag.retrieval.engine import HybridSearchEngine
@@ -157,6 +157,7 @@ class App:
         )
         self.traces = Traces.of(settings, PostgresTraces(database), sight, self.index)
         self.on_search: Callable[[SearchMetrics], None] = lambda metrics: None
+        self.on_debate: Callable[[DebateEvent], None] = lambda event: None
         at_question_time = CachedEmbedder(embedder) if embedder is not None else None
         self.engine = _engine(settings, self.index, at_question_time, analyzer, reranker, on_search=self._searched)
         self.model, self.critic = llms.choose(settings)
@@ -179,6 +180,7 @@ class App:
             debates=debating.when(settings.debate),
             admission=Admission.of(settings),
             recording=self.traces.recording(),
+            on_debate=self._debated,
         )
         self.pipeline = LangGraphPipeline(lambda: self.run, self.traces.keep)
         self.agents = Agents(
@@ -329,6 +331,9 @@ class App:
 
     def _searched(self, metrics: SearchMetrics) -> None:
         self.on_search(metrics)
+
+    def _debated(self, event: DebateEvent) -> None:
+        self.on_debate(event)
 
     async def ask(
         self, question: str, filters: Mapping[str, Any] | None = None, *, scope: Viewer | None = None, owner: str = ""

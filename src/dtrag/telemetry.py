@@ -18,9 +18,11 @@ from prometheus_client.metrics_core import Metric
 from dtrag.core.documents import SearchMetrics
 from dtrag.errors import DtragError
 from dtrag.pipeline.admission import Load
+from dtrag.pipeline.run import DebateEvent
 from dtrag.pipeline.state import PipelineResponse
 from dtrag.pipeline.trace import StepTrace
 from dtrag.retrieval.request import MODES
+from dtrag.tools.executor import BLOCKED, TIMED_OUT, ToolExecutionResult
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -160,6 +162,50 @@ class PipelineTelemetry:
         return sum(row[column] for row in self._newest) / len(self._newest) if self._newest else 0.0
 
 
+DEBATE_OUTCOMES = frozenset({"started", "finished", "failed", "timeout", "cancelled"})
+TOOL_OUTCOMES = frozenset({"succeeded", "failed", "blocked", "timeout"})
+
+
+class DebateTelemetry:
+    """How the debates of one service went: every one that is started ends as finished, failed, timeout or cancelled."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._debates = Counter("dtrag_debates", "Debates by what became of them.", ["outcome"], registry=registry)
+        self._rounds = Counter("dtrag_debate_rounds", "Rounds of debates.", registry=registry)
+        self._calls = Counter("dtrag_debate_calls", "Calls of language models in debates.", registry=registry)
+        for outcome in DEBATE_OUTCOMES:
+            self._debates.labels(outcome)
+
+    def record(self, event: DebateEvent) -> None:
+        """Count a debate that started or ended."""
+        self._debates.labels(_known(event.outcome, DEBATE_OUTCOMES)).inc()
+        self._rounds.inc(event.rounds)
+        self._calls.inc(event.calls)
+
+
+class ToolTelemetry:
+    """How the tools of one service went. Names of tools are no labels: MCP servers choose theirs."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._runs = Counter("dtrag_tools", "Tools by what became of them.", ["outcome"], registry=registry)
+        self._seconds = Histogram("dtrag_tool_seconds", "Time of a tool that ran.", buckets=SECONDS, registry=registry)
+        for outcome in TOOL_OUTCOMES:
+            self._runs.labels(outcome)
+
+    def record(self, result: ToolExecutionResult) -> None:
+        """Count a tool that was asked for; one that was blocked or refused its input did not run."""
+        outcome = "succeeded" if result.success else _failure_of_tool(result.error or "")
+        self._runs.labels(outcome).inc()
+        if outcome != "blocked":
+            self._seconds.observe(result.elapsed)
+
+
+def _failure_of_tool(error: str) -> str:
+    if error == BLOCKED:
+        return "blocked"
+    return "timeout" if error.startswith(TIMED_OUT) else "failed"
+
+
 class LoadTelemetry:
     """How full the rooms of the pipeline are, read when the figures are."""
 
@@ -208,6 +254,8 @@ class Telemetry:
         self.searches = SearchTelemetry(self._registry)
         self.requests = RequestTelemetry(self._registry)
         self.pipeline = PipelineTelemetry(self._registry)
+        self.debates = DebateTelemetry(self._registry)
+        self.tools = ToolTelemetry(self._registry)
         self.admission = LoadTelemetry(self._registry)
 
     def exposition(self) -> bytes:

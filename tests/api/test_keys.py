@@ -60,7 +60,7 @@ async def test_without_any_key_only_this_machine_is_answered(api: FastAPI) -> No
         assert (await local.get("/documents")).status_code == 200
         body = assert_failure(await remote.get("/documents"), 401)
         assert "dtrag keys create" in body["detail"]
-        assert list((await remote.get("/health")).json()) == ["status"]
+        assert list((await remote.get("/health")).json()) == ["status", "features"]
         assert (await remote.get("/livez")).status_code == 200
 
 
@@ -72,7 +72,10 @@ async def test_from_the_first_key_on_everybody_needs_one(api: FastAPI, keys: Key
         assert_failure(refused, 401)
         assert refused.headers["www-authenticate"].startswith('Basic realm="dtrag"')
         assert_failure(await local.get("/no-such-route"), 401)
-        assert (await local.get("/health")).json() == {"status": "degraded"}
+        bare = (await local.get("/health")).json()
+        assert bare.keys() == {"status", "features"}
+        assert bare["status"] == "healthy"
+        assert bare["features"].keys() == {"B-O1", "B-O2", "B-O3", "B-O4"}
         whole = await local.get("/health", headers={"x-api-key": made.secret})
         assert whole.json()["features"]["B-O2"] == "retrieval-filter-healthy"
         await keys.revoke("first")

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import httpx2
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+import dtrag
+from dtrag.delivery.api.service import create_app
 from dtrag.delivery.api.state import Service
+from tests.model_server import ModelServer
+from tests.store import Databases
 
 Figures = Mapping[tuple[str, frozenset[tuple[str, str]]], float]
 
@@ -107,3 +112,51 @@ async def test_answers_are_counted_with_their_steps(client: httpx2.AsyncClient) 
     for room in ("run", "cpu", "model"):
         assert after["dtrag_admission", frozenset({("room", room), ("state", "working")})] == 0
         assert ("dtrag_admission_refused_total", frozenset({("room", room)})) in after
+
+
+async def test_debates_and_tools_are_counted(
+    databases: Databases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A4: started, finished, failed and timed out; rounds and calls; tools that ran, failed and were blocked."""
+    for name in ("DEBATE_MODE", "FEATURE_META_PLANNER", "FEATURE_MCP_TOOLS", "FEATURE_TOOLS_POLICY"):
+        monkeypatch.setenv(name, "true")
+    monkeypatch.setenv("TOOL_WHITELIST", "calculator")
+    (tmp_path / "leave.md").write_text("# Leave\n\nAnnual leave is ten days for all members of staff.", "utf-8")
+    question = {"message": "How many days is annual leave for members of staff?"}
+    with ModelServer("Annual leave is ten days [1].") as server:
+        api = create_app(databases.settings(llm="openai:test", llm_base_url=server.url))
+        async with (
+            api.router.lifespan_context(api),
+            httpx2.AsyncClient(transport=httpx2.ASGITransport(api), base_url="http://127.0.0.1", timeout=60) as client,
+        ):
+            app = api.state.service.app
+            await app.ingest([tmp_path / "leave.md"])
+            fresh = await figures(client)
+            assert fresh["dtrag_debates_total", frozenset({("outcome", "failed")})] == 0
+
+            assert (await client.post("/chat/run", json=question)).json()["metadata"]["debated"] is True
+            after = await figures(client)
+            assert grown(fresh, after, "dtrag_debates_total", outcome="started") == 1
+            assert grown(fresh, after, "dtrag_debates_total", outcome="finished") == 1
+            assert grown(fresh, after, "dtrag_debate_rounds_total") == 2
+            assert grown(fresh, after, "dtrag_debate_calls_total") == 5
+
+            server.fault = "500"
+            failed = (await client.post("/chat/run", json=question)).json()["metadata"]
+            assert "debate" in failed["degraded"]
+            server.fault = "hang"
+            with pytest.raises(TimeoutError):
+                await dtrag.DebateEngine(app.run).run_debate("How long?", ["Ten days."], timeout=0.2)
+            after = await figures(client)
+            assert grown(fresh, after, "dtrag_debates_total", outcome="started") == 3
+            assert grown(fresh, after, "dtrag_debates_total", outcome="failed") == 1
+            assert grown(fresh, after, "dtrag_debates_total", outcome="timeout") == 1
+            assert grown(fresh, after, "dtrag_pipeline_degraded_total", part="debate") == 1
+
+            before = await figures(client)
+            for name, given in (("calculator", {"expression": "1+1"}), ("calculator", {}), ("web_search", {})):
+                await dtrag.execute_tool(name, given, registry=app.tools)
+            after = await figures(client)
+            for outcome in ("succeeded", "failed", "blocked"):
+                assert grown(before, after, "dtrag_tools_total", outcome=outcome) == 1, outcome
+            assert grown(before, after, "dtrag_tool_seconds_count") == 2

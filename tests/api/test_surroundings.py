@@ -15,6 +15,7 @@ import pytest
 from fastapi import FastAPI
 
 from dtrag.adapters.postgres.queries import queries
+from dtrag.core.category_filter import CategoryFilter
 from dtrag.core.documents import Vector
 from dtrag.delivery.api.service import create_app
 from dtrag.delivery.api.state import Service
@@ -179,13 +180,44 @@ async def test_a_database_that_is_away_is_a_503(
 async def test_health_without_an_embedder(client: httpx2.AsyncClient) -> None:
     assert (await client.get("/readyz")).json() == {"status": "ready"}
     body = (await client.get("/health")).json()
-    assert body["status"] == "degraded"
+    assert body["status"] == "healthy"  # D30: a chosen absence is not a failure
     assert (body["service"], body["version"]) == ("dtrag", "0.1.0")
     assert set(body["features"]) == {"B-O1", "B-O2", "B-O3", "B-O4"}
     assert set(body["performance"]) == {"filter_latency_target", "search_latency_target"}
     assert body["checks"]["database"]["status"] == "healthy"
     assert body["checks"]["index"]["status"] == "healthy"
     assert "lexical only" in body["checks"]["embedder"]["reason"]
+
+
+@pytest.mark.parametrize(
+    ("where", "status", "feature"),
+    [("database", "unhealthy", "failed"), ("memory", "unhealthy", "failed"), ("away", "degraded", "unknown")],
+)
+async def test_health_tries_the_filters(
+    *,
+    client: httpx2.AsyncClient,
+    service: Service,
+    monkeypatch: pytest.MonkeyPatch,
+    where: str,
+    status: str,
+    feature: str,
+) -> None:
+    """B-O2 is what was tried: that a scope without categories sees nothing, and that lists are filtered."""
+    assert (await client.get("/health")).json()["features"]["B-O2"] == "retrieval-filter-healthy"
+
+    async def counts(scope: object) -> tuple[int, int]:
+        if where == "away":
+            raise DatabaseUnavailable(reason="it is down.")
+        return 1, 1
+
+    if where == "memory":
+        monkeypatch.setattr(CategoryFilter, "apply_filter", lambda self, documents: list(documents))
+    else:
+        monkeypatch.setattr(service.app.index, "counts", counts)
+    body = (await client.get("/health")).json()
+    assert body["status"] == status
+    assert body["features"]["B-O2"] == f"retrieval-filter-{feature}"
+    assert body["checks"]["filter"]["status"] == status
 
 
 async def test_health_with_an_embedder(

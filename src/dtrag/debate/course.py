@@ -43,6 +43,11 @@ class Course:
         """What each side that has said anything said last."""
         return [side[-1] for side in self.sides if side]
 
+    @property
+    def rounds(self) -> int:
+        """Rounds in which an agent answered."""
+        return max(len(side) for side in self.sides)
+
     def has_time_for(self, phase: str) -> bool:
         """Whether one more phase can be expected to end in time; answers that are there are not risked for it."""
         if self.left >= self.longest:
@@ -82,7 +87,7 @@ def closed(course: Course, final: str | None, answered: bool, elapsed: float) ->
         affirmative_answer=affirmative[-1] if affirmative else "",
         critical_answer=critical[-1] if critical else "",
         final_answer=final,
-        rounds=max(len(affirmative), len(critical)),
+        rounds=course.rounds,
         llm_calls=sum(course.calls.values()),
         elapsed=elapsed,
         calls_by_phase=dict(course.calls),

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Coroutine, Mapping, Sequence
-from typing import Any
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Literal
 
 from dtrag.debate.agent import Argument, DebateAgent, argument, required
 from dtrag.debate.course import Course, closed, opened
@@ -16,7 +17,7 @@ from dtrag.debate.result import DebateResult
 from dtrag.errors import InvalidInput, LanguageModelFailed, ModelNotAllowed, Overloaded
 from dtrag.pipeline import calls
 from dtrag.pipeline.compose import nothing_found
-from dtrag.pipeline.run import Run, of_active_app
+from dtrag.pipeline.run import DebateEvent, Run, of_active_app
 
 _LOG = logging.getLogger(__name__)
 
@@ -60,15 +61,16 @@ class DebateEngine:
         course = opened(query, context, started + timeout)
         agents = (DebateAgent("affirmative", run=run), DebateAgent("critical", run=run))
         rounds = self._rounds(max_rounds, course)
-        try:
-            async with asyncio.timeout(timeout) as deadline:
-                final, answered = await _held(run, agents, course, rounds)
-        except (TimeoutError, LanguageModelFailed) as error:
-            if course.left and not deadline.expired():
-                raise
-            raise TimeoutError(_late(timeout)) from error
-        if not course.left:
-            raise TimeoutError(_late(timeout))
+        with _counted(run, course):
+            try:
+                async with asyncio.timeout(timeout) as deadline:
+                    final, answered = await _held(run, agents, course, rounds)
+            except (TimeoutError, LanguageModelFailed) as error:
+                if course.left and not deadline.expired():
+                    raise
+                raise TimeoutError(_late(timeout)) from error
+            if not course.left:
+                raise TimeoutError(_late(timeout))
         result = closed(course, final, answered, time.perf_counter() - started)
         _LOG.info("Debate finished: %d rounds, %d calls, %.2fs", result.rounds, result.llm_calls, result.elapsed)
         return result
@@ -84,6 +86,24 @@ class DebateEngine:
         if rounds < min(wanted, MAX_ROUNDS):
             course.notes.append(f"{self._max_calls} calls allow a debate of {rounds} rounds; the others were left out.")
         return rounds
+
+
+@contextmanager
+def _counted(run: Run, course: Course) -> Iterator[None]:
+    """Tell the run that a debate started, and how it ended."""
+    run.on_debate(DebateEvent("started"))
+    outcome: Literal["finished", "failed", "timeout", "cancelled"] = "failed"
+    try:
+        yield
+        outcome = "finished"
+    except TimeoutError:
+        outcome = "timeout"
+        raise
+    except asyncio.CancelledError:
+        outcome = "cancelled"
+        raise
+    finally:
+        run.on_debate(DebateEvent(outcome, course.rounds, sum(course.calls.values())))
 
 
 def _late(timeout: float) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from dtrag.core import confinement
 from dtrag.core.chat import Message, Usage
@@ -41,6 +41,19 @@ async def _uncharged(usage: Usage) -> None:
     """Nobody keeps accounts."""
 
 
+@dataclass(frozen=True, slots=True)
+class DebateEvent:
+    """A debate started, or ended as finished, failed, timeout or cancelled; with the rounds and calls it had then."""
+
+    outcome: Literal["started", "finished", "failed", "timeout", "cancelled"]
+    rounds: int = 0
+    calls: int = 0
+
+
+def _uncounted(event: DebateEvent) -> None:
+    """Nobody counts debates."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
     """One run. `emit(event, data)` is told of what happens: step, token, citations (see docs/pipeline.md).
@@ -48,6 +61,7 @@ class Run:
     `forbidden()` says in words why no model may be called now, or None; it is asked before every call, and `charge`
     told after it. `prepare` brings the registry up to date before a plan is made. `tools_allowed` are the tools that
     the caller may use, None for all that the policy allows.
+    `on_debate` is called when a debate starts and when it ends.
     `debates` is `auto` where the calibrated confidence decides whether a debate is worth its price.
     `history` are the earlier turns of a conversation, oldest first, and `history_documents` the ids of the documents
     that their answers rest on.
@@ -71,6 +85,7 @@ class Run:
     history_documents: tuple[str, ...] = ()
     forbidden: Callable[[], Awaitable[str | None]] = _allowed
     charge: Callable[[Usage], Awaitable[None]] = _uncharged
+    on_debate: Callable[[DebateEvent], None] = _uncounted
     emit: Emit = _silent
     admission: Admission = field(default_factory=Admission)
     recording: Recording = field(default_factory=Recording)

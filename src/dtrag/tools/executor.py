@@ -19,6 +19,7 @@ from dtrag.tools.policy import get_tool_whitelist, validate_tool
 from dtrag.tools.registry import TIMEOUT, Tool, ToolRegistry, get_tool_registry
 
 BLOCKED = "Blocked by whitelist policy"
+TIMED_OUT = "Tool execution timeout"
 CUT = "The output was longer than a tool may give back and was cut."
 MESSAGE = 500
 """Characters of a tool's error that are told."""
@@ -76,14 +77,26 @@ async def execute_tool(
     """
     if not (timeout > 0 and math.isfinite(timeout)):
         raise InvalidInput(f"The timeout of a tool is {timeout!r}, but must be a number of seconds above 0.")
+    tools = get_tool_registry() if registry is None else registry
+    result = await _executed(name, tools.get_tool(name), input, timeout, allowed)
+    tools.on_executed(result)
+    return result
+
+
+async def _executed(
+    name: str,
+    tool: Tool | None,
+    given: Mapping[str, Any],
+    seconds: float,
+    allowed: Collection[str] | None,
+) -> ToolExecutionResult:
     started = time.perf_counter()
-    tool = (get_tool_registry() if registry is None else registry).get_tool(name)
     if tool is not None and "check" not in vars(tool):
         await asyncio.to_thread(getattr, tool, "check")  # the first time it may take .2 s, which would hold up others
-    mistake = _mistake(name, tool, input, allowed)
+    mistake = _mistake(name, tool, given, allowed)
     if tool is None or mistake is not None:
         return ToolExecutionResult(False, None, mistake, name, time.perf_counter() - started)
-    ended = await _within(tool, dict(input), min(float(timeout), float(tool.timeout)))
+    ended = await _within(tool, dict(given), min(float(seconds), float(tool.timeout)))
     elapsed = time.perf_counter() - started
     if ended.error is not None:
         logger.info("A tool failed", extra={"tool": name, "seconds": round(elapsed, 3)})
@@ -118,7 +131,7 @@ async def _within(tool: Tool, given: dict[str, Any], seconds: float) -> _Ended:
             task.cancel()
             _left_behind.add(task)
             task.add_done_callback(_left_behind.discard)
-    return _Ended(error=f"Tool execution timeout ({seconds}s)")
+    return _Ended(error=f"{TIMED_OUT} ({seconds}s)")
 
 
 async def _guarded(tool: Tool, given: dict[str, Any]) -> _Ended:

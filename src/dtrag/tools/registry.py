@@ -14,6 +14,7 @@ from dtrag.errors import InvalidInput, NoActiveApp
 from dtrag.retrieval.active import active
 
 if TYPE_CHECKING:
+    from dtrag.tools.executor import ToolExecutionResult
     from dtrag.tools.validation import Check
 
 TIMEOUT = 30.0
@@ -51,6 +52,8 @@ class ToolRegistry:
 
     def __init__(self) -> None:
         self._tools: dict[str, Tool] = {}
+        self.on_executed: Callable[[ToolExecutionResult], None] = lambda result: None
+        """Called with the result of every execution, also of one that was refused."""
 
     def register(self, tool: Tool) -> None:
         """Add a tool. Raises `InvalidInput` for a name that is not one, or is taken: no tool slips in for another."""

@@ -8,6 +8,8 @@ from typing import Literal
 from fastapi import APIRouter, Request, Response
 
 from dtrag import __version__
+from dtrag.core.category_filter import CategoryFilter
+from dtrag.core.scope import Scope
 from dtrag.delivery.api.errors import error_response
 from dtrag.delivery.api.failures import failures
 from dtrag.delivery.api.shapes import Alive, Check, Health, Ready, Status
@@ -21,9 +23,13 @@ PATIENCE_S = 2.0
 
 FEATURES = {
     "B-O1": "agent-manifest-builder",  # agents made from categories
-    "B-O2": "retrieval-filter-healthy",  # keys, agents and filters confine what is searched and read
     "B-O3": "7-step-pipeline",  # intent to cited answer, with confidence, cost and the version of the tree
     "B-O4": "not-in-this-version",  # memory of past cases
+}
+FILTERS = {  # B-O2: keys, agents and filters confine what is searched and read
+    "healthy": "retrieval-filter-healthy",
+    "degraded": "retrieval-filter-unknown",
+    "unhealthy": "retrieval-filter-failed",
 }
 PERFORMANCE = {"filter_latency_target": "≤10ms", "search_latency_target": "≤800ms"}
 
@@ -49,9 +55,11 @@ async def readyz(request: Request) -> Ready | Response:
 
 @router.get("/health")
 async def health(request: Request) -> Health | Status:
-    """How the parts are, and why; always with HTTP 200. Without a key, where one is needed: the status alone."""
+    """How the parts are, and why; always with HTTP 200. Without a key, where one is needed: status and features."""
     whole = await _health(service_of(request))
-    return whole if getattr(request.state, "caller", None) is not None else Status(status=whole.status)
+    if getattr(request.state, "caller", None) is not None:
+        return whole
+    return Status(status=whole.status, features=whole.features)
 
 
 async def _health(service: Service) -> Health:
@@ -61,17 +69,20 @@ async def _health(service: Service) -> Health:
     except DtragError as error:
         database = Check(status="unhealthy", reason=str(error))
     if database.status == "healthy":
-        index = await _index(service)
+        index, filters = await _index(service), await _filters(service)
     else:
         index = Check(status="unhealthy", reason="The database does not answer.")
-    checks = {"database": database, "index": index, "embedder": _embedder(service)} | _language_model(service)
+        filters = Check(status="degraded", reason="It cannot be tried while the database does not answer.")
+    checks = {"database": database, "index": index, "filter": filters, "embedder": _embedder(service)}
+    checks |= _language_model(service)
     worst: Literal["healthy", "degraded", "unhealthy"] = "healthy"
-    if database.status == "unhealthy":
+    if "unhealthy" in {database.status, filters.status}:
         worst = "unhealthy"
     elif any(check.status != "healthy" for check in checks.values()):
         worst = "degraded"
+    features = FEATURES | {"B-O2": FILTERS[filters.status]}
     return Health(
-        status=worst, service="dtrag", version=__version__, features=FEATURES, performance=PERFORMANCE, checks=checks
+        status=worst, service="dtrag", version=__version__, features=features, performance=PERFORMANCE, checks=checks
     )
 
 
@@ -96,10 +107,29 @@ async def _index(service: Service) -> Check:
     return Check(status="healthy", reason="It fits the analyzer and the embedder.")
 
 
+async def _filters(service: Service) -> Check:
+    """Whether both filters confine: that of lists in memory, and row-level security for a scope without categories."""
+    inside, outside = {"canonical_path": ["a", "b"]}, {"canonical_path": ["b"]}
+    confined = CategoryFilter(allowed_paths=[["a"]])
+    if confined.apply_filter([inside, outside]) != [inside] or not confined.validate_filter_bypass_attempt({}):
+        return Check(status="unhealthy", reason="The category filter lets documents outside of its branches through.")
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            seen = await service.app.index.counts(Scope(frozenset()))
+    except (DtragError, TimeoutError):
+        return Check(status="degraded", reason="Whether the database confines reads could not be tried.")
+    if seen != (0, 0):
+        return Check(status="unhealthy", reason="The database shows documents to a scope that holds none.")
+    return Check(status="healthy", reason="A scope without categories sees nothing.")
+
+
 def _embedder(service: Service) -> Check:
+    """A chosen absence is not a failure: `degraded` is an embedder that is there and does not work."""
     embedder = service.app.embedder
+    if embedder is None and service.settings.embedder == "none":
+        return Check(status="healthy", reason="None, as DTRAG_EMBEDDER says: search is lexical only.")
     if embedder is None:
-        return Check(status="degraded", reason="No embedder is available: search is lexical only.")
+        return Check(status="healthy", reason="None is on this machine: search is lexical only. See: dtrag models list")
     if service.embedder_problem:
         return Check(status="degraded", reason=service.embedder_problem)
     return Check(status="healthy", reason=embedder.id)

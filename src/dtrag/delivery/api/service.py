@@ -109,6 +109,8 @@ async def _lifespan(api: FastAPI) -> AsyncIterator[None]:
     service: Service = api.state.service
     async with open_app(service.settings) as service.opened:
         service.opened.on_search = service.telemetry.searches.record
+        service.opened.on_debate = service.telemetry.debates.record
+        service.opened.tools.on_executed = service.telemetry.tools.record
         service.opened.pipeline.on_answer = service.telemetry.pipeline.record
         service.telemetry.admission.loads = service.opened.run.admission.loads
         service.uploads = await asyncio.to_thread(prepare_folder, service.settings.data_dir)

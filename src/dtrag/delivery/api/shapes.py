@@ -297,6 +297,7 @@ class Status(BaseModel):
     """How the service is, for whoever sends no key."""
 
     status: Literal["healthy", "degraded", "unhealthy"] = Field(description="The worst of what matters.")
+    features: dict[str, str] = Field(description="What there is of each work item in this version.")
 
 
 class Health(BaseModel):
@@ -307,4 +308,6 @@ class Health(BaseModel):
     version: str = Field(description="Its version.")
     features: dict[str, str] = Field(description="What there is of each work item in this version.")
     performance: dict[str, str] = Field(description="The targets that the service is built to.")
-    checks: dict[str, Check] = Field(description="database, index, embedder.")
+    checks: dict[str, Check] = Field(
+        description="database, index, filter, embedder and, where one is configured, language model."
+    )
