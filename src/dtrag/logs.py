@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Any
 
 from dtrag.errors import InvalidInput
+from dtrag.log_repeats import RepeatLimit
 
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 FORMATS = ("auto", "json", "text")
@@ -54,6 +55,7 @@ def configure(level: str, log_format: str = "auto") -> None:
         form = "text" if sys.stderr.isatty() else "json"
     handler = _Stderr()
     handler.setFormatter(JsonLines() if form == "json" else TextLines())
+    handler.addFilter(RepeatLimit())
     handler.addFilter(redact_record)
     root = logging.getLogger()
     for old in list(root.handlers):

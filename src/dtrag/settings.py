@@ -104,6 +104,16 @@ class Settings:
     cpu_at_once: int = _setting(0, "Steps of answers that compute at the same time; 0 for twice the processors.")
     model_calls_at_once: int = _setting(128, "Calls of language models at the same time.")
     wait_ms: int = _setting(3_000, "Longest wait for a turn, in milliseconds; then the caller is told to come back.")
+    searches_at_once: int = _setting(8, "Searches over HTTP that run at the same time; more wait for their turn.")
+    searches_waiting: int = _setting(256, "Searches that may wait for their turn; more are told to come back (503).")
+    uploads_at_once: int = _setting(4, "Uploads that are received and read at the same time; more wait for their turn.")
+    uploads_waiting: int = _setting(32, "Uploads that may wait for their turn; more are told to come back (503).")
+    connections_at_once: int = _setting(
+        2_000,
+        "Connections of clients at the same time, as far as the limit of descriptors allows; beyond, the one that is "
+        "idle longest is closed.",
+    )
+    idle_seconds: int = _setting(60, "How long a connection is kept without a request after an answer, in seconds.")
     web_search_provider: str = _setting(
         "auto", "What web_search asks: auto (searxng where DTRAG_WEB_SEARCH_URL is set), none, searxng, tavily, brave."
     )

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import time
 import unicodedata
-from pathlib import Path
 
 import httpx2
 import pytest
 
 from dtrag.delivery.api.state import Service
-from dtrag.delivery.api.uploads import ORPHAN_S, display_name, prepare_folder
+from dtrag.delivery.api.uploads import display_name
 from tests.api.shape import FORM, assert_failure, file_form, form
 
 
@@ -275,14 +272,3 @@ async def test_unknown_ids(client: httpx2.AsyncClient, method: str, key: str) ->
     body = assert_failure(await client.request(method, f"/documents/{key}"), 404)
     assert body["type"] == "NotFound"
     assert set(body) == {"detail", "type", "request_id"}
-
-
-def test_orphans_of_killed_processes_go_and_others_stay(tmp_path: Path) -> None:
-    folder = prepare_folder(tmp_path)
-    assert folder.stat().st_mode & 0o777 == 0o700
-    for name, age in (("old", ORPHAN_S + 60), ("new", 60)):
-        (folder / name).mkdir()
-        (folder / name / "0000").write_bytes(b"x")
-        os.utime(folder / name, (time.time() - age,) * 2)
-    prepare_folder(tmp_path)
-    assert [left.name for left in folder.iterdir()] == ["new"]

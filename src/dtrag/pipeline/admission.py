@@ -19,6 +19,9 @@ from dtrag.settings import Settings
 
 INSIDE_S = 10.0
 """Longest wait for a turn inside, in seconds: whoever was let in has been promised an answer, not a second refusal."""
+UPLOAD_PATIENCE_S = 30.0
+"""Longest wait of an upload for its turn: its files stay with the client meanwhile, and sending them again costs more
+than waiting."""
 LONGEST_RETRY_S = 5
 """Clients are told to come back after 1 to 5 seconds, at random: those sent away together do not return together."""
 
@@ -83,20 +86,35 @@ class Room:
 class Admission:
     """The rooms of one app. A run enters by `run()`, and inside asks for `cpu()` and `model()` as it needs them.
 
+    `search()` and `upload()` are for searches and uploads over HTTP, which are not part of a run.
+
     `cpu()` belongs around a step, outside of its timeout: waiting for a turn is not the step being slow. A run never
     holds a place of one room while it waits for the other, or rooms could wait for each other: no `model()` inside of
     `cpu()`.
     """
 
     def __init__(
-        self, *, runs: int = 128, cpu: int = 0, models: int = 128, queue: int = 128, patience: float = 3.0
+        self,
+        *,
+        runs: int = 128,
+        cpu: int = 0,
+        models: int = 128,
+        queue: int = 128,
+        patience: float = 3.0,
+        searches: tuple[int, int] = (8, 256),
+        uploads: tuple[int, int] = (4, 32),
     ) -> None:
-        """`cpu` = 0: twice the cores. Runs wait in `queue` places for at most `patience` seconds to be let in."""
+        """`cpu` = 0: twice the cores. Runs wait in `queue` places for at most `patience` seconds to be let in.
+
+        `searches` and `uploads`: how many at work, and how many waiting.
+        """
         inside = (runs + queue) * 8
         self._rooms = {
             "run": Room(runs, queue, patience),
             "cpu": Room(cpu or 2 * (os.cpu_count() or 1), inside, INSIDE_S),
             "model": Room(models, inside, INSIDE_S),
+            "search": Room(*searches, patience),
+            "upload": Room(*uploads, UPLOAD_PATIENCE_S),
         }
 
     @classmethod
@@ -108,6 +126,8 @@ class Admission:
             models=settings.model_calls_at_once,
             queue=settings.answers_waiting,
             patience=settings.wait_ms / 1000,
+            searches=(settings.searches_at_once, settings.searches_waiting),
+            uploads=(settings.uploads_at_once, settings.uploads_waiting),
         )
 
     @asynccontextmanager
@@ -128,6 +148,18 @@ class Admission:
         async with self._rooms["model"].place():
             yield
 
+    @asynccontextmanager
+    async def search(self) -> AsyncIterator[None]:
+        """Around a search that is not part of a run. Raises `Overloaded`, before any work was done."""
+        async with self._rooms["search"].place():
+            yield
+
+    @asynccontextmanager
+    async def upload(self) -> AsyncIterator[None]:
+        """Around receiving and reading files. Raises `Overloaded`, before any byte was taken."""
+        async with self._rooms["upload"].place():
+            yield
+
     def loads(self) -> Mapping[str, Load]:
-        """How full each room is now: run, cpu, model."""
+        """How full each room is now: run, cpu, model, search, upload."""
         return {name: room.load for name, room in self._rooms.items()}

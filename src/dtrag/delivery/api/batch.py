@@ -13,8 +13,10 @@ from dtrag.delivery.api.body import JsonRoute
 from dtrag.delivery.api.callers import needs
 from dtrag.delivery.api.errors import sentence, shape_sentence
 from dtrag.delivery.api.failures import QUESTION_FAILURES
+from dtrag.delivery.api.in_flight import until_gone
 from dtrag.delivery.api.search import found
 from dtrag.delivery.api.shapes import BatchResponse, SearchFailure, SearchResponse
+from dtrag.delivery.api.state import service_of
 from dtrag.errors import DtragError, InvalidInput
 
 router = APIRouter(route_class=JsonRoute, tags=["search"])
@@ -44,9 +46,12 @@ async def batch(request: Request, asked: BatchRequest) -> BatchResponse:
             except DtragError as error:
                 return SearchFailure(detail=sentence(str(error)), type=type(error).__name__, status=error.http_status)
 
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(answer(search)) for search in parsed]
-    return BatchResponse(answers=[task.result() for task in tasks])
+    async def every() -> BatchResponse:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(answer(search)) for search in parsed]
+        return BatchResponse(answers=[task.result() for task in tasks])
+
+    return await until_gone(request, service_of(request).in_flight, every())
 
 
 def _parsed(body: Any) -> SearchRequest | SearchFailure:

@@ -25,8 +25,8 @@ class Needs:
     need: Need
     whole_tree: bool = False
 
-    def __call__(self, request: Request) -> None:
-        """Raises `Unauthorized` and `Forbidden`."""
+    async def __call__(self, request: Request) -> None:
+        """Asynchronous only so that no thread is used for it. Raises `Unauthorized` and `Forbidden`."""
         caller = caller_of(request)
         if not caller.may(self.need):
             raise Forbidden(needed=_ROLE[self.need], role=caller.role)

@@ -22,6 +22,7 @@ _TYPES = {
     403: "Forbidden",
     404: "NotFound",
     405: "MethodNotAllowed",
+    408: "RequestTimeout",
     413: "TooLarge",
     415: "UnsupportedMediaType",
     422: "InvalidInput",

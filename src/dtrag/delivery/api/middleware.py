@@ -5,6 +5,7 @@ From the outside in: `RequestLog` (where an unexpected exception becomes a 500, 
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import logging
 import re
@@ -20,6 +21,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dtrag import logs
+from dtrag.delivery.api.connections import ConnectionLimits
 from dtrag.delivery.api.errors import error_response, protocol_of
 from dtrag.telemetry import RequestTelemetry
 
@@ -154,11 +156,17 @@ def _authority(origin: str) -> str:
 
 
 class BodyLimit:
-    """Refuses bodies above a number of bytes with 413: by what they declare, and by what then really comes."""
+    """Refuses bodies above a number of bytes with 413: by what they declare, and by what then really comes.
 
-    def __init__(self, app: ASGIApp, limit: Callable[[Scope], int]) -> None:
+    And bodies that come too slowly with 408. Only the time is counted in which the service waits for the client.
+    """
+
+    def __init__(
+        self, app: ASGIApp, limit: Callable[[Scope], int], pace: ConnectionLimits = ConnectionLimits()
+    ) -> None:
         self._app = app
         self._limit = limit
+        self._pace = pace
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI."""
@@ -174,14 +182,43 @@ class BodyLimit:
         if len(declared) > 18 or int(declared) > limit:
             await error_response(413, too_large, headers={"Connection": "close"})(scope, receive, send)
             return
-        received = 0
+        body = _TimedBody(receive, self._pace)
 
         async def counted() -> Message:
-            nonlocal received
-            message = await receive()
-            received += len(message.get("body", b""))
-            if received > limit:
+            message = await body.receive()
+            if body.received > limit:
                 raise HTTPException(413, too_large, headers={"Connection": "close"})
             return message
 
         await self._app(scope, counted, send)
+
+
+class _TimedBody:
+    """A body that must not take longer than `pace` allows for what has come of it."""
+
+    def __init__(self, receive: Receive, pace: ConnectionLimits) -> None:
+        self._receive = receive
+        self._pace = pace
+        self._waited = 0.0
+        self._complete = False
+        self.received = 0
+
+    async def receive(self) -> Message:
+        """The next message. Raises `HTTPException` when the client has been too slow."""
+        if self._complete:
+            return await self._receive()
+        started = time.monotonic()
+        try:
+            async with asyncio.timeout(max(0.0, self._pace.patience(self.received) - self._waited)):
+                message = await self._receive()
+        except TimeoutError as error:
+            too_slow = f"The body comes too slowly: {self.received:,} bytes in {self._waited + _since(started):.0f} s"
+            raise HTTPException(408, too_slow, headers={"Connection": "close"}) from error
+        self._waited += _since(started)
+        self.received += len(message.get("body", b""))
+        self._complete = message["type"] != "http.request" or not message.get("more_body", False)
+        return message
+
+
+def _since(started: float) -> float:
+    return time.monotonic() - started

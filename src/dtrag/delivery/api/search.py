@@ -13,6 +13,7 @@ from dtrag.delivery.api.body import JsonRoute
 from dtrag.delivery.api.callers import caller_of, needs
 from dtrag.delivery.api.failures import QUESTION_FAILURES
 from dtrag.delivery.api.filter_guard import refuse_bypass
+from dtrag.delivery.api.in_flight import until_gone
 from dtrag.delivery.api.shapes import Hit, Metrics, Passage, SearchResponse
 from dtrag.delivery.api.state import correlation_of, service_of
 from dtrag.errors import DtragError
@@ -25,11 +26,11 @@ _PASSED_ON = {"filters", "mode", "bm25_candidates", "vector_candidates", "explai
 @router.post("/search", responses=QUESTION_FAILURES, dependencies=[Depends(needs("read"))])
 async def search(request: Request, asked: SearchRequest) -> SearchResponse:
     """The passages that fit the query best, with their scores."""
-    return await found(request, asked)
+    return await until_gone(request, service_of(request).in_flight, found(request, asked))
 
 
 async def found(request: Request, asked: SearchRequest) -> SearchResponse:
-    """What the app finds, in the shape of the answer. Raises `DtragError`."""
+    """What the app finds, in the shape of the answer. Raises `DtragError`; `Overloaded` when too many wait already."""
     service, caller = service_of(request), caller_of(request)
     options = {
         **asked.model_dump(include=_PASSED_ON),
@@ -39,7 +40,8 @@ async def found(request: Request, asked: SearchRequest) -> SearchResponse:
     }
     try:
         await refuse_bypass(request, asked.filters, caller)
-        results, metrics = await service.app.search(asked.query, asked.wanted, **options)
+        async with service.app.run.admission.search():
+            results, metrics = await service.app.search(asked.query, asked.wanted, **options)
     except DtragError as error:
         service.telemetry.searches.failed(error)
         raise

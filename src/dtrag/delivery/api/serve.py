@@ -11,18 +11,17 @@ import asyncio
 import contextlib
 import errno
 import ipaddress
-import json
 import os
 import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator
 
-import h11
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from dtrag import logs
+from dtrag.delivery.api.connections import ConnectionLimits, Connections, affordable, raise_descriptor_limit
+from dtrag.delivery.api.http_server import HttpServer
 from dtrag.delivery.api.local_socket import local_socket
 from dtrag.delivery.api.service import create_app
 from dtrag.delivery.api.state import Service
@@ -90,14 +89,13 @@ async def _run(settings: Settings, listener: socket.socket, on_listening: Callab
     service: Service = api.state.service
     config = uvicorn.Config(
         api,
-        http=_Protocol,
         lifespan="off",  # entered below, so that an error while opening reaches the caller as it is
         log_config=None,
         access_log=False,  # our own line has the route instead of the address
         server_header=False,
         proxy_headers=False,  # forwarding.py reads them, from the proxies in the settings only
         ws="none",
-        backlog=BACKLOG,
+        timeout_keep_alive=settings.idle_seconds,
         timeout_graceful_shutdown=max(1, settings.stop_seconds),
     )
     warming: list[asyncio.Task[None]] = []
@@ -108,7 +106,10 @@ async def _run(settings: Settings, listener: socket.socket, on_listening: Callab
             on_listening(_address(listener))
         warming.append(asyncio.create_task(service.warm()))
 
-    server = _Server(config, listening)
+    limits = ConnectionLimits(
+        most=affordable(settings.connections_at_once, raise_descriptor_limit()), idle=settings.idle_seconds
+    )
+    server = HttpServer(config, Connections(limits), listening)
     with _stopped_by_signals(server, service):
         async with api.router.lifespan_context(api), local_socket(service):
             await _check_keys(settings, service)
@@ -118,38 +119,8 @@ async def _run(settings: Settings, listener: socket.socket, on_listening: Callab
             await asyncio.gather(*warming, return_exceptions=True)
 
 
-class _Protocol(H11Protocol):
-    """HTTP/1.1, whose answer to what is no HTTP at all has the shape of every other failure."""
-
-    def send_400_response(self, msg: str) -> None:
-        """Answer and hang up; there is no request yet, hence no id."""
-        body = json.dumps({"detail": msg, "type": "BadRequest", "request_id": None}).encode()
-        headers = [("content-type", "application/json"), ("connection", "close"), ("content-length", str(len(body)))]
-        for event in (h11.Response(status_code=400, headers=headers), h11.Data(data=body), h11.EndOfMessage()):
-            self.transport.write(self.conn.send(event) or b"")
-        self.transport.close()
-
-
-class _Server(uvicorn.Server):
-    """Uvicorn without its signal handling, which ends the process with the signal instead of a status."""
-
-    def __init__(self, config: uvicorn.Config, on_listening: Callable[[], None]) -> None:
-        super().__init__(config)
-        self._on_listening = on_listening
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Signals are ours."""
-        yield
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start to answer, then say so."""
-        await super().startup(sockets)
-        self._on_listening()
-
-
 @contextlib.contextmanager
-def _stopped_by_signals(server: _Server, service: Service) -> Iterator[None]:
+def _stopped_by_signals(server: HttpServer, service: Service) -> Iterator[None]:
     """The first signal drains and finishes; a second one does not wait for what is being answered."""
     loop = asyncio.get_running_loop()
 

@@ -40,8 +40,9 @@ from dtrag.delivery.api.cors import Cors, origins_of
 from dtrag.delivery.api.failures import failures
 from dtrag.delivery.api.forwarding import Forwarding, trusted_networks
 from dtrag.delivery.api.middleware import BodyLimit, Guard, RequestLog
+from dtrag.delivery.api.pacing import Pacing
 from dtrag.delivery.api.state import Service
-from dtrag.delivery.api.uploads import prepare_folder
+from dtrag.delivery.api.upload_folder import UploadFolder
 from dtrag.settings import Settings
 
 JSON_LIMIT = 1 << 20
@@ -69,6 +70,7 @@ def create_app(settings: Settings) -> FastAPI:
         redoc_url=None,
         telemetry=_NO_TELEMETRY,
         middleware=[
+            Middleware(Pacing),
             Middleware(RequestLog, telemetry=service.telemetry.requests),
             Middleware(Audited, audit=lambda: service.app.audit),
             Middleware(Guard, host=settings.host, origins=origins),
@@ -113,11 +115,13 @@ async def _lifespan(api: FastAPI) -> AsyncIterator[None]:
         service.opened.tools.on_executed = service.telemetry.tools.record
         service.opened.pipeline.on_answer = service.telemetry.pipeline.record
         service.telemetry.admission.loads = service.opened.run.admission.loads
-        service.uploads = await asyncio.to_thread(prepare_folder, service.settings.data_dir)
+        uploads = await asyncio.to_thread(UploadFolder.open, service.settings.data_dir)
+        service.uploads = uploads.path
         try:
             yield
         finally:
             service.stopping = True
+            await asyncio.to_thread(uploads.close)
     service.opened = None
 
 

@@ -1,4 +1,4 @@
-"""Uploaded files on their way into the index: received, named harmlessly, read, and their copies removed again."""
+"""Uploaded files on their way into the index: received, named harmlessly, read, and removed again."""
 
 from __future__ import annotations
 
@@ -6,12 +6,9 @@ import asyncio
 import re
 import shutil
 import tempfile
-import time
 import unicodedata
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import BinaryIO
 from urllib.parse import quote
 
 from fastapi import Request
@@ -22,6 +19,7 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 from dtrag.core.caller import Caller
 from dtrag.core.taxonomy import CategoryPath
 from dtrag.delivery.api.body import media_type
+from dtrag.delivery.api.in_flight import until_gone
 from dtrag.delivery.api.shapes import FailedFile, UploadCounts, UploadedDocument, UploadResponse
 from dtrag.delivery.api.state import Service
 from dtrag.errors import InvalidInput
@@ -31,18 +29,6 @@ MAX_FILES = 100
 MAX_FIELDS = 10
 MAX_FIELD_BYTES = 64 << 10
 MAX_NAME = 255
-ORPHAN_S = 3_600
-"""Age from which the folder of an upload is taken for one that a killed process left behind."""
-
-
-def prepare_folder(data_dir: Path) -> Path:
-    """`<data_dir>/uploads`, private, without what killed processes left in it; on the disk that has the database."""
-    folder = data_dir / "uploads"
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for left in folder.iterdir():
-        if time.time() - left.stat().st_mtime > ORPHAN_S:
-            shutil.rmtree(left, ignore_errors=True)
-    return folder
 
 
 def display_name(given: str) -> str:
@@ -62,29 +48,61 @@ def display_name(given: str) -> str:
 
 
 async def ingest_upload(request: Request, service: Service, caller: Caller) -> UploadResponse:
-    """Everything from the form to the response. Raises `InvalidInput` and `HTTPException` for a bad form.
+    """Everything from the form to the response; it ends when the client leaves.
 
-    And `Forbidden` for a category outside the caller's branches.
+    Raises `InvalidInput` and `HTTPException` for a bad form, `Forbidden` for a category outside the caller's branches,
+    and `Overloaded` when too many uploads wait already.
     """
     if media_type(request)[0] != "multipart/form-data":
         raise HTTPException(415, "Send the files as multipart/form-data, in parts named files")
-    async with _received(request) as form:
-        parts, category = _read_form(form)
+    async with service.app.run.admission.upload():
         folder = Path(await asyncio.to_thread(tempfile.mkdtemp, dir=service.uploads))
         try:
+            parts, category = _read_form(await _received(request, folder))
             room = _room(category) if caller.access.grants else ""
-            sources, refused = await _sources(parts, folder, room)
-            await form.close()  # the copies are made: the disk need not hold both while the files are read
-            report = await service.app.ingest_sources(sources, category, scope=caller.access)
+            sources, refused = _sources(parts, room)
+            reading = service.app.ingest_sources(sources, category, scope=caller.access)
+            report = await until_gone(request, service.in_flight, reading)
         finally:
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
     return _response(report, sources, refused)
 
 
-class _WholeForm(MultiPartParser):
-    """The framework's parser; but a form that ends early is an error, not a form without its last part."""
+class _FileOnDisk(UploadFile):
+    """A file of a form, written to `path`."""
 
-    _ended = False
+    def __init__(self, path: Path, filename: str | None) -> None:
+        super().__init__(path.open("xb"), size=0, filename=filename)
+        self.path = path
+
+    async def seek(self, offset: int) -> None:
+        """The parser does this when the file is whole. It is read by its path, so that its descriptor is closed."""
+        await self.close()
+
+
+class _FormOnDisk(MultiPartParser):
+    """The framework's parser, with the files in a folder of ours; a form that ends early is an error."""
+
+    def __init__(self, request: Request, folder: Path) -> None:
+        super().__init__(
+            request.headers,
+            request.stream(),
+            max_files=MAX_FILES,
+            max_fields=MAX_FIELDS,
+            max_part_size=MAX_FIELD_BYTES,
+        )
+        self._folder = folder
+        self._ended = False
+
+    def on_headers_finished(self) -> None:
+        """A part begins. The framework would keep the start of a file in memory, and the rest in a folder of all."""
+        super().on_headers_finished()
+        part = self._current_part
+        if part.file is not None:
+            in_memory = self._files_to_close_on_error.pop()
+            in_memory.close()
+            part.file = _FileOnDisk(self._folder / f"{self._current_files:04}", part.file.filename)
+            self._files_to_close_on_error.append(part.file.file)  # type: ignore[arg-type]
 
     def on_end(self) -> None:
         """The last boundary has been seen."""
@@ -100,33 +118,21 @@ class _WholeForm(MultiPartParser):
         return form
 
 
-@asynccontextmanager
-async def _received(request: Request) -> AsyncIterator[FormData]:
-    """The form of the request, its files on disk without a name; they go when it is left."""
-    parser = _WholeForm(
-        request.headers,
-        request.stream(),
-        max_files=MAX_FILES,
-        max_fields=MAX_FIELDS,
-        max_part_size=MAX_FIELD_BYTES,
-    )
+async def _received(request: Request, folder: Path) -> FormData:
+    """The form of the request, its files whole in the folder. Raises `HTTPException`, `ClientDisconnect`."""
     try:
-        form = await parser.parse()
+        return await _FormOnDisk(request, folder).parse()
     except MultiPartException as error:
         raise HTTPException(400, error.message) from error
-    try:
-        yield form
-    finally:
-        await form.close()
 
 
-def _read_form(form: FormData) -> tuple[list[UploadFile], str | None]:
+def _read_form(form: FormData) -> tuple[list[_FileOnDisk], str | None]:
     """The file parts that hold a file (a browser sends an empty one when none was chosen), and the category."""
     unknown = sorted(set(form.keys()) - {"files", "category"})
     if unknown:
         raise InvalidInput(f"There is no form field {unknown[0][:60]!r}; the fields are files and category.")
     values = form.getlist("files")
-    parts = [value for value in values if isinstance(value, UploadFile)]
+    parts = [value for value in values if isinstance(value, _FileOnDisk)]
     if len(parts) < len(values):
         raise InvalidInput("A part named files has no file name, so it is not a file.")
     parts = [part for part in parts if part.filename or part.size]
@@ -139,18 +145,16 @@ def _read_form(form: FormData) -> tuple[list[UploadFile], str | None]:
     return parts, category or None
 
 
-async def _sources(parts: Sequence[UploadFile], folder: Path, room: str) -> tuple[list[Source], list[FailedFile]]:
-    """The files, copied into the folder; and those whose name another file of the form has already."""
+def _sources(parts: Sequence[_FileOnDisk], room: str) -> tuple[list[Source], list[FailedFile]]:
+    """The files to read; and those whose name another file of the form has already."""
     sources: dict[str, Source] = {}
     refused: list[FailedFile] = []
-    for number, part in enumerate(parts):
+    for part in parts:
         name = display_name(part.filename or "")
         if name in sources:
             refused.append(FailedFile(file=name, reason="Another file of this upload has the same name."))
             continue
-        path = folder / f"{number:04}"
-        await asyncio.to_thread(_copy, part.file, path)
-        sources[name] = Source(path, name, f"upload:{room}{quote(name)}")
+        sources[name] = Source(part.path, name, f"upload:{room}{quote(name)}")
     return list(sources.values()), refused
 
 
@@ -162,11 +166,6 @@ def _room(category: str | None) -> str:
     if category is None:
         return ""
     return "".join(f"{quote(key, safe='')}/" for key in CategoryPath.parse(category).key)
-
-
-def _copy(file: BinaryIO, path: Path) -> None:
-    with path.open("xb") as target:
-        shutil.copyfileobj(file, target)
 
 
 def _response(report: IngestReport, sources: Sequence[Source], refused: Sequence[FailedFile]) -> UploadResponse:
