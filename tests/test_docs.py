@@ -265,3 +265,24 @@ def test_the_messages_of_the_troubleshooting_table_are_real() -> None:
 
 def test_the_changelog_knows_the_version() -> None:
     assert f"## [{dtrag.__version__}]" in text_of(ROOT / "CHANGELOG.md")
+
+
+# --- the two READMEs ----------------------------------------------------------------------------------------------
+
+
+def test_the_korean_readme_has_what_the_english_one_has() -> None:
+    """Sections at the same levels, code blocks in the same languages, links to the same pages."""
+    shapes = []
+    for name in ("README.md", "README.ko.md"):
+        text = text_of(ROOT / name)
+        prose = re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
+        shapes.append(
+            {
+                "headings": [len(marks) for marks in re.findall(r"^(#+) ", prose, re.M)],
+                "blocks": re.findall(r"^```(\w+)$", text, re.M),
+                "links": set(re.findall(r"\]\(([^)]+)\)", prose)) - {"README.md", "README.ko.md"},
+                "listed": re.findall(r"\]\(([^)]+)\)", prose.rpartition("\n## ")[2]),
+                "items": len(re.findall(r"^- ", prose, re.M)),
+            }
+        )
+    assert shapes[0] == shapes[1]

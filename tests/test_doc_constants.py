@@ -1,0 +1,59 @@
+"""Numbers that pages state are those of the code: each sentence is written here with the constant in its place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dtrag import audit, traces
+from dtrag.adapters.postgres import index
+from dtrag.delivery.api import audited, authentication, uploads
+from dtrag.ingestion import folders, ingest
+from dtrag.pipeline import compose
+from dtrag.pipeline.timeouts import OPTIONAL_STEP_TIMEOUTS, STEP_TIMEOUTS
+from dtrag.settings import Settings
+
+ROOT = Path(__file__).parents[1]
+MIGRATIONS = len(list((ROOT / "src/dtrag/adapters/postgres/migrations").glob("*.sql")))
+S, O = STEP_TIMEOUTS, OPTIONAL_STEP_TIMEOUTS  # noqa: E741
+
+STATEMENTS = [
+    (
+        "docs/architecture.md",
+        f"at most {compose.MAX_SENTENCES} sentences and {compose.MAX_CHARACTERS} characters, in reading order, none "
+        f"twice, none whose score (log-odds) lies more than {compose.FLOOR:g} below the best one's.",
+    ),
+    (
+        "docs/architecture.md",
+        f"Up to √({index.EXACT_BELOW} · n) of the n passages, and never more than {index.MOST_EXACT:,}, are compared",
+    ),
+    ("docs/architecture.md", f"batch of about {ingest.BATCH_CHUNKS} passages"),
+    ("docs/operations.md", f"{MIGRATIONS} of {MIGRATIONS} migrations"),
+    ("docs/audit.md", f"at most {audit.NOTE_S * 1000:.0f} ms later"),
+    ("docs/audit.md", f"at most {audited.TURNED_AWAY_PER_MINUTE} refusals a minute"),
+    ("docs/keys.md", f"to {authentication.FAILURES_PER_MINUTE} a minute from one address"),
+    ("docs/keys.md", f"A key may make {Settings().rate_per_minute} requests a minute"),
+    ("docs/http.md", f"parts `files` (at most {uploads.MAX_FILES})"),
+    ("docs/http.md", f"at most {ingest.SHOWN_DOCUMENTS:,} for each file"),
+    ("docs/security.md", f"At most {uploads.MAX_FILES} files"),
+    ("docs/pipeline.md", f"| 1 | `intent` | {S['intent']} |"),
+    ("docs/pipeline.md", f"| `rewrite` | {O['rewrite']} |"),
+    ("docs/pipeline.md", f"| 2 | `retrieve` | {S['retrieve']} |"),
+    ("docs/pipeline.md", f"| 3 | `plan` | {O['plan']}, with a model {O['plan_by_model']} |"),
+    ("docs/pipeline.md", f"| `tools_debate` | {O['tools']} a tool, {O['debate']:g} for a debate |"),
+    ("docs/pipeline.md", f"| 5 | `compose` | {S['compose']} |"),
+    ("docs/pipeline.md", f"| 6 | `cite` | {O['cite']}; what a model wrote {O['check']} |"),
+    ("docs/pipeline.md", f"| 7 | `respond` | {S['respond']} |"),
+]
+
+
+@pytest.mark.parametrize(("page", "statement"), STATEMENTS)
+def test_a_number_on_a_page_is_that_of_the_code(page: str, statement: str) -> None:
+    assert statement in " ".join((ROOT / page).read_text("utf-8").split())
+
+
+def test_a_third_is_what_prune_takes_at_most() -> None:
+    assert folders.MOST_GONE == 1 / 3
+    assert "more than a third of its known files" in " ".join((ROOT / "docs/cli.md").read_text("utf-8").split())
+    assert traces.WRITE_S == audit.NOTE_S
