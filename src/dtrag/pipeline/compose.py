@@ -20,6 +20,7 @@ from dtrag.core.query import weighted_terms
 from dtrag.core.scoring import LexicalStatistics, idf
 from dtrag.core.sentences import AnalysedSentence, analysed_sentences
 from dtrag.core.text import language, normalise, term_id, terms
+from dtrag.pipeline.intent import is_greeting
 from dtrag.ports import Embedder
 
 Scores = np.ndarray[tuple[int], np.dtype[np.float64]]
@@ -216,8 +217,21 @@ def _chosen(passages: Sequence[SearchResult], found: Sequence[_Sentence], scores
     return sorted(chosen, key=lambda quote: (quote.passage, quote.start))
 
 
+_ABOUT = {
+    "ko": "dtrag은 읽어 둔 문서에서 답을 찾아 출처와 함께 보여 줍니다. 문서에 있는 내용을 질문해 주세요.",
+    "en": "dtrag answers questions from the documents it has read, and cites where each answer stands. "
+    "Ask it about what they say.",
+}
+
+
 def nothing_found(question: str) -> str:
-    """What an answer says when the documents do not answer, in the question's language."""
-    if language(question) == "ko":
+    """What an answer says when the documents do not answer, in the question's language.
+
+    A greeting gets a sentence on what dtrag does.
+    """
+    korean = language(question) == "ko"
+    if is_greeting(question):
+        return _ABOUT["ko" if korean else "en"]
+    if korean:
         return "문서에서 이 질문에 대한 답을 찾지 못했습니다."
     return "The documents do not answer this question."

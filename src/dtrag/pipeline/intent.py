@@ -21,6 +21,16 @@ _RULES: tuple[tuple[Intent, re.Pattern[str]], ...] = (
     ("search", re.compile(r"\b(?:find|search|look for)\b|찾아|검색|보여")),
 )
 
+_GREETING = re.compile(
+    r"(?:(?:hi|hello|hey|good (?:morning|afternoon|evening)|thanks|thank you)(?: (?:there|all|dtrag))?"
+    r"|안녕(?:하세요|하십니까)?|반갑습니다|반가워요?|고마워요?|고맙습니다|감사합니다)[\s!.,~?]*"
+)
+
+
+def is_greeting(query: str) -> bool:
+    """Whether the query is a greeting or thanks and nothing else."""
+    return _GREETING.fullmatch(normalise(query)) is not None
+
 
 def intent_of(query: str) -> Intent:
     """`general` for what no rule knows."""

@@ -235,3 +235,15 @@ def test_nothing_found_is_said_in_the_language_of_the_question() -> None:
     assert nothing_found("휴학은 언제?").startswith("문서에서")
     for question in ("When?", "", "Когда?"):
         assert nothing_found(question) == "The documents do not answer this question."
+
+
+@pytest.mark.parametrize("query", ["hello", "Hi there!", "Good morning.", "thanks", "안녕하세요!", "감사합니다"])
+def test_a_greeting_is_answered_by_what_dtrag_does(query: str) -> None:
+    said = nothing_found(query)
+    assert said.startswith("dtrag")
+    assert ("문서" in said) == (query[0] in "안감")
+
+
+@pytest.mark.parametrize("query", ["hello world in C?", "high", "thanks to whom is the leave granted?", "안녕 규정"])
+def test_a_question_that_begins_like_a_greeting_is_a_question(query: str) -> None:
+    assert nothing_found(query) != nothing_found("hello")
