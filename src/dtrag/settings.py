@@ -318,7 +318,8 @@ LIVE: tuple[tuple[str, str], ...] = (
 
 _OF_THE_PROCESS = frozenset(
     "data_dir host port log_level log_format stop_seconds rate_per_minute cors_allowed_origins max_upload_mb "
-    "answers_at_once answers_waiting cpu_at_once model_calls_at_once wait_ms pool_size index_cache_mb cache_size "
+    "trusted_proxies answers_at_once answers_waiting searches_at_once searches_waiting uploads_at_once uploads_waiting "
+    "connections_at_once idle_seconds cpu_at_once model_calls_at_once wait_ms pool_size index_cache_mb cache_size "
     "cache_seconds parse_memory_mb parse_seconds max_file_mb embed_threads".split()
 )
 """Settings that change how a process works, not what a question or a search finds in the data folder."""

@@ -28,6 +28,7 @@ from dtrag.delivery import operations, results
 from dtrag.delivery.api import local_socket as side
 from dtrag.delivery.api.state import Service
 from dtrag.delivery.cli import exits, own_process, reading
+from dtrag.errors import Overloaded
 from dtrag.settings import Settings, answer_settings
 from tests.integration.cli_process import Cli, Ran
 from tests.store import Databases
@@ -314,3 +315,10 @@ async def test_an_unknown_category_is_named_with_the_nearest(filled: App) -> Non
     with pytest.raises(ValueError, match="dtrag taxonomy tree"):
         await operations.check_categories(filled, ["Zzz"])
     await operations.check_categories(filled, ["hr"])
+
+
+async def test_searches_of_commands_are_admitted_like_those_of_requests(filled: App, cli: Cli) -> None:
+    with never_alone(), patch.object(type(filled.run.admission), "search", side_effect=Overloaded(seconds=1)):
+        async with serving(filled):
+            refused = await call(cli, "search", "leave", "--json")
+    assert (refused.code, refused.json["error"]["type"]) == (exits.FAILURE, "Overloaded")

@@ -160,8 +160,7 @@ class _Handler:
     async def _reply(self, reader: asyncio.StreamReader, name: str, arguments: dict[str, Any]) -> dict[str, Any] | None:
         """The result or the error; None when the client has left, and nobody wants either."""
         started = time.perf_counter()
-        operation = OPERATIONS[name]
-        work: asyncio.Task[Any] = self._service.in_flight.start(operation(self._service.app, **arguments))
+        work: asyncio.Task[Any] = self._service.in_flight.start(self._admitted(name, arguments))
         leaving = asyncio.create_task(reader.read(1))
         try:
             await asyncio.wait({work, leaving}, return_when=asyncio.FIRST_COMPLETED)
@@ -182,6 +181,14 @@ class _Handler:
             await ended(work, leaving)
             _LOG.info("local command", extra={"operation": name, "ms": round((time.perf_counter() - started) * 1e3, 1)})
         return {"result": result}
+
+    async def _admitted(self, name: str, arguments: dict[str, Any]) -> Any:
+        """The result of an operation, within the limits that requests over HTTP have. Raises `Overloaded`."""
+        app = self._service.app
+        if name == "search":  # questions are admitted by the pipeline
+            async with app.run.admission.search():
+                return await OPERATIONS[name](app, **arguments)
+        return await OPERATIONS[name](app, **arguments)
 
 
 def _is_owner(writer: asyncio.StreamWriter) -> bool:
