@@ -17,6 +17,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequen
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from dtrag.core.documents import Draft, IndexedDocument, ParsedDocument, Passages, document_id
 from dtrag.core.scope import Scope
@@ -49,13 +50,15 @@ Splitter = Callable[[ParsedDocument], Iterable[Passages] | None]
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far an ingest is; `documents` and `chunks` are durable."""
+    """How far an ingest is. `files`, `documents` and `chunks` are durable; `files_read` and `chunks_read` are ahead."""
 
     files: int
     files_total: int
     documents: int
     chunks: int
     current: str
+    files_read: int = 0
+    chunks_read: int = 0
 
 
 @dataclass(slots=True)
@@ -157,9 +160,19 @@ class Ingestion:
         read: asyncio.Queue[_Batch | None] = asyncio.Queue(QUEUED_BATCHES)
         analysed: asyncio.Queue[tuple[_Batch, list[IndexedDocument]] | None] = asyncio.Queue(QUEUED_BATCHES)
         await self._writer.recover()
+        progress = Progress(0, len(sources), 0, 0, "")
+
+        def tell(**changes: Any) -> None:
+            nonlocal progress
+            progress = replace(progress, **changes)
+            if on_progress is not None:
+                on_progress(progress)
+
+        def was_read(source: Source, chunks: int) -> None:
+            tell(files_read=progress.files_read + 1, chunks_read=chunks, current=source.name)
 
         async def reading() -> None:
-            async with aclosing(self._batches(sources, category, report, fence)) as produced:
+            async with aclosing(self._batches(sources, category, report, fence, was_read)) as produced:
                 async for batch in produced:
                     await read.put(batch)
             await read.put(None)
@@ -179,9 +192,8 @@ class Ingestion:
                 batch, documents = work
                 await self._write(batch, documents, report, fence.scope)
                 done += len(batch.finished)
-                if on_progress is not None:
-                    current = batch.finished[-1].name if batch.finished else ""
-                    on_progress(Progress(done, len(sources), report.documents, report.chunks, current))
+                current = batch.finished[-1].name if batch.finished else progress.current
+                tell(files=done, documents=report.documents, chunks=report.chunks, current=current)
 
         try:
             async with asyncio.TaskGroup() as tasks:
@@ -209,9 +221,16 @@ class Ingestion:
                 )
 
     async def _batches(
-        self, sources: Sequence[Source], category: CategoryPath | None, report: IngestReport, fence: Fence
+        self,
+        sources: Sequence[Source],
+        category: CategoryPath | None,
+        report: IngestReport,
+        fence: Fence,
+        was_read: Callable[[Source, int], None],
     ) -> AsyncGenerator[_Batch, None]:
+        """`was_read` is called after each file, with the number of passages of all files so far."""
         batch = _Batch()
+        chunks_read = 0
         taxonomy = await self._writer.ensure_paths([category] if category else [])
         for source in sources:
             try:
@@ -235,6 +254,7 @@ class Ingestion:
                                 _count(report, passages)
                                 batch.drafts.append(draft)
                                 batch.chunks += len(passages.chunks)
+                                chunks_read += len(passages.chunks)
                             if batch.chunks >= BATCH_CHUNKS or len(batch.drafts) >= BATCH_CHUNKS:
                                 yield await self._changed(batch, report)
                                 batch = _Batch()
@@ -245,6 +265,7 @@ class Ingestion:
                 reason = f"{error.strerror}." if isinstance(error, OSError) and error.strerror else str(error)
                 report.failed.append((str(source.path), reason))
             batch.finished.append(source)
+            was_read(source, chunks_read)
         if batch.drafts or batch.finished:
             yield await self._changed(batch, report)
 

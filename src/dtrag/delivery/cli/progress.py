@@ -56,15 +56,17 @@ def _lines(label: str, console: Console) -> Update:
 
 @contextmanager
 def ingest_progress(label: str = "Reading") -> Iterator[Callable[[IngestProgress], None]]:
-    """Progress of an ingest: files, documents and passages that are durable, passages a second."""
+    """Progress of an ingest: files and passages that were read, passages a second, documents that are stored."""
     started = time.monotonic()
     with progress(label) as update:
 
         def show(now: IngestProgress) -> None:
-            rate = now.chunks / max(time.monotonic() - started, 0.001)
-            counts = (plural(now.documents, "document"), plural(now.chunks, "chunk"), f"{rate:,.0f}/s")
-            words = f"{now.files:,}/{now.files_total:,} files, " + ", ".join(counts)
+            rate = now.chunks_read / max(time.monotonic() - started, 0.001)
+            words = (
+                f"{now.files_read:,}/{now.files_total:,} files, {plural(now.chunks_read, 'chunk')}, {rate:,.0f}/s, "
+                f"{now.documents:,} stored"
+            )
             # One file of one says nothing until it is over: then the bar only shows that something moves.
-            update(now.files, now.files_total if now.files_total > 1 else None, words)
+            update(now.files_read, now.files_total if now.files_total > 1 else None, words)
 
         yield show
