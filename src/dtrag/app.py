@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from dtrag.adapters.analyzers import choose as morphemes
+from dtrag.adapters.audit_spool import AuditSpool
 from dtrag.adapters.embedders import choose as embedders
 from dtrag.adapters.embedders.cached import CachedEmbedder
 from dtrag.adapters.llms import choose as llms
@@ -83,6 +84,7 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
     """An `App` on the database that the settings name. Raises `DatabaseUnavailable`."""
     async with connect(settings) as database, _app(settings, database) as app:
         await app.recover()
+        await app.audit.recover()
         yield app
 
 
@@ -124,7 +126,7 @@ class App:
         self.index = PostgresIndex(database, max(1, settings.index_cache_mb) * 2**20)
         self._writer = PostgresWriter(database)
         self._parser = _parser(settings, settings.max_file_mb)
-        self.audit = Audit(PostgresAudit(database), settings.audit)
+        self.audit = Audit(PostgresAudit(database), settings.audit, spool=AuditSpool.of(settings))
         placements = PostgresReview(database)
         self.classifier = Classifier(placements, self.index, analyzer, embedder)
         self._ingestion = Ingestion(

@@ -232,6 +232,25 @@ class AuditStore(Protocol):
         """Lines below number `before`, not older than `since`, of `actor`; the newest first."""
 
 
+class AuditSpoolStore(Protocol):
+    """Files for lines of the audit log that the database cannot take. All methods may raise `OSError`."""
+
+    def add(self, entries: Sequence[Entry]) -> None:
+        """Append the entries; they are on disk when this returns."""
+
+    def left(self) -> list[Path]:
+        """The files that no other living process writes."""
+
+    def read(self, path: Path) -> list[Entry]:
+        """The entries of a file."""
+
+    def remove(self, path: Path) -> None:
+        """Forget a file whose lines are in the log."""
+
+    def close(self) -> None:
+        """Leave what is there to the next process."""
+
+
 class TaxonomyStore(Protocol):
     """Versions of the category tree."""
 
