@@ -268,6 +268,7 @@ class App:
         and `Forbidden` for a category outside.
         """
         started = time.perf_counter()
+        self.database.require_space()
         path = CategoryPath.parse(category) if category else None
         within = confinement.bounded(scope).resolved((await self.index.snapshot()).taxonomy)
         await identity.register(self.database, self.analyzer.id, self.embedder)
@@ -281,6 +282,7 @@ class App:
 
     async def reindex(self, on_progress: Callable[[int], None] | None = None) -> int:
         """Index every document anew from its stored text, with the analyzer and embedder of now; returns how many."""
+        self.database.require_space()
         await identity.forget(self.database)
         await identity.register(self.database, self.analyzer.id, self.embedder)
         documents = await reindex(self._writer, self.embedder, on_progress, self.analyzer)

@@ -235,13 +235,14 @@ class Audit:
 
     async def _append(self, entries: list[Entry]) -> None:
         """Write the entries to the log, or to the spool while earlier ones are there or the log cannot be written."""
+        refused: DtragError | None = None
         if not self._spooled:
             try:
                 await self._store.append(entries)
             except DtragError as error:
                 if self._spool is None:
                     raise
-                _LOG.warning("lines of the audit log are spooled until the database takes them", exc_info=error)
+                refused = error
             else:
                 return
         if self._spool is not None:
@@ -249,6 +250,8 @@ class Audit:
                 await asyncio.to_thread(self._spool.add, entries)
             except OSError as error:
                 raise DatabaseUnavailable(reason="lines of the audit log cannot be written anywhere.") from error
+            if not self._spooled:
+                _LOG.warning("lines of the audit log are spooled until the database takes them", exc_info=refused)
             self._spooled = True
 
     async def _unspool_if_possible(self) -> None:

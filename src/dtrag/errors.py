@@ -150,6 +150,14 @@ class Stopping(DtragError):
     http_status = 503
 
 
+class StorageFull(DtragError):
+    """The disk of the data folder is too full to add anything: {free} are free, and {needed} must be.
+    Free some space, or lower DTRAG_MIN_FREE_MB; searches and answers go on, and nothing need be restarted."""
+
+    exit_code = 6
+    http_status = 507
+
+
 class DatabaseUnavailable(DtragError):
     """The database cannot be reached: {reason} Look at it with: dtrag doctor"""
 

@@ -73,6 +73,11 @@ class Settings:
     cache_seconds: int = _setting(3_600, "How long they are kept, in seconds.")
     pool_size: int = _setting(4, "Database connections per role.")
     statement_timeout_ms: int = _setting(15_000, "Longest time of one search statement, in milliseconds.")
+    min_free_mb: int = _setting(
+        512,
+        "Documents are refused while less than this is free on the data folder's disk, in MiB (at most a fifth of the "
+        "disk counts); 0 for no limit.",
+    )
     parse_memory_mb: int = _setting(1_024, "Memory limit of the parser process, in MiB.")
     parse_seconds: int = _setting(120, "Longest silence of the parser process about one file, in seconds.")
     max_file_mb: int = _setting(512, "Larger files are refused, in MiB.")

@@ -18,7 +18,7 @@ from dataclasses import replace
 
 from dtrag.core.caller import LOCAL, Caller
 from dtrag.core.trace import Trace
-from dtrag.errors import DatabaseUnavailable, InvalidInput, NotFound
+from dtrag.errors import DatabaseUnavailable, InvalidInput, NotFound, StorageFull
 from dtrag.pipeline.trace import Recording
 from dtrag.ports import Index, Sight, TraceStore
 from dtrag.settings import Settings
@@ -166,7 +166,7 @@ class Traces:
         except DatabaseUnavailable as error:
             _LOG.warning("traces cannot be written; trying again", exc_info=error)
         if self._dropped:
-            _LOG.warning("%d traces came faster than they could be written and were dropped", self._dropped)
+            _LOG.warning("%d traces were dropped: they came too fast, or the disk is full", self._dropped)
             self._dropped = 0
 
     async def _write_batch(self) -> None:
@@ -178,6 +178,8 @@ class Traces:
         except (DatabaseUnavailable, asyncio.CancelledError):
             self._waiting.extendleft(reversed(batch))
             raise
+        except StorageFull:
+            self._dropped += len(batch)  # what remains of the disk is for the database and the audit log
         except Exception:  # noqa: BLE001 - the seam: one trace that cannot be stored must not keep all others waiting
             _LOG.error("%d traces could not be stored and are dropped", len(batch), exc_info=True)
 

@@ -23,6 +23,7 @@ class PostgresAudit:
 
     async def append(self, entries: Sequence[Entry]) -> Head:
         """Add the entries as the next lines of the chain, all or none; they are durable when this returns."""
+        self._database.require_space_for_a_line()
         async with self._database.connection("owner") as connection, connection.transaction():
             await lock(connection, Lock.AUDIT)  # over all processes: the numbers of the lines have no gaps
             newest = await (await connection.execute(self._sql["head"])).fetchone()

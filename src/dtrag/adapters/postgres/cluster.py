@@ -16,6 +16,7 @@ from pathlib import Path
 
 from dtrag.adapters.postgres.account import Account
 from dtrag.adapters.postgres.binaries import MAJOR, Binaries
+from dtrag.adapters.postgres.disk import MIB, total_bytes
 from dtrag.adapters.postgres.failures import StartFailure, explain_output
 
 ROLES = ("dtrag_owner", "dtrag_search", "dtrag_reader")
@@ -45,6 +46,7 @@ _BOOTSTRAP = "\n".join(
 _SHARED_MEMORY = "sysv" if sys.platform.startswith("linux") else "posix"
 # After a crash PostgreSQL syncs its whole folder before it recovers: file by file that took 2.4 of 3 seconds.
 _RECOVERY_SYNC = "syncfs" if sys.platform.startswith("linux") else "fsync"
+_MAX_WAL_MB, _MIN_WAL_MB = 256, 16
 _SETTINGS = f"""\
 # Written by dtrag at each start; changes made here are lost.
 listen_addresses = ''
@@ -68,7 +70,7 @@ max_wal_senders = 0
 max_replication_slots = 0
 max_logical_replication_workers = 0
 min_wal_size = 16MB
-max_wal_size = 256MB
+max_wal_size = {{max_wal_mb}}MB
 wal_compression = on
 recovery_init_sync_method = {_RECOVERY_SYNC}
 checkpoint_timeout = 5min
@@ -161,7 +163,10 @@ def write_settings(account: Account, cluster: Path) -> None:
     hba = "# TYPE DATABASE USER METHOD\n" + f"local all {','.join(ROLES)} peer map=dtrag\n"
     client = account.client.replace('"', '""')
     ident = "# MAP SYSTEM-USER ROLE\n" + "".join(f'dtrag "{client}" {role}\n' for role in ROLES)
-    for name, text in (("dtrag.conf", _SETTINGS), ("pg_hba.conf", hba), ("pg_ident.conf", ident)):
+    # The log of a bulk load must not fill a small disk: there checkpoints come more often.
+    max_wal_mb = min(_MAX_WAL_MB, max(_MIN_WAL_MB, total_bytes(cluster) // MIB // 10))
+    settings = _SETTINGS.replace("{max_wal_mb}", str(max_wal_mb))
+    for name, text in (("dtrag.conf", settings), ("pg_hba.conf", hba), ("pg_ident.conf", ident)):
         file = cluster / name
         if file.is_symlink() or not file.is_file() or file.read_text(encoding="utf-8", errors="replace") != text:
             _replace(account, file, text)

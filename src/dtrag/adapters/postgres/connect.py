@@ -14,6 +14,7 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from dtrag.adapters.postgres.database import CONNECT_TIMEOUT, Database, Role, _sentence
+from dtrag.adapters.postgres.disk import Disk
 from dtrag.adapters.postgres.locks import Lock, lock
 from dtrag.adapters.postgres.server import EmbeddedServer
 from dtrag.adapters.postgres.supervisor import Supervisor
@@ -43,6 +44,7 @@ async def connect(settings: Settings) -> AsyncIterator[Database]:
             yield database
         return
     server = await _open(settings)
+    disk = Disk(settings.data_dir, settings.min_free_mb)
     try:
         name = settings.database_name
 
@@ -51,7 +53,7 @@ async def connect(settings: Settings) -> AsyncIterator[Database]:
 
         await _create_embedded(server.address.conninfo(_ROLE_NAMES["owner"], "postgres"), name)
         await _make_schema(conninfo("owner"))
-        async with _database(conninfo, settings) as database, _supervised(server, database):
+        async with _database(conninfo, settings, disk) as database, _supervised(server, database, disk):
             yield database
     finally:
         await asyncio.shield(asyncio.to_thread(server.close))
@@ -88,9 +90,10 @@ async def _open(settings: Settings) -> EmbeddedServer:
 
 
 @asynccontextmanager
-async def _supervised(server: EmbeddedServer, database: Database) -> AsyncIterator[None]:
-    """While the block runs, the server is started again when it dies."""
-    supervising = asyncio.create_task(Supervisor(server, database).run(), name="dtrag-supervisor")
+async def _supervised(server: EmbeddedServer, database: Database, disk: Disk) -> AsyncIterator[None]:
+    """While the block runs, the server is started again when it dies, and its disk is watched."""
+    await asyncio.to_thread(disk.look)
+    supervising = asyncio.create_task(Supervisor(server, database, disk).run(), name="dtrag-supervisor")
     try:
         yield
     finally:
@@ -99,8 +102,10 @@ async def _supervised(server: EmbeddedServer, database: Database) -> AsyncIterat
             await supervising
 
 
-def _database(conninfo: Callable[[Role], str], settings: Settings) -> Database:
-    return Database(conninfo, pool_size=settings.pool_size, statement_timeout_ms=settings.statement_timeout_ms)
+def _database(conninfo: Callable[[Role], str], settings: Settings, disk: Disk | None = None) -> Database:
+    return Database(
+        conninfo, pool_size=settings.pool_size, statement_timeout_ms=settings.statement_timeout_ms, disk=disk
+    )
 
 
 async def _create_embedded(conninfo: str, name: str) -> None:

@@ -21,6 +21,7 @@ class PostgresConversations:
     async def add(self, conversation_id: str, owner: str, turn: Turn, kept: int) -> int:
         """Add the turn as the next one, whatever its number, and drop those before the last `kept`."""
         whose = {"conversation_id": conversation_id, "owner": owner}
+        self._database.require_space()
         async with self._database.connection("owner") as connection, connection.transaction():
             row = await (await connection.execute(self._sql["open_turn"], {**whose, "at": turn.created_at})).fetchone()
             number: int = row["turns"] if row else 1

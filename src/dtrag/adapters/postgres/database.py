@@ -18,13 +18,14 @@ import psycopg
 from psycopg import AsyncConnection, sql
 from psycopg.conninfo import make_conninfo
 
+from dtrag.adapters.postgres.disk import Disk
 from dtrag.adapters.postgres.locks import Lock
 from dtrag.adapters.postgres.pool import Connection as Connection  # noqa: PLC0414 - who uses a database needs its type
 from dtrag.adapters.postgres.pool import Pool
 from dtrag.adapters.postgres.queries import queries
 from dtrag.adapters.postgres.rows import register_types
 from dtrag.core.scope import Scope
-from dtrag.errors import DatabaseUnavailable
+from dtrag.errors import DatabaseUnavailable, StorageFull
 
 Role = Literal["owner", "search", "reader"]
 ROLES: tuple[Role, ...] = ("owner", "search", "reader")
@@ -48,16 +49,24 @@ class Database:
     """The pools of the three roles. `open()` connects, migrates and is ready; use as an async context manager.
 
     `conninfo` gives the address for a role; it is called for every connection. `lost` is set whenever the server
-    refused or ended a connection; whoever looks into it clears it.
+    refused or ended a connection; whoever looks into it clears it. `disk` is that of an embedded server.
     """
 
-    def __init__(self, conninfo: Callable[[Role], str], *, pool_size: int = 4, statement_timeout_ms: int = 15_000):
+    def __init__(
+        self,
+        conninfo: Callable[[Role], str],
+        *,
+        pool_size: int = 4,
+        statement_timeout_ms: int = 15_000,
+        disk: Disk | None = None,
+    ):
         self._options: dict[Role, str] = {
             "owner": f"{_OPTIONS} {_SEARCH_OPTIONS}",
             "search": f"{_OPTIONS} {_SEARCH_OPTIONS} -c statement_timeout={statement_timeout_ms} {_VECTOR_OPTIONS}",
             "reader": f"{_OPTIONS} -c statement_timeout={statement_timeout_ms}",
         }
         self._conninfo = conninfo
+        self._disk = disk
         self._pool_size = pool_size
         self._pools: dict[Role, Pool] = {}
         self.lost = asyncio.Event()
@@ -107,6 +116,11 @@ class Database:
         try:
             async with pool.connection() as connection:
                 yield connection
+        except psycopg.errors.DiskFull as error:
+            raise StorageFull(
+                "The disk of the database is full. Free some space; searches and answers go on, and nothing need be "
+                "restarted."
+            ) from error
         except psycopg.OperationalError as error:
             raise DatabaseUnavailable(reason=_sentence(error)) from error
 
@@ -116,6 +130,16 @@ class Database:
         async with self.connection(role) as connection, connection.pipeline(), connection.transaction():
             await connection.execute(scope_statement(scope))
             yield connection
+
+    def require_space(self, adding: int = 0) -> None:
+        """Raises `StorageFull` when `adding` bytes are too many for the disk. Deleting is never refused."""
+        if self._disk is not None:
+            self._disk.require(adding)
+
+    def require_space_for_a_line(self) -> None:
+        """Raises `StorageFull` when the disk is so full that not even the audit log may grow."""
+        if self._disk is not None:
+            self._disk.require_any()
 
     async def ping(self) -> None:
         """Raises `DatabaseUnavailable` unless the database answers in each of the three roles that queries use."""

@@ -25,6 +25,7 @@ from dtrag.adapters.postgres import cluster as clusters
 from dtrag.adapters.postgres import process
 from dtrag.adapters.postgres.account import Account, server_account, system_user
 from dtrag.adapters.postgres.binaries import usable_binaries
+from dtrag.adapters.postgres.disk import release_reserve
 from dtrag.adapters.postgres.failures import StartFailure, explain_os_error
 from dtrag.adapters.postgres.filelock import FileLock
 from dtrag.errors import DatabaseStartFailed
@@ -163,6 +164,7 @@ def _start_or_attach(account: Account, data_dir: Path) -> ServerAddress:
         clusters.check(account, cluster)
         if process.wait_attachable(cluster, log):
             return _address(cluster, data_dir)
+    release_reserve(data_dir)
     binaries = usable_binaries(account, data_dir)
     if not cluster.exists():
         clusters.initialise(binaries, account, data_dir, cluster)
@@ -180,6 +182,7 @@ def _start_or_attach(account: Account, data_dir: Path) -> ServerAddress:
 def _restart(data_dir: Path) -> None:
     cluster, account = data_dir / "postgres", server_account()
     clusters.check(account, cluster)
+    release_reserve(data_dir)
     binaries = usable_binaries(account, data_dir)
     clusters.write_settings(account, cluster)
     process.clear_stale(cluster)

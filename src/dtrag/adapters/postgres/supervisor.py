@@ -1,4 +1,4 @@
-"""Restarts the embedded server when it dies while it is in use.
+"""Restarts the embedded server when it dies while it is in use, and watches its disk.
 
 Every process that is attached to the server supervises it: whichever takes `start.lock` first launches it, and the
 others notice that it is there again. Requests do not wait for that: they are refused at once while the server is away.
@@ -13,6 +13,7 @@ from contextlib import suppress
 
 from dtrag.adapters.postgres import upkeep
 from dtrag.adapters.postgres.database import Database
+from dtrag.adapters.postgres.disk import Disk
 from dtrag.adapters.postgres.server import EmbeddedServer
 from dtrag.errors import DatabaseStartFailed, DatabaseUnavailable
 
@@ -27,9 +28,10 @@ _LOG = logging.getLogger(__name__)
 class Supervisor:
     """Keeps the server of one attachment running until its task is cancelled."""
 
-    def __init__(self, server: EmbeddedServer, database: Database) -> None:
+    def __init__(self, server: EmbeddedServer, database: Database, disk: Disk) -> None:
         self._server = server
         self._database = database
+        self._disk = disk
 
     async def run(self) -> None:
         """Look after the server for ever."""
@@ -37,6 +39,10 @@ class Supervisor:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._database.lost.wait(), LOOK_S)
             self._database.lost.clear()
+            try:
+                await asyncio.to_thread(self._disk.look)
+            except OSError as error:
+                _LOG.error("the disk of the data folder cannot be looked at", exc_info=error)
             if not await asyncio.to_thread(self._server.is_alive):
                 await self._bring_back()
 

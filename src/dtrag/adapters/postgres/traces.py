@@ -28,6 +28,7 @@ class PostgresTraces:
             "owners": [trace.owner for trace in traces],
             "traces": [Jsonb(trace.as_dict()) for trace in traces],
         }
+        self._database.require_space()
         async with self._database.connection("owner") as connection:
             await connection.execute(self._sql["add_traces"], values)
 

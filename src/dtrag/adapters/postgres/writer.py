@@ -42,6 +42,8 @@ from dtrag.core.taxonomy import CategoryPath, Taxonomy
 from dtrag.errors import Forbidden
 
 EVERYTHING = Scope.everything()
+BYTES_A_CHARACTER = 12
+"""Disk that a character of text takes while it is written, about: 2,000 to 6,000 bytes a passage of 500."""
 CONTESTED_ATTEMPTS = 20
 """How often a document is written that others write at the same moment; each attempt waits for one of them."""
 
@@ -75,6 +77,8 @@ class PostgresWriter:
         """
         if not documents:
             return
+        # A passage is kept in the document, as a chunk, as postings and vectors, and all of it in the log as well.
+        self._database.require_space(BYTES_A_CHARACTER * sum(len(document.document.text) for document in documents))
         segment_id = uuid.uuid4()
         async with self._database.connection("owner") as connection, self._batch(connection, segment_id):
             living = await living_nodes(connection, {document.node_id for document in documents})

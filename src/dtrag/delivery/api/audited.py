@@ -24,6 +24,8 @@ from dtrag.delivery.api.callers import Needs
 from dtrag.delivery.api.errors import error_response
 from dtrag.errors import DatabaseUnavailable, DtragError
 
+NO_SPACE = 507
+"""Nothing was changed for want of space, so that the line is like that of a read: it may wait for space."""
 UNLOGGED = frozenset({"/", "/livez", "/readyz", "/health", "/metrics"})
 """What supervisors ask every few seconds; nothing of any document is in it."""
 REFUSED = frozenset({401, 403, 404, 429})
@@ -100,12 +102,13 @@ class Audited:
             audit = self._audit()
         except DatabaseUnavailable:
             return  # before the start and after the stop there is nothing to see, and no log
-        write = audit.record if _changes(scope) or status in REFUSED else audit.note
+        must_be_durable = status in REFUSED or (_changes(scope) and status != NO_SPACE)
+        write = audit.record if must_be_durable else audit.note
         await write(actor, action, **line)
 
 
 def _decision(scope: Scope, status: int) -> Decision:
-    if status in REFUSED:
+    if status in REFUSED or status == NO_SPACE:
         return "denied"
     return "done" if _changes(scope) else "allowed"
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fastapi import Request
 
 from dtrag.core.caller import Caller, Need
+from dtrag.delivery.api.state import app_of
 from dtrag.errors import Forbidden, Unauthorized
 
 
@@ -26,8 +27,15 @@ class Needs:
     whole_tree: bool = False
 
     async def __call__(self, request: Request) -> None:
-        """Asynchronous only so that no thread is used for it. Raises `Unauthorized` and `Forbidden`."""
-        caller = caller_of(request)
+        """Asynchronous only so that no thread is used for it.
+
+        Raises `Unauthorized` and `Forbidden`, and `StorageFull` for what adds something while the disk is full.
+        """
+        self._check_caller(caller_of(request))
+        if self.need != "read" and request.method in _ADDING:
+            app_of(request).database.require_space(UPLOAD_COPIES * _body_bytes(request))
+
+    def _check_caller(self, caller: Caller) -> None:
         if not caller.may(self.need):
             raise Forbidden(needed=_ROLE[self.need], role=caller.role)
         if self.whole_tree and caller.access.grants:
@@ -36,7 +44,15 @@ class Needs:
             )
 
 
+UPLOAD_COPIES = 2
+"""A body is on disk as a file and in the database."""
+_ADDING = frozenset({"POST", "PUT", "PATCH"})
 _ROLE = {"read": "reader", "write": "editor", "admin": "admin"}
+
+
+def _body_bytes(request: Request) -> int:
+    declared = request.headers.get("content-length", "0")
+    return int(declared) if declared.isdecimal() and len(declared) < 19 else 0
 
 
 def needs(need: Need, *, whole_tree: bool = False) -> Needs:

@@ -56,7 +56,7 @@ _FORM: dict[str, Any] = {
     "/documents",
     status_code=201,
     response_model=UploadResponse,
-    responses=failures(400, 403, 413, 415, 422, 503),
+    responses=failures(400, 403, 413, 415, 422, 503, 507),
     openapi_extra=_FORM,
     dependencies=WRITE,
 )

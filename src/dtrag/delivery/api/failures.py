@@ -18,6 +18,7 @@ _MEANING = {
     415: "The body has another media type.",
     422: "The input is not valid.",
     429: "Too many requests; Retry-After says when to go on.",
+    507: "The disk is too full to add anything; searches and answers go on.",
     503: "The database is not there, or was built with another analyzer or embedder.",
 }
 

@@ -14,7 +14,7 @@ from dtrag.delivery.api.errors import error_response
 from dtrag.delivery.api.failures import failures
 from dtrag.delivery.api.shapes import Alive, Check, Health, Ready, Status
 from dtrag.delivery.api.state import Service, service_of
-from dtrag.errors import DatabaseUnavailable, DtragError, IndexMismatch
+from dtrag.errors import DatabaseUnavailable, DtragError, IndexMismatch, StorageFull
 
 router = APIRouter(tags=["health"])
 
@@ -74,7 +74,7 @@ async def _health(service: Service) -> Health:
         index = Check(status="unhealthy", reason="The database does not answer.")
         filters = Check(status="degraded", reason="It cannot be tried while the database does not answer.")
     checks = {"database": database, "index": index, "filter": filters, "embedder": _embedder(service)}
-    checks |= _language_model(service)
+    checks |= _language_model(service) | _disk(service)
     worst: Literal["healthy", "degraded", "unhealthy"] = "healthy"
     if "unhealthy" in {database.status, filters.status}:
         worst = "unhealthy"
@@ -133,6 +133,15 @@ def _embedder(service: Service) -> Check:
     if service.embedder_problem:
         return Check(status="degraded", reason=service.embedder_problem)
     return Check(status="healthy", reason=embedder.id)
+
+
+def _disk(service: Service) -> dict[str, Check]:
+    """That documents are refused; nothing while there is space."""
+    try:
+        service.app.database.require_space()
+    except StorageFull as error:
+        return {"disk": Check(status="degraded", reason=str(error))}
+    return {}
 
 
 def _language_model(service: Service) -> dict[str, Check]:

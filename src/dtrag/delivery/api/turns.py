@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,11 +19,12 @@ from dtrag.delivery.api.audited import add_subjects
 from dtrag.delivery.api.callers import caller_of
 from dtrag.delivery.api.filter_guard import refuse_bypass
 from dtrag.delivery.api.state import app_of
-from dtrag.errors import InvalidInput
+from dtrag.errors import InvalidInput, StorageFull
 from dtrag.pipeline.run import Emit
 from dtrag.pipeline.state import PipelineRequest, PipelineResponse
 from dtrag.retrieval.request import MAX_QUERY
 
+_LOG = logging.getLogger(__name__)
 MOST_HISTORY = 20
 """Messages before the question that are looked at, the newest ones: what a follow-up rests on lies in the last few."""
 
@@ -126,7 +128,10 @@ async def answered(app: App, turn: Turn, emit: Emit | None = None) -> Given:
     if turn.conversation_id:
         found = (chunk["chunk_id"].rpartition(":")[0] for chunk in response.retrieved_chunks)
         rests_on = (*found, *turn.history_documents)
-        await app.conversations.add(turn.conversation_id, turn.caller, turn.question, response.answer, rests_on)
+        try:
+            await app.conversations.add(turn.conversation_id, turn.caller, turn.question, response.answer, rests_on)
+        except StorageFull as error:  # answers go on; the next question does without this turn
+            _LOG.warning("a turn of a conversation is not kept", exc_info=error)
     return given
 
 
