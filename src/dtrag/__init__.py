@@ -39,12 +39,23 @@ if TYPE_CHECKING:
     from dtrag.core.scope import Scope, SearchFilters
     from dtrag.core.taxonomy import CategoryPath, Taxonomy
     from dtrag.debate import DebateAgent, DebateEngine, DebateResult
+    from dtrag.delivery.api.asked import SearchRequest
+    from dtrag.delivery.api.chat_shapes import ChatRequest
     from dtrag.errors import DtragError, InvalidInput, NoActiveApp, NotOpened
     from dtrag.ingestion.folders import FolderPlan
     from dtrag.ingestion.ingest import IngestReport, Progress
     from dtrag.opening import SyncApp
     from dtrag.pipeline.graph import LangGraphPipeline
     from dtrag.pipeline.state import PipelineRequest, PipelineResponse, PipelineState
+    from dtrag.pipeline.steps import (
+        step1_intent,
+        step2_retrieve,
+        step3_plan,
+        step4_tools_debate,
+        step5_compose,
+        step6_cite,
+        step7_respond,
+    )
     from dtrag.pipeline.timeouts import STEP_TIMEOUTS, execute_with_timeout
     from dtrag.retrieval.cache import ResultCache
     from dtrag.retrieval.engine import HybridSearchEngine
@@ -69,6 +80,8 @@ _HOMES = {
     "AgentManifest": "dtrag.core.manifest",
     "FromCategoryRequest": "dtrag.core.manifest",
     "manifest_from_category": "dtrag.core.manifest",
+    "ChatRequest": "dtrag.delivery.api.chat_shapes",
+    "SearchRequest": "dtrag.delivery.api.asked",
     "CategoryFilter": "dtrag.core.category_filter",
     "Scope": "dtrag.core.scope",
     "SearchFilters": "dtrag.core.scope",
@@ -92,6 +105,13 @@ _HOMES = {
     "PipelineRequest": "dtrag.pipeline.state",
     "PipelineResponse": "dtrag.pipeline.state",
     "PipelineState": "dtrag.pipeline.state",
+    "step1_intent": "dtrag.pipeline.steps",
+    "step2_retrieve": "dtrag.pipeline.steps",
+    "step3_plan": "dtrag.pipeline.steps",
+    "step4_tools_debate": "dtrag.pipeline.steps",
+    "step5_compose": "dtrag.pipeline.steps",
+    "step6_cite": "dtrag.pipeline.steps",
+    "step7_respond": "dtrag.pipeline.steps",
     "STEP_TIMEOUTS": "dtrag.pipeline.timeouts",
     "execute_with_timeout": "dtrag.pipeline.timeouts",
     "ResultCache": "dtrag.retrieval.cache",
@@ -123,6 +143,7 @@ __all__ = [
     "App",
     "CategoryFilter",
     "CategoryPath",
+    "ChatRequest",
     "Citation",
     "CrossEncoderReranker",
     "DebateAgent",
@@ -150,6 +171,7 @@ __all__ = [
     "ScoreNormalizer",
     "SearchFilters",
     "SearchMetrics",
+    "SearchRequest",
     "SearchResult",
     "Settings",
     "SyncApp",
@@ -171,6 +193,13 @@ __all__ = [
     "manifest_from_category",
     "open",
     "open_sync",
+    "step1_intent",
+    "step2_retrieve",
+    "step3_plan",
+    "step4_tools_debate",
+    "step5_compose",
+    "step6_cite",
+    "step7_respond",
     "tool",
     "vector_search",
 ]

@@ -13,9 +13,8 @@ from typing import Any
 import httpx2
 import pytest_asyncio
 
-from dtrag import CategoryFilter, FromCategoryRequest
+from dtrag import CategoryFilter, FromCategoryRequest, SearchRequest
 from dtrag.core.text import normalise
-from dtrag.delivery.api.asked import SearchRequest
 from dtrag.delivery.api.service import create_app
 from dtrag.settings import Settings
 
@@ -161,11 +160,11 @@ async def test_orch_009_fifty_agents_at_once(client: httpx2.AsyncClient) -> None
 
 async def test_orch_007_a_filtering(client: httpx2.AsyncClient) -> None:
     """And D5: paths are compared folded, and shown as they were written."""
-    request = SearchRequest(  # type: ignore[call-arg]  # Field(10) is a default, too
+    request = SearchRequest(
         query="machine learning", filters={"allowed_category_paths": [["AI", "ML"], ["Database"]]}, top_k=10
     )
 
-    response = await client.post("/search", json=request.model_dump())
+    response = await client.post("/search", json=request.dict())
     results = response.json()["hits"]
 
     assert request.filters is not None
@@ -193,11 +192,11 @@ def test_orch_007_b_attempts_are_noticed() -> None:
 
 
 async def test_orch_007_c_an_attempt_is_answered_with_403(client: httpx2.AsyncClient) -> None:
-    request = SearchRequest(  # type: ignore[call-arg]  # Field(10) is a default, too
+    request = SearchRequest(
         query="test", filters={"allowed_category_paths": [["AI"]], "bypass_attempt": True}, top_k=10
     )
 
-    response = await client.post("/search", json=request.model_dump())
+    response = await client.post("/search", json=request.dict())
 
     assert response.status_code == 403
     assert "Filter bypass attempt detected" in response.json()["detail"]
@@ -242,3 +241,29 @@ async def test_orch_007_gates_403_for_attempts_and_for_nothing_else(client: http
         response = await client.post("/search", json={"query": "machine", "filters": filters})
         assert response.status_code == status, (filters, response.text)
         assert (status == 403) is ("Filter bypass attempt detected" in response.json().get("detail", ""))
+
+
+async def test_orch_007_requests_are_checked_when_they_are_sent_not_when_they_are_made(
+    client: httpx2.AsyncClient,
+) -> None:
+    """D6: the body of a refusal is one sentence, made where the search is made."""
+    bad = [
+        SearchRequest(query="x", top_k=0),
+        SearchRequest(query="x", limit=-1),
+        SearchRequest(query="x" * 10_001),
+        SearchRequest(query="x", mode="zz"),
+        SearchRequest(query="x", min_score=2.0),
+        SearchRequest(query="x", bm25_candidates=0),
+        SearchRequest(query="x", vector_candidates=1_001),
+        SearchRequest(query="x", explain_documents=["x"] * 21),
+        SearchRequest(query="x", explain_documents=["x" * 201]),
+    ]
+    for request in bad:
+        response = await client.post("/search", json=request.dict())
+        assert response.status_code == 422, request
+        assert isinstance(response.json()["detail"], str)
+        (one,) = (await client.post("/search/batch", json={"searches": [request.dict()]})).json()["answers"]
+        assert one["status"] == 422
+    schema = (await client.get("/openapi.json")).json()["components"]["schemas"]["SearchRequest"]["properties"]
+    assert (schema["top_k"]["minimum"], schema["top_k"]["maximum"], schema["query"]["maxLength"]) == (1, 1000, 10_000)
+    assert schema["mode"]["enum"] == ["hybrid", "lexical", "strict", "vector"]

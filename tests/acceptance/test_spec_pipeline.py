@@ -17,14 +17,13 @@ import pytest
 import pytest_asyncio
 
 import dtrag
-from dtrag import embedding_service, llm_service
+from dtrag import embedding_service, llm_service, step2_retrieve, step5_compose, step7_respond
 from dtrag.app import open_app
 from dtrag.core.chat import Message
 from dtrag.core.confidence import confidence
 from dtrag.delivery.api.service import create_app
 from dtrag.pipeline.graph import LangGraphPipeline
 from dtrag.pipeline.state import PipelineRequest, PipelineState
-from dtrag.pipeline.steps import step2_retrieve, step5_compose, step7_respond
 from dtrag.pipeline.timeouts import OPTIONAL_STEP_TIMEOUTS, STEP_TIMEOUTS, execute_with_timeout
 from dtrag.retrieval.active import active
 from dtrag.retrieval.engine import HybridSearchEngine
@@ -54,12 +53,12 @@ async def client(databases: Databases, tmp_path: Path) -> AsyncIterator[httpx2.A
 
 
 async def test_orch_001_four_steps_lead_to_an_answer(client: httpx2.AsyncClient) -> None:
-    request = {
-        "message": "What are machine learning algorithms?",
-        "conversation_id": "test-conv-001",
-        "context": {},
-    }
-    response = await client.post("/chat/run", json=request)
+    request = dtrag.ChatRequest(
+        message="What are machine learning algorithms?",
+        conversation_id="test-conv-001",
+        context={},  # type: ignore[arg-type]
+    )
+    response = await client.post("/chat/run", json=request.dict())
     data = response.json()
 
     assert response.status_code == 200
@@ -68,6 +67,29 @@ async def test_orch_001_four_steps_lead_to_an_answer(client: httpx2.AsyncClient)
     assert 0.0 <= data["confidence"] <= 1.0
     assert data["metadata"]["intent"] in ["question", "explanation", "search", "general"]
     assert all(step in data["metadata"]["step_timings"] for step in ["intent", "retrieve", "compose", "respond"])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"message": "x" * 10_001},
+        {"message": "x", "conversation_id": "x" * 129},
+        {"message": "x", "agent_id": "x" * 65},
+        {"message": "x", "context": {"top_k": 0}},
+        {"message": "x", "context": {"agent_id": "x" * 65}},
+        {"messages": []},
+        {"messages": [{"role": "user", "content": "x"}] * 201},
+        {"messages": [{"role": "robot", "content": "x"}, {"role": "user", "content": "x"}]},
+        {"messages": [{"role": "user", "content": "x" * 40_001}, {"role": "user", "content": "x"}]},
+    ],
+)
+async def test_orch_001_requests_are_checked_when_they_are_sent(
+    client: httpx2.AsyncClient, body: dict[str, object]
+) -> None:
+    request = dtrag.ChatRequest.model_validate(body)
+    response = await client.post("/chat/run", json=request.dict())
+    assert response.status_code in {404, 422}
+    assert isinstance(response.json()["detail"], str)
 
 
 async def test_orch_001_the_state_of_the_pipeline(client: httpx2.AsyncClient) -> None:

@@ -45,7 +45,7 @@ async def test_answers_stand_in_the_order_of_the_searches(client: httpx2.AsyncCl
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"query": "x", "top_k": 0}, "'top_k'"),
+        ({"query": "x", "top_k": 0}, "top_k"),
         ({"query": "x", "filters": {"date_from": "soon"}}, "date_from"),
         ({"query": "x", "filters": {"nonsense": 1}}, "nonsense"),
         ({"query": "x", "top": 1}, "'top'"),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
 
 from dtrag.core.scope import CONTENT_TYPES, MAX_FACTS, MAX_PATHS
 from dtrag.errors import InvalidInput
-from dtrag.retrieval.request import CANDIDATES, MAX_EXPLAINED, MAX_ID, MAX_QUERY, MAX_TOP_K, Mode
+from dtrag.retrieval.request import CANDIDATES, MAX_EXPLAINED, MAX_ID, MAX_QUERY, MAX_TOP_K, MODES, whole
 
 MAX_SEARCHES = 50
 """Searches of one batch."""
@@ -51,42 +51,77 @@ Filters = Annotated[
 _REQUEST = ConfigDict(extra="forbid", strict=True)
 
 
-class SearchRequest(BaseModel):
-    """What to search for."""
+def _encodable(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError("should hold characters only, no half of a pair") from error
+    return text
+
+
+Text = Annotated[str, AfterValidator(_encodable)]
+"""What UTF-8 can carry: JSON can name halves of surrogate pairs, which no database and no answer can hold."""
+
+
+class RequestBody(BaseModel):
+    """A body of a request, which a program may make: `client.post(path, json=request.dict())`."""
 
     model_config = _REQUEST
 
-    query: str = Field(
-        max_length=MAX_QUERY, description="Words or a question; blank finds nothing.", examples=["parental leave"]
+    def dict(self, **options: Any) -> dict[str, Any]:
+        """As `model_dump`."""
+        return self.model_dump(**options)
+
+
+_NUMBER: dict[str, Any] = {"minimum": 1, "maximum": MAX_TOP_K}
+
+
+class SearchRequest(RequestBody):
+    """What to search for. Limits are declared for OpenAPI and checked where the search is made, not on construction."""
+
+    query: Text = Field(
+        json_schema_extra={"maxLength": MAX_QUERY},
+        description="Words or a question; blank finds nothing.",
+        examples=["parental leave"],
     )
-    top_k: int = Field(10, ge=1, le=MAX_TOP_K, description="How many passages at most.", examples=[5])
-    limit: int | None = Field(None, ge=1, le=MAX_TOP_K, description="Another name of top_k.")
-    mode: Mode = Field("hybrid", description="hybrid, lexical, strict (every word must occur) or vector.")
+    top_k: int = Field(default=10, json_schema_extra=_NUMBER, description="How many passages at most.", examples=[5])
+    limit: int | None = Field(default=None, json_schema_extra=_NUMBER, description="Another name of top_k.")
+    mode: Annotated[Text, WithJsonSchema({"type": "string", "enum": list(MODES)})] = Field(
+        default="hybrid", description="hybrid, lexical, strict (every word must occur) or vector."
+    )
     filters: Filters = None
     min_score: float = Field(
-        0.0,
-        ge=0,
-        le=1,
+        default=0.0,
+        json_schema_extra={"minimum": 0, "maximum": 1},
         description="Leaves out passages whose bm25_score and vector_score are both lower; these two mean the same "
         "for every query, hybrid_score does not.",
     )
     bm25_candidates: int = Field(
-        CANDIDATES, ge=1, le=MAX_TOP_K, description="Passages the lexical leg proposes at most."
+        default=CANDIDATES, json_schema_extra=_NUMBER, description="Passages the lexical leg proposes at most."
     )
     vector_candidates: int = Field(
-        CANDIDATES, ge=1, le=MAX_TOP_K, description="Passages the vector leg proposes at most."
+        default=CANDIDATES, json_schema_extra=_NUMBER, description="Passages the vector leg proposes at most."
     )
-    highlights: bool = Field(True, description="Whether to say which characters hold words of the query.")
-    explain: bool = Field(False, description="Whether to say of each passage why it stands where it stands.")
-    explain_documents: list[Annotated[str, Field(max_length=MAX_ID)]] = Field(
-        [], max_length=MAX_EXPLAINED, description="Ids of documents: metrics.absent says why they are not found."
+    highlights: bool = Field(default=True, description="Whether to say which characters hold words of the query.")
+    explain: bool = Field(default=False, description="Whether to say of each passage why it stands where it stands.")
+    explain_documents: list[Annotated[Text, WithJsonSchema({"type": "string", "maxLength": MAX_ID})]] = Field(
+        default=[],
+        json_schema_extra={"maxItems": MAX_EXPLAINED},
+        description="Ids of documents: metrics.absent says why they are not found.",
     )
+
+    def least_score(self) -> float:
+        """`min_score`. Raises `InvalidInput` for one outside of [0, 1]."""
+        if not 0 <= self.min_score <= 1:
+            raise InvalidInput("min_score must be a number from 0 to 1.")
+        return self.min_score
 
     @property
     def wanted(self) -> int:
         """How many passages at most, by whichever name. Raises `InvalidInput` for two numbers that differ."""
         if self.limit is None or self.limit == self.top_k:
             return self.top_k
+        whole("limit", self.limit)
         if "top_k" in self.model_fields_set and "limit" in self.model_fields_set:
             raise InvalidInput("top_k and limit are two names of one number: give one of them.")
         return self.limit

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, cast, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
-from dtrag.core.chat import Message
+from dtrag.core.chat import Message, Role
 from dtrag.core.conversation import MAX_ID
-from dtrag.delivery.api.asked import Filters
+from dtrag.delivery.api.asked import Filters, RequestBody, Text
 from dtrag.delivery.api.turns import Given, Turn
 from dtrag.errors import InvalidInput
 from dtrag.pipeline.graph import MAX_TOP_K
@@ -17,6 +17,9 @@ from dtrag.retrieval.request import MAX_QUERY
 
 _REQUEST = ConfigDict(extra="forbid", strict=True)
 MAX_MESSAGES = 200
+MAX_CONTENT = 4 * MAX_QUERY
+"""Characters of one message of a conversation that the client keeps."""
+MAX_AGENT_ID = 64
 
 
 class ChatMessage(BaseModel):
@@ -24,10 +27,10 @@ class ChatMessage(BaseModel):
 
     model_config = _REQUEST
 
-    role: Literal["system", "user", "assistant"] = Field(
+    role: Annotated[Text, WithJsonSchema({"type": "string", "enum": list(get_args(Role))})] = Field(
         description="user or assistant; what system says is not followed, for the service has instructions of its own."
     )
-    content: str = Field(max_length=4 * MAX_QUERY, description="What was said.")
+    content: Text = Field(json_schema_extra={"maxLength": MAX_CONTENT}, description="What was said.")
 
 
 class ChatContext(BaseModel):
@@ -39,32 +42,44 @@ class ChatContext(BaseModel):
         None, description="Branches to answer from; short for filters with taxonomy_paths."
     )
     filters: Filters = None
-    agent_id: str | None = Field(None, max_length=64, description="The agent to ask, in place of the whole scope.")
-    top_k: int | None = Field(None, ge=1, le=MAX_TOP_K, description="Passages to retrieve; an agent's are its own.")
+    agent_id: Text | None = Field(
+        default=None,
+        json_schema_extra={"maxLength": MAX_AGENT_ID},
+        description="The agent to ask, in place of the whole scope.",
+    )
+    top_k: int | None = Field(
+        default=None,
+        json_schema_extra={"minimum": 1, "maximum": MAX_TOP_K},
+        description="Passages to retrieve; an agent's are its own.",
+    )
     debate: bool | None = Field(None, description="false: no debate, even where the service holds them.")
 
 
-class ChatRequest(BaseModel):
-    """A question, as `message` or as the last of `messages`."""
+class ChatRequest(RequestBody):
+    """A question, as `message` or as the last of `messages`; limits are checked when it is asked."""
 
-    model_config = _REQUEST
-
-    message: str | None = Field(
-        None, max_length=MAX_QUERY, description="The question.", examples=["How many days of leave are there?"]
+    message: Text | None = Field(
+        default=None,
+        json_schema_extra={"maxLength": MAX_QUERY},
+        description="The question.",
+        examples=["How many days of leave are there?"],
     )
     messages: list[ChatMessage] | None = Field(
-        None,
-        min_length=1,
-        max_length=MAX_MESSAGES,
+        default=None,
+        json_schema_extra={"minItems": 1, "maxItems": MAX_MESSAGES},
         description="In place of message: a conversation that you keep yourself, the question last.",
     )
-    conversation_id: str | None = Field(
-        None,
-        max_length=MAX_ID,
+    conversation_id: Text | None = Field(
+        default=None,
+        json_schema_extra={"maxLength": MAX_ID},
         description="The conversation to go on with, or a name for a new one; null: a new one, whose id is answered.",
     )
-    agent_id: str | None = Field(None, max_length=64, description="The agent to ask, in place of the whole scope.")
-    context: ChatContext | None = Field(None, description="What to answer from, and how.")
+    agent_id: Text | None = Field(
+        default=None,
+        json_schema_extra={"maxLength": MAX_AGENT_ID},
+        description="The agent to ask, in place of the whole scope.",
+    )
+    context: ChatContext | None = Field(default=None, description="What to answer from, and how.")
 
     def question(self) -> str:
         """The question, from whichever field holds it. Raises `InvalidInput`."""
@@ -72,6 +87,13 @@ class ChatRequest(BaseModel):
             raise InvalidInput("Send the question once: as message, or as the last of messages.")
         if self.messages is None:
             return self.message or ""
+        if not 1 <= len(self.messages) <= MAX_MESSAGES:
+            raise InvalidInput(f"messages holds 1 to {MAX_MESSAGES} messages, the question last.")
+        for number, message in enumerate(self.messages, start=1):
+            if message.role not in get_args(Role):
+                raise InvalidInput(f"The role of message {number} must be one of {', '.join(get_args(Role))}.")
+            if len(message.content) > MAX_CONTENT:
+                raise InvalidInput(f"Message {number} has more than {MAX_CONTENT:,} characters.")
         if self.messages[-1].role != "user":
             raise InvalidInput("The last of messages must be the user's question.")
         return self.messages[-1].content
@@ -80,7 +102,7 @@ class ChatRequest(BaseModel):
         """The messages before the question that count; None where the service keeps the conversation."""
         if self.messages is None:
             return None
-        return [Message(said.role, said.content) for said in self.messages[:-1] if said.role != "system"]
+        return [Message(cast("Role", said.role), said.content) for said in self.messages[:-1] if said.role != "system"]
 
     def filters(self) -> dict[str, Any] | None:
         """The filters, from whichever field holds them. Raises `InvalidInput` for two."""

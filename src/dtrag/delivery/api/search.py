@@ -38,6 +38,7 @@ async def found(request: Request, asked: SearchRequest) -> SearchResponse:
         "scope": caller.access,
         "highlights": asked.highlights,
     }
+    least = asked.least_score()
     try:
         await refuse_bypass(request, asked.filters, caller)
         async with service.app.run.admission.search():
@@ -45,7 +46,7 @@ async def found(request: Request, asked: SearchRequest) -> SearchResponse:
     except DtragError as error:
         service.telemetry.searches.failed(error)
         raise
-    kept = [result for result in results if max(result.bm25_score, result.vector_score) >= asked.min_score]
+    kept = [result for result in results if max(result.bm25_score, result.vector_score) >= least]
     add_subjects(request, (result.chunk_id.rpartition(":")[0] for result in kept))
     return answered(kept, metrics)
 
