@@ -205,7 +205,8 @@ class SearchMetrics:
 class Citation:
     """Where a sentence of an answer stands: passage `number` as in the answer, and the quoted span of the document.
 
-    `label` is what people cite: `규정명 제N조(제목)`, or title and heading.
+    `label` is what people cite: `규정명 제N조(제목)`, or title and heading. `display` is the quotation with its hidden
+    characters made visible (`<U+202E>`), "" when it has none.
     """
 
     number: int
@@ -216,6 +217,7 @@ class Citation:
     quote: str
     start: int
     end: int
+    display: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import secrets
 
+from dtrag.core.hidden import neutralised
+
 
 def boundary() -> str:
     """A line for one prompt, drawn at random."""
@@ -11,5 +13,5 @@ def boundary() -> str:
 
 
 def fenced(name: str, text: str, fence: str) -> str:
-    """The text between two boundaries, under its name."""
-    return f"{name}\n{fence}\n{text}\n{fence}"
+    """The text between two boundaries, under its name; without hidden characters and marks of chat templates."""
+    return f"{name}\n{fence}\n{neutralised(text)}\n{fence}"

@@ -12,6 +12,7 @@ from typing import Literal
 
 from dtrag.core.chat import Message
 from dtrag.core.fence import boundary, fenced
+from dtrag.core.hidden import neutralised
 from dtrag.core.text import language
 from dtrag.pipeline.prompt import NO_ANSWER
 
@@ -144,5 +145,5 @@ def _passages(words: _Words, fence: str, passages: Sequence[str]) -> list[str]:
 
 def _messages(words: _Words, task: str, parts: Sequence[str], query: str, **limits: object) -> list[Message]:
     rules = words.rules.format(no_answer=NO_ANSWER, **limits)
-    asked = words.question.replace("{query}", query)
+    asked = words.question.replace("{query}", neutralised(query))
     return [Message("system", f"{task}\n{rules}"), Message("user", "\n\n".join((*parts, asked)))]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dtrag.core.documents import Citation, SearchResult
+from dtrag.core.hidden import visible
 from dtrag.core.labels import label
 from dtrag.pipeline.compose import Quote
 from dtrag.pipeline.marks import rounded
@@ -20,7 +21,8 @@ def cite(quotes: Sequence[Quote], passages: Sequence[SearchResult]) -> tuple[str
     citations: list[Citation] = []
     for number, quote in enumerate(quotes, start=1):
         passage = passages[quote.passage]
-        parts.append(f"{rounded(quote.text)} [{number}]")
+        shown = visible(quote.text)
+        parts.append(f"{rounded(shown)} [{number}]")
         citations.append(
             Citation(
                 number=number,
@@ -31,6 +33,7 @@ def cite(quotes: Sequence[Quote], passages: Sequence[SearchResult]) -> tuple[str
                 quote=quote.text,
                 start=passage.start + quote.start,
                 end=passage.start + quote.end,
+                display=shown if shown != quote.text else "",
             )
         )
     return "\n".join(parts), tuple(citations)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dtrag.core.chat import Message
 from dtrag.core.fence import boundary, fenced
 from dtrag.core.following import content_words, kind_of, standing_alone
+from dtrag.core.hidden import neutralised
 from dtrag.core.text import terms
 from dtrag.errors import LanguageModelFailed, Overloaded
 from dtrag.pipeline import calls
@@ -77,7 +78,7 @@ async def _written(question: str, history: Sequence[Message], run: Run, model: C
     said = "\n".join(f"{message.role}: {message.content[:SHOWN_CHARACTERS]}" for message in shown)
     messages = [
         Message("system", _RULES.format(fence=fence)),
-        Message("user", f"{fenced('What was said', said, fence)}\nThe last question: {question}"),
+        Message("user", f"{fenced('What was said', said, fence)}\nThe last question: {neutralised(question)}"),
     ]
     seconds = SHARE * budget_of("rewrite")
     reply = await calls.call(run, "rewrite", model, messages, max_tokens=MAX_TOKENS, seconds=seconds)

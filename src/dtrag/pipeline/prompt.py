@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dtrag.core.chat import Message
 from dtrag.core.documents import SearchResult
 from dtrag.core.fence import boundary, fenced
+from dtrag.core.hidden import neutralised
 from dtrag.core.labels import label
 from dtrag.core.text import language
 
@@ -47,7 +48,7 @@ def messages(
     if history:
         said = "\n".join(f"{message.role}: {message.content[:MAX_SAID]}" for message in history[-HISTORY:])
         parts.append(fenced("Said before in this conversation", said, fence))
-    parts.append(f"Question: {question}")
+    parts.append(f"Question: {neutralised(question)}")
     system = _RULES.format(no_answer=NO_ANSWER, language=spoken, fence=fence)
     return [Message("system", system), Message("user", "\n\n".join(parts))]
 

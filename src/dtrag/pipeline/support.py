@@ -14,6 +14,7 @@ import numpy as np
 from dtrag import embedding_service
 from dtrag.core.backing import STRONG, SUPPORTED, Backing, Claim, Said, backing, claim_of, said_in, united
 from dtrag.core.documents import Citation, SearchResult
+from dtrag.core.hidden import visible
 from dtrag.core.labels import label
 from dtrag.pipeline.marks import UNSUPPORTED, Part, read, urls
 from dtrag.ports import Embedder
@@ -231,15 +232,18 @@ def _written(
 
 
 def _citation(number: int, passage: SearchResult, start: int, end: int) -> Citation:
+    quote = passage.text[start:end]
+    shown = visible(quote)
     return Citation(
         number=number,
         label=label(passage),
         chunk_id=passage.chunk_id,
         document_id=str(passage.metadata.get("document_id", "")),
         source_url=passage.source_url,
-        quote=passage.text[start:end],
+        quote=quote,
         start=passage.start + start,
         end=passage.start + end,
+        display=shown if shown != quote else "",
     )
 
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dtrag.core.hidden import neutralised
 from dtrag.debate.prompts import argue, weigh
 from dtrag.pipeline.prompt import NO_ANSWER
 
@@ -64,8 +65,8 @@ def test_no_text_breaks_a_prompt(query: str, passage: str) -> None:
     boundary = BOUNDARY.findall(user)[0]
 
     assert user.count(boundary) == 2
-    assert user.split(boundary)[1] == f"\n{passage}\n"
-    assert user.endswith(query)
+    assert user.split(boundary)[1] == f"\n{neutralised(passage)}\n"
+    assert user.endswith(neutralised(query))
 
 
 def test_boundaries_differ_from_call_to_call() -> None:

@@ -28,6 +28,8 @@ T = TypeVar("T")
 HEARTBEAT_S = 10.0
 """Silence after which a comment is sent: proxies cut connections that say nothing, most of them after 30 or 60 s."""
 BEAT = b": still here\n\n"
+_LINE_ENDS = {ord(end): f"\\u{ord(end):04x}" for end in "\x85\u2028\u2029"}
+"""Characters that JSON leaves as they are, and at which clients that follow Unicode end a line."""
 Told = tuple[str, Mapping[str, Any]]
 
 
@@ -39,6 +41,7 @@ def event(name: str, data: object) -> bytes:
 def data_line(data: object) -> bytes:
     """One event without a name."""
     text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    text = text.translate(_LINE_ENDS)
     return f"data: {text}\n\n".encode("utf-8", "replace")
 
 

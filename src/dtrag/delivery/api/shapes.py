@@ -172,6 +172,9 @@ class CitationShape(BaseModel):
     quote: str = Field(description="The quoted characters, verbatim.")
     start: int = Field(description=f"Where the quotation begins, {_SPAN}.")
     end: int = Field(description=f"Where it ends (exclusive), {_SPAN}.")
+    display: str = Field(
+        "", description='The quotation with hidden characters made visible ("<U+202E>"); empty when it has none.'
+    )
 
 
 class AskResponse(BaseModel):

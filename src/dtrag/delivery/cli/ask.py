@@ -79,7 +79,7 @@ def show(answer: Answer, console: Console) -> None:
     for citation in answer.citations:
         console.print()
         paragraph(console, Text(f"[{citation.number}] {safe(citation.label)}", style="bold"))
-        quote = " ".join(safe(citation.quote).split())
+        quote = " ".join(safe(citation.display or citation.quote).split())
         paragraph(console, Text(f"“{quote}”"), 4)
         where = f"{place(citation.source_url)}, characters {citation.start:,}–{citation.end:,}"
         paragraph(console, Text(where, style="dim"), 4)
