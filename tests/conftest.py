@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import tempfile
+import threading
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -18,6 +20,15 @@ from dtrag.settings import Settings
 from tests.store import Databases, Store
 
 TEMPLATE = "template_of_the_tests"
+
+
+def pytest_configure() -> None:
+    """Programs that tests start can be interrupted, also when the run itself was started with SIGINT ignored.
+
+    A shell starts what runs in the background so, and child processes inherit an ignored signal.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

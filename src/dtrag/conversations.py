@@ -8,6 +8,7 @@ and from the models and rules that are given the history.
 from __future__ import annotations
 
 import datetime
+import time
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 
@@ -18,6 +19,7 @@ from dtrag.core.confines import scope_rows
 from dtrag.core.conversation import Conversation, Turn, conversation_id
 from dtrag.core.scope import Viewer
 from dtrag.core.text import clean
+from dtrag.core.tidying import TidyTimer
 from dtrag.errors import InvalidInput, NotFound
 from dtrag.ports import ConversationStore, Index, Sight
 
@@ -28,7 +30,6 @@ REMEMBERED = 6
 MAX_TEXT = 40_000
 """Characters kept of a question or an answer: four times the longest question that is taken."""
 MAX_LISTED = 1_000
-TIDY_EVERY = datetime.timedelta(hours=1)
 _BEGINNING = datetime.datetime.min.replace(tzinfo=datetime.UTC)
 
 
@@ -44,6 +45,7 @@ class Conversations:
         days: int,
         record: Recorder = unrecorded,
         now: Callable[[], datetime.datetime] = lambda: datetime.datetime.now(datetime.UTC),
+        monotonic: Callable[[], float] = time.monotonic,
     ):
         self._store = store
         self._sight = sight
@@ -51,7 +53,7 @@ class Conversations:
         self._days = days
         self._record = record
         self._now = now
-        self._tidied = _BEGINNING
+        self._tidy_timer = TidyTimer(now, monotonic)
 
     async def history(
         self, conversation: str, caller: Caller, turns: int = REMEMBERED, *, scope: Viewer | None = None
@@ -123,12 +125,11 @@ class Conversations:
 
     async def tidy(self) -> int:
         """Delete what is older than the settings say; returns how many conversations."""
-        self._tidied = self._now()
         return await self._store.forget(self._since()) if self._days else 0
 
     async def _tidy(self) -> None:
         """As `tidy`, but now and then only: what is too old is not shown in the meantime either."""
-        if self._days and self._now() - self._tidied >= TIDY_EVERY:
+        if self._days and self._tidy_timer.due():
             await self.tidy()
 
     def _since(self) -> datetime.datetime:

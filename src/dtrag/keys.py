@@ -159,7 +159,7 @@ class Keys:
         """Remember the use in the background: no request waits for it, and none fails by it."""
         before = now - USED_EVERY
         last = self._noted.get(key.key_id) or key.last_used_at
-        if last is not None and last > before:
+        if last is not None and abs(now - last) < USED_EVERY:  # a clock that went back does not stop it
             return
         self._noted[key.key_id] = now
         task = asyncio.create_task(self._write_use(key.key_id, now, before))

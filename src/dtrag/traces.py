@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import datetime
 import logging
+import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -17,6 +18,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from dtrag.core.caller import LOCAL, Caller
+from dtrag.core.tidying import TidyTimer
 from dtrag.core.trace import Trace
 from dtrag.errors import DatabaseUnavailable, InvalidInput, NotFound, StorageFull
 from dtrag.pipeline.trace import Recording
@@ -33,7 +35,6 @@ BATCH = 100
 MAX_LISTED = 1_000
 LEAST_PAGE = 100
 """Traces read at once for a list: with many that are not shown, each page costs a look at the database."""
-TIDY_EVERY = datetime.timedelta(hours=1)
 _BEGINNING = datetime.datetime.min.replace(tzinfo=datetime.UTC)
 _LOG = logging.getLogger(__name__)
 
@@ -55,6 +56,7 @@ class Traces:
         days: int = 30,
         text: bool = False,
         now: Callable[[], datetime.datetime] = lambda: datetime.datetime.now(datetime.UTC),
+        monotonic: Callable[[], float] = time.monotonic,
     ):
         if level not in LEVELS:
             raise InvalidInput(f"There is no trace level {level[:20]!r}. Levels: {', '.join(LEVELS)}.")
@@ -69,7 +71,7 @@ class Traces:
         self._dropped = 0
         self._writer: asyncio.Task[None] | None = None
         self._writing = asyncio.Lock()
-        self._tidied = _BEGINNING
+        self._tidy_timer = TidyTimer(now, monotonic)
 
     @classmethod
     def of(cls, settings: Settings, store: TraceStore, sight: Sight, index: Index) -> Traces:
@@ -135,7 +137,6 @@ class Traces:
 
     async def tidy(self) -> int:
         """Delete what is older than the settings say; returns how many."""
-        self._tidied = self._now()
         return await self._store.forget(self._since()) if self._days else 0
 
     async def close(self) -> None:
@@ -161,7 +162,7 @@ class Traces:
             async with self._writing:
                 for _ in range(-(-len(self._waiting) // BATCH)):
                     await self._write_batch()
-                if self._days and self._now() - self._tidied >= TIDY_EVERY and self._level != "off":
+                if self._days and self._level != "off" and self._tidy_timer.due():
                     await self.tidy()
         except DatabaseUnavailable as error:
             _LOG.warning("traces cannot be written; trying again", exc_info=error)

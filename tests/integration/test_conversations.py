@@ -36,10 +36,14 @@ class Clock:
     def __call__(self) -> datetime.datetime:
         return self.now
 
+    def passed(self) -> float:
+        """Seconds that have really passed."""
+        return self.now.timestamp()
+
 
 def kept(app: App, clock: Clock, days: int = 90) -> Conversations:
     store, sight = PostgresConversations(app.database), PostgresSight(app.database)
-    return Conversations(store, sight, app.index, days=days, now=clock)
+    return Conversations(store, sight, app.index, days=days, now=clock, monotonic=clock.passed)
 
 
 async def branch(app: App, key: Caller, *paths: str) -> Caller:
@@ -105,6 +109,25 @@ async def test_only_the_last_turns_are_kept(app: App, store: Store) -> None:
     assert [turn.number for turn in turns] == list(range(4, MOST_TURNS + 4))
     assert store.value("select count(*) from conversation_turns") == MOST_TURNS
     assert (await app.conversations.every(caller=KIM))[0] == [about]
+
+
+class JumpingClock(Clock):
+    """A clock that is put forward or back while no time passes."""
+
+    def passed(self) -> float:
+        return 0.0
+
+
+@pytest.mark.parametrize("years", [10, -10])
+async def test_a_clock_that_jumps_by_years_deletes_no_conversation(app: App, store: Store, years: int) -> None:
+    clock = JumpingClock()
+    conversations = kept(app, clock, days=30)
+    await conversations.add("c1", KIM, "q", "a")
+    clock.now = NOON + datetime.timedelta(days=365 * years)
+    await conversations.add("c2", KIM, "q", "a")
+    clock.now = NOON
+    assert len(await conversations.history("c1", KIM)) == 2
+    assert store.value("select count(*) from conversations") == 2
 
 
 async def test_what_is_at_rest_for_too_long_is_gone(app: App, store: Store) -> None:

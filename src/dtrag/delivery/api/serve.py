@@ -140,6 +140,8 @@ def _stopped_by_signals(server: HttpServer, service: Service) -> Iterator[None]:
         loop.call_later(drain_s if server.started else 0.0, leave)
 
     drains = {signal.SIGTERM: DRAIN_S, signal.SIGINT: 0.0}
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # started in the background by a shell: it stays ignored
+        del drains[signal.SIGINT]
     for number, drain_s in drains.items():
         loop.add_signal_handler(number, stop, drain_s)
     try:
