@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 MOST_SOURCES = 6
 """Lines of sources; answers quote at most five sentences, and a language model may cite more."""
-MOST_FILE_NAME = 32
-"""Cells of a file name beside the name of its passage."""
+LEAST_FILE_NAME = 16
+"""Cells of a file name beside a long name of its passage."""
 LEAST_TEXT = 5
 """Lines of the text that are shown on a terminal of any height."""
 
@@ -63,9 +63,10 @@ def _source_lines(citations: Sequence[Citation], width: int) -> list[str]:
 
 
 def _source_line(marks: str, label: str, file: str, width: int) -> str:
-    shown_file = cropped(file, MOST_FILE_NAME)
-    for_label = width - cell_len(marks) - cell_len(shown_file) - len("  · ")
-    return cropped(f"{marks} {cropped(' '.join(label.split()), max(10, for_label))} · {shown_file}", width)
+    """One line of at most `width` cells; where it is too long the file's name is cut first."""
+    room = width - cell_len(f"{marks}  · ")
+    shown_label = cropped(" ".join(label.split()), room - min(cell_len(file), LEAST_FILE_NAME))
+    return f"{marks} {shown_label} · {cropped(file, room - cell_len(shown_label))}"
 
 
 def _file_name(source_url: str) -> str:

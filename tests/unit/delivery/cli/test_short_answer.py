@@ -68,6 +68,15 @@ def test_long_and_wide_names_are_cut_to_one_line() -> None:
     assert "… 4 more sources: dtrag ask --full" in lines
 
 
+def test_the_name_of_the_file_is_cut_before_that_of_the_passage() -> None:
+    label = "Equipment and Remote Work, Remote work › Your place"
+    (line,) = (
+        row for row in screen(answer("x [1]", citation(1, label, "equipment-and-remote-work.docx"))) if label in row
+    )
+    assert line == f"[1] {label} · equipment-and-remote-…"
+    assert cell_len(line) == WIDTH
+
+
 def test_documents_cannot_steer_the_terminal() -> None:
     lines = screen(answer("a\x1b[2Jb [1]", citation(1, "x\x1b]0;y\x07", "a%1bb.md")))
     assert not any("\x1b" in line or "\x07" in line for line in lines)
