@@ -17,6 +17,8 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Any, Literal, get_args
 
+from tests.toy import ToyEmbedder
+
 Fault = Literal[
     "500", "400", "401", "429", "hang", "hang-mid", "reset", "bad-json", "cut", "no-done", "flood", "one-line",
     "bad-utf8", "empty-choices", "unknown-tool", "empty-text", "length", "html", "error-event", "no-usage", "close",
@@ -140,6 +142,15 @@ class ModelServer:
         """Whether the connection may be used again."""
         if path == "/v1/models":
             await sender.whole(200, {"object": "list", "data": [{"id": "test", "object": "model"}]})
+            return True
+        if path == "/v1/embeddings":
+            asked = json.loads(body)
+            self.requests.append(asked)
+            self.headers.append(headers)
+            if (fault := self._next_fault(asked)) in {"500", "400", "401"}:
+                await sender.whole(int(str(fault)), {"error": {"message": self.words or f"fault {fault}"}})
+            else:
+                await sender.whole(200, _embeddings(asked))
             return True
         if path != "/v1/chat/completions":
             await sender.whole(404, {"error": {"message": f"no such path: {path}"}})
@@ -348,3 +359,16 @@ def usage_of(messages: Messages, text: str) -> dict[str, int]:
     asked = sum(len(str(message["content"]).split()) for message in messages)
     said = len(text.split())
     return {"prompt_tokens": asked, "completion_tokens": said, "total_tokens": asked + said}
+
+
+def _embeddings(asked: dict[str, Any]) -> dict[str, Any]:
+    """Vectors of hashed words, the last text first; a server that knows that money back is a refund."""
+    embedder = ToyEmbedder(dim=1536)
+    vectors = embedder.embed_documents([text.replace("money back", "refunds paid") for text in asked["input"]])
+    rows = [{"object": "embedding", "index": n, "embedding": [3 * float(x) for x in v]} for n, v in enumerate(vectors)]
+    return {
+        "object": "list",
+        "model": asked["model"],
+        "data": rows[::-1],
+        "usage": {"prompt_tokens": 1, "total_tokens": 1},
+    }

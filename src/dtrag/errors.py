@@ -93,6 +93,12 @@ class ModelDamaged(DtragError):
     http_status = 503
 
 
+class EmbedderFailed(DtragError):
+    """The embedder {name!r} gave no vectors: {reason} Look at DTRAG_EMBEDDER, its server and its key."""
+
+    http_status = 503
+
+
 class ModelPullFailed(DtragError):
     """The model {name!r} could not be fetched: {reason}"""
 

@@ -47,7 +47,13 @@ class Settings:
         secret=True,
     )
     database_name: str = _setting("dtrag", "Database inside the embedded server.")
-    embedder: str = _setting("auto", "auto, none, or the name of an embedder: minilm.")
+    embedder: str = _setting("auto", "auto, none, or the name of an embedder: minilm, openai (or openai:MODEL).")
+    embed_base_url: str | None = _setting(
+        None, "Address of a server that speaks the OpenAI protocol, for embedders of openai (default: OpenAI's)."
+    )
+    embed_api_key: str | None = _setting(
+        None, "Key of the server of embeddings (default: OPENAI_API_KEY, for OpenAI's own server).", secret=True
+    )
     embed_threads: int = _setting(2, "CPU threads of the embedder, and of the reranker.")
     reranker: str = _setting(
         "auto",
