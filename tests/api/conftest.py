@@ -36,8 +36,10 @@ except DtragError as error:
 class Served:
     """A service in a process of its own, ready when made. `lines` is what it has said on stderr until then."""
 
+    program = SERVE
+
     def __init__(self, **settings: str) -> None:
-        command = [sys.executable, "-c", SERVE, *(f"{name}={value}" for name, value in settings.items())]
+        command = [sys.executable, "-c", self.program, *(f"{name}={value}" for name, value in settings.items())]
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         self.lines: list[str] = []
         self.address = ""
