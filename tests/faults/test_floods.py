@@ -188,7 +188,7 @@ def test_ten_megabytes_on_one_line(tmp_path: Path) -> None:
             started = time.monotonic()
             assert ask(running.port, "POST", "/documents", form, FORM)[0] == 201
             assert time.monotonic() - started < TOLERANCE * BODY_S  # 120 s were not enough for the cutting alone
-        assert liveness.slowest < TOLERANCE * LIVE_S
+        assert liveness.statuses == [200]
         assert search(running.port, words[7])[0] == 200
     finally:
         assert running.stop()[0] == 0

@@ -9,6 +9,7 @@ only if that is counted: a segment takes in what is there of its documents at th
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -210,6 +211,7 @@ class PostgresWriter:
                         await self._remove(connection, document.document_id, scope)
                     for text, values in statements(document, segment_id):
                         await connection.execute(text.encode(), values)
+                        await asyncio.sleep(0)  # sending does not wait: a long document would hold up the service
                     await connection.execute("commit")
         except psycopg.Error:
             if not connection.closed:
@@ -238,7 +240,7 @@ class PostgresWriter:
         rows = await (await connection.execute(self._sql["kept_of_segment"], names)).fetchall()
         kept = {row["document_id"] for row in rows}
         written = forward_rows(document for document in documents if document.document_id in kept)
-        segment, postings = build(segment_id, written)
+        segment, postings = await asyncio.to_thread(build, segment_id, written)
         pages = Pages(segment_id)
         await copy_pages(connection, [*pages.rows(postings), *pages.last()])
         await connection.execute(self._sql["bump_generation"])
