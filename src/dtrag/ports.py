@@ -21,7 +21,7 @@ from dtrag.core.key import Key
 from dtrag.core.offered import Approval, OfferedTool
 from dtrag.core.operations import Operation
 from dtrag.core.review import Decision, Item, Placement
-from dtrag.core.scope import NO_FILTERS, Scope, SearchFilters
+from dtrag.core.scope import NO_FILTERS, Grant, Scope, SearchFilters
 from dtrag.core.scoring import LexicalQuery, LexicalStatistics
 from dtrag.core.taxonomy import CategoryPath, Taxonomy
 from dtrag.core.trace import Trace
@@ -463,11 +463,19 @@ class PlacementStore(Protocol):
 class ReviewStore(Protocol):
     """The review queue. Scoped callers are shown items about documents in their scope only."""
 
-    async def waiting(self, scope: Scope, wanted: int, skipped: int) -> tuple[list[Item], int]:
-        """Items that wait, the least sure first, and how many there are in all."""
+    async def answer_grants(self) -> list[Grant]:
+        """The branches of the agents whose answers are in the queue."""
 
-    async def get(self, item_id: uuid.UUID, scope: Scope) -> Item | None:
-        """An item in scope, or None."""
+    async def waiting(
+        self, scope: Scope, wanted: int, skipped: int, grants: Sequence[Grant] = ()
+    ) -> tuple[list[Item], int]:
+        """Items that wait, the least sure first (for the whole tree), and how many there are in all.
+
+        `grants` are the branches of agents whose answers the caller may see; all of them with the whole tree.
+        """
+
+    async def get(self, item_id: uuid.UUID, scope: Scope, grants: Sequence[Grant] = ()) -> Item | None:
+        """An item in scope, or None; `grants` as in `waiting`."""
 
     async def add(self, item: Item) -> None:
         """Queue an item."""

@@ -15,8 +15,9 @@ from typing import Any
 
 from dtrag.audit import Recorder, unrecorded
 from dtrag.core.caller import LOCAL, Caller
+from dtrag.core.confines import lies_within
 from dtrag.core.documents import Answer
-from dtrag.core.placing import Alternative, Classification
+from dtrag.core.placing import Classification
 from dtrag.core.review import MAX_NOTE, Decision, Item
 from dtrag.core.scope import Grant, Scope
 from dtrag.core.taxonomy import UNCLASSIFIED, CategoryPath, Taxonomy
@@ -44,18 +45,18 @@ class Review:
         if not (1 <= limit <= MAX_LIMIT and offset >= 0):
             raise InvalidInput(f"limit must be from 1 to {MAX_LIMIT:,} and offset at least 0.")
         taxonomy, scope = await self._seen(caller)
-        found, total = await self._store.waiting(scope, limit, offset)
+        found, total = await self._store.waiting(scope, limit, offset, await self._grants(caller, taxonomy))
         return [_shown(item, scope, taxonomy) for item in found], total
 
     async def get(self, item_id: str, *, caller: Caller = LOCAL) -> Item:
         """An item, waiting or decided. Raises `NotFound`, for one the caller may not see as for an unknown one."""
         taxonomy, scope = await self._seen(caller)
-        return _shown(await self._item(item_id, scope), scope, taxonomy)
+        return _shown(await self._item(item_id, scope, caller, taxonomy), scope, taxonomy)
 
     async def approve(self, item_id: str, note: str = "", *, caller: Caller = LOCAL) -> Item:
         """As proposed. Raises `NotFound`, `Conflict` when it was decided already, `InvalidInput` without a proposal."""
         taxonomy, scope = await self._seen(caller)
-        item = await self._item(item_id, scope)
+        item = await self._item(item_id, scope, caller, taxonomy)
         if item.kind == "answer":
             return await self._decide(item, Decision("approved", caller.name, _now(), None, _note(note)), caller)
         if item.node_id not in taxonomy.nodes or not _within(item.node_id, scope):
@@ -65,19 +66,19 @@ class Review:
     async def correct(self, item_id: str, path: Sequence[str] | str, note: str = "", *, caller: Caller = LOCAL) -> Item:
         """Into another category. Raises as `approve`, and `InvalidInput` for a path that is not in the tree."""
         taxonomy, scope = await self._seen(caller)
-        item = await self._item(item_id, scope)
+        item = await self._item(item_id, scope, caller, taxonomy)
         if item.kind == "answer":
             raise InvalidInput("An answer has no category. Approve it, or skip it with a note.")
         wanted = CategoryPath.parse(path)
         node_id = taxonomy.find(wanted)
         if node_id is None or not _within(node_id, scope):
-            raise InvalidInput(f"There is no category {str(wanted)!r} that you may see. Name one of the tree.")
+            raise InvalidInput("There is no such category that you may see. Name one of the tree.")
         return await self._decide(item, Decision("corrected", caller.name, _now(), node_id, _note(note)), caller)
 
     async def skip(self, item_id: str, note: str = "", *, caller: Caller = LOCAL) -> Item:
         """Out of the queue; the document stays where it is. Raises `NotFound` and `Conflict`."""
-        _, scope = await self._seen(caller)
-        item = await self._item(item_id, scope)
+        taxonomy, scope = await self._seen(caller)
+        item = await self._item(item_id, scope, caller, taxonomy)
         return await self._decide(item, Decision("skipped", caller.name, _now(), None, _note(note)), caller)
 
     async def add_answer(self, agent_id: uuid.UUID, answer: Answer, *, grant: Grant | None = None) -> uuid.UUID:
@@ -97,14 +98,12 @@ class Review:
         return item.item_id
 
     async def classify(self, text: str, title: str = "", *, caller: Caller = LOCAL) -> Classification:
-        """Where a text would belong, of what the caller may see; nothing is written. Raises `InvalidInput`."""
+        """Where a text would belong, by what the caller may see alone; nothing is written. Raises `InvalidInput`."""
         if not text.strip() and not title.strip():
             raise InvalidInput("The text is empty: there is nothing to classify.")
         if len(text) > MAX_TEXT or len(title) > MAX_TEXT:
             raise InvalidInput(f"The text has more than {MAX_TEXT:,} characters: send its beginning.")
-        found = await self._classifier.classify(clean(text), clean(title))
-        _, scope = await self._seen(caller)
-        return _narrowed(found, scope)
+        return await self._classifier.classify(clean(text), clean(title), scope=caller.access)
 
     async def _decide(self, item: Item, decision: Decision, caller: Caller) -> Item:
         if not await self._store.decide(item, decision):
@@ -129,9 +128,16 @@ class Review:
         )
         return _shown(replace(settled, node_id=node_id), scope, taxonomy)
 
-    async def _item(self, item_id: str, scope: Scope) -> Item:
+    async def _grants(self, caller: Caller, taxonomy: Taxonomy) -> list[Grant]:
+        """The branches of agents whose answers the caller may see; [] for the whole tree, which sees all of them."""
+        if not caller.access.grants:
+            return []
+        return [grant for grant in await self._store.answer_grants() if lies_within(grant, caller.access, taxonomy)]
+
+    async def _item(self, item_id: str, scope: Scope, caller: Caller, taxonomy: Taxonomy) -> Item:
+        grants = await self._grants(caller, taxonomy)
         try:
-            found = await self._store.get(uuid.UUID(item_id), scope)
+            found = await self._store.get(uuid.UUID(item_id), scope, grants)
         except (ValueError, AttributeError, TypeError):
             found = None
         if found is None:
@@ -150,41 +156,18 @@ _ANSWERED = ("question", "text", "decision", "document_ids", "question_hash")
 
 
 def _shown(item: Item, scope: Scope, taxonomy: Taxonomy) -> Item:
-    """The item with names of categories as they are now, and none that the caller may not see."""
+    """The item with names of categories as they are now, and none that the caller may not see.
+
+    What the classification of the whole tree found besides (how sure, why, what else) depends on all documents.
+    """
     if item.kind == "answer":
         return replace(item, proposal={name: item.proposal[name] for name in _ANSWERED})
     proposal = {name: item.proposal[name] for name in _CLASSIFIED}
     proposal["path"] = list(taxonomy.path(item.node_id)) if _within(item.node_id, scope) else []
-    if scope.nodes is not None:
-        proposal["reasons"] = []
-        proposal["alternatives"] = [
-            other for other in proposal["alternatives"] if _visible(other["path"], scope, taxonomy)
-        ]
-    return replace(item, proposal=proposal)
-
-
-def _visible(path: Sequence[str], scope: Scope, taxonomy: Taxonomy) -> bool:
-    node_id = taxonomy.find(CategoryPath.parse(path))
-    return node_id is not None and _within(node_id, scope)
-
-
-def _narrowed(found: Classification, scope: Scope) -> Classification:
-    """The classification without the categories that the caller may not see; the best of the others takes its place."""
     if scope.nodes is None:
-        return found
-    others = tuple(other for other in found.alternatives if _within(other.node_id, scope))
-    if _within(found.node_id, scope):
-        return replace(found, alternatives=others, reasons=_neutral(found), disagreeing=found.disagreeing)
-    best: Alternative | None = others[0] if others else None
-    if best is None:
-        return Classification((), UNCLASSIFIED, 0.0, ("Nothing that you may see fits.",))
-    return Classification(best.path, best.node_id, best.confidence, ("It fits less than others.",), others[1:])
-
-
-def _neutral(found: Classification) -> tuple[str, ...]:
-    """The reasons without those that name another category than the found one."""
-    where = "/".join(found.path)
-    return tuple(reason for reason in found.reasons if "category" not in reason or where in reason)
+        return replace(item, proposal=proposal)
+    proposal |= {"reasons": [], "alternatives": [], "disagreeing": False}
+    return replace(item, proposal=proposal, confidence=None)
 
 
 def _within(node_id: int, scope: Scope) -> bool:

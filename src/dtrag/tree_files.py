@@ -14,7 +14,7 @@ import yaml
 
 from dtrag.core.growth import MOST_NODES
 from dtrag.core.operations import Add, Operation, operations
-from dtrag.core.taxonomy import MAX_DEPTH, ROOT, CategoryPath, Taxonomy
+from dtrag.core.taxonomy import MAX_DEPTH, MAX_NAME, ROOT, CategoryPath, Taxonomy
 from dtrag.errors import InvalidInput
 
 MAX_CHARACTERS = 2_000_000
@@ -77,12 +77,20 @@ def read_tree(text: str) -> tuple[CategoryPath, ...]:
         if len(above) >= MAX_DEPTH and branch:
             raise InvalidInput(f"The tree is more than {MAX_DEPTH} levels deep, at {'/'.join(above)!r}.")
         for name, below in branch.items():
-            path = CategoryPath.parse([*above, name])
+            path = _path(above, name)
             paths.append(path)
             waiting.append((path.names, below))
         if len(paths) > MOST_NODES:
             raise InvalidInput(f"The tree has more than {MOST_NODES:,} categories.")
     return tuple(sorted(paths, key=lambda path: (len(path.key), path.key)))
+
+
+def _path(above: tuple[str, ...], name: Any) -> CategoryPath:
+    try:
+        return CategoryPath.parse([*above, name])
+    except InvalidInput as error:
+        place = f"Below {'/'.join(above)!r}" if above else "At the top"
+        raise InvalidInput(f"{place}, at {str(name)[:MAX_NAME]!r}: {error}") from error
 
 
 def missing(paths: tuple[CategoryPath, ...], taxonomy: Taxonomy) -> tuple[Operation, ...]:

@@ -108,7 +108,7 @@ def applied(taxonomy: Taxonomy, operations: Iterable[Operation], version: str, n
 def check(taxonomy: Taxonomy) -> None:
     """Raise `InvalidInput` unless it is a tree of at most MOST_NODES nodes, at most MAX_DEPTH deep, without doubles."""
     if len(taxonomy.nodes) > MOST_NODES:
-        raise InvalidInput(f"The tree would have {len(taxonomy.nodes):,} categories; at most {MOST_NODES:,} are held.")
+        raise InvalidInput(f"The tree would have more than {MOST_NODES:,} categories; that is the most that are held.")
     level, depth, reached = [ROOT], 0, 0
     while level := [child for node in level for child in taxonomy.children.get(node, {}).values()]:
         depth, reached = depth + 1, reached + len(level)

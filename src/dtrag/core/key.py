@@ -46,8 +46,10 @@ class Key:
         return "expired" if self.expires_at is not None and self.expires_at <= now else "valid"
 
     def caller(self) -> Caller:
-        """Whoever sends it."""
-        return Caller(self.name, self.role, Access() if self.grant is None else Access((self.grant,)), self.key_id)
+        """Whoever sends it. Only administrators of the whole tree are shown folders of this machine."""
+        grants = () if self.grant is None else (self.grant,)
+        access = Access(grants, server_paths=self.role == "admin" and not grants)
+        return Caller(self.name, self.role, access, self.key_id)
 
     def as_dict(self, now: datetime.datetime) -> dict[str, Any]:
         """What may be shown of it; `scope` is None for the whole tree."""

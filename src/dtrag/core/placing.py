@@ -7,7 +7,7 @@ they are worth together.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -93,13 +93,20 @@ class Named:
 
 
 class Names:
-    """The names of a tree's categories as terms, made once for many documents."""
+    """The names of a tree's categories as terms, made once for many documents.
 
-    def __init__(self, taxonomy: Taxonomy, analyzer: Analyzer = Analyzer()):
+    With `nodes` only these categories are found; the names above them count for them, and no others.
+    """
+
+    def __init__(
+        self, taxonomy: Taxonomy, analyzer: Analyzer = Analyzer(), nodes: Collection[int] | None = None
+    ) -> None:
         self._taxonomy = taxonomy
+        self._nodes = taxonomy.nodes.keys() if nodes is None else frozenset(nodes)
+        named = {above for node_id in self._nodes for above in (node_id, *self._ancestors(node_id))}
         self._terms = {
-            node.node_id: tuple(dict.fromkeys(map(term_id, analyzer.terms(node.name))))
-            for node in taxonomy.nodes.values()
+            node_id: tuple(dict.fromkeys(map(term_id, analyzer.terms(taxonomy.nodes[node_id].name))))
+            for node_id in named
         }
 
     def named(self, document: TermCounts) -> Named | None:
@@ -110,7 +117,11 @@ class Names:
             node_id: math.log1p(min(document.count(term) for term in terms)) if terms else 0.0
             for node_id, terms in self._terms.items()
         }
-        found = {node_id: own + ABOVE * self._above(node_id, held) for node_id, own in held.items() if own > 0.0}
+        found = {
+            node_id: own + ABOVE * self._above(node_id, held)
+            for node_id, own in held.items()
+            if own > 0.0 and node_id in self._nodes
+        }
         covering = {above for node_id in found for above in self._ancestors(node_id)}
         deepest = [(strength, -node_id) for node_id, strength in found.items() if node_id not in covering]
         if not deepest:
@@ -192,14 +203,22 @@ def _by_documents(
 
 
 def with_model(
-    taxonomy: Taxonomy, found: Classification, said: Sequence[str] | str, confidence: float
+    taxonomy: Taxonomy,
+    found: Classification,
+    said: Sequence[str] | str,
+    confidence: float,
+    nodes: Collection[int] | None = None,
 ) -> Classification:
-    """What a language model says, taken in: agreement makes surer, disagreement is for a person to settle."""
+    """What a language model says, taken in: agreement makes surer, disagreement is for a person to settle.
+
+    With `nodes` it may name one of these categories and no others.
+    """
     try:
         node_id = taxonomy.find(CategoryPath.parse(said))
     except InvalidInput:
         node_id = None
-    if node_id is None or not math.isfinite(confidence):
+    unknown = node_id is None or (nodes is not None and node_id not in nodes)
+    if node_id is None or unknown or not math.isfinite(confidence):
         return replace(found, reasons=(*found.reasons, "The language model named no category of the tree."))
     confidence = min(1.0, max(0.0, confidence))
     path = taxonomy.path(node_id)

@@ -29,7 +29,7 @@ class Item:
     """One item of the queue.
 
     `proposal` of a classification: path, reasons, alternatives, disagreeing; of an answer: question, question_hash,
-    text, confidence, document_ids. `node_id` is the proposed node (UNCLASSIFIED for none, and for answers). `title` is
+    text, document_ids. `confidence` is None for callers who may not see all that it comes from. `node_id` is the proposed node (UNCLASSIFIED for none, and for answers). `title` is
     that of the document, "" for an answer.
     """
 
@@ -37,7 +37,7 @@ class Item:
     kind: Kind
     node_id: int
     proposal: Mapping[str, Any]
-    confidence: float
+    confidence: float | None
     created_at: datetime
     status: Status = "waiting"
     document_id: uuid.UUID | None = None
@@ -55,7 +55,7 @@ class Item:
             "document_id": str(self.document_id) if self.document_id else None,
             "agent_id": str(self.agent_id) if self.agent_id else None,
             "title": self.title,
-            "confidence": round(self.confidence, 3),
+            "confidence": None if self.confidence is None else round(self.confidence, 3),
             "proposal": dict(self.proposal),
             "status": self.status,
             "note": self.note,

@@ -18,10 +18,16 @@ from dtrag.errors import InvalidInput
 class Scope:
     """The taxonomy nodes whose documents a caller may see: a required argument of every read.
 
-    `nodes` is None for the whole tree including the unclassified; an empty set sees nothing.
+    `nodes` is None for the whole tree including the unclassified; an empty set sees nothing. `server_paths`: whether
+    addresses of documents may show folders of this machine; by default only where nothing is hidden.
     """
 
     nodes: frozenset[int] | None
+    server_paths: bool | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.server_paths is None:
+            object.__setattr__(self, "server_paths", self.nodes is None)
 
     @classmethod
     def everything(cls) -> Scope:
@@ -35,7 +41,7 @@ class Scope:
     def narrowed(self, nodes: Iterable[int]) -> Scope:
         """The intersection with `nodes`; never wider than self."""
         wanted = frozenset(nodes)
-        return Scope(wanted if self.nodes is None else self.nodes & wanted)
+        return Scope(wanted if self.nodes is None else self.nodes & wanted, self.server_paths)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,20 +110,25 @@ class Access:
     """What a caller may see, before it is known which version of the tree counts: what all of the grants hold.
 
     No grant at all is the whole tree. A read resolves it against the very version that it reads by, so that what a
-    caller sees is of the old tree or of the new one and never of both.
+    caller sees is of the old tree or of the new one and never of both. `server_paths` as in `Scope`.
     """
 
     grants: tuple[Grant, ...] = ()
+    server_paths: bool | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.server_paths is None:
+            object.__setattr__(self, "server_paths", not self.grants)
 
     def within(self, grant: Grant) -> Access:
         """Narrowed to what the grant holds, too."""
-        return Access((*self.grants, grant))
+        return Access((*self.grants, grant), self.server_paths)
 
     def resolved(self, taxonomy: Taxonomy) -> Scope:
         """The nodes in this version of the tree."""
         if len(self.grants) == 1:
-            return Scope(self.grants[0].nodes(taxonomy))
-        scope = Scope.everything()
+            return Scope(self.grants[0].nodes(taxonomy), self.server_paths)
+        scope = Scope(None, self.server_paths)
         for grant in self.grants:
             scope = scope.narrowed(grant.nodes(taxonomy))
         return scope
@@ -191,7 +202,7 @@ class SearchFilters:
         known = {*_PATH_KEYS, "content_types", "date_from", "date_to", "metadata"}
         for key in raw:
             if key not in known:
-                raise InvalidInput(f"There is no filter {str(key)[:40]!r}. Known filters: {', '.join(sorted(known))}.")
+                raise InvalidInput(f"There is a filter of an unknown name. Known filters: {', '.join(sorted(known))}.")
         asked = [_paths(key, raw[key]) for key in _PATH_KEYS if key in raw]
         if len(asked) > 1:
             raise InvalidInput(f"Give one of {', '.join(_PATH_KEYS)}, not several.")
@@ -246,9 +257,7 @@ def _content_types(value: object) -> tuple[str, ...]:
         raise InvalidInput("content_types is a list, such as ['application/pdf'].")
     for item in value:
         if not isinstance(item, str) or item not in CONTENT_TYPES:
-            raise InvalidInput(
-                f"There is no content type {str(item)[:60]!r}. Known: {', '.join(sorted(CONTENT_TYPES))}."
-            )
+            raise InvalidInput(f"One of content_types is unknown. Known: {', '.join(sorted(CONTENT_TYPES))}.")
     return tuple(value)
 
 
@@ -281,11 +290,13 @@ def _facts(value: object, keys: Collection[str]) -> tuple[tuple[str, Fact], ...]
     for key, fact in value.items():
         if not isinstance(key, str) or key not in keys:
             raise InvalidInput(
-                f"Documents cannot be filtered by {str(key)[:40]!r}. Declared in DTRAG_FILTER_KEYS: "
+                "Documents cannot be filtered by one of the keys of metadata. Declared in DTRAG_FILTER_KEYS: "
                 f"{', '.join(sorted(keys)) or 'nothing'}."
             )
         if not _is_fact(fact):
-            raise InvalidInput(f"{key} must be a text of at most {MAX_FACT} characters, a number, true or false.")
+            raise InvalidInput(
+                f"Each value of metadata must be a text of at most {MAX_FACT} characters, a number, true or false."
+            )
     return tuple(sorted(value.items()))
 
 

@@ -25,7 +25,7 @@ def parse_version(text: object) -> tuple[int, int, int]:
     """Major, minor and patch of a semantic version. Raises `InvalidInput` for anything else."""
     found = _VERSION.fullmatch(text) if isinstance(text, str) and len(text) <= MAX_VERSION else None
     if found is None:
-        raise InvalidInput(f"Invalid version format {str(text)[:40]!r}: write MAJOR.MINOR.PATCH, such as 1.4.0.")
+        raise InvalidInput("Invalid version format: write MAJOR.MINOR.PATCH, such as 1.4.0.")
     return int(found[1]), int(found[2]), int(found[3])
 
 

@@ -1,5 +1,8 @@
 """Gives documents without a category one, or has them wait for a person.
 
+A caller's text is classified by what the caller may see, and by nothing else: vocabulary, word frequencies, centroids
+and the probabilities that are shared out among the categories are learned for each scope.
+
 Three routes, the cheap ones first: the names of the categories, the documents that are there already (words always,
 meanings where the embedder speaks the language), and a language model where one is configured, which is asked only
 about what the others leave open.
@@ -9,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -17,6 +21,7 @@ from dtrag.core.centroids import FIRST_PASSAGES, Centroids, TermCounts, mean_vec
 from dtrag.core.documents import Draft, IndexedDocument, ParsedDocument, Vector, document_id
 from dtrag.core.placing import Classification, Names, place, with_model
 from dtrag.core.review import Placement
+from dtrag.core.scope import Scope, Viewer
 from dtrag.core.segments import FREQUENCY_UNIT, quantised
 from dtrag.core.taxonomy import UNCLASSIFIED, Taxonomy
 from dtrag.core.text import Analyzer
@@ -35,6 +40,9 @@ beginning, a later one does not read them after each batch."""
 MODEL_CHARACTERS = 6_000
 """Of a text that a language model is given."""
 PLACED = "A person has put it there."
+LEARNED_SCOPES = 32
+"""Scopes for which the learned centroids are kept, the least recently used go first; each takes a few megabytes."""
+EVERYTHING = Scope.everything()
 
 
 def wanted(setting: str) -> bool:
@@ -46,11 +54,15 @@ def wanted(setting: str) -> bool:
 
 @dataclass(frozen=True)
 class _Learned:
-    """What is known of the categories, and of which state of the index."""
+    """What is known of the categories in one scope, and of which state of the index.
+
+    `nodes` are the categories that a document can get.
+    """
 
     generation: int
     chunks: int
     taxonomy: Taxonomy
+    nodes: frozenset[int]
     names: Names
     centroids: Centroids
 
@@ -77,12 +89,12 @@ class Classifier:
         self._analyzer = analyzer
         self._embedder = embedder
         self._model = model
-        self._learned: _Learned | None = None
+        self._learned: OrderedDict[frozenset[int] | None, _Learned] = OrderedDict()
         self._learning = asyncio.Lock()
 
-    async def classify(self, text: str, title: str = "") -> Classification:
-        """Where a text would belong; nothing is written."""
-        learned = await self._known()
+    async def classify(self, text: str, title: str = "", *, scope: Viewer = EVERYTHING) -> Classification:
+        """Where a text would belong among the categories in scope, by their documents; nothing is written."""
+        learned = await self._known(scope)
         passages = chunking.split(ParsedDocument(title, text, "text/plain"))
         first = replace(passages, chunks=passages.chunks[:FIRST_PASSAGES])
         draft = Draft(document_id(""), first, document_id(""), "", UNCLASSIFIED, b"")
@@ -100,14 +112,14 @@ class Classifier:
         placements: list[Placement] = []
         nodes: dict[uuid.UUID, int] = {}
         if open_:
-            learned = await self._known(growing=True)
+            learned = await self._known(EVERYTHING, growing=True)
             people = await self._store.decided([document.document_id for document in open_])
             for document in open_:
                 node_id = people.get(document.document_id)
-                if node_id in learned.taxonomy.nodes:
+                if node_id in learned.nodes:
                     settled.append(document.document_id)
                     nodes[document.document_id] = people[document.document_id]
-                elif learned.taxonomy.nodes:
+                elif learned.nodes:
                     found = await self._place(document, learned)
                     placements.append(Placement(document.document_id, found, datetime.now(UTC)))
                     nodes[document.document_id] = found.node_id if found.accepted else UNCLASSIFIED
@@ -120,28 +132,35 @@ class Classifier:
     async def _place(self, document: IndexedDocument, learned: _Learned) -> Classification:
         terms, vector = content(document)
         found = place(learned.taxonomy, learned.names, learned.centroids, terms, vector)
-        if self._model is None or found.accepted or not learned.taxonomy.nodes:
+        if self._model is None or found.accepted or not learned.nodes:
             return found
-        paths = ["/".join(learned.taxonomy.path(node_id)) for node_id in sorted(learned.taxonomy.nodes)]
+        paths = ["/".join(learned.taxonomy.path(node_id)) for node_id in sorted(learned.nodes)]
         text = f"{document.document.title}\n\n{document.document.text}"[:MODEL_CHARACTERS]
         path, confidence = await asyncio.to_thread(self._model.classify, text, paths)
-        return with_model(learned.taxonomy, found, path, confidence)
+        return with_model(learned.taxonomy, found, path, confidence, learned.nodes)
 
-    async def _known(self, *, growing: bool = False) -> _Learned:
-        """Centroids and names of the newest state, made anew only when they have to be."""
+    async def _known(self, viewer: Viewer, *, growing: bool = False) -> _Learned:
+        """Centroids and names of the newest state in the viewer's scope, learned again only when they have to be."""
         async with self._learning:
             snapshot = await self._index.snapshot()
-            if self._learned is None or not self._learned.holds(snapshot, growing):
-                self._learned = await self._learn(snapshot)
-            return self._learned
+            scope = viewer.resolved(snapshot.taxonomy)
+            learned = self._learned.get(scope.nodes)
+            if learned is None or not learned.holds(snapshot, growing):
+                learned = await self._learn(snapshot, scope)
+                self._learned[scope.nodes] = learned
+                while len(self._learned) > LEARNED_SCOPES:
+                    self._learned.popitem(last=False)
+            self._learned.move_to_end(scope.nodes)
+            return learned
 
-    async def _learn(self, snapshot: IndexSnapshot) -> _Learned:
-        nodes = sorted(snapshot.taxonomy.nodes)
+    async def _learn(self, snapshot: IndexSnapshot, scope: Scope) -> _Learned:
+        taxonomy = snapshot.taxonomy
+        nodes = frozenset(taxonomy.nodes) if scope.nodes is None else scope.nodes & taxonomy.nodes.keys()
         per_node = max(LEAST_PER_NODE, min(PER_NODE, MOST_SAMPLES // max(1, len(nodes))))
-        samples = await self._store.samples(nodes, per_node) if nodes else []
+        samples = await self._store.samples(sorted(nodes), per_node) if nodes else []
         centroids = await asyncio.to_thread(Centroids.of, samples)
-        names = Names(snapshot.taxonomy, self._analyzer)
-        return _Learned(snapshot.generation, snapshot.statistics.chunks, snapshot.taxonomy, names, centroids)
+        names = Names(taxonomy, self._analyzer, nodes)
+        return _Learned(snapshot.generation, snapshot.statistics.chunks, taxonomy, nodes, names, centroids)
 
 
 def content(document: IndexedDocument) -> tuple[TermCounts, Vector | None]:

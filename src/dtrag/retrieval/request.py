@@ -110,6 +110,7 @@ class Reach:
             self.snapshot.taxonomy.version,
             self.rebuilding,
             self.scope.nodes,
+            self.scope.server_paths,
             self.filters,
         )
 

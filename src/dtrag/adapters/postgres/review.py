@@ -18,7 +18,7 @@ from dtrag.core.centroids import FIRST_PASSAGES, Sample, TermCounts
 from dtrag.core.documents import Vector
 from dtrag.core.placing import TRUSTED
 from dtrag.core.review import Decision, Item, Placement, proposal_of
-from dtrag.core.scope import Scope
+from dtrag.core.scope import Grant, Scope
 from dtrag.core.segments import FREQUENCY_UNIT
 from dtrag.core.taxonomy import UNCLASSIFIED
 
@@ -62,9 +62,20 @@ class PostgresReview:
                 if not placement.found.accepted:
                     await self._insert(connection, _queued(placement))
 
-    async def waiting(self, scope: Scope, wanted: int, skipped: int) -> tuple[list[Item], int]:
-        """Items that wait, the least sure first, and how many there are in all."""
-        asked = {"everything": scope.nodes is None, "wanted": wanted, "skipped": skipped}
+    async def answer_grants(self) -> list[Grant]:
+        """The branches of the agents whose answers are in the queue."""
+        async with self._database.scoped("reader", Scope(frozenset())) as connection:
+            rows = await (await connection.execute(self._sql["answer_grants"])).fetchall()
+        return [Grant.from_json(row["branches"]) for row in rows]
+
+    async def waiting(
+        self, scope: Scope, wanted: int, skipped: int, grants: Sequence[Grant] = ()
+    ) -> tuple[list[Item], int]:
+        """Items that wait, the least sure first, and how many there are in all.
+
+        `grants` are the branches of agents whose answers the caller may see; all of them with the whole tree.
+        """
+        asked = {"everything": scope.nodes is None, "grants": _json(grants), "wanted": wanted, "skipped": skipped}
         async with self._database.scoped("reader", scope) as connection:
             rows = await (await connection.execute(self._sql["waiting"], asked)).fetchall()
             if not rows and skipped:
@@ -72,9 +83,9 @@ class PostgresReview:
                 return [], sum(row["total"] for row in await first.fetchall())
         return [_item(row) for row in rows], rows[0]["total"] if rows else 0
 
-    async def get(self, item_id: uuid.UUID, scope: Scope) -> Item | None:
-        """An item in scope, or None."""
-        asked = {"everything": scope.nodes is None, "item_id": item_id}
+    async def get(self, item_id: uuid.UUID, scope: Scope, grants: Sequence[Grant] = ()) -> Item | None:
+        """An item in scope, or None; `grants` as in `waiting`."""
+        asked = {"everything": scope.nodes is None, "grants": _json(grants), "item_id": item_id}
         async with self._database.scoped("reader", scope) as connection:
             row = await (await connection.execute(self._sql["item"], asked)).fetchone()
         return _item(row) if row else None
@@ -111,6 +122,10 @@ class PostgresReview:
             "created_at": item.created_at,
         }
         await connection.execute(self._sql["add_item"], values)
+
+
+def _json(grants: Sequence[Grant]) -> list[Jsonb]:
+    return [Jsonb(grant.as_json()) for grant in grants]
 
 
 def _samples(rows: Sequence[Mapping[str, Any]], vectors: Mapping[uuid.UUID, Vector]) -> list[Sample]:

@@ -42,7 +42,7 @@ class CompletionMessage(BaseModel):
             return self.content or ""
         other = next((part.type for part in self.content if part.type != "text"), None)
         if other is not None:
-            raise InvalidInput(f"Only parts of type text are read, not {other[:40]!r}.")
+            raise InvalidInput("Only parts of type text are read.")
         return "\n".join(part.text or "" for part in self.content)
 
 

@@ -85,7 +85,9 @@ class ItemShape(BaseModel):
     document_id: str | None = Field(description="The document of a classification.")
     agent_id: str | None = Field(description="The agent of an answer.")
     title: str = Field(description="Title of the document.")
-    confidence: float = Field(description="How sure it was, in [0, 1].")
+    confidence: float | None = Field(
+        description="How sure it was, in [0, 1]; null for a classification that you see a part of the tree of only."
+    )
     proposal: dict[str, Any] = Field(
         description="Of a classification: path, reasons, alternatives, disagreeing. Of an answer: question, text, "
         "document_ids and more."

@@ -117,15 +117,18 @@ def _shown(taxonomy: Taxonomy, scope: Scope) -> frozenset[int]:
     return frozenset(shown)
 
 
-def _below(taxonomy: Taxonomy, parent: int, shown: frozenset[int], counts: dict[int, int]) -> list[NodeShape]:
+def _below(
+    taxonomy: Taxonomy, parent: int, shown: frozenset[int], counts: dict[int, int], *, numbered: bool
+) -> list[NodeShape]:
+    """The shown categories below the parent; `numbered`: with their ids."""
     children = [taxonomy.nodes[node] for node in taxonomy.children.get(parent, {}).values() if node in shown]
     return [
         NodeShape(
-            node_id=node.node_id,
+            node_id=node.node_id if numbered else None,
             name=node.name,
             path=list(taxonomy.path(node.node_id)),
             documents=counts.get(node.node_id, 0),
-            children=_below(taxonomy, node.node_id, shown, counts),
+            children=_below(taxonomy, node.node_id, shown, counts, numbered=numbered),
         )
         for node in sorted(children, key=lambda node: node.key)
     ]

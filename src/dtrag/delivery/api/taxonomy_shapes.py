@@ -41,7 +41,10 @@ class VersionList(BaseModel):
 class NodeShape(BaseModel):
     """A category with those below it, as far as the caller may see."""
 
-    node_id: int = Field(description="Stays the same in every version.")
+    node_id: int | None = Field(
+        description="Stays the same in every version; null for a caller with a scope: ids are numbered over the whole "
+        "tree, and would tell how many categories there are."
+    )
     name: str = Field(description="As people read it.")
     path: list[str] = Field(description="Names from the top.")
     documents: int = Field(description="Documents on the category itself; 0 outside the caller's branches.")

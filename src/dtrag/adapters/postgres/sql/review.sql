@@ -43,19 +43,21 @@ values (:item_id, :kind, :document_id, :agent_id, :node_id, :proposal, :confiden
 
 -- name: waiting
 -- As dtrag_reader in the caller's scope: documents that it may not see are not there, and their items neither. An
--- answer is shown to those who see everything that it was made of.
+-- answer is shown to those who see all the branches of its agent (:grants) and everything that it cites: what an answer
+-- does not cite decided about it, too. The confidence of a classification comes from the whole tree, so that its order
+-- is for callers who see everything.
 select q.item_id, q.kind, q.document_id, q.agent_id, q.node_id, q.proposal, q.confidence, q.status, q.note,
        q.created_at, q.decided_at, q.decided_by, coalesce(d.title, '') as title, count(*) over () as total
 from review_queue q left join documents d on d.document_id = q.document_id
 where q.status = 'waiting'
   and case q.kind
       when 'classification' then d.document_id is not null
-      else :everything or jsonb_array_length(q.proposal -> 'document_ids') > 0 and not exists (
+      else :everything or (q.proposal -> 'grant') = any (:grants::jsonb[]) and not exists (
           select from jsonb_array_elements_text(q.proposal -> 'document_ids') as used (id)
           where not exists (select from documents o where o.document_id = used.id::uuid)
       )
   end
-order by q.confidence, q.created_at, q.item_id
+order by case when :everything then q.confidence end, q.created_at, q.item_id
 limit :wanted offset :skipped
 
 -- name: item
@@ -65,11 +67,16 @@ from review_queue q left join documents d on d.document_id = q.document_id
 where q.item_id = :item_id
   and case q.kind
       when 'classification' then d.document_id is not null
-      else :everything or jsonb_array_length(q.proposal -> 'document_ids') > 0 and not exists (
+      else :everything or (q.proposal -> 'grant') = any (:grants::jsonb[]) and not exists (
           select from jsonb_array_elements_text(q.proposal -> 'document_ids') as used (id)
           where not exists (select from documents o where o.document_id = used.id::uuid)
       )
   end
+
+-- name: answer_grants
+-- The branches of the agents whose answers are in the queue, each set once.
+select distinct proposal -> 'grant' as branches from review_queue
+where kind = 'answer' and jsonb_typeof(proposal -> 'grant') = 'array'
 
 -- name: settle_item
 update review_queue
