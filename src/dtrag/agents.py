@@ -156,9 +156,14 @@ class Agents:
         await self._changed(caller, "agents.delete", agent)
 
     async def editions(self, agent_id: str, *, caller: Caller = LOCAL) -> list[Edition]:
-        """Every manifest that the agent has had, the newest first. Raises `NotFound`."""
+        """The manifests that the agent has had, the newest first, as far as they lie in the caller's branches.
+
+        An agent may have been given other branches before. Raises `NotFound`.
+        """
         agent = await self.get(agent_id, caller=caller)
-        return await self._store.editions(agent.agent_id)
+        taxonomy = await self.taxonomy()
+        editions = await self._store.editions(agent.agent_id)
+        return [edition for edition in editions if lies_within(edition.grant, caller.access, taxonomy)]
 
     async def search(
         self,

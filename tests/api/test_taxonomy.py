@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest_asyncio
 
@@ -32,12 +33,40 @@ async def test_a_scoped_caller_sees_own_branches_with_the_names_above(built: Hou
     assert paths(whole["tree"])["HR/Salary"] == 1
     own = await ml.get("/taxonomy/active/tree")
     assert paths(own.json()["tree"]) == {"AI": 0, "AI/ML": 2}
-    assert (await ml.get("/api/taxonomy/tree/1.0.0")).json() == own.json()
+    assert (await ml.get(f"/api/taxonomy/tree/{quote(own.json()['version'])}")).json() == own.json()
+    assert (await everyone.get("/api/taxonomy/tree/1.0.0")).json() == whole
     assert (await ml.get("/taxonomy/7.0.0/tree")).status_code == 404
     bad = await ml.get("/taxonomy/newest/tree")
     assert bad.status_code == 422 and bad.json()["detail"].startswith("Invalid version format")
     for path in ("/taxonomy", "/taxonomy/active/diff/1.0.0"):
         assert (await ml.get(path)).status_code == 403
+
+
+def ids(tree: list[dict[str, Any]]) -> list[Any]:
+    return [found for node in tree for found in (node["node_id"], *ids(node["children"]))]
+
+
+async def test_ids_and_version_tell_nothing_of_the_rest_of_the_tree(built: House) -> None:
+    admin = await built.client("all", None, "admin")
+    ml = await built.client("ml", ["AI/ML"])
+    assert all(isinstance(found, int) for found in ids((await admin.get("/taxonomy/active/tree")).json()["tree"]))
+    before = (await ml.get("/taxonomy/active/tree")).json()
+    assert set(ids(before["tree"])) == {None}
+    rename = {"operations": [{"op": "rename", "path": "HR", "name": "People"}]}
+    version = (await admin.post("/taxonomy", json=rename)).json()["version"]
+    refusals = [await ml.get(f"/taxonomy/{name}/tree") for name in ("1.0.0", version, "9.9.9")]
+    assert {(answer.status_code, answer.json()["detail"]) for answer in refusals} == {
+        (404, "There is no such version of the category tree that you may see. Ask for active.")
+    }
+    assert (await admin.post(f"/taxonomy/{version}/activate", json={})).status_code == 200
+    assert (await ml.get("/taxonomy/active/tree")).json() == before
+    asked = (await ml.post("/chat/run", json={"message": "What does machine learning find?"})).json()
+    assert asked["metadata"]["taxonomy_version"] == before["version"]
+    rename = {"operations": [{"op": "rename", "path": "AI/ML", "name": "Learning"}]}
+    version = (await admin.post("/taxonomy", json=rename)).json()["version"]
+    assert (await admin.post(f"/taxonomy/{version}/activate", json={})).status_code == 200
+    after = (await ml.get("/taxonomy/active/tree")).json()
+    assert after["version"] != before["version"] and paths(after["tree"]) == {"AI": 0, "AI/Learning": 2}
 
 
 async def test_a_change_is_proposed_looked_at_brought_in_and_taken_back(built: House) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,7 @@ async def test_an_unsure_document_waits_and_nobody_with_a_scope_sees_it(app: App
     await app.ingest([written(tmp_path / "shelf.jsonl", shelf(20))])
     await app.ingest([one(tmp_path / "new.jsonl", "Ledger", "The ledger lists debits and credits of the quarter.")])
     item = await only_item(app)
+    assert item.confidence is not None
     assert (item.title, item.confidence < 0.7, item.status) == ("Ledger", True, "waiting")
     for path in ("House", "House/Kitchen", "House/Garden"):
         who = await caller(app, path)
@@ -255,13 +257,17 @@ async def test_an_answer_is_shown_to_those_who_see_what_it_was_made_of(app: App,
         for n, title in enumerate([f"{KITCHEN} 0", f"{KITCHEN} 1"], 1)
     ]
     answer = Answer("How long does it simmer?", "An hour.", tuple(cited), 0.3, "review", "", {})
-    await app.review.add_answer(uuid.UUID(agent_id), answer)
+    taxonomy = (await app.index.snapshot()).taxonomy
+    kitchen, house = (Grant.of([CategoryPath.parse(path)], taxonomy) for path in ("House/Kitchen", "House"))
+    await app.review.add_answer(uuid.UUID(agent_id), answer, grant=kitchen)
+    await app.review.add_answer(uuid.UUID(agent_id), replace(answer, confidence=0.2), grant=house)
     await app.review.add_answer(uuid.UUID(agent_id), Answer("What?", "", (), 0.1, "abstain", "", {}))
     found, total = await app.review.waiting()
-    assert (total, [round(item.confidence, 3) for item in found]) == (2, [0.1, 0.3])
-    assert found[1].proposal["question"] == "How long does it simmer?"
+    assert (total, [round(item.confidence or 0.0, 3) for item in found]) == (3, [0.1, 0.2, 0.3])
+    assert found[2].proposal["question"] == "How long does it simmer?"
     seen, _ = await app.review.waiting(caller=await caller(app, "House/Kitchen"))
-    assert [item.item_id for item in seen] == [found[1].item_id]
+    # What the other agent did not cite decided about its answer, too, and lies in branches that are out of sight.
+    assert [item.item_id for item in seen] == [found[2].item_id]
     assert await app.review.waiting(caller=await caller(app, f"House/{GARDEN}")) == ([], 0)
     with pytest.raises(InvalidInput):
         await app.review.correct(str(found[1].item_id), "House/Kitchen")

@@ -52,12 +52,13 @@ class Agent:
 
 @dataclass(frozen=True, slots=True)
 class Edition:
-    """A manifest that an agent has, or had."""
+    """A manifest that an agent has, or had, with the branches that it was given."""
 
     edition: int
     manifest: AgentManifest
     created_by: str
     created_at: datetime.datetime
+    grant: Grant
 
 
 @dataclass(frozen=True, slots=True)

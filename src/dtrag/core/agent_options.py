@@ -116,7 +116,7 @@ def _object(name: str, value: object, keys: Iterable[str]) -> dict[str, Any]:
         raise InvalidInput(f"{name} is an object with: {', '.join(known)}.")
     for key in value:
         if key not in known:
-            raise InvalidInput(f"There is an unknown name in {name}. Known: {', '.join(known)}.")
+            raise InvalidInput(f"There is no {str(key)[:40]!r} in {name}. Known: {', '.join(known)}.")
     return dict(value)
 
 
@@ -128,7 +128,9 @@ def _tools(value: object) -> tuple[str, ...]:
     for tool in value:
         if not isinstance(tool, str) or (tool not in TOOLS and not _OF_A_SERVER.fullmatch(tool)):
             known = ", ".join(TOOLS)
-            raise InvalidInput(f"One of mcp_tools is unknown. Known: {known}, and server.tool of MCP servers.")
+            raise InvalidInput(
+                f"There is no tool of one of these names. Known: {known}, and server.tool of MCP servers."
+            )
     return tuple(dict.fromkeys(value))
 
 

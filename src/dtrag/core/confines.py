@@ -28,10 +28,14 @@ def reaches_out(paths: Iterable[CategoryPath], access: Access, taxonomy: Taxonom
 
 
 def lies_within(grant: Grant, access: Access, taxonomy: Taxonomy) -> bool:
-    """Whether every branch of the grant lies in one of the caller's, in this version of the tree."""
+    """Whether every branch of the grant lies in one of the caller's, in this version of the tree.
+
+    A branch of the caller's that is gone from the tree holds nothing, also when another has taken over its name.
+    """
     keys = [_key(anchor, taxonomy) for anchor in grant.anchors]
     for outer in access.grants:
-        branches = [_key(anchor, taxonomy) for anchor in outer.anchors]
+        held = [anchor for anchor in outer.anchors if anchor.node_id is None or anchor.node_id in taxonomy.nodes]
+        branches = [_key(anchor, taxonomy) for anchor in held]
         if not all(any(_begins(key, branch) for branch in branches) for key in keys):
             return False
     return True

@@ -92,7 +92,8 @@ class Passages:
 class Draft:
     """A document on its way into the index: cut, placed, and told apart from what is there by its fingerprint.
 
-    `replaces` is known to be true when another form of the document is in the index.
+    `replaces` is known to be true when another form of the document is in the index. `source_path` is the path of its
+    file below the ingested folder.
     """
 
     document_id: uuid.UUID
@@ -102,6 +103,7 @@ class Draft:
     node_id: int
     fingerprint: bytes
     replaces: bool = False
+    source_path: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,3 +290,4 @@ class IndexedDocument:
     fingerprint: bytes
     chunks: tuple[IndexedChunk, ...]
     replaces: bool = False
+    source_path: str = ""

@@ -118,14 +118,21 @@ def best(
     wanted: int,
     visible: Callable[[NDArray[np.intp]], NDArray[np.bool_]] | None = None,
     floor: float = 0.0,
+    *,
+    bounded: tuple[Floats, float] | None = None,
 ) -> Found:
     """The `wanted` best passages of a segment, and all that tie with the last of them.
 
     `terms` are (weight, postings) by falling weight, ties in one fixed order; `visible` says which of some passages
-    count at all; passages below `floor` need not be found.
+    count at all; passages below `floor` need not be found. `bounded` holds damped lengths whose bounds are kept, and by
+    how much impacts with `damped` may be higher; None: `damped` itself.
     """
     weights = [np.float32(weight) for weight, _ in terms]
-    bounds = [weight * postings.bound(damped) for weight, (_, postings) in zip(weights, terms, strict=True)]
+    reference, stretch = bounded or (damped, 1.0)
+    bounds = [
+        weight * postings.bound(reference) * np.float32(stretch)
+        for weight, (_, postings) in zip(weights, terms, strict=True)
+    ]
     rest = _rest(bounds)
     scores = np.zeros(len(damped), np.float32)
     threshold, read, place = np.float32(floor), 0, 0

@@ -29,8 +29,8 @@ class Item:
     """One item of the queue.
 
     `proposal` of a classification: path, reasons, alternatives, disagreeing; of an answer: question, question_hash,
-    text, document_ids. `confidence` is None for callers who may not see all that it comes from. `node_id` is the proposed node (UNCLASSIFIED for none, and for answers). `title` is
-    that of the document, "" for an answer.
+    text, document_ids. `confidence` is None for callers who may not see all that it comes from. `node_id` is the
+    proposed node (UNCLASSIFIED for none, and for answers). `title` is that of the document, "" for an answer.
     """
 
     item_id: uuid.UUID

@@ -202,7 +202,7 @@ class SearchFilters:
         known = {*_PATH_KEYS, "content_types", "date_from", "date_to", "metadata"}
         for key in raw:
             if key not in known:
-                raise InvalidInput(f"There is a filter of an unknown name. Known filters: {', '.join(sorted(known))}.")
+                raise InvalidInput(f"There is no filter of this name. Known filters: {', '.join(sorted(known))}.")
         asked = [_paths(key, raw[key]) for key in _PATH_KEYS if key in raw]
         if len(asked) > 1:
             raise InvalidInput(f"Give one of {', '.join(_PATH_KEYS)}, not several.")
@@ -290,13 +290,11 @@ def _facts(value: object, keys: Collection[str]) -> tuple[tuple[str, Fact], ...]
     for key, fact in value.items():
         if not isinstance(key, str) or key not in keys:
             raise InvalidInput(
-                "Documents cannot be filtered by one of the keys of metadata. Declared in DTRAG_FILTER_KEYS: "
+                "Documents cannot be filtered by one of these keys of metadata. Declared in DTRAG_FILTER_KEYS: "
                 f"{', '.join(sorted(keys)) or 'nothing'}."
             )
         if not _is_fact(fact):
-            raise InvalidInput(
-                f"Each value of metadata must be a text of at most {MAX_FACT} characters, a number, true or false."
-            )
+            raise InvalidInput(f"{key} must be a text of at most {MAX_FACT} characters, a number, true or false.")
     return tuple(sorted(value.items()))
 
 

@@ -85,6 +85,8 @@ class Taxonomy:
     children: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
     known: dict[Hashable, frozenset[int]] = field(default_factory=dict, compare=False, repr=False)
     """Nodes of grants that were looked up before: callers come again and again, and the version stays as it is."""
+    versions_seen: dict[frozenset[int], str] = field(default_factory=dict, compare=False, repr=False)
+    """By the nodes of a scope: the version that it is shown (`core/versions.py::seen_version`)."""
 
     @classmethod
     def of(cls, version: str, nodes: Iterable[Node]) -> Taxonomy:
@@ -113,6 +115,16 @@ class Taxonomy:
             names.append(node.name)
             node = self.nodes.get(node.parent_id)
         return tuple(reversed(names))
+
+    def with_above(self, nodes: Iterable[int]) -> frozenset[int]:
+        """These nodes, as far as they are in the tree, and those above them."""
+        found: set[int] = set()
+        for node in nodes:
+            current = node
+            while current in self.nodes and current not in found:
+                found.add(current)
+                current = self.nodes[current].parent_id
+        return frozenset(found)
 
     def subtree(self, node_id: int) -> frozenset[int]:
         """The node and everything below it."""

@@ -1,4 +1,4 @@
-"""The proof of isolation put together: an index with canaries, callers with keys, and the service without a socket."""
+"""The proof of isolation put together: twin worlds, and an index with canaries; callers with keys; no socket."""
 
 from __future__ import annotations
 
@@ -11,22 +11,28 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fastapi import FastAPI
-from starlette.types import Message, Scope
-
 from dtrag.app import App, open_app, open_throwaway
 from dtrag.core.confinement import OWNER
 from dtrag.core.taxonomy import UNCLASSIFIED, CategoryPath
 from dtrag.delivery.api.service import create_app
+from dtrag.delivery.asgi_client import send_request
+from dtrag.delivery.twin_worlds import twin_worlds
 from dtrag.errors import InvalidInput
 from dtrag.evaluation.canaries import TOKEN, Garden, Hidden, Identity, WordHashes, identities, library, tree
 from dtrag.evaluation.isolation import Call, Proof, tried
+from dtrag.evaluation.twins.run import compare_worlds
+from dtrag.evaluation.twins.visits import Comparison
+from dtrag.ports import Embedder
 from dtrag.settings import Settings
 
 IDENTITIES = 24
 LIVE_DOCUMENTS = 20_000
 """Documents of a live index that are looked for: the newest."""
 PAGE = 1_000
+TWIN_SHARE = 0.6
+"""Part of the requests that go to the twin worlds, all of them over HTTP."""
+LEAST_TWINS = 1_000
+"""Requests to twin worlds below which one pair of worlds, with an embedder of words, is enough."""
 RATE = 1_000_000
 """Requests a minute of the callers: the limit is not what is tried here."""
 _CHANGING = re.compile(r'"(request_id|correlation_id)": ?"[^"]*"|"[a-z0-9_]*(time|latency)[a-z_]*": ?[0-9.e-]+')
@@ -38,24 +44,54 @@ async def prove(
     settings: Settings,
     *,
     requests: int = 10_000,
-    documents: int = 20_000,
+    documents: int = 5_000,
     nodes: int = 200,
     live: bool = False,
     seed: int = 1,
     on_progress: Told = lambda done, total, words: None,
 ) -> Proof:
-    """Try to see what must not be seen, in a throw-away index or, reading only, in the live one."""
+    """Try to see what must not be seen, in throw-away indexes or, reading only, in the live one.
+
+    At least `requests` are sent; twin worlds are tried on throw-away indexes only.
+    """
     if live:
         async with open_app(settings) as app:
             garden = await grown(app, LIVE_DOCUMENTS)
             callers = identities(garden.taxonomy, _branches(garden), IDENTITIES, seed)
             return await tried(app, garden, callers, requests, seed=seed, on_progress=on_progress)
+    twins = await _twins(settings, round(requests * TWIN_SHARE), seed, on_progress)
+    left = max(1, requests - twins.requests)
     async with open_throwaway(replace(settings, classify="off", reranker="none"), WordHashes()) as app:
         paths, texts = await planted(app, documents, nodes, seed, on_progress)
         garden = await grown(app, documents, texts)
         callers = identities(garden.taxonomy, paths, IDENTITIES, seed)
         call = await service_call(app, callers)
-        return await tried(app, garden, callers, requests, seed=seed, call=call, on_progress=on_progress)
+        proof = await tried(app, garden, callers, left, seed=seed, call=call, on_progress=on_progress)
+    proof.compared(twins)
+    return proof
+
+
+async def _twins(settings: Settings, requests: int, seed: int, on_progress: Told) -> Comparison:
+    """Twin worlds with an embedder of words, and such with the embedder of the settings (or without any)."""
+    embedders: list[Embedder | None] = [WordHashes()]
+    if requests >= LEAST_TWINS:
+        embedders.append(None)
+    found = Comparison()
+    for number, embedder in enumerate(embedders, 1):
+
+        def told(now: Comparison, before: int = found.requests) -> None:
+            sent, differences = before + now.requests, now.differing.total()
+            words = f"{sent:,}/{requests:,} requests to twin worlds, {differences:,} differences"
+            on_progress(sent, requests, words)
+
+        on_progress(0, None, "twin worlds are filled")
+        async with twin_worlds(settings, embedder, seed) as pair:
+            share = requests * number // len(embedders) - found.requests
+            compared = await compare_worlds(
+                pair.worlds, max(1, share), seed=seed, on_round=pair.begin_round, on_progress=told
+            )
+        found.add(compared)
+    return found
 
 
 async def planted(
@@ -125,45 +161,8 @@ async def service_call(app: App, callers: list[Identity]) -> Call:
         secrets[caller.name] = created.secret
 
     async def call(identity: Identity, method: str, path: str, body: dict[str, Any] | None) -> tuple[int, str]:
-        status, text = await request(api, method, path, body, secrets[identity.name])
-        return status, _CHANGING.sub("", text)
+        content = b"" if body is None else json.dumps(body).encode()
+        answered = await send_request(api, method, path, content, secret=secrets[identity.name])
+        return answered.status, _CHANGING.sub("", answered.text)
 
     return call
-
-
-async def request(api: FastAPI, method: str, path: str, body: dict[str, Any] | None, secret: str) -> tuple[int, str]:
-    """Send one request into the ASGI application; returns status and body."""
-    sent = b"" if body is None else json.dumps(body).encode()
-    name, _, query = path.partition("?")
-    headers = {"host": "localhost", "authorization": f"Bearer {secret}", "content-type": "application/json"}
-    headers["content-length"] = str(len(sent))
-    scope: Scope = {
-        "type": "http",
-        "asgi": {"version": "3.0"},
-        "http_version": "1.1",
-        "method": method,
-        "scheme": "http",
-        "path": name,
-        "raw_path": name.encode(),
-        "root_path": "",
-        "query_string": query.encode(),
-        "headers": [
-            (key.encode(), value.encode()) for key, value in {**headers, "content-length": str(len(sent))}.items()
-        ],
-        "client": ("127.0.0.1", 1),
-        "server": ("localhost", 80),
-    }
-    status, parts = 0, []
-
-    async def receive() -> Message:
-        return {"type": "http.request", "body": sent, "more_body": False}
-
-    async def send(message: Message) -> None:
-        nonlocal status
-        if message["type"] == "http.response.start":
-            status = message["status"]
-        else:
-            parts.append(message.get("body", b""))
-
-    await api(scope, receive, send)
-    return status, b"".join(parts).decode("utf-8", "replace")

@@ -1,8 +1,11 @@
 """The proof of isolation: callers confined to branches try to see others, and every answer is searched for canaries.
 
+Beside it stand the twin worlds (`evaluation/twins`), whose result is part of the same proof.
+
 A finding is one of: `content` (a word or an id from outside), `existence` (what is outside is answered otherwise than
 what does not exist), `counts` (a number that tells of more than the caller's documents), `statistics` (scores that
-depend on documents outside), `log` (a canary in a log line) and `change` (something outside was changed).
+depend on documents outside), `log` (a canary in a log line), `change` (something outside was changed) and `difference`
+(two worlds that differ only out of sight answered differently).
 """
 
 from __future__ import annotations
@@ -25,6 +28,8 @@ from dtrag.core.text import clean
 from dtrag.errors import DtragError, InvalidInput
 from dtrag.evaluation.attempts import Attempt, attempts, over_http
 from dtrag.evaluation.canaries import TOKEN, Garden, Identity
+from dtrag.evaluation.twins.scenarios import EXEMPT
+from dtrag.evaluation.twins.visits import Comparison, route_name
 from dtrag.ports import Index
 
 EVERYTHING = Scope.everything()
@@ -78,7 +83,9 @@ class Proof:
     nodes: int
     identities: int
     requests: int = 0
+    http: int = 0
     seconds: float = 0.0
+    twins: Comparison = field(default_factory=Comparison)
     paths: Counter[str] = field(default_factory=Counter)
     kinds: Counter[str] = field(default_factory=Counter)
     examples: list[Leak] = field(default_factory=list)
@@ -96,10 +103,24 @@ class Proof:
         if len(self.examples) < EXAMPLES:
             self.examples.append(leak)
 
+    def compared(self, twins: Comparison) -> None:
+        """Take in what the twin worlds gave."""
+        self.twins.add(twins)
+        self.requests += twins.requests
+        self.http += twins.requests
+        self.seconds += twins.seconds
+        for difference in twins.examples:
+            if len(self.examples) < EXAMPLES:
+                path = f"{route_name(difference.route)} ({difference.scenario})"
+                self.examples.append(Leak("difference", path, difference.visitor, difference.what))
+        if twins.differing:
+            self.kinds["difference"] += twins.differing.total()
+
     def as_dict(self) -> dict[str, Any]:
         """For reports."""
         return {
             "requests": self.requests,
+            "http": self.http,
             "documents": self.documents,
             "nodes": self.nodes,
             "identities": self.identities,
@@ -110,6 +131,7 @@ class Proof:
                 for leak in self.examples
             ],
             "paths": dict(sorted(self.paths.items())),
+            "twins": self.twins.as_dict(EXEMPT),
             "timing_ms": {"foreign": _median(self.foreign_ms), "nonsense": _median(self.nonsense_ms)},
             "seconds": round(self.seconds, 1),
         }
@@ -200,6 +222,7 @@ class _Trial:
         make = over_http if self._call is not None and chance.random() < HTTP_SHARE else attempts
         attempt = make(self._garden, chance, identity)
         self._proof.requests += 1
+        self._proof.http += attempt.kind == "http"
         self._proof.paths[attempt.path] += 1
         if attempt.warm:
             await self._app.search(**attempt.arguments, scope=EVERYTHING)

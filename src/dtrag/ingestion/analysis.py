@@ -100,6 +100,7 @@ async def index(
             fingerprint=draft.fingerprint,
             chunks=tuple(chunks),
             replaces=draft.replaces,
+            source_path=draft.source_path,
         )
         for draft, chunks in zip(drafts, analysed, strict=True)
     ]

@@ -22,7 +22,7 @@ from typing import Any
 from dtrag.core.documents import Draft, IndexedDocument, ParsedDocument, Passages, document_id
 from dtrag.core.scope import Scope
 from dtrag.core.taxonomy import UNCLASSIFIED, CategoryPath, Taxonomy
-from dtrag.core.text import Analyzer
+from dtrag.core.text import Analyzer, clean
 from dtrag.errors import InvalidInput, ParseFailed
 from dtrag.ingestion import chunking
 from dtrag.ingestion.analysis import cleaned, fingerprint, index
@@ -92,6 +92,7 @@ class Source:
 
     After the run `document_ids` holds the ids of its documents (the first 1,000), and `unchanged` tells that the same
     bytes were there already. `kept` holds the upper 64 bits of all ids: 8 bytes a document of a file of any size.
+    `source_path` is the path below the ingested folder, with slashes; the name of a file that was named itself.
     """
 
     path: Path
@@ -102,17 +103,20 @@ class Source:
     fingerprint: bytes = b""
     failed: bool = False
     unchanged: bool = False
+    source_path: str = ""
     source_id: uuid.UUID = field(init=False)
 
     def __post_init__(self) -> None:
         self.source_id = document_id(self.uri)
 
     @classmethod
-    def of(cls, path: Path) -> Source:
-        """A file on this machine."""
+    def of(cls, path: Path, folder: Path | None = None) -> Source:
+        """A file on this machine, found in `folder` or named itself."""
         name = unicodedata.normalize("NFC", path.name)
+        below = name if folder is None else unicodedata.normalize("NFC", path.relative_to(folder).as_posix())
         # Before the address escapes it: there a decomposed letter would stay another one.
-        return cls(path, name, Path(unicodedata.normalize("NFC", str(path.resolve()))).as_uri())
+        uri = Path(unicodedata.normalize("NFC", str(path.resolve()))).as_uri()
+        return cls(path, name, uri, source_path=below)
 
 
 @dataclass(slots=True)
@@ -313,6 +317,7 @@ class Ingestion:
             uri,
             node,
             fingerprint(document, self._embedder, self._analyzer),
+            source_path=clean(source.source_path),
         )
         source.kept.append(draft.document_id.int >> 64)
         if len(source.document_ids) < SHOWN_DOCUMENTS:

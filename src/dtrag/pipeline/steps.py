@@ -10,6 +10,7 @@ import logging
 from dataclasses import replace
 
 from dtrag.core.confidence import SETTING, confidence, confidence_of
+from dtrag.core.versions import seen_version
 from dtrag.errors import InvalidInput
 from dtrag.pipeline import plan as planner
 from dtrag.pipeline.composing import abstained, compose
@@ -78,7 +79,7 @@ async def step2_retrieve(state: PipelineState) -> PipelineState:
     found = confidence_of(question, passages, statistics, snapshot.settings.get(SETTING))
     state.evidence = Evidence(tuple(passages), statistics, metrics, found)
     state.retrieved_chunks = chunks_of(passages)
-    state.taxonomy_version = snapshot.taxonomy.version
+    state.taxonomy_version = seen_version(snapshot.taxonomy, run.scope.resolved(snapshot.taxonomy))
     state.degraded += metrics.degraded
     state.notes += metrics.notes
     run.recording.facts |= {

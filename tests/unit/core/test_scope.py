@@ -98,11 +98,11 @@ def test_scope_case_10_ten_thousand_paths_are_refused() -> None:
         SearchFilters.parse({"taxonomy_paths": [["ai"]] * 10_000})
 
 
-def test_scope_case_11_an_unknown_filter_is_refused_and_shown_shortened() -> None:
+def test_scope_case_11_an_unknown_filter_is_refused_and_not_repeated() -> None:
     for key in ("bypass_attempt", "Taxonomy_Paths", "", "x" * 5_000):
         with pytest.raises(InvalidInput, match="There is no filter") as caught:
             SearchFilters.parse({key: True})
-        assert len(str(caught.value)) < 250
+        assert not key or key not in str(caught.value)
 
 
 def test_one_way_of_naming_paths_at_a_time() -> None:
@@ -181,7 +181,7 @@ def test_a_truth_value_is_not_a_number() -> None:
     ("metadata", "said"),
     [
         ({"salary": 1}, "DTRAG_FILTER_KEYS: author, draft, kind, year"),
-        ({5: 1}, "cannot be filtered by '5'"),
+        ({5: 1}, "cannot be filtered by"),
         ({"x" * 5_000: 1}, "cannot be filtered by"),
         ({}, "1 to 16 facts"),
         ({f"k{number}": 1 for number in range(MAX_FACTS + 1)}, "1 to 16 facts"),

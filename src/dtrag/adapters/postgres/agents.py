@@ -65,7 +65,13 @@ class PostgresAgents:
         async with self._database.connection("owner") as connection:
             rows = await (await connection.execute(queries("agents")["editions"], {"agent_id": agent_id})).fetchall()
         return [
-            Edition(row["edition"], AgentManifest.from_dict(row["manifest"]), row["created_by"], row["created_at"])
+            Edition(
+                row["edition"],
+                AgentManifest.from_dict(row["manifest"]),
+                row["created_by"],
+                row["created_at"],
+                Grant.from_json(row["scope"]),
+            )
             for row in rows
         ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -20,11 +21,17 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class LiveSegment:
-    """A segment with what may change around it: which documents are alive (None: all), and the damped lengths."""
+    """A segment with what may change around it: which documents are alive (None: all), and the damped lengths.
+
+    `whole` are the damped lengths with the means of the whole index: the highest impact of a term is worked out for
+    these once. With the means of `damped` it is at most `stretch` times as high.
+    """
 
     segment: Segment
     alive: Bools | None
     damped: NDArray[np.float32]
+    whole: NDArray[np.float32]
+    stretch: float = 1.0
 
     def seen(self, scope: Scope, rows: NDArray[np.intp]) -> Bools:
         """Which of these documents are alive and in scope."""
@@ -54,10 +61,12 @@ class Generation:
     means: Mapping[str, float]
 
     def with_means(self, means: Mapping[str, float]) -> Generation:
-        """Scored by the mean lengths of a larger collection that this is a part of."""
+        """Scored by the mean lengths of another collection: one that this is a part of, or a scope's part of this."""
         if means == self.means:
             return self
-        live = (replace(part, damped=damped_lengths(part.segment, means)) for part in self.segments)
+        # With d = a + b dl / avgdl an impact tf / (tf + d) grows by avgdl' / avgdl at most, and only where that is > 1.
+        stretch = max([1.0, *(mean / self.means[name] for name, mean in means.items() if name in self.means)])
+        live = (replace(part, damped=damped_lengths(part.segment, means), stretch=stretch) for part in self.segments)
         return Generation(tuple(live), self.statistics, means)
 
 
@@ -65,11 +74,13 @@ class Generation:
 class View:
     """Which documents of each segment a scope reaches and are alive (None: all), and how many passages they have.
 
-    `frequencies` are the numbers of these passages that hold a term, as far as they were asked for.
+    `lengths` maps a language to (number of these passages, sum of their lengths); `frequencies` are the numbers of them
+    that hold a term, as far as they were asked for. The whole index has no `lengths` here.
     """
 
     seen: Mapping[uuid.UUID, Bools | None]
     passages: int
+    lengths: Mapping[str, tuple[int, int]]
     frequencies: dict[int, int] = field(default_factory=dict)
 
     @classmethod
@@ -77,6 +88,8 @@ class View:
         """The view of a scope."""
         seen: dict[uuid.UUID, Bools | None] = {}
         passages = 0
+        lengths: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         for live in now.segments:
             documents = live.segment.documents
             mask = live.alive
@@ -85,7 +98,14 @@ class View:
                 mask = reached if mask is None else reached & mask
             seen[live.segment.segment_id] = mask
             passages += int((documents["chunks"] if mask is None else documents["chunks"][mask]).sum())
-        return cls(seen, passages)
+            if scope.nodes is None:
+                continue  # the index knows its own lengths
+            chunks = live.segment.chunks if mask is None else live.segment.chunks[mask[live.segment.document_of]]
+            for number, language in enumerate(live.segment.languages):
+                own = chunks["length"][chunks["language"] == number]
+                counts[language] += len(own)
+                lengths[language] += int(own.sum(dtype=np.int64))
+        return cls(seen, passages, {language: (counts[language], lengths[language]) for language in counts})
 
 
 def generation_of(segments: Sequence[Segment], corrections: Sequence[Correction]) -> Generation:
@@ -101,5 +121,6 @@ def generation_of(segments: Sequence[Segment], corrections: Sequence[Correction]
         if len(rows):
             alive = np.ones(len(segment.documents), bool)
             alive[rows] = False
-        live.append(LiveSegment(segment, alive, damped_lengths(segment, means)))
+        damped = damped_lengths(segment, means)
+        live.append(LiveSegment(segment, alive, damped, damped))
     return Generation(tuple(live), statistics, means)

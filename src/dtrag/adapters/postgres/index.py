@@ -15,6 +15,7 @@ from dtrag.adapters.postgres.database import EF_SEARCH, Database
 from dtrag.adapters.postgres.postings import CACHE_BYTES, PostingReader, SegmentGone
 from dtrag.adapters.postgres.queries import FILTERS, filter_parameters, filtered, queries
 from dtrag.adapters.postgres.strict_index import MOST_READ, StrictIndex
+from dtrag.core.addresses import shown_address
 from dtrag.core.documents import DocumentSummary, SearchResult, Vector
 from dtrag.core.query import weighted_terms
 from dtrag.core.scope import NO_FILTERS, Scope, SearchFilters
@@ -208,7 +209,7 @@ class PostgresIndex:
             cursor = await connection.execute(queries("content")["chunks_by_key"], _keys(chunk_ids), binary=True)
             rows = await cursor.fetchall()
         return {
-            _chunk_id(row): _result(row, taxonomy)
+            _chunk_id(row): _result(row, taxonomy, scope)
             for row in rows
             if filters.admits(row["content_type"], row["processed_at"], row["document_metadata"])
         }
@@ -219,7 +220,7 @@ class PostgresIndex:
         """Documents in scope, the newest first."""
         async with self._database.scoped("reader", scope) as connection:
             cursor = await connection.execute(queries("content")["documents"], {"wanted": wanted, "skipped": skipped})
-            return [_summary(row, taxonomy) for row in await cursor.fetchall()]
+            return [_summary(row, taxonomy, scope) for row in await cursor.fetchall()]
 
     async def counts(self, scope: Scope) -> tuple[int, int]:
         """Numbers of documents and chunks in scope."""
@@ -234,7 +235,7 @@ class PostgresIndex:
         async with self._database.scoped("reader", scope) as connection:
             cursor = await connection.execute(queries("content")["document"], {"document_id": document_id})
             row = await cursor.fetchone()
-        return (_summary(row, taxonomy), row["text"]) if row else None
+        return (_summary(row, taxonomy, scope), row["text"]) if row else None
 
 
 _PARAMETER_NAMES = {"scope": "nodes"}
@@ -261,12 +262,16 @@ def _chunk_id(row: Mapping[str, Any]) -> str:
     return f"{row['document_id']}:{row['ordinal']}"
 
 
-def _result(row: Mapping[str, Any], taxonomy: Taxonomy) -> SearchResult:
+def _address(row: Mapping[str, Any], scope: Scope) -> str:
+    return shown_address(row["source_uri"], row["source_path"], server_paths=scope.server_paths)
+
+
+def _result(row: Mapping[str, Any], taxonomy: Taxonomy, scope: Scope) -> SearchResult:
     return SearchResult(
         chunk_id=_chunk_id(row),
         text=row["text"],
         title=row["title"],
-        source_url=row["source_uri"],
+        source_url=_address(row, scope),
         taxonomy_path=list(taxonomy.path(row["node_id"])),
         metadata={
             **row["document_metadata"],
@@ -282,11 +287,11 @@ def _result(row: Mapping[str, Any], taxonomy: Taxonomy) -> SearchResult:
     )
 
 
-def _summary(row: Mapping[str, Any], taxonomy: Taxonomy) -> DocumentSummary:
+def _summary(row: Mapping[str, Any], taxonomy: Taxonomy, scope: Scope) -> DocumentSummary:
     return DocumentSummary(
         document_id=str(row["document_id"]),
         title=row["title"],
-        source_url=row["source_uri"],
+        source_url=_address(row, scope),
         content_type=row["content_type"],
         taxonomy_path=taxonomy.path(row["node_id"]),
         language=row["language"],

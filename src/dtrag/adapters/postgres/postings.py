@@ -34,6 +34,8 @@ FREQUENCIES_KEPT = 100_000
 """Terms that a view remembers the frequencies of."""
 VIEWS_KEPT = 64
 """Scopes whose documents are kept marked: a byte for each document of the index."""
+SCORED_BYTES = 64 * 2**20
+"""Lengths of passages damped by the mean lengths of scopes: 4 bytes for each passage of the index and each scope."""
 FILTERED_BYTES = 32 * 2**20
 """Sets of documents that some filters let through, kept for the next search with the same filters: 16 bytes each."""
 Key = tuple[uuid.UUID, int]
@@ -57,6 +59,8 @@ class PostingReader:
         self._filtered_of = self._now
         self._viewed = self._now
         self._views: OrderedDict[frozenset[int] | None, View] = OrderedDict()
+        self._scored_of = self._now
+        self._scored: OrderedDict[tuple[tuple[str, float], ...], Generation] = OrderedDict()
 
     async def refresh(self, connection: Connection) -> LexicalStatistics:
         """Load what is new, on a connection in a transaction that sees one state; returns the statistics."""
@@ -84,7 +88,7 @@ class PostingReader:
         base, ranked = self._now, query.ranked()
         if not ranked:
             return {}
-        now, view = base.with_means(query.mean_lengths), self._view(base, scope)
+        now, view = self._with_means(base, query.mean_lengths), self._view(base, scope)
         lists = await self._postings(now, [term for term, _ in ranked])
         documents = await self._documents(filters)
         searched: list[tuple[LiveSegment, list[tuple[float, Postings]]]] = []
@@ -100,7 +104,7 @@ class PostingReader:
 
     async def scores(self, query: LexicalQuery, chunk_ids: Sequence[str], scope: Scope) -> dict[str, float]:
         """Chunk id -> BM25 of these passages as far as the scope reaches them. Raises `SegmentGone`."""
-        now, ranked = self._now.with_means(query.mean_lengths), query.ranked()
+        now, ranked = self._with_means(self._now, query.mean_lengths), query.ranked()
         asked = [_parsed(chunk_id) for chunk_id in chunk_ids]
         placed = [(live, *live.places(asked, scope)) for live in now.segments] if asked else []
         lists = await self._postings(now, [term for term, _ in ranked]) if placed else {}
@@ -117,8 +121,8 @@ class PostingReader:
     async def statistics(self, terms: Collection[int], scope: Scope) -> LexicalStatistics:
         """What BM25 knows of the passages in scope, for these terms. Raises `SegmentGone`.
 
-        Counted in scope and nowhere else: with the counts of the whole index a score would tell whether a word occurs
-        in documents that the caller may not see. The mean lengths are those of the whole index.
+        Counted in scope and nowhere else, frequencies and mean lengths alike: with those of the whole index a score
+        would tell of documents that the caller may not see.
         """
         now = self._now
         if scope.nodes is None:
@@ -138,7 +142,7 @@ class PostingReader:
                 if (postings := lists.get((live.segment.segment_id, term))) is not None
             )
         counts = np.array([view.frequencies[term] for term in asked], np.int64)
-        return LexicalStatistics(np.array(asked, np.int64), counts, view.passages, now.statistics.lengths)
+        return LexicalStatistics(np.array(asked, np.int64), counts, view.passages, view.lengths)
 
     def titled(self, numbers: Sequence[int], scope: Scope) -> dict[int, list[str]]:
         """Number of a title -> passages of the one document in scope that has it."""
@@ -168,6 +172,22 @@ class PostingReader:
                 self._views.popitem(last=False)
         self._views.move_to_end(scope.nodes)
         return self._views[scope.nodes]
+
+    def _with_means(self, base: Generation, means: Mapping[str, float]) -> Generation:
+        """The generation scored by these mean lengths; kept, since the same scopes come again and again."""
+        if means == base.means:
+            return base
+        if base is not self._scored_of:
+            self._scored_of = base
+            self._scored.clear()
+        key = tuple(sorted(means.items()))
+        if key not in self._scored:
+            self._scored[key] = base.with_means(means)
+            size = sum(len(live.damped) * live.damped.itemsize for live in base.segments)
+            while len(self._scored) > 1 and size * len(self._scored) > SCORED_BYTES:
+                self._scored.popitem(last=False)
+        self._scored.move_to_end(key)
+        return self._scored[key]
 
     async def _postings(self, now: Generation, terms: Sequence[int]) -> dict[Key, Postings]:
         """Postings by (segment, term), from memory or from their pages."""
@@ -265,7 +285,8 @@ def _search(
     all_scores = np.empty(0, np.float32)
     for live, terms in searched:
         floor = float(np.partition(all_scores, -wanted)[-wanted]) if len(all_scores) >= wanted else 0.0
-        part = best(terms, live.damped, wanted, _visible(live.segment, view, documents), floor)
+        bounded = (live.whole, live.stretch)
+        part = best(terms, live.damped, wanted, _visible(live.segment, view, documents), floor, bounded=bounded)
         found.append((live, part))
         all_scores = np.concatenate([all_scores, part.scores])
     cut = float(np.partition(all_scores, -wanted)[-wanted]) if len(all_scores) > wanted else 0.0

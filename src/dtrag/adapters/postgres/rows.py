@@ -77,6 +77,7 @@ def _document_row(document: IndexedDocument, segment_id: uuid.UUID, now: datetim
         document.fingerprint,
         segment_id,
         now,
+        document.source_path,
     )
 
 
@@ -130,4 +131,12 @@ def draft_of(row: Mapping[str, Any], chunk_rows: Iterable[Mapping[str, Any]]) ->
     )
     document = ParsedDocument(row["title"], row["text"], row["content_type"], metadata=row["metadata"])
     passages = Passages(document, chunks)
-    return Draft(row["document_id"], passages, row["source_id"], row["source_uri"], row["node_id"], b"")
+    return Draft(
+        row["document_id"],
+        passages,
+        row["source_id"],
+        row["source_uri"],
+        row["node_id"],
+        b"",
+        source_path=row["source_path"],
+    )

@@ -156,7 +156,7 @@ class ChatMetadata(BaseModel):
 
     intent: str = Field(description="question, explanation, search or general.")
     step_timings: dict[str, float] = Field(description="Seconds of each step that ran.")
-    taxonomy_version: str = Field(description="The version of the tree that was searched.")
+    taxonomy_version: str = Field(description="The version of the tree that was searched, as you see it.")
     decision: str = Field(description="answer, review (on weak evidence: check the sources) or abstain.")
     reason: str = Field(description="How the confidence was reached.")
     degraded: list[str] = Field(description="Parts that failed and were done without; llm for the language model.")

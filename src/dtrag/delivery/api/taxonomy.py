@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Request
 
-from dtrag.core.scope import Scope
+from dtrag.core.scope import Access
 from dtrag.core.taxonomy import ROOT, Taxonomy
+from dtrag.core.versions import parse_version, seen_version
 from dtrag.delivery.api.body import JsonRoute
 from dtrag.delivery.api.callers import caller_of, needs
 from dtrag.delivery.api.failures import failures
@@ -22,6 +24,8 @@ from dtrag.delivery.api.taxonomy_shapes import (
     VersionList,
     VersionShape,
 )
+from dtrag.errors import NotFound
+from dtrag.governance import ACTIVE
 
 router = APIRouter(tags=["taxonomy"])
 posting = APIRouter(route_class=JsonRoute, tags=["taxonomy"])
@@ -31,7 +35,9 @@ WHOLE = [Depends(needs("read", whole_tree=True))]
 ADMIN = [Depends(needs("admin", whole_tree=True))]
 _READ = failures(403, 404, 422, 503)
 _CHANGE = failures(400, 403, 404, 409, 413, 415, 422, 503)
-Version = Annotated[str, Path(max_length=100, description="A semantic version, or `active`.")]
+Version = Annotated[
+    str, Path(max_length=100, description="A semantic version, or `active`; with a scope `active`, or as it was shown.")
+]
 
 
 @router.get("/taxonomy", responses=failures(403, 503), dependencies=WHOLE)
@@ -43,14 +49,17 @@ async def versions(request: Request) -> VersionList:
 
 @router.get("/taxonomy/{version}/tree", responses=_READ, dependencies=READ)
 async def tree(request: Request, version: Version) -> TreeShape:
-    """The tree of a version: your branches, and the names above them. Documents are counted where they hang now."""
+    """The tree of a version, with documents counted where they hang now.
+
+    With a scope it is your branches and the names above them, in the version in force: `active`.
+    """
     taxonomy = app_of(request).taxonomy
+    access = caller_of(request).access
+    if access.grants:
+        return _own_tree(await taxonomy.tree(), version, access, await taxonomy.counts())
     found = await taxonomy.tree(version)
-    scope = caller_of(request).access.resolved(found)
-    # What may be counted is what may be seen now, whatever the version that is looked at.
-    now = caller_of(request).access.resolved(await taxonomy.tree())
-    counts = {node: number for node, number in (await taxonomy.counts()).items() if _holds(now, node)}
-    return TreeShape(version=found.version, tree=_below(found, ROOT, _shown(found, scope), counts))
+    shown = frozenset(found.nodes)
+    return TreeShape(version=found.version, tree=_below(found, ROOT, shown, await taxonomy.counts(), numbered=True))
 
 
 router.add_api_route(
@@ -100,25 +109,23 @@ async def rollback(request: Request, version: Version, body: BringInBody) -> Pre
     return PreviewShape.model_validate(done.as_dict())
 
 
-def _holds(scope: Scope, node: int) -> bool:
-    return scope.nodes is None or node in scope.nodes
+def _own_tree(active: Taxonomy, version: str, access: Access, counts: Mapping[int, int]) -> TreeShape:
+    """The branches of a caller with a scope, in the tree in force. Raises `NotFound` for every other version.
 
-
-def _shown(taxonomy: Taxonomy, scope: Scope) -> frozenset[int]:
-    """The nodes in scope, and those above them."""
-    if scope.nodes is None:
-        return frozenset(taxonomy.nodes)
-    shown: set[int] = set()
-    for node in scope.nodes:
-        current = node
-        while current in taxonomy.nodes and current not in shown:
-            shown.add(current)
-            current = taxonomy.nodes[current].parent_id
-    return frozenset(shown)
+    Which versions there are tells how often the rest of the tree has changed. `counts` are those of all nodes.
+    """
+    scope = access.resolved(active)
+    own = seen_version(active, scope)
+    if version not in {ACTIVE, own}:
+        parse_version(version)
+        raise NotFound("There is no such version of the category tree that you may see. Ask for active.")
+    nodes = scope.nodes or frozenset()
+    seen = {node: number for node, number in counts.items() if node in nodes}
+    return TreeShape(version=own, tree=_below(active, ROOT, active.with_above(nodes), seen, numbered=False))
 
 
 def _below(
-    taxonomy: Taxonomy, parent: int, shown: frozenset[int], counts: dict[int, int], *, numbered: bool
+    taxonomy: Taxonomy, parent: int, shown: frozenset[int], counts: Mapping[int, int], *, numbered: bool
 ) -> list[NodeShape]:
     """The shown categories below the parent; `numbered`: with their ids."""
     children = [taxonomy.nodes[node] for node in taxonomy.children.get(parent, {}).values() if node in shown]

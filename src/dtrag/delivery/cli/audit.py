@@ -90,8 +90,8 @@ def verify(
 def isolation(
     context: typer.Context,
     *,
-    requests: Annotated[int, typer.Option(min=1, max=10_000_000, help="How many requests to fire.")] = 10_000,
-    documents: Annotated[int, typer.Option(min=10, max=1_000_000, help="Documents of the throw-away copy.")] = 20_000,
+    requests: Annotated[int, typer.Option(min=1, max=10_000_000, help="How many requests to send, at least.")] = 10_000,
+    documents: Annotated[int, typer.Option(min=10, max=1_000_000, help="Documents of the throw-away copy.")] = 5_000,
     nodes: Annotated[int, typer.Option(min=4, max=2_000, help="Categories of the throw-away copy.")] = 200,
     live: Annotated[bool, typer.Option("--live", help="Try it on your own index; nothing is written.")] = False,
     report: Annotated[
@@ -102,9 +102,11 @@ def isolation(
 ) -> int:
     """Try to see what must not be seen: hostile requests from callers who may see a part only.
 
-    Every branch of a throw-away index gets words that stand nowhere else. Callers
-    confined to other branches then try to get at them on every way of reading.
-    Exit code 1 if a single one comes back.
+    Two collections that differ only in what the callers may not see get the same
+    requests on every route: each pair of answers must be alike. Then every branch
+    of a throw-away index gets words that stand nowhere else, and callers confined
+    to other branches try to get at them on every way of reading.
+    Exit code 1 if a single answer differs, or a single word comes back.
     """
     settings = invocation(context).settings()
     plan = {"requests": requests, "documents": documents, "nodes": nodes, "live": live, "seed": seed}
@@ -144,12 +146,21 @@ def row_as_dict(row: Row) -> dict[str, Any]:
 
 def _rows(found: dict[str, Any]) -> list[tuple[str, str]]:
     rows = [(name.capitalize(), f"{found[name]:,}") for name in ("requests", "documents", "nodes", "identities")]
+    twins = found["twins"]
+    rows[1:1] = [("Over HTTP", f"{found['http']:,} ({found['http'] / max(1, found['requests']):.0%})")]
+    rows += [("Twin worlds", f"{twins['pairs']:,} pairs of answers, {twins['differences']:,} differences")]
+    rows += [(f"  {route}", _pairs(counts)) for route, counts in twins["routes"].items()]
     rows += [("Leaks", f"{found['leaks']:,}"), ("Seconds", f"{found['seconds']:,.1f}")]
     rows += [(f"  {path}", f"{count:,} requests") for path, count in found["paths"].items()]
     timing = found["timing_ms"]
     if timing["foreign"] is not None:
         rows.append(("Time", f"{timing['foreign']:.2f} ms for a foreign word, {timing['nonsense']:.2f} ms for none"))
     return rows
+
+
+def _pairs(counts: dict[str, int]) -> str:
+    compared = f"{counts['pairs']:,} pairs"
+    return f"{compared}, {counts['differences']:,} differences" if counts["differences"] else compared
 
 
 def _moment(given: str | None) -> datetime.datetime | None:

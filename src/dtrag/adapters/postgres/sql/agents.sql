@@ -26,7 +26,7 @@ returning agent_id
 delete from agents where agent_id = :agent_id returning agent_id
 
 -- name: editions
-select edition, manifest, created_by, created_at
+select edition, manifest, scope, created_by, created_at
 from agent_manifests where agent_id = :agent_id order by edition desc
 
 -- name: charge

@@ -2,13 +2,14 @@
 
 -- name: chunks_by_key
 select c.document_id, c.ordinal, c.node_id, c.start_offset, c.end_offset, c.text, c.breadcrumb, c.metadata,
-       d.title, d.source_uri, d.content_type, d.language, d.metadata as document_metadata, d.processed_at
+       d.title, d.source_uri, d.source_path, d.content_type, d.language, d.metadata as document_metadata,
+       d.processed_at
 from unnest(:document_ids::uuid[], :ordinals::int[]) as k (document_id, ordinal)
 join chunks c on c.document_id = k.document_id and c.ordinal = k.ordinal
 join documents d on d.document_id = c.document_id
 
 -- name: documents
-select document_id, title, source_uri, content_type, node_id, language, chunks, characters, metadata, processed_at
+select document_id, title, source_uri, source_path, content_type, node_id, language, chunks, characters, metadata, processed_at
 from documents
 order by processed_at desc, document_id
 limit :wanted offset :skipped
@@ -17,7 +18,7 @@ limit :wanted offset :skipped
 select count(*) as documents, coalesce(sum(chunks), 0) as chunks from documents
 
 -- name: document
-select document_id, title, source_uri, content_type, node_id, language, chunks, characters, metadata, processed_at, text
+select document_id, title, source_uri, source_path, content_type, node_id, language, chunks, characters, metadata, processed_at, text
 from documents
 where document_id = :document_id
 

@@ -56,7 +56,7 @@ select document_id from documents where document_id = any (:document_ids) and se
 -- One statement a document. {document}, {chunks} and {lexical} take rows of placeholders.
 with document as (
     insert into documents (document_id, source_id, source_uri, title, content_type, language, node_id, metadata, text,
-                           chunks, characters, fingerprint, segment_id, processed_at)
+                           chunks, characters, fingerprint, segment_id, processed_at, source_path)
     values {document}
 ), content as (
     insert into chunks (document_id, ordinal, node_id, start_offset, end_offset, text, breadcrumb, metadata)
@@ -75,14 +75,14 @@ values {lexical}
 
 -- name: write_empty
 insert into documents (document_id, source_id, source_uri, title, content_type, language, node_id, metadata, text,
-                       chunks, characters, fingerprint, segment_id, processed_at)
+                       chunks, characters, fingerprint, segment_id, processed_at, source_path)
 values {document}
 
 -- name: write_vectors
 insert into embeddings (document_id, ordinal, node_id, vec) values {rows}
 
 -- name: read_documents
-select document_id, source_id, source_uri, title, content_type, node_id, metadata, text
+select document_id, source_id, source_uri, source_path, title, content_type, node_id, metadata, text
 from documents
 where :after::uuid is null or document_id > :after
 order by document_id

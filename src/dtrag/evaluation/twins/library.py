@@ -1,0 +1,167 @@
+"""The documents of the twin worlds: what both have, and what only one of them has, out of sight of every visitor."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dtrag.core.caller import Role
+
+Path_ = tuple[str, ...]
+
+SHARED: dict[Path_, str] = {
+    ("Handbook", "Leave"): "parental leave holiday absence certificate manager calendar weeks notice return",
+    ("Handbook", "Pay"): "salary payroll bonus overtime allowance invoice month tax transfer statement",
+    ("Kitchen", "Bread"): "flour yeast dough oven crust sourdough loaf baking proof knead",
+    ("Kitchen", "Soup"): "broth onion simmer ladle carrot pepper stock bowl lentil thyme",
+    ("학사", "휴학"): "휴학 복학 학기 신청 기간 승인 군복무 질병 학적 등록",
+    ("학사", "장학"): "장학금 성적 지급 선발 신청 등록금 평점 근로 학기 심사",
+}
+"""Branches that both worlds have, with the words of their documents."""
+CATEGORY_WORDS = ("harbour", "lantern", "징계")
+"""Words of shared documents that are names of categories in one world only."""
+NONSENSE = ("quagmire", "zephyrine", "쿼그마이어")
+"""Words that no document of either world holds."""
+COMMON = (*"harbour lantern orchard granite violin meadow copper timber contract report".split(), "학교", "징계")
+"""Words of documents in every branch, shared and hidden."""
+UPLOADED = "minutes.md"
+"""A file name that visitors upload, and that an administrator has uploaded elsewhere in one world."""
+SERVER_FOLDER = "srv-dtrag-originals"
+"""Part of the path of the ingested folder: no visitor may be shown it."""
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenPart:
+    """What one world has besides: branches with their words, and how long and how many their documents are."""
+
+    name: str
+    branches: dict[Path_, str]
+    per_branch: int
+    sentences: int
+    titles: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Words that stand in these documents and nowhere else."""
+        return tuple(word for words in self.branches.values() for word in words.split())
+
+
+ONE = HiddenPart(
+    "one",
+    {
+        ("Handbook", "Board"): "merger acquisition severance zanzibar dividend salary leave parental",
+        ("Vault", "Project Bread"): "prototype patent catalyst dough blackbird flour oven",
+        ("Harbour",): "quay freighter customs manifest harbour",
+        ("Lantern", "학적"): "wick kerosene lantern 복학 휴학",
+        ("학사", "징계"): "징계 정학 제적 위원회 소명 휴학 장학금",
+    },
+    per_branch=14,
+    sentences=9,
+    titles=("Charter Nimbus 0", "Charter Nimbus 1", "Guide to Leave 1"),
+)
+OTHER = HiddenPart(
+    "other",
+    {("Handbook", "Audit"): "inspection ledger voucher", ("Attic",): "cobweb trunk rafters 다락"},
+    per_branch=3,
+    sentences=1,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """A caller that both worlds know, with the branches of its key."""
+
+    name: str
+    role: Role
+    paths: tuple[Path_, ...]
+
+    @property
+    def words(self) -> list[str]:
+        """The words of its branches."""
+        return [word for path, words in SHARED.items() if self.sees(path) for word in words.split()]
+
+    def sees(self, path: Path_) -> bool:
+        """Whether the branch lies in its own."""
+        return any(path[: len(own)] == own for own in self.paths)
+
+
+VISITORS: tuple[Visitor, ...] = (
+    Visitor("leave-reader", "reader", (("Handbook", "Leave"),)),
+    Visitor("office-editor", "editor", (("Handbook", "Leave"), ("Handbook", "Pay"))),
+    Visitor("kitchen-admin", "admin", (("Kitchen",),)),
+    Visitor("haksa-editor", "editor", (("학사", "휴학"), ("학사", "장학"))),
+    Visitor("bread-editor", "editor", (("Kitchen", "Bread"), ("학사", "휴학"))),
+    Visitor("nowhere-reader", "reader", (("Nowhere", "yet"),)),
+)
+
+
+@dataclass
+class Vocabulary:
+    """Words to ask for, of every kind, drawn with the visitor's own random numbers."""
+
+    visitor: Visitor
+    chance: random.Random
+    hidden: Sequence[str] = field(default_factory=lambda: (*ONE.words, *OTHER.words))
+
+    def word(self) -> str:
+        """A word: hidden in one world, of the visitor's own, of every branch, or of none."""
+        kinds = (self.hidden, self.hidden, self.visitor.words or COMMON, COMMON, NONSENSE, CATEGORY_WORDS)
+        return self.chance.choice(self.chance.choice(kinds))
+
+    def query(self) -> str:
+        """One to four words."""
+        return " ".join(self.word() for _ in range(self.chance.randint(1, 4)))
+
+    def question(self) -> str:
+        """A question in one of the two languages."""
+        form = self.chance.choice(("What is said about {}?", "How many weeks of {}?", "{}", "{}은 언제 신청하나요?"))
+        return form.format(self.query())
+
+    def hidden_path(self) -> list[str]:
+        """A branch that is in one of the worlds, in both and out of sight, or in none."""
+        paths = [*ONE.branches, *OTHER.branches, *SHARED, ("Nothing", "here")]
+        return list(self.chance.choice([path for path in paths if not self.visitor.sees(path)]))
+
+    def own_path(self) -> list[str]:
+        """A branch of the visitor's own."""
+        return list(self.chance.choice(self.visitor.paths))
+
+
+def write_shared(folder: Path, chance: random.Random, per_branch: int = 12) -> dict[Path_, Path]:
+    """The documents that both worlds have, a folder for each branch; returns the folders."""
+    written = {}
+    for number, (path, words) in enumerate(SHARED.items()):
+        branch = folder.joinpath(*path)
+        branch.mkdir(parents=True)
+        for part in range(per_branch):
+            title = f"Guide to {path[-1]} {part}"
+            body = [_sentence(words.split(), chance) for _ in range(2 + (part + number) % 5)]
+            if part == 0:
+                body.append(f"See also the Charter Nimbus {number % 2}, and Guide to Leave 1.")
+            (branch / f"guide-{part:02}.md").write_text(f"# {title}\n\n{' '.join(body)}\n", "utf-8")
+        written[path] = branch
+    return written
+
+
+def write_hidden(part: HiddenPart, file: Path, chance: random.Random) -> Path:
+    """The documents that one world has besides, as JSON lines."""
+    titles = list(part.titles)
+    rows: list[dict[str, object]] = []
+    for path, words in part.branches.items():
+        for number in range(part.per_branch):
+            title = titles.pop() if titles else f"{path[-1]} {number}"
+            text = " ".join(_sentence(words.split(), chance) for _ in range(part.sentences))
+            rows.append({"id": f"{part.name}{len(rows)}", "title": title, "text": text, "category_path": list(path)})
+    file.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8")
+    return file
+
+
+def _sentence(words: Sequence[str], chance: random.Random) -> str:
+    korean = any(not word.isascii() for word in words[:2])
+    own, common = chance.sample(list(words), min(4, len(words))), chance.choice(COMMON)
+    if korean:
+        return f"{own[0]}은 {common} {' '.join(own[1:])} 기준으로 {chance.randint(1, 9)}회 처리한다."
+    return f"The {own[0]} of the {common} needs {' and '.join(own[1:])} within {chance.randint(2, 30)} days."

@@ -1,0 +1,268 @@
+"""The same requests to two worlds, and whether the answers are the same but for ids and times."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+from dtrag.evaluation.twins.library import SERVER_FOLDER, Visitor, Vocabulary
+
+Route = tuple[str, str]
+"""Method, and path as OpenAPI writes it."""
+PROMPTS: Route = ("", "prompts to models")
+"""Where the texts that language models were sent are counted."""
+_ID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[0-9a-f]{32}\b")
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)?")
+_TIMES = re.compile(
+    r".*(_time|_ms|_at)|latency|seconds|elapsed|created|stages|step_timings|documents_per_second|meets_target|cache_hit"
+    r"|request_id|correlation_id"
+)
+"""Fields that tell how long something took or when it was, whether a result was still in memory, and which request it
+was."""
+_FENCE = re.compile(r"~~~[0-9a-f]{16}~~~")
+_HEADERS = frozenset({"content-type", "www-authenticate", "location", "etag", "allow", "cache-control", "vary"})
+"""Headers whose values are compared; of the others the names are."""
+
+sent_prompts: ContextVar[list[str] | None] = ContextVar("dtrag_sent_prompts", default=None)
+"""What language models were sent while a request was answered; None where nobody records it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A request as it goes over HTTP. `content` is a JSON value, or the bytes of a form with its content type."""
+
+    method: str
+    path: str
+    content: Any = None
+    content_type: str = "application/json"
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """An answer as it came over HTTP."""
+
+    status: int
+    headers: Mapping[str, str]
+    text: str
+
+    @property
+    def json(self) -> Any:
+        """The body; {} for one that is not JSON."""
+        try:
+            return json.loads(self.text)
+        except ValueError:
+            return {}
+
+
+Send = Callable[[Visitor, Sent], Awaitable[Received]]
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """One of the two. `known` are ids of objects that both have, each under its own id."""
+
+    send: Send
+    known: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One request and what came of it, without ids and times."""
+
+    route: Route
+    answer: str
+    late: bool = False
+
+
+@dataclass
+class Visit:
+    """One visitor in one world. Two visits with the same random numbers send the same requests."""
+
+    world: World
+    visitor: Visitor
+    chance: random.Random
+    exchanges: list[Exchange] = field(default_factory=list)
+    _ids: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.words = Vocabulary(self.visitor, self.chance)
+
+    async def send(
+        self, method: str, path: str, content: Any = None, *, query: str = "", content_type: str = "", **parts: str
+    ) -> Received:
+        """Send a request on the route `path`, whose `{name}` are `parts`; the answer is compared later."""
+        address = path
+        for name, value in parts.items():
+            address = address.replace("{" + name + "}", value)
+        prompts: list[str] = []
+        token = sent_prompts.set(prompts)
+        try:
+            sent = Sent(method, f"{address}{query}", content, content_type or "application/json")
+            received = await self.world.send(self.visitor, sent)
+        finally:
+            sent_prompts.reset(token)
+        late = received.status == 503 or '"degraded": [' in received.text.replace('"degraded": []', "")
+        self.exchanges.append(Exchange((method, path), self._plain(received), late))
+        self.exchanges.extend(Exchange(PROMPTS, self._without_ids(text)) for text in prompts)
+        return received
+
+    def _plain(self, received: Received) -> str:
+        headers = sorted(f"{name}: {value}" if name in _HEADERS else name for name, value in received.headers.items())
+        kind = received.headers.get("content-type", "")
+        return "\n".join([str(received.status), *headers, "", self._body(received, kind)])
+
+    def _body(self, received: Received, kind: str) -> str:
+        if kind.startswith("application/json"):
+            return json.dumps(self._value(received.json), ensure_ascii=False, indent=1)
+        if kind.startswith("text/event-stream"):
+            return "\n".join(self._line(line) for line in received.text.split("\n") if not line.startswith(":"))
+        return self._without_ids(received.text)
+
+    def _line(self, line: str) -> str:
+        name, _, data = line.partition(": ")
+        try:
+            return f"{name}: {json.dumps(self._value(json.loads(data)), ensure_ascii=False)}"
+        except ValueError:
+            return self._without_ids(line)
+
+    def _value(self, value: Any) -> Any:
+        if isinstance(value, dict):
+            return {
+                name: _timeless(item) if _TIMES.fullmatch(name) else self._value(item) for name, item in value.items()
+            }
+        if isinstance(value, list):
+            return [self._value(item) for item in value]
+        return self._without_ids(value) if isinstance(value, str) else value
+
+    def _field(self, name: str, value: Any) -> Any:
+        return _timeless(value) if _TIMES.fullmatch(name) else self._value(value)
+
+    def _without_ids(self, text: str) -> str:
+        """Ids numbered in the order in which the visitor has met them; moments and random fences left out."""
+        text = _FENCE.sub("<fence>", _MOMENT.sub("<moment>", text))
+        return _ID.sub(lambda found: self._ids.setdefault(found[0], f"<id {len(self._ids)}>"), text)
+
+
+def _timeless(value: Any) -> Any:
+    """A time left out: whether there is one, and of which parts, is compared."""
+    if isinstance(value, dict):
+        return dict.fromkeys(value, "<time>")
+    return value if value is None else "<time>"
+
+
+Play = Callable[[Visit], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """Requests that belong together. One that `writes` changes what other visitors may be shown, and runs alone."""
+
+    name: str
+    play: Play
+    routes: frozenset[Route]
+    writes: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A pair of answers that are not the same."""
+
+    route: Route
+    scenario: str
+    visitor: str
+    what: str
+
+
+@dataclass(slots=True)
+class Comparison:
+    """What a run has found: pairs compared and differences, by route."""
+
+    pairs: Counter[Route] = field(default_factory=Counter)
+    differing: Counter[Route] = field(default_factory=Counter)
+    examples: list[Difference] = field(default_factory=list)
+    requests: int = 0
+    seconds: float = 0.0
+
+    def as_dict(self, exempt: Mapping[Route, str]) -> dict[str, Any]:
+        """For reports; `exempt` are the routes that are not compared, with the reasons."""
+        routes = {
+            route_name(route): {"pairs": self.pairs[route], "differences": self.differing[route]}
+            for route in sorted(self.pairs)
+        }
+        return {
+            "pairs": self.pairs.total(),
+            "differences": self.differing.total(),
+            "requests": self.requests,
+            "routes": routes,
+            "exempt": {route_name(route): reason for route, reason in sorted(exempt.items())},
+        }
+
+    def add(self, other: Comparison) -> None:
+        """Take in the findings of another run."""
+        self.pairs += other.pairs
+        self.differing += other.differing
+        self.examples += other.examples
+        self.requests += other.requests
+        self.seconds += other.seconds
+
+    def differs(self, difference: Difference, most: int = 20) -> None:
+        """Count a difference, and keep the first ones."""
+        self.differing[difference.route] += 1
+        if len(self.examples) < most:
+            self.examples.append(difference)
+
+
+async def compare(
+    scenario: Scenario, worlds: Sequence[World], visitor: Visitor, seed: str, *, into: Comparison, attempts: int = 3
+) -> None:
+    """Play the scenario in both worlds and compare every answer.
+
+    Where a part of an answer came too late in one world (the answer says so), a scenario that only reads is repeated.
+    """
+    for attempt in range(1, attempts + 1):
+        visits = [Visit(world, visitor, random.Random(seed)) for world in worlds]  # nosec  # noqa: S311 - repeatable
+        for visit in visits:
+            await scenario.play(visit)
+        into.requests += sum(exchange.route != PROMPTS for visit in visits for exchange in visit.exchanges)
+        one, other = (visit.exchanges for visit in visits)
+        late = any(exchange.late for exchange in (*one, *other))
+        same = [exchange.answer for exchange in one] == [exchange.answer for exchange in other]
+        if same or scenario.writes or not late or attempt == attempts:
+            break
+    _judge(scenario, visitor, one, other, into)
+
+
+def _judge(
+    scenario: Scenario, visitor: Visitor, one: Sequence[Exchange], other: Sequence[Exchange], into: Comparison
+) -> None:
+    for number in range(max(len(one), len(other))):
+        first = one[number] if number < len(one) else None
+        second = other[number] if number < len(other) else None
+        route = (first or second or Exchange(PROMPTS, "")).route
+        if route not in scenario.routes and route != PROMPTS:
+            raise AssertionError(f"{scenario.name} does not declare the route {route_name(route)}")
+        into.pairs[route] += 1
+        answers = ["(no request)" if found is None else found.answer for found in (first, second)]
+        if first is None or second is None or first.route != second.route or answers[0] != answers[1]:
+            into.differs(Difference(route, scenario.name, visitor.name, _first_difference(*answers)))
+        shown = next((found for found in (first, second) if found and SERVER_FOLDER in found.answer), None)
+        if shown is not None:
+            into.differs(Difference(route, scenario.name, visitor.name, "a folder of the server is shown"))
+
+
+def _first_difference(one: str, other: str) -> str:
+    at = next((place for place, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), None)
+    at = min(len(one), len(other)) if at is None else at
+    start = max(0, at - 60)
+    return f"…{one[start : at + 80]!r}… against …{other[start : at + 80]!r}…"
+
+
+def route_name(route: Route) -> str:
+    """As people write it: `POST /search`."""
+    return " ".join(part for part in route if part)

@@ -1,0 +1,94 @@
+"""Twin worlds: every route is tried or exempt, both worlds answer alike, and what leaks is noticed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dtrag.core.caller import LOCAL
+from dtrag.core.scope import Scope
+from dtrag.delivery.api.service import create_app
+from dtrag.delivery.twin_worlds import twin_worlds
+from dtrag.evaluation.canaries import WordHashes
+from dtrag.evaluation.twins.library import VISITORS
+from dtrag.evaluation.twins.run import play_round
+from dtrag.evaluation.twins.scenarios import EXEMPT, SCENARIOS, routes_tried
+from dtrag.evaluation.twins.visits import PROMPTS, Comparison, Route, compare
+from dtrag.settings import Settings
+
+READER = VISITORS[0]
+TWO = tuple(visitor for visitor in VISITORS if visitor.name in {"office-editor", "bread-editor"})
+EVERYTHING = Scope.everything()
+METHODS = {"get", "post", "put", "patch", "delete"}
+
+
+def test_every_route_of_openapi_is_tried_or_exempt() -> None:
+    """A new route needs a scenario in `evaluation/twins/scenarios.py`, or an entry in `EXEMPT` with the reason."""
+    described = create_app(Settings.load(environ={}, embedder="none")).openapi()["paths"]
+    routes: set[Route] = {
+        (method.upper(), path) for path, methods in described.items() for method in METHODS & methods.keys()
+    }
+    assert routes_tried() & EXEMPT.keys() == set()
+    assert routes - routes_tried() - EXEMPT.keys() == set()
+    beside = {("GET", "/docs"), ("GET", "/openapi.json")}  # routes that OpenAPI does not describe
+    assert (routes_tried() | EXEMPT.keys()) - routes == beside, "these are no routes any more"
+    assert all(len(reason) > 20 for reason in EXEMPT.values())
+
+
+async def test_both_worlds_answer_alike_and_leaks_are_noticed(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with twin_worlds(settings, WordHashes()) as pair:
+        found = Comparison()
+        pair.begin_round(1)
+        await play_round(pair.worlds, 1, found, visitors=TWO)
+        assert found.examples == []
+        assert found.pairs.keys() >= routes_tried()
+        assert found.pairs[PROMPTS] > 5
+        report = found.as_dict(EXEMPT)
+        assert (report["differences"], report["pairs"]) == (0, sum(row["pairs"] for row in report["routes"].values()))
+
+        async def noticed(name: str) -> Comparison:
+            broken = Comparison()
+            [scenario] = [entry for entry in SCENARIOS if entry.name == name]
+            for visitor in (READER, *TWO):
+                await compare(scenario, pair.worlds, visitor, "seed", into=broken)
+            return broken
+
+        pair.begin_round(0)
+        for app in pair.apps:
+            whole = app.classifier.classify
+
+            async def from_the_whole_tree(text: str, title: str = "", *, scope: Any, _whole: Any = whole) -> Any:
+                return await _whole(text, title, scope=EVERYTHING)
+
+            with monkeypatch.context() as broken:
+                broken.setattr(app.classifier, "classify", from_the_whole_tree)
+                assert (await noticed("classifying")).differing["POST", "/classify"] > 0
+
+            statistics = app.index.statistics
+
+            async def of_all(terms: Any, scope: Scope, _statistics: Any = statistics) -> Any:
+                return await _statistics(terms, EVERYTHING)
+
+            with monkeypatch.context() as broken:
+                broken.setattr(app.index, "statistics", of_all)
+                app.engine.clear_cache()
+                assert (await noticed("searching")).differing["POST", "/search"] > 0
+            app.engine.clear_cache()
+
+            documents = app.index.documents
+
+            async def with_folders(scope: Scope, taxonomy: Any, _documents: Any = documents, **paging: Any) -> Any:
+                return await _documents(replace(scope, server_paths=True), taxonomy, **paging)
+
+            with monkeypatch.context() as broken:
+                broken.setattr(app.index, "documents", with_folders)
+                shown = (await noticed("documents")).examples
+                assert {difference.route for difference in shown} == {("GET", "/documents")}
+        agent = await pair.apps[0].agents.create("1.0.0", [["Handbook", "Leave"]], None, name="One more", caller=LOCAL)
+        assert (await noticed("agents")).differing["GET", "/agents"] > 0
+        await pair.apps[0].agents.delete(str(agent.agent_id))
+        assert (await noticed("agents")).examples == []
