@@ -54,7 +54,7 @@ async def test_both_worlds_answer_alike_and_leaks_are_noticed(
             broken = Comparison()
             [scenario] = [entry for entry in SCENARIOS if entry.name == name]
             for visitor in (READER, *TWO):
-                await compare(scenario, pair.worlds, visitor, "seed", into=broken)
+                await compare(scenario, pair.worlds, visitor, f"3:{visitor.name}", into=broken)
             return broken
 
         pair.begin_round(0)
@@ -68,13 +68,13 @@ async def test_both_worlds_answer_alike_and_leaks_are_noticed(
                 broken.setattr(app.classifier, "classify", from_the_whole_tree)
                 assert (await noticed("classifying")).differing["POST", "/classify"] > 0
 
-            statistics = app.index.statistics
+            lexical = app.index.lexical
 
-            async def of_all(terms: Any, scope: Scope, _statistics: Any = statistics) -> Any:
-                return await _statistics(terms, EVERYTHING)
+            async def unscoped(query: Any, scope: Scope, *rest: Any, _lexical: Any = lexical) -> Any:
+                return await _lexical(query, EVERYTHING, *rest)
 
             with monkeypatch.context() as broken:
-                broken.setattr(app.index, "statistics", of_all)
+                broken.setattr(app.index, "lexical", unscoped)
                 app.engine.clear_cache()
                 assert (await noticed("searching")).differing["POST", "/search"] > 0
             app.engine.clear_cache()

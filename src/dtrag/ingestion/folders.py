@@ -69,7 +69,8 @@ def find_files(paths: Sequence[Path], parser: Parser) -> FoundFiles:
     found = FoundFiles()
     sources: dict[str, Source] = {}
     for path in paths:
-        if path.is_dir():
+        folder = path if path.is_dir() else None
+        if folder is not None:
             found.folders.append(path)
             unreadable: list[OSError] = []
             files = list(_walk(path, unreadable))
@@ -84,7 +85,7 @@ def find_files(paths: Sequence[Path], parser: Parser) -> FoundFiles:
         else:
             found.failed.append((str(path), "There is no such file or folder."))
             continue
-        sources |= {source.uri: source for source in map(Source.of, known)}
+        sources |= {source.uri: source for source in (Source.of(file, folder) for file in known)}
     found.sources = list(sources.values())
     return found
 
@@ -271,6 +272,7 @@ def _copy(draft: Draft, source: Source, fingerprint: bytes, titles: Mapping[uuid
         document_id=document_id(uri),
         source_id=source.source_id,
         source_uri=uri,
+        source_path=source.source_path,
         passages=replace(draft.passages, document=replace(document, title=title)),
         fingerprint=fingerprint if title == document.title else b"",
     )

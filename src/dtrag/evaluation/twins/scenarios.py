@@ -55,8 +55,7 @@ def _filters(visit: Visit) -> dict[str, Any] | None:
     key = visit.chance.choice(("taxonomy_paths", "allowed_category_paths", "canonical_in"))
     return visit.chance.choice(
         (
-            None,
-            None,
+            *[None] * 9,
             {key: [word.own_path()]},
             {key: [word.own_path()[:1]]},
             {key: [word.hidden_path()]},
