@@ -38,5 +38,6 @@ def bounded(scope: Viewer | None = None) -> Viewer:
 
 def _both(one: Viewer, other: Viewer) -> Viewer:
     if isinstance(one, Access) and isinstance(other, Access):
-        return Access(tuple(dict.fromkeys((*one.grants, *other.grants))))
+        grants = tuple(dict.fromkeys((*one.grants, *other.grants)))
+        return Access(grants, one.server_paths and other.server_paths)
     return Intersection(one, other)

@@ -144,7 +144,8 @@ class Intersection:
     def resolved(self, taxonomy: Taxonomy) -> Scope:
         """The nodes in this version of the tree."""
         first, second = self.one.resolved(taxonomy), self.other.resolved(taxonomy)
-        return first if second.nodes is None else first.narrowed(second.nodes)
+        both = first if second.nodes is None else first.narrowed(second.nodes)
+        return Scope(both.nodes, first.server_paths and second.server_paths)
 
 
 Viewer = Scope | Access | Intersection

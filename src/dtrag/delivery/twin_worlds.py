@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 import tempfile
@@ -15,7 +16,6 @@ from dtrag.app import App, open_throwaway
 from dtrag.core.caller import LOCAL
 from dtrag.core.chat import Message, Reply, Usage
 from dtrag.delivery.api.service import create_app
-from dtrag.delivery.api.uploads import prepare_folder
 from dtrag.delivery.asgi_client import send_request
 from dtrag.errors import InvalidInput
 from dtrag.evaluation.twins.library import (
@@ -188,7 +188,8 @@ async def _sender(app: App, uploads: Path) -> Send:
     api = create_app(app.settings)
     service = api.state.service
     service.opened = app
-    service.uploads = prepare_folder(uploads)
+    await asyncio.to_thread(uploads.mkdir)
+    service.uploads = uploads
     secrets = {}
     for visitor in VISITORS:
         created = await app.keys.create(visitor.name, list(visitor.paths), visitor.role, rate=RATE)
