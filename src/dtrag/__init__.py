@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from dtrag.ingestion.folders import FolderPlan
     from dtrag.ingestion.ingest import IngestReport, Progress
     from dtrag.opening import SyncApp
+    from dtrag.pipeline.execution import Pipeline
     from dtrag.pipeline.graph import LangGraphPipeline
     from dtrag.pipeline.state import PipelineRequest, PipelineResponse, PipelineState
     from dtrag.pipeline.steps import (
@@ -102,6 +103,7 @@ _HOMES = {
     "IngestReport": "dtrag.ingestion.ingest",
     "Progress": "dtrag.ingestion.ingest",
     "LangGraphPipeline": "dtrag.pipeline.graph",
+    "Pipeline": "dtrag.pipeline.execution",
     "PipelineRequest": "dtrag.pipeline.state",
     "PipelineResponse": "dtrag.pipeline.state",
     "PipelineState": "dtrag.pipeline.state",
@@ -161,6 +163,7 @@ __all__ = [
     "LangGraphPipeline",
     "NoActiveApp",
     "NotOpened",
+    "Pipeline",
     "PipelineRequest",
     "PipelineResponse",
     "PipelineState",

@@ -9,7 +9,7 @@ import datetime
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict, Unpack
 
 from dtrag.audit import Recorder, unrecorded
 from dtrag.core.agent import MILLION, Agent, Edition, Spending, allowed_tools
@@ -21,7 +21,7 @@ from dtrag.core.manifest import AgentManifest, manifest_from_category
 from dtrag.core.scope import Access, Grant
 from dtrag.core.taxonomy import Taxonomy
 from dtrag.errors import BudgetSpent, Conflict, FilterBypass, InvalidInput, NotFound
-from dtrag.pipeline.graph import LangGraphPipeline
+from dtrag.pipeline.execution import Pipeline
 from dtrag.pipeline.run import Emit
 from dtrag.pipeline.state import PipelineRequest, PipelineResponse
 from dtrag.ports import AgentStore, Index
@@ -37,6 +37,16 @@ class ReviewQueue(Protocol):
     """Takes answers that a person should look at."""
 
     async def add_answer(self, agent_id: uuid.UUID, answer: Answer, *, grant: Grant) -> object: ...
+
+
+class AgentSearchOptions(TypedDict, total=False):
+    """What a search of an agent takes besides the query; how many candidates there are is the agent's manifest's."""
+
+    mode: str
+    correlation_id: str | None
+    explain: bool
+    explain_documents: Sequence[str]
+    highlight: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +78,7 @@ class Agents:
         store: AgentStore,
         index: Index,
         engine: HybridSearchEngine,
-        pipeline: LangGraphPipeline,
+        pipeline: Pipeline,
         *,
         default: Budget,
         review: ReviewQueue,
@@ -173,7 +183,7 @@ class Agents:
         filters: Mapping[str, Any] | None = None,
         *,
         caller: Caller = LOCAL,
-        **options: Any,
+        **options: Unpack[AgentSearchOptions],
     ) -> tuple[list[SearchResult], SearchMetrics]:
         """What the agent finds for the caller: at most `final_topk` passages, of as many candidates as it may have."""
         limits = agent.manifest.retrieval
@@ -233,6 +243,8 @@ class Agents:
         called = response.usage.calls or any(SPENT in note for note in response.notes)
         if not called and await self._forbidden(agent) is not None:
             response = replace(response, notes=(*response.notes, SPENT))
+        if response.unfinished:  # a person could add nothing to it; asking again can
+            return response, False
         if response.confidence >= agent.manifest.features.hitl_below_conf:
             return response, False
         response = replace(response, notes=(*response.notes, HITL))

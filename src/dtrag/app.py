@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 from dtrag.adapters.analyzers import choose as morphemes
 from dtrag.adapters.audit_spool import AuditSpool
@@ -60,12 +60,13 @@ from dtrag.keys import Keys
 from dtrag.packs.regulation_ko import structure
 from dtrag.pipeline import debating
 from dtrag.pipeline.admission import Admission
+from dtrag.pipeline.execution import Pipeline
 from dtrag.pipeline.graph import LangGraphPipeline
 from dtrag.pipeline.run import DebateEvent, Run
 from dtrag.ports import Embedder, Reranker, check_identity
 from dtrag.retrieval import active
 from dtrag.retrieval.engine import HybridSearchEngine
-from dtrag.retrieval.request import CANDIDATES
+from dtrag.retrieval.request import CANDIDATES, SearchOptions
 from dtrag.retrieval.rerank import CrossEncoderReranker
 from dtrag.review import Review
 from dtrag.settings import Settings
@@ -184,7 +185,7 @@ class App:
             recording=self.traces.recording(),
             on_debate=self._debated,
         )
-        self.pipeline = LangGraphPipeline(lambda: self.run, self.traces.keep)
+        self.pipeline = pipeline_type(settings.pipeline)(lambda: self.run, self.traces.keep)
         self.agents = Agents(
             PostgresAgents(database),
             self.index,
@@ -211,6 +212,10 @@ class App:
         for model in (self.model, self.critic):
             if model is not None:
                 await model.close()
+
+    async def load(self) -> None:
+        """Load every model, so that no question waits for it. What cannot be loaded shows when it is used."""
+        await self.pipeline.load(self.run)
 
     async def recover(self) -> int:
         """Count what a crashed writer left behind, so that it is found; returns the number of batches."""
@@ -323,15 +328,20 @@ class App:
         mode: str = "hybrid",
         scope: Viewer | None = None,
         highlights: bool = True,
-        **options: Any,
+        **options: Unpack[SearchOptions],
     ) -> tuple[list[SearchResult], SearchMetrics]:
         """The best passages. Modes: hybrid, lexical, strict, vector.
 
         Without `highlights` the words of the query are not looked for in the passages, which saves time.
         `options` are the others of `HybridSearchEngine.search`: numbers of candidates, correlation_id, explain.
         """
-        defaults = {"bm25_candidates": CANDIDATES, "vector_candidates": CANDIDATES, "highlight": highlights}
-        return await self.engine.search(query, top_k, filters, scope=scope, mode=mode, **(defaults | options))
+        options = {
+            "bm25_candidates": CANDIDATES,
+            "vector_candidates": CANDIDATES,
+            "highlight": highlights,
+            **options,
+        }
+        return await self.engine.search(query, top_k, filters, scope=scope, mode=mode, **options)
 
     def _searched(self, metrics: SearchMetrics) -> None:
         self.on_search(metrics)
@@ -407,6 +417,14 @@ class App:
         """Raise `IndexMismatch` when the index was built with another analyzer or embedder."""
         snapshot = await self.index.snapshot()
         check_identity(snapshot.settings, self.analyzer.id, self.embedder)
+
+
+def pipeline_type(name: str) -> type[Pipeline]:
+    """What runs the steps: plain or langgraph. Raises `InvalidInput` for another name."""
+    types: dict[str, type[Pipeline]] = {"plain": Pipeline, "langgraph": LangGraphPipeline}
+    if name not in types:
+        raise InvalidInput(f"DTRAG_PIPELINE is {name[:40]!r}, but must be plain or langgraph.")
+    return types[name]
 
 
 def _parser(settings: Settings, max_file_mb: int) -> ParserProcess:

@@ -90,7 +90,7 @@ class SyncApp:
     reindex = _Blocking(App.reindex)
     calibrate = _Blocking(App.calibrate)
     uncalibrate = _Blocking(App.uncalibrate)
-    search = _Blocking(App.search)  # type: ignore[arg-type] # its `**options` could hold a `self`, as mypy sees it
+    search = _Blocking(App.search)
     ask = _Blocking(App.ask)
     documents = _Blocking(App.documents)
     counts = _Blocking(App.counts)

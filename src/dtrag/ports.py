@@ -69,6 +69,22 @@ def speaks(embedder: Embedder | None, code: str) -> bool:
     return embedder is not None and ("*" in embedder.languages or code in embedder.languages)
 
 
+@runtime_checkable
+class Loadable(Protocol):
+    """A model or a dictionary that has to be loaded before it can work in time: an embedder, a reranker, morphemes."""
+
+    def load(self) -> None:
+        """Load it, if it is not; blocking. Raises what using it would raise."""
+
+
+@runtime_checkable
+class Warmable(Protocol):
+    """A client of a model that has libraries to import before it can work in time."""
+
+    async def warm(self) -> None:
+        """Import them, if they are not. Sends nothing and raises nothing."""
+
+
 class Reranker(Protocol):
     """Reads query and passage together. Blocking and CPU-bound: callers run it in a thread."""
 

@@ -63,7 +63,9 @@ class Settings:
     model_dir: Path | None = _setting(None, "Folder of model files (default: `models` in the data folder).")
     morphemes: str = _setting("none", "Korean morphemes besides bigrams: none, or kiwi (needs dtrag[kiwi]).")
     embed_query_ms: int = _setting(
-        2_000, "Longest wait for the vector of a query, in milliseconds; then words alone decide."
+        1_000,
+        "Longest wait for the vector of a query, in milliseconds; then words alone decide. "
+        "PIPELINE_TIMEOUT_MULTIPLIER stretches it; what is left of the retrieve step cuts it.",
     )
     classify: str = _setting(
         "auto", "auto (documents without a category are classified, or wait in the review queue), or off."
@@ -110,6 +112,9 @@ class Settings:
     )
     conversation_days: int = _setting(90, "Days that a conversation is kept after its last question; 0 for ever.")
     rate_per_minute: int = _setting(600, "Requests a minute of a key over HTTP, unless it was made with another rate.")
+    pipeline: str = _setting(
+        "plain", "What runs the steps of the pipeline: plain (a loop), or langgraph (the same steps as a LangGraph)."
+    )
     answers_at_once: int = _setting(128, "Answers that the pipeline makes at the same time; more wait for their turn.")
     answers_waiting: int = _setting(128, "Questions that may wait for their turn; more are told to come back (503).")
     cpu_at_once: int = _setting(0, "Steps of answers that compute at the same time; 0 for twice the processors.")
@@ -283,6 +288,11 @@ def flag(name: str) -> bool:
         if value is not None:
             return value.strip().lower() in _TRUE
     return False
+
+
+def active_flags() -> frozenset[str]:
+    """The names of the flags that are on now. A run of the pipeline keeps what it was when it began."""
+    return frozenset(declared.name for declared in FLAGS if flag(declared.name))
 
 
 def set_feature_flag(name: str, value: bool | None) -> None:

@@ -29,7 +29,7 @@ SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.
 """Upper ends of the classes of times: from a hit of the cache (1 ms) over the goal (25 ms) to what nobody waits for."""
 PASSAGES = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 _MODES = frozenset(MODES)
-STAGES = frozenset({"embedding", "lexical", "vector", "fusion", "rerank", "fetch"})
+STAGES = frozenset({"embedding", "lexical", "vector", "fusion", "rerank", "fetch", "mentions"})
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 OTHER = "other"
 
@@ -102,7 +102,7 @@ NEWEST = 1_000
 """Answers that the quantiles and means are taken of."""
 STEPS = frozenset({"intent", "rewrite", "retrieve", "plan", "tools_debate", "compose", "cite", "respond"})
 DECISIONS = frozenset({"answer", "review", "abstain"})
-PARTS = STAGES | STEPS | {"llm", "tools", "debate"}
+PARTS = STAGES | STEPS | {"llm", "tools", "debate", "confidence"}
 
 
 class PipelineTelemetry:

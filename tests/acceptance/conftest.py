@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from dtrag.app import pipeline_type
 from dtrag.retrieval import active
 
 
@@ -11,3 +12,11 @@ from dtrag.retrieval import active
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """`dtrag` functions without an app take the one that the test opens."""
     monkeypatch.setattr(active, "_opened", [])
+
+
+@pytest.fixture(params=["plain", "langgraph"])
+def runner(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every case once with each of the two that run the steps: in the app, and where a snippet makes a pipeline."""
+    chosen = pipeline_type(request.param)
+    monkeypatch.setattr("dtrag.app.pipeline_type", lambda name: chosen)
+    monkeypatch.setattr(request.module, "LangGraphPipeline", chosen)

@@ -25,6 +25,8 @@ from dtrag.pipeline.steps import step4_tools_debate
 from tests.model_server import Messages, ModelServer
 from tests.store import Databases
 
+pytestmark = pytest.mark.usefixtures("runner")
+
 TEXT = """# RAG
 
 RAG is Retrieval-Augmented Generation, which answers questions from retrieved passages. RAG combines retrieval and

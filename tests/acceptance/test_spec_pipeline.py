@@ -31,6 +31,8 @@ from tests.model_server import ModelServer
 from tests.store import Databases
 from tests.toy import ToyEmbedder
 
+pytestmark = pytest.mark.usefixtures("runner")
+
 TEXT = """# Learning machines
 
 Machine learning algorithms find patterns in measurements. Decision trees and neural networks are machine learning

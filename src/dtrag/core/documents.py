@@ -228,7 +228,8 @@ class Answer:
 
     `model` is the language model that wrote the text, None where it is made of quotations.
 
-    `decision` is `answer`, `review` (an answer on weak evidence: check the sources) or `abstain`.
+    `decision` is `answer`, `review` (an answer on weak evidence: check the sources) or `abstain`. `unfinished`: the
+    question was not answered in time, and nothing is known about what the documents say; the decision is `review`.
     """
 
     question: str
@@ -243,6 +244,7 @@ class Answer:
     model: str | None = None
     cost: float = 0.0
     trace_id: str = ""
+    unfinished: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,9 @@ import statistics
 import time
 import uuid
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, Unpack
 
 from dtrag.core.documents import Answer, DocumentSummary, SearchMetrics, SearchResult
 from dtrag.core.scope import Scope, Viewer
@@ -31,6 +31,7 @@ from dtrag.evaluation.canaries import TOKEN, Garden, Identity
 from dtrag.evaluation.twins.scenarios import EXEMPT
 from dtrag.evaluation.twins.visits import Comparison, route_name
 from dtrag.ports import Index
+from dtrag.retrieval.request import SearchOptions
 
 EVERYTHING = Scope.everything()
 AT_ONCE = 8
@@ -53,7 +54,14 @@ class Readable(Protocol):
         """What the app reads from."""
 
     async def search(
-        self, query: str, top_k: int = ..., *, mode: str = ..., scope: Viewer = ..., **options: Any
+        self,
+        query: str,
+        top_k: int = ...,
+        filters: Mapping[str, Any] | None = ...,
+        *,
+        mode: str = ...,
+        scope: Viewer = ...,
+        **options: Unpack[SearchOptions],
     ) -> tuple[list[SearchResult], SearchMetrics]: ...
 
     async def ask(self, question: str, *, scope: Viewer = ...) -> Answer: ...

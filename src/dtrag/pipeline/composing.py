@@ -36,13 +36,21 @@ _UNAVAILABLE = {
     "en": "The language model is unavailable; these sentences are quoted from the documents.",
 }
 _END = re.compile(r"[.!?。…](?:[\"'”’)]*)(?:\s*\[\d+\])*(?=\s|$)|\[\d+\]\.?(?=\s|$)")
+_UNFINISHED = {
+    "ko": "검색을 끝내지 못해 문서에 이 질문의 답이 있는지 알 수 없습니다. 다시 질문해 주세요.",
+    "en": "The search was not finished, so whether the documents answer this question is not known. Please ask again.",
+}
+_TOO_LATE = {
+    "ko": "제시간에 답변을 만들지 못했습니다. 다시 질문해 주세요.",
+    "en": "No answer could be made in time. Please ask again.",
+}
 MAX_TOOL_LINE = 2_000
 """Characters of one tool's result that a model is shown."""
 
 
 async def compose(state: PipelineState, run: Run) -> PipelineState:
     """Fill `answer`; with `citations` when it is quoted. The answer of a finished debate stays."""
-    if state.answer and (hasattr(state, "debate_result") or state.decision == "abstain"):
+    if state.answer and (hasattr(state, "debate_result") or state.decision == "abstain" or state.unfinished):
         return state
     passages, lines = passages_of(state)[:PASSAGES], tool_lines(state.tool_results)
     # Called alone, without a retrieve step before it, the model is asked all the same and told of no passages.
@@ -87,9 +95,23 @@ def whole_sentences(text: str) -> str:
 
 
 def abstained(state: PipelineState, run: Run, reason: str) -> PipelineState:
-    """The state with the answer that there is none."""
+    """The state with the answer that there is none; or that this is not known, as a part of the search is missing."""
+    if not {"lexical", "vector"}.isdisjoint(state.degraded):
+        return unfinished(state, run, f"A part of the search failed or was late. {reason}", looked=False)
     state.answer, state.model, state.citations = nothing_found(state.query), None, ()
     state.decision, state.reason = "abstain", reason
+    run.emit("replace", {"text": state.answer})
+    return state
+
+
+def unfinished(state: PipelineState, run: Run, reason: str, *, looked: bool) -> PipelineState:
+    """The state with the answer that there was not time enough; `looked`: the search was finished, only no answer made.
+
+    It says nothing about the documents, and so is nobody's answer: not to be queued, remembered or cached as one.
+    """
+    texts = _TOO_LATE if looked else _UNFINISHED
+    state.answer, state.model, state.citations = texts["ko" if language(state.query) == "ko" else "en"], None, ()
+    state.decision, state.reason, state.unfinished = "review", reason, True
     run.emit("replace", {"text": state.answer})
     return state
 
@@ -126,7 +148,9 @@ async def quote(state: PipelineState, run: Run, *, by_meaning: bool = True) -> P
         for result in state.tool_results
         if result["success"] and result["tool"] == "calculator"
     ]
-    state.answer = "\n".join((*calculated, *([text] if text else []))) or nothing_found(question)
+    if not calculated and not text:
+        return abstained(state, run, state.reason)
+    state.answer = "\n".join((*calculated, *([text] if text else [])))
     if calculated:
         state.decision = "answer" if text else "review"
     run.emit("replace", {"text": state.answer})

@@ -19,7 +19,6 @@ from dtrag.pipeline.expression import expression_of
 from dtrag.pipeline.plan_prompt import MAX_TOKENS, Refused, choice_of, messages
 from dtrag.pipeline.run import Run
 from dtrag.ports import ChatModel
-from dtrag.settings import flag
 from dtrag.tools.policy import get_tool_whitelist, validate_tool
 from dtrag.tools.registry import Tool, ToolRegistry, get_tool_registry
 
@@ -78,7 +77,7 @@ async def plan(query: str, run: Run, *, seconds: float) -> Plan:
 def permitted(run: Run) -> dict[str, Tool]:
     """The tools that may run at all, by name: registered, allowed for the caller, and on the administrator's list."""
     registry: ToolRegistry = run.tools if run.tools is not None else get_tool_registry()
-    whitelist = get_tool_whitelist() if flag("tools_policy") else None
+    whitelist = get_tool_whitelist() if "tools_policy" in run.flags else None
     found: dict[str, Tool] = {}
     for row in registry.list_tools():
         tool = registry.get_tool(row["name"])

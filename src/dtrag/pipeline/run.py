@@ -14,6 +14,7 @@ from dtrag.pipeline.trace import Recording
 from dtrag.ports import ChatModel, Embedder, Index
 from dtrag.retrieval.active import active
 from dtrag.retrieval.request import CANDIDATES
+from dtrag.settings import active_flags
 
 if TYPE_CHECKING:
     from dtrag.retrieval.engine import HybridSearchEngine
@@ -62,6 +63,7 @@ class Run:
     told after it. `prepare` brings the registry up to date before a plan is made. `tools_allowed` are the tools that
     the caller may use, None for all that the policy allows.
     `on_debate` is called when a debate starts and when it ends.
+    `flags` are those that were on when the run began: one that is switched meanwhile counts for the next run.
     `debates` is `auto` where the calibrated confidence decides whether a debate is worth its price.
     `history` are the earlier turns of a conversation, oldest first, and `history_documents` the ids of the documents
     that their answers rest on.
@@ -76,6 +78,7 @@ class Run:
     prepare: Callable[[], Awaitable[None]] = _ready
     tools_allowed: tuple[str, ...] | None = None
     debate_allowed: bool = True
+    flags: frozenset[str] = field(default_factory=active_flags)
     debates: str = "always"
     scope: Viewer = field(default_factory=Scope.everything)
     filters: Mapping[str, Any] | None = None
@@ -98,4 +101,4 @@ class Run:
 
 def of_active_app() -> Run:
     """A run by the open app, for a step or a debate that is called alone. Raises `NoActiveApp`."""
-    return replace(active().run, recording=Recording(), scope=confinement.bounded())
+    return replace(active().run, flags=active_flags(), recording=Recording(), scope=confinement.bounded())

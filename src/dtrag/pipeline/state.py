@@ -35,7 +35,7 @@ class PipelineState:
     `sources`: what the answer cites, dicts with number, label, chunk_id, document_id, url, title, date, version, quote,
     start, end. `confidence` in [0, 1]. `step_timings` in seconds, of the steps that ran.
     `search_query` is what is searched for where that is not the question itself (a follow-up, rewritten). `model` is
-    the model that wrote the answer, None for quotations.
+    the model that wrote the answer, None for quotations. `unfinished`: the answer is that there was not time enough.
     `plan`: {tools, steps, strategy, reasoning, inputs: {tool: input}}; `tool_results`: dicts with tool, success,
     result, error, elapsed. There is no `debate_result` until a debate has finished.
     """
@@ -58,6 +58,7 @@ class PipelineState:
     notes: list[str] = field(default_factory=list)
     citations: tuple[Citation, ...] = ()
     model: str | None = None
+    unfinished: bool = False
     search_query: str | None = None
     evidence: Evidence | None = field(default=None, repr=False)
     if TYPE_CHECKING:  # an attribute, which type checkers do not know of an InitVar
@@ -96,6 +97,7 @@ class PipelineResponse:
     """The answer. `latency` and `step_timings` in seconds, `cost` in won, `confidence` in [0, 1].
 
     `decision` is answer, review (given on weak evidence) or abstain; `model` is None for an answer made of quotations.
+    `unfinished`: the question was not answered in time, and nothing is known about what the documents say.
     `baseline_confidence` is the formula of the acceptance text, beside the calibrated `confidence`.
     """
 
@@ -120,6 +122,7 @@ class PipelineResponse:
     trace_id: str
     tool_results: list[dict[str, Any]]
     debate: DebateResult | None = None
+    unfinished: bool = False
 
     def as_answer(self) -> Answer:
         """The same as `App.ask` returns it; the times of the stages in milliseconds."""
@@ -136,4 +139,5 @@ class PipelineResponse:
             model=self.model,
             cost=self.cost,
             trace_id=self.trace_id,
+            unfinished=self.unfinished,
         )

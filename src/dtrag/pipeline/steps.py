@@ -6,14 +6,17 @@ exactly as it was.
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import time
 from dataclasses import replace
 
-from dtrag.core.confidence import SETTING, confidence, confidence_of
+from dtrag.core.confidence import SETTING, Confidence, confidence, confidence_of
+from dtrag.core.scoring import LexicalStatistics
 from dtrag.core.versions import seen_version
 from dtrag.errors import InvalidInput
 from dtrag.pipeline import plan as planner
-from dtrag.pipeline.composing import abstained, compose
+from dtrag.pipeline.composing import compose, unfinished
 from dtrag.pipeline.counting import counted
 from dtrag.pipeline.debating import debate
 from dtrag.pipeline.follow_up import by_rules, standalone
@@ -23,10 +26,16 @@ from dtrag.pipeline.sources import chunks_of, sources_of
 from dtrag.pipeline.state import Evidence, PipelineState
 from dtrag.pipeline.timeouts import budget_of
 from dtrag.pipeline.verify import verified
-from dtrag.settings import flag
+from dtrag.settings import active_flags
 from dtrag.tools.executor import execute_plan
 
 _LOG = logging.getLogger(__name__)
+
+SEARCHING = 0.75
+"""Share of the retrieve step's time that the search has: what it has found by then is answered from."""
+COUNTING = 0.95
+"""Share of it by which the counts of the question's words must be there, without which nothing can be judged."""
+UNJUDGED = Confidence(0.0, "review", "How far the passages answer could not be judged in time: check the sources.")
 
 
 def running(state: PipelineState) -> Run:
@@ -34,6 +43,11 @@ def running(state: PipelineState) -> Run:
     if state.run is None:
         state.run = of_active_app()
     return state.run
+
+
+def enabled(state: PipelineState, name: str) -> bool:
+    """Whether the flag was on when the state's run began; without a run, whether it is on now."""
+    return name in (active_flags() if state.run is None else state.run.flags)
 
 
 async def rewrite(state: PipelineState) -> PipelineState:
@@ -68,19 +82,33 @@ async def step1_intent(state: PipelineState) -> PipelineState:
 async def step2_retrieve(state: PipelineState) -> PipelineState:
     """`retrieved_chunks`, and the evidence they are made of with how far it answers the question."""
     run = running(state)
+    started, budget = time.perf_counter(), budget_of("retrieve")
     question = state.search_query or state.query
     filters = dict(run.filters or {})
     if state.canonical_filter is not None:
         filters["taxonomy_paths"] = state.canonical_filter
     passages, metrics = await run.engine.search(
-        question, run.retrieved, filters, *run.candidates, scope=run.scope, highlight=False, exact_candidates=True
+        question,
+        run.retrieved,
+        filters,
+        *run.candidates,
+        scope=run.scope,
+        highlight=False,
+        exact_candidates=True,
+        seconds=SEARCHING * budget,
     )
-    snapshot, statistics = await counted(question, run)
+    state.degraded += metrics.degraded
+    state.retrieved_chunks = chunks_of(passages)
+    # What is answered from if the counts are not there in time.
+    state.evidence = Evidence(tuple(passages), LexicalStatistics(), metrics, UNJUDGED)
+    try:
+        async with asyncio.timeout(COUNTING * budget - (time.perf_counter() - started)):
+            snapshot, statistics = await counted(question, run)
+    except TimeoutError:
+        return unjudged(state)
     found = confidence_of(question, passages, statistics, snapshot.settings.get(SETTING))
     state.evidence = Evidence(tuple(passages), statistics, metrics, found)
-    state.retrieved_chunks = chunks_of(passages)
     state.taxonomy_version = seen_version(snapshot.taxonomy, run.scope.resolved(snapshot.taxonomy))
-    state.degraded += metrics.degraded
     state.notes += metrics.notes
     run.recording.facts |= {
         "lexical_candidates": metrics.bm25_candidates,
@@ -97,7 +125,7 @@ async def step3_plan(state: PipelineState) -> PipelineState:
     run = running(state)
     await run.prepare()
     question = state.search_query or state.query
-    planning = run if _asks_model(run) else replace(run, model=None)
+    planning = run if _asks_model(state) else replace(run, model=None)
     state.plan = await planner.plan(question, planning, seconds=0.9 * plan_seconds(state))
     state.notes += state.plan["notes"]
     run.recording.facts |= {"tools": list(state.plan["tools"]), "strategy": state.plan["strategy"]}
@@ -106,25 +134,25 @@ async def step3_plan(state: PipelineState) -> PipelineState:
 
 def plan_seconds(state: PipelineState) -> float:
     """The step's budget: rules need .5 s at most, a model that is asked needs more."""
-    return budget_of("plan_by_model" if _asks_model(running(state)) else "plan")
+    return budget_of("plan_by_model" if _asks_model(state) else "plan")
 
 
-def _asks_model(run: Run) -> bool:
+def _asks_model(state: PipelineState) -> bool:
     """No model is paid for a plan that nobody carries out."""
-    return run.model is not None and flag("mcp_tools")
+    return running(state).model is not None and enabled(state, "mcp_tools")
 
 
 async def step4_tools_debate(state: PipelineState) -> PipelineState:
     """Runs the planned tools and the debate, each if its flag is on; what is off leaves the state as it was."""
     await _tools(state)
-    if not flag("debate_mode"):
+    if not enabled(state, "debate_mode"):
         _LOG.info("Step 4 (debate) skipped (feature flag OFF)")
         return state
     return await debate(state, running(state))
 
 
 async def _tools(state: PipelineState) -> None:
-    if not flag("mcp_tools"):
+    if not enabled(state, "mcp_tools"):
         _LOG.info("Step 4 (tools) skipped (mcp_tools flag OFF)")
         return
     names = (state.plan or {}).get("tools") or []
@@ -134,7 +162,11 @@ async def _tools(state: PipelineState) -> None:
     assert state.plan is not None  # noqa: S101 - it has names
     run = running(state)
     state.tool_results = await execute_plan(
-        state.plan, registry=run.tools, allowed=run.tools_allowed, seconds=budget_of("tools") * len(names)
+        state.plan,
+        registry=run.tools,
+        allowed=run.tools_allowed,
+        seconds=budget_of("tools") * len(names),
+        policy="tools_policy" in run.flags,
     )
     _LOG.info("Step 4 (tools) executed: %d tools", len(state.tool_results))
     run.recording.facts["tools"] = {result["tool"]: result["success"] for result in state.tool_results}
@@ -175,9 +207,17 @@ def baseline(state: PipelineState) -> float:
     return confidence(top, len(state.sources))
 
 
+def unjudged(state: PipelineState) -> PipelineState:
+    """The state with passages of which nobody knows how far they answer; without any, the search is not finished."""
+    if not state.retrieved_chunks:
+        return unfinished(state, running(state), "The search took longer than it may.", looked=False)
+    state.degraded.append("confidence")
+    return state
+
+
 async def without_passages(state: PipelineState) -> PipelineState:
-    """What stands in for a retrieve step that took too long: nothing is asked of a database that does not answer."""
-    return abstained(state, running(state), "The search took longer than it may.")
+    """The alternative to a retrieve step that took too long: it asks nothing of a database that does not answer."""
+    return unjudged(state)
 
 
 def check_seconds(state: PipelineState) -> float:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import functools
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ParamSpec, TypeVar
+
+from dtrag.retrieval.threads import DaemonThreads
 
 P = ParamSpec("P")
 T = TypeVar("T")
-_EMBEDDING = ThreadPoolExecutor(2, thread_name_prefix="dtrag-embedding")
+_EMBEDDING = DaemonThreads(2, "dtrag-embedding")
 
 
 async def beside(function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:

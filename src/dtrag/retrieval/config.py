@@ -3,11 +3,34 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any
+from typing import Any, TypedDict
 
 from dtrag.core.fusion import METHODS, HybridScoreFusion, shares
 from dtrag.errors import InvalidInput
+
+
+class EngineOptions(TypedDict, total=False):
+    """Values of `EngineConfig` that `HybridSearchEngine(...)` takes by name only."""
+
+    fusion: str
+    adaptive: bool
+    hops: int
+    cache_size: int
+    cache_ttl: float
+    embedding_timeout: float
+    rerank_timeout: float
+
+
+class EngineChanges(EngineOptions, total=False):
+    """All values of `EngineConfig`."""
+
+    bm25_weight: float
+    vector_weight: float
+    normalization: str
+    enable_caching: bool
+    enable_reranking: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,8 +39,8 @@ class EngineConfig:
 
     `adaptive` lets a query's character move the weights. `fusion` is `weighted` or `rrf` (which takes ranks, and so
     knows no normalisation). Times are in seconds: `embedding_timeout` is how long the query's vector is waited for,
-    `rerank_timeout` the reranker. `hops` 2 puts documents that the best passages mention among the results
-    (retrieval/multihop.py), 1 does not.
+    `rerank_timeout` the reranker; PIPELINE_TIMEOUT_MULTIPLIER stretches both. `hops` 2 puts documents that the best
+    passages mention among the results (retrieval/multihop.py), 1 does not.
     """
 
     bm25_weight: float = 0.5
@@ -30,8 +53,8 @@ class EngineConfig:
     enable_reranking: bool = True
     cache_size: int = 1000
     cache_ttl: float = 3600.0
-    embedding_timeout: float = 2.0
-    rerank_timeout: float = 2.0
+    embedding_timeout: float = 1.0
+    rerank_timeout: float = 0.6
 
     def __post_init__(self) -> None:
         lexical, vector = shares(self.bm25_weight, self.vector_weight)
@@ -56,7 +79,7 @@ class EngineConfig:
         """The fusion with these weights."""
         return HybridScoreFusion(self.bm25_weight, self.vector_weight, self.normalization)
 
-    def changed(self, changes: dict[str, Any]) -> EngineConfig:
+    def changed(self, changes: Mapping[str, Any]) -> EngineConfig:
         """The same with other values. Raises `InvalidInput`, for an unknown name too, and then nothing has changed."""
         known = [declared.name for declared in fields(self)]
         for name in changes:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from types import ModuleType
-from typing import Any
+from typing import Any, Unpack
 
 from dtrag.core.documents import Absence, SearchMetrics, SearchResult
 from dtrag.core.query import analyze_query
@@ -17,13 +17,15 @@ from dtrag.errors import DtragError
 from dtrag.ports import Embedder, Index
 from dtrag.retrieval.active import active
 from dtrag.retrieval.cache import ResultCache, cache_key
-from dtrag.retrieval.config import EngineConfig
+from dtrag.retrieval.config import EngineChanges, EngineConfig, EngineOptions
 from dtrag.retrieval.explain import Explainer
 from dtrag.retrieval.legs import Leg, raise_if_nothing_worked
+from dtrag.retrieval.loading import ModelLoader
 from dtrag.retrieval.multihop import FIRST_PLACE, inserted, mentioned
 from dtrag.retrieval.ordering import LEAST, Ranking, ResultReranker
-from dtrag.retrieval.request import MAX_QUERY, MAX_TOP_K, MODES, Asked, Mode, Reach
+from dtrag.retrieval.request import MAX_QUERY, MAX_TOP_K, MODES, Asked, Mode, Reach, ScopedSearchOptions
 from dtrag.retrieval.tally import Tally
+from dtrag.retrieval.time_limits import TimeLimits
 from dtrag.retrieval.two_legs import TwoLegs
 
 __all__ = ["MAX_QUERY", "MAX_TOP_K", "MODES", "HybridSearchEngine", "Mode"]
@@ -63,11 +65,11 @@ class HybridSearchEngine(TwoLegs):
         filter_keys: Collection[str] = (),
         clock: Callable[[], float] = time.monotonic,
         on_search: Callable[[SearchMetrics], None] | None = None,
-        **config: Any,
+        **config: Unpack[EngineOptions],
     ):
         named: dict[str, Any] = {"enable_caching": enable_caching, "enable_reranking": enable_reranking}
         named |= {"bm25_weight": bm25_weight, "vector_weight": vector_weight, "normalization": normalization}
-        self._config = EngineConfig().changed(named | config)
+        self._config = EngineConfig().changed({**named, **config})
         if isinstance(embedding_service, ModuleType):  # `dtrag.embedding_service`, which works with the open app's
             embedding_service = active().embedder
         if db_manager is None:
@@ -85,6 +87,7 @@ class HybridSearchEngine(TwoLegs):
         self._clock = clock
         self._cache = self._new_cache()
         self._tally = Tally()
+        self._loader = ModelLoader()
         self._on_search = on_search
 
     @property
@@ -112,16 +115,20 @@ class HybridSearchEngine(TwoLegs):
         explain_documents: Sequence[str] = (),
         highlight: bool = True,
         exact_candidates: bool = False,
+        seconds: float | None = None,
     ) -> tuple[list[SearchResult], SearchMetrics]:
         """The best `top_k` passages in scope, best first, and how the search went.
 
         A blank query finds nothing. One leg that fails is named in `metrics.degraded`, and the other decides.
         Each leg proposes `top_k` passages at least; with `exact_candidates` it is held to its number.
+        With `seconds` the search takes no longer: parts that are late are left out and named in `metrics.degraded`,
+        and where neither words nor vectors were in time it raises `TimeoutError`.
         `highlight` marks the words of the query in the passages, which takes about .1 ms for each.
         `explain` tells of each passage why it stands where it stands, and `metrics.absent` of each of
         `explain_documents` why it is not found. Raises `InvalidInput` for a bad argument,
         `IndexMismatch` for an index that was built otherwise, and `DatabaseUnavailable` when no leg could be searched.
         """
+        await self.load(query, mode)
         started = time.perf_counter()
         try:
             asked = Asked.parse(
@@ -139,7 +146,7 @@ class HybridSearchEngine(TwoLegs):
                 keys=self.filter_keys,
                 exact_candidates=exact_candidates,
             )
-            results, metrics = await self._answered(asked)
+            results, metrics = await self._answered(asked, seconds)
         except DtragError as error:
             self._tally.failed(error)
             raise
@@ -151,14 +158,38 @@ class HybridSearchEngine(TwoLegs):
             self._on_search(metrics)
         return results, metrics
 
+    async def load(self, query: str | None = None, mode: str = "hybrid") -> None:
+        """Wait until the models are loaded that a search for this query uses (None: all that the engine has).
+
+        Every search does so before its time begins. What cannot be loaded shows when it is used.
+        """
+        embedder = self._embedder.embedder
+        if query is None:
+            await self._loader.wait(embedder, self._passages.reranker, self._analyzer.more)
+        elif isinstance(query, str) and query.strip():
+            reranks = self._config.enable_reranking and mode == "hybrid" and self._passages.reranker.applies(query)
+            await self._loader.wait(
+                embedder if mode in ("hybrid", "vector") and not self._embedder.cannot(query) else None,
+                self._passages.reranker if reranks else None,
+                None if query.isascii() else self._analyzer.more,
+            )
+
     async def keyword_only_search(
-        self, query: str, top_k: int = 5, filters: Mapping[str, Any] | None = None, **options: Any
+        self,
+        query: str,
+        top_k: int = 5,
+        filters: Mapping[str, Any] | None = None,
+        **options: Unpack[ScopedSearchOptions],
     ) -> tuple[list[SearchResult], SearchMetrics]:
         """`search` by words alone; the hybrid score is the lexical one."""
         return await self.search(query, top_k, filters, mode="lexical", **options)
 
     async def vector_only_search(
-        self, query: str, top_k: int = 5, filters: Mapping[str, Any] | None = None, **options: Any
+        self,
+        query: str,
+        top_k: int = 5,
+        filters: Mapping[str, Any] | None = None,
+        **options: Unpack[ScopedSearchOptions],
     ) -> tuple[list[SearchResult], SearchMetrics]:
         """`search` by meaning alone; the hybrid score is the cosine."""
         return await self.search(query, top_k, filters, mode="vector", **options)
@@ -174,7 +205,7 @@ class HybridSearchEngine(TwoLegs):
             "cache_stats": self._cache.stats(),
         }
 
-    def update_config(self, **changes: Any) -> None:
+    def update_config(self, **changes: Unpack[EngineChanges]) -> None:
         """Change values of `EngineConfig` for the next searches; what the cache holds goes. Raises `InvalidInput`."""
         self._config = self._config.changed(changes)
         self._cache.clear()
@@ -192,18 +223,20 @@ class HybridSearchEngine(TwoLegs):
     def _new_cache(self) -> ResultCache:
         return ResultCache(self._config.cache_size, self._config.cache_ttl, self._clock)
 
-    async def _answered(self, asked: Asked) -> tuple[list[SearchResult], SearchMetrics]:
+    async def _answered(self, asked: Asked, seconds: float | None) -> tuple[list[SearchResult], SearchMetrics]:
         """From the cache, or from the index."""
         if not asked.query.strip():
             return [], SearchMetrics()
         config = self._config
+        limits = TimeLimits(config, seconds)
         reach = await self._reach(asked.filters, asked.scope)
         if not config.enable_caching or asked.explain:
-            return await self._found(asked, reach, config)
+            return await self._found(asked, reach, config, limits)
         how = (asked.mode, asked.bm25_candidates, asked.vector_candidates, asked.highlight, config)
         models = (self._analyzer.id, getattr(self._embedder.embedder, "id", None), self._passages.reranker_id)
-        key = cache_key(asked.query, None, asked.top_k, (how, models, reach.identity()))
-        results, metrics, hit = await self._cache.once(key, lambda: self._found(asked, reach, config))
+        # A search without a limit may take longer than a caller who has one can wait for it.
+        key = cache_key(asked.query, None, asked.top_k, (how, models, reach.identity(), seconds is None))
+        results, metrics, hit = await self._cache.once(key, lambda: self._found(asked, reach, config, limits))
         if hit:
             metrics = SearchMetrics(
                 bm25_candidates=metrics.bm25_candidates,
@@ -216,28 +249,33 @@ class HybridSearchEngine(TwoLegs):
         return results, metrics
 
     async def _found(
-        self, asked: Asked, reach: Reach, config: EngineConfig
+        self, asked: Asked, reach: Reach, config: EngineConfig, limits: TimeLimits
     ) -> tuple[list[SearchResult], SearchMetrics]:
         # The vector first: its thread and the database are at work while the words are counted up here.
         vector, lexical = await asyncio.gather(
-            self._vector_leg(asked, reach, config.embedding_timeout), self._lexical_leg(asked, reach)
+            self._vector_leg(asked, reach, limits), self._lexical_leg(asked, reach, limits)
         )
-        raise_if_nothing_worked([lexical, vector])
+        raise_if_nothing_worked([lexical, vector], limits.seconds)
         fusing = time.perf_counter()
         ranking = _fused(asked, config, lexical, vector)
         fetching = time.perf_counter()
         rerank = config.enable_reranking and asked.mode == "hybrid"
         wanted = ranking.order[: max(asked.top_k, RERANKED if rerank else 0)]
         passages = await self._passages.fetched(wanted, reach, ranking)
+        left_out = [name for name, leg in (("lexical", lexical), ("vector", vector)) if leg.failure is not None]
         if config.hops > 1 and asked.mode == "hybrid" and len(wanted) > FIRST_PLACE:
-            passages = await self._with_mentioned(passages, reach, ranking, len(wanted), config)
+            try:
+                async with asyncio.timeout(limits.following):
+                    passages = await self._with_mentioned(passages, reach, ranking, len(wanted), config)
+            except TimeoutError:
+                left_out.append("mentions")
         fetched = time.perf_counter()
-        seconds = config.rerank_timeout if rerank else None
-        ordered = await self._passages.ordered(asked.query, passages, asked.top_k, seconds)
+        reranking = limits.reranking if rerank else None
+        ordered = await self._passages.ordered(asked.query, passages, asked.top_k, reranking)
         reranked = time.perf_counter()
-        failed = [name for name, leg in (("lexical", lexical), ("vector", vector)) if leg.failure is not None]
         if lexical.note:  # incomplete, so it must not be kept
-            failed.append("lexical")
+            left_out.append("lexical")
+        left_out += ["rerank"] if ordered.failed else []
         results = self._passages.highlighted(asked.query, ordered.results) if asked.highlight else ordered.results
         absent: tuple[Absence, ...] = ()
         if asked.explain:
@@ -253,7 +291,7 @@ class HybridSearchEngine(TwoLegs):
             bm25_candidates=len(lexical.scores),
             vector_candidates=len(vector.scores),
             final_results=len(results),
-            degraded=(*failed, "rerank") if ordered.failed else tuple(failed),
+            degraded=tuple(left_out),
             notes=tuple(note for note in (_rebuilding(reach), lexical.note, vector.note) if note),
             absent=absent,
         )

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Unpack
 
 from dtrag.core import confinement
 from dtrag.core.documents import SearchMetrics, SearchResult
 from dtrag.core.scope import Viewer
 from dtrag.retrieval.active import active
+from dtrag.retrieval.request import ModeSearchOptions, SearchOptions
 
 Plain = tuple[list[dict[str, Any]], dict[str, Any]]
 
 
 async def hybrid_search(
-    query: str, top_k: int = 5, filters: Mapping[str, Any] | None = None, *, scope: Viewer | None = None, **options: Any
+    query: str,
+    top_k: int = 5,
+    filters: Mapping[str, Any] | None = None,
+    *,
+    scope: Viewer | None = None,
+    **options: Unpack[ModeSearchOptions],
 ) -> Plain:
     """By words and by meaning: the results and how it went. `options` are those of `HybridSearchEngine.search`.
 
@@ -27,7 +33,12 @@ async def hybrid_search(
 
 
 async def keyword_search(
-    query: str, top_k: int = 5, filters: Mapping[str, Any] | None = None, *, scope: Viewer | None = None, **options: Any
+    query: str,
+    top_k: int = 5,
+    filters: Mapping[str, Any] | None = None,
+    *,
+    scope: Viewer | None = None,
+    **options: Unpack[SearchOptions],
 ) -> Plain:
     """As `hybrid_search`, by words alone."""
     results, metrics = await active().engine.keyword_only_search(query, top_k, filters, scope=scope, **options)
@@ -35,7 +46,12 @@ async def keyword_search(
 
 
 async def vector_search(
-    query: str, top_k: int = 5, filters: Mapping[str, Any] | None = None, *, scope: Viewer | None = None, **options: Any
+    query: str,
+    top_k: int = 5,
+    filters: Mapping[str, Any] | None = None,
+    *,
+    scope: Viewer | None = None,
+    **options: Unpack[SearchOptions],
 ) -> Plain:
     """As `hybrid_search`, by meaning alone."""
     results, metrics = await active().engine.vector_only_search(query, top_k, filters, scope=scope, **options)

@@ -6,7 +6,6 @@ import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,13 +18,12 @@ from dtrag.core.text import Analyzer, language
 from dtrag.errors import DatabaseUnavailable, InvalidInput
 from dtrag.ports import NOT_CONFIGURED, Embedder, Index, speaks
 from dtrag.retrieval.request import Reach
+from dtrag.retrieval.threads import DaemonThreads
 
 EMBEDDING_THREADS = 4
 """Of an engine: a model that hangs takes these from it, and none from the rest of the process."""
 KEPT_VECTORS, KEPT_CHARACTERS = 1_000, 1_000
 """Vectors of queries that an engine keeps (1.5 MB for 384 dimensions), and the longest query that one is kept of."""
-FIRST_TIME = 5
-"""How many times as long the first vector may take: models are loaded when they are first used."""
 
 
 @dataclass(slots=True)
@@ -53,11 +51,12 @@ class Leg:
         return self.scores if there else None
 
 
-async def attempt(leg: Leg, run: Callable[[], Awaitable[object]]) -> Leg:
-    """The named seam where one leg of a search may fail without the other."""
+async def attempt(leg: Leg, run: Callable[[], Awaitable[object]], seconds: float | None = None) -> Leg:
+    """The named seam where one leg of a search may fail, or take longer than `seconds`, without the other."""
     started = time.perf_counter()
     try:
-        await run()
+        async with asyncio.timeout(seconds):
+            await run()
     except Exception as error:  # noqa: BLE001 - the seam: the failure is kept, shown, and raised if nothing worked
         leg.failure = error
         leg.scores, leg.raw = {}, {}
@@ -65,13 +64,18 @@ async def attempt(leg: Leg, run: Callable[[], Awaitable[object]]) -> Leg:
     return leg
 
 
-def raise_if_nothing_worked(legs: Sequence[Leg]) -> None:
-    """Raise `DatabaseUnavailable` when a leg has failed and no other was there to decide."""
+def raise_if_nothing_worked(legs: Sequence[Leg], seconds: float | None = None) -> None:
+    """Raise `DatabaseUnavailable` when a leg has failed and no other was there to decide.
+
+    Where the search had no more than `seconds` and the first of them was late, raise `TimeoutError`.
+    """
     failures = [leg.failure for leg in legs if leg.failure is not None]
     if failures and all(leg.candidates is None for leg in legs):
         cause = failures[0]
         if isinstance(cause, DatabaseUnavailable):
             raise cause
+        if seconds is not None and isinstance(cause, TimeoutError):
+            raise TimeoutError(f"The search was not finished in {seconds:g} s") from cause
         raise DatabaseUnavailable(reason=f"no search could be made ({type(cause).__name__}).") from cause
 
 
@@ -83,7 +87,10 @@ async def lexical(
         leg.note = await index.strict_note()
         leg.raw = leg.scores = await index.strict(query, reach.scope, reach.filters, wanted)
         return
-    terms = weighted_terms(query, analyzer)
+    # An analyzer with another part (Kiwi) may be loading still; its lock must not hold up the event loop.
+    terms = (
+        await asyncio.to_thread(weighted_terms, query, analyzer) if analyzer.more else weighted_terms(query, analyzer)
+    )
     statistics = await index.statistics([term for term, _ in terms], reach.caller)
     leg.asked = asked = LexicalQuery.of(terms, statistics)
     leg.raw = await index.lexical(asked, reach.scope, reach.filters, wanted)
@@ -118,8 +125,7 @@ class QueryEmbedder:
     def __init__(self, embedder: Embedder | None) -> None:
         self.embedder = embedder
         self._kept: OrderedDict[str, Vector] = OrderedDict()
-        self._threads = ThreadPoolExecutor(EMBEDDING_THREADS, "embed-query")
-        self._asked_before = False
+        self._threads = DaemonThreads(EMBEDDING_THREADS, "embed-query")
 
     def cannot(self, query: str) -> str:
         """Why the query gets no vector, for people; "" when it does."""
@@ -135,9 +141,7 @@ class QueryEmbedder:
         if query in self._kept:
             self._kept.move_to_end(query)
             return self._kept[query]
-        allowed = seconds if self._asked_before else seconds * FIRST_TIME
-        self._asked_before = True
-        vector = await asyncio.wait_for(self._generated(query), allowed)
+        vector = await asyncio.wait_for(self._generated(query), seconds)
         if vector is None:
             raise ValueError("no vector was made")
         if not np.isfinite(vector).all():

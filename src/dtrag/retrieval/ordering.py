@@ -18,7 +18,7 @@ from dtrag.retrieval.rerank import CrossEncoderReranker, heuristic_scores
 
 LEAST = 1e-6
 """Hybrid score of a candidate that is the last of both lists: it was found, and what was found is above 0."""
-GRACE = 0.25
+GRACE = 0.1
 """Seconds that a reranker may be late by its own clock, before it is left alone."""
 
 
@@ -67,12 +67,12 @@ class Passages:
     def __init__(self, index: Index, analyzer: Analyzer, reranker: ResultReranker | None) -> None:
         self._index = index
         self._analyzer = analyzer
-        self._reranker: ResultReranker = reranker if reranker is not None else CrossEncoderReranker()
+        self.reranker: ResultReranker = reranker if reranker is not None else CrossEncoderReranker()
 
     @property
     def reranker_id(self) -> str:
         """What tells this reranker's orders from another's."""
-        return self._reranker.id
+        return self.reranker.id
 
     async def fetched(self, chunk_ids: Sequence[str], reach: Reach, ranking: Ranking) -> list[SearchResult]:
         """The passages with the scores of the ranking; one that has gone meanwhile is left out."""
@@ -100,13 +100,13 @@ class Passages:
             return Ordered(_heuristic(query, passages[:top_k]))
         try:
             async with asyncio.timeout(seconds + GRACE):
-                best, read = await self._reranker.attempt(query, passages, None, seconds)
+                best, read = await self.reranker.attempt(query, passages, None, seconds)
             if not all(math.isfinite(result.rerank_score) for result in best):
                 raise ValueError("the reranker returned a score that is not finite")
         except Exception:  # noqa: BLE001 - the seam: the failure is shown as `degraded`
             best = sorted(_heuristic(query, passages), key=lambda result: -result.rerank_score)
             return Ordered(best[:top_k], failed=True)
-        late = not read and self._reranker.applies(query)
+        late = not read and self.reranker.applies(query)
         return Ordered(best[:top_k], {result.chunk_id: result.rerank_score for result in best}, late)
 
     def highlighted(self, query: str, results: Sequence[SearchResult]) -> list[SearchResult]:

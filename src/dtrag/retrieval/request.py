@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypedDict, get_args
 
 from dtrag.core.scope import Scope, SearchFilters, Viewer
 from dtrag.core.text import clean
@@ -21,6 +21,31 @@ MAX_TOP_K = 1_000
 MAX_EXPLAINED = 20
 """Documents that one search explains: each costs a look at all its passages."""
 MAX_ID = 200
+
+
+class SearchOptions(TypedDict, total=False):
+    """What every way to search takes besides the query; the meaning is that of `HybridSearchEngine.search`."""
+
+    bm25_candidates: int
+    vector_candidates: int
+    correlation_id: str | None
+    explain: bool
+    explain_documents: Sequence[str]
+    highlight: bool
+    exact_candidates: bool
+    seconds: float | None
+
+
+class ScopedSearchOptions(SearchOptions, total=False):
+    """The same, for searches whose scope the engine may know already."""
+
+    scope: Viewer | None
+
+
+class ModeSearchOptions(SearchOptions, total=False):
+    """The same, for searches of any mode."""
+
+    mode: str
 
 
 @dataclass(frozen=True, slots=True)

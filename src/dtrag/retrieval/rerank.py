@@ -10,20 +10,26 @@ import logging
 import math
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from dtrag.core.documents import SearchResult
 from dtrag.core.text import language, normalise, terms
 from dtrag.errors import InvalidInput
-from dtrag.ports import Reranker
+from dtrag.ports import Loadable, Reranker
+from dtrag.retrieval.threads import DaemonThreads
 
 MODEL = "cross-encoder/ms-marco-MiniLM-L-6-v2"
 MAX_CANDIDATES = 50
 """Passages that a model reads: each costs a run of the model, and what stands below rank 50 is rarely the answer."""
 SLICE = 10
-"""Passages that are read between two looks at what is done: the best first, so that what a slow machine gets to by the
+"""Passages that are read between two looks at the clock: the best first, so that what a slow machine gets to by the
 deadline is what matters most. With six layers a passage of 150 words takes about 60 ms on one core."""
+FIRST_SLICE = 2
+"""Passages of the first slice while the model's rate is not known."""
+SAFETY = 0.85
+"""Share of the time that is left which a slice may be expected to take: rates of passages differ by their lengths."""
+FORGETTING = 0.7
+"""What the expected seconds of a passage are multiplied by when not one would fit."""
 TIMEOUT = 0.5
 """Seconds that a search waits for the model when it names no limit of its own."""
 
@@ -80,13 +86,20 @@ class CrossEncoderReranker:
         self._model = model
         # A thread of its own: a slow model must not take the threads that the other parts of a search need. One only:
         # the model spreads over the cores itself, and who waits in vain for his turn has the heuristic.
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="rerank")
+        self._thread = DaemonThreads(1, "rerank")
+        self._rate = Rate()
         self._said: set[str] = set()
 
     @property
     def id(self) -> str:
         """What tells the orders of one model from another's."""
         return self._model.id if self._model is not None else "heuristic"
+
+    def load(self) -> None:
+        """See `Loadable`."""
+        model: object = self._model
+        if isinstance(model, Loadable):
+            model.load()
 
     def applies(self, query: str) -> bool:
         """Whether there is a model for this query: one that speaks its language."""
@@ -99,7 +112,7 @@ class CrossEncoderReranker:
         if model is None or not results:
             return _by_heuristic(query, results)[:top_k]
         best, scores = self._candidates(results), list[float]()
-        _read(model, query, best[: self.max_candidates], math.inf, scores)
+        _read(model, query, best[: self.max_candidates], math.inf, scores, self._rate)
         return self._ordered(query, best, scores)[:top_k]
 
     async def rerank_async(
@@ -126,7 +139,9 @@ class CrossEncoderReranker:
             return _by_heuristic(query, results)[:top_k], False
         best, scores, deadline = self._candidates(results), list[float](), time.monotonic() + timeout
         most = best[: self.max_candidates]
-        reading = asyncio.get_running_loop().run_in_executor(self._thread, _read, model, query, most, deadline, scores)
+        reading = asyncio.get_running_loop().run_in_executor(
+            self._thread, _read, model, query, most, deadline, scores, self._rate
+        )
         try:
             async with asyncio.timeout(timeout):
                 await reading
@@ -150,12 +165,16 @@ class CrossEncoderReranker:
         return sorted(results, key=lambda result: (-result.hybrid_score, result.chunk_id))
 
     def _ordered(self, query: str, best: Sequence[SearchResult], scores: Sequence[float]) -> list[SearchResult]:
-        """In the order of the scores that the first of `best` have; the rest behind them, by the heuristic."""
+        """In the order of the scores that the first of `best` have; the rest behind them, in the order they have.
+
+        Where the model has read none, the heuristic decides.
+        """
         if len(scores) < min(len(best), self.max_candidates):
             self._say(logging.WARNING, f"The reranker {self.id} was not done in time: it did not read every candidate.")
-        # A share of the least score that the model gave.
-        least = min(scores, default=1.0)
-        behind = [least * score for score in heuristic_scores(query, best)[len(scores) :]]
+        if not scores:
+            return _by_heuristic(query, best)
+        # Shares of the least score that the model gave.
+        behind = [min(scores) * min(1.0, max(0.0, result.hybrid_score)) for result in best[len(scores) :]]
         return _sorted(best, [*scores, *behind])
 
     def _say(self, level: int, message: str) -> None:
@@ -165,15 +184,54 @@ class CrossEncoderReranker:
             _LOG.log(level, message)
 
 
-def _read(model: Reranker, query: str, results: Sequence[SearchResult], deadline: float, done: list[float]) -> None:
-    """Add the scores of the results to `done`, slice by slice, as far as there is time."""
-    for start in range(0, len(results), SLICE):
-        part = results[start : start + SLICE]
-        if time.monotonic() >= deadline:
-            return  # it may have waited for its turn until then
-        scores = model.score(query, [_text(result) for result in part], deadline)
-        if scores is None:
+class Rate:
+    """How many seconds a passage takes the model, measured as it reads; the latest slice counts for half."""
+
+    def __init__(self) -> None:
+        self._seconds: float | None = None
+
+    def fitting(self, seconds: float) -> int:
+        """How many passages to read next with so many seconds left: half of those that fit, at most `SLICE`.
+
+        Half, so that little is lost when they take longer than expected.
+        """
+        if seconds <= 0:
+            return 0  # it may have waited for its turn until then
+        if math.isinf(seconds):
+            return SLICE
+        if self._seconds is None:
+            return FIRST_SLICE
+        most = SAFETY * seconds / max(1e-6, self._seconds)
+        return min(SLICE, math.ceil(int(most) / 2)) if most < 2 * SLICE else SLICE
+
+    def forget(self) -> None:
+        """Nothing could be read: expect a little less next time, so that a model that was slow once is tried again."""
+        if self._seconds is not None:
+            self._seconds *= FORGETTING
+
+    def measured(self, passages: int, seconds: float) -> None:
+        """Passages were read in so many seconds."""
+        latest = seconds / passages
+        self._seconds = latest if self._seconds is None else (self._seconds + latest) / 2
+
+
+def _read(  # noqa: PLR0917 - `run_in_executor` takes positions only
+    model: Reranker, query: str, results: Sequence[SearchResult], deadline: float, done: list[float], rate: Rate
+) -> None:
+    """Add the scores of the results to `done`, slice by slice, as many as fit into the time."""
+    while len(done) < len(results):
+        started = time.monotonic()
+        part = results[len(done) : len(done) + rate.fitting(deadline - started)]
+        if not part:
+            if not done:
+                rate.forget()
             return
+        scores = model.score(query, [_text(result) for result in part], deadline)
+        elapsed = time.monotonic() - started
+        if scores is None:
+            rate.measured(1, elapsed)  # nobody knows how many of them were read
+            return
+        rate.measured(len(part), elapsed)
         if len(scores) != len(part) or not all(0 <= score <= 1 for score in scores):
             raise ValueError(f"the reranker {model.id} gave no score from 0 to 1 for some passage")
         done.extend(scores)

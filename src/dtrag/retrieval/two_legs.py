@@ -17,6 +17,7 @@ from dtrag.retrieval import legs
 from dtrag.retrieval.legs import Leg, QueryEmbedder, attempt
 from dtrag.retrieval.ordering import Passages, Ranking, ResultReranker
 from dtrag.retrieval.request import Asked, Reach, required, text, whole
+from dtrag.retrieval.time_limits import TimeLimits
 
 
 class TwoLegs:
@@ -43,32 +44,33 @@ class TwoLegs:
         self._taxonomy = Taxonomy("")
         self.filter_keys = frozenset(filter_keys)
 
-    async def _lexical_leg(self, asked: Asked, reach: Reach) -> Leg:
+    async def _lexical_leg(self, asked: Asked, reach: Reach, limits: TimeLimits) -> Leg:
         leg = Leg(skipped=asked.mode == "vector")
         if leg.skipped:
             return leg
         return await attempt(
             leg,
             lambda: self._perform_bm25_search(asked.query, asked.bm25_candidates, reach, mode=asked.mode, leg=leg),
+            limits.words,
         )
 
-    async def _vector_leg(self, asked: Asked, reach: Reach, seconds: float) -> Leg:
+    async def _vector_leg(self, asked: Asked, reach: Reach, limits: TimeLimits) -> Leg:
         leg = Leg(skipped=asked.mode not in {"hybrid", "vector"})
         if not leg.skipped:
             leg.note = self._embedder.cannot(asked.query)
         if leg.note and self._embedder.embedder is None:
-            await attempt(leg, lambda: self._embedder.told_not_configured(asked.query))
+            await attempt(leg, lambda: self._embedder.told_not_configured(asked.query), limits.embedding)
             leg.seconds = 0.0
         if leg.skipped or leg.note:
             return leg
 
         async def run() -> None:
             started = time.perf_counter()
-            vector = await self._embedder.embed(asked.query, seconds)
+            vector = await self._embedder.embed(asked.query, limits.embedding)
             leg.embedding_seconds = time.perf_counter() - started
             await self._perform_vector_search(vector, asked.vector_candidates, reach, leg=leg)
 
-        return await attempt(leg, run)
+        return await attempt(leg, run, limits.vectors)
 
     async def _perform_bm25_search(
         self,

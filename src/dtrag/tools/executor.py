@@ -67,18 +67,20 @@ async def execute_tool(
     *,
     registry: ToolRegistry | None = None,
     allowed: Collection[str] | None = None,
+    policy: bool | None = None,
 ) -> ToolExecutionResult:
     """Execute one tool of the registry (default: `get_tool_registry()`) within `timeout` seconds, or its own if less.
 
-    `allowed` are the tools that the caller may use; None for all. TOOL_WHITELIST holds beside it while the flag
-    tools_policy is on. Errors are told in the result: "Tool '...' not found", "Blocked by whitelist policy", "Input
-    validation failed: ...", "Tool execution timeout (...s)", "Execution error: ...". Raises `InvalidInput` for a
-    timeout that is none, and nothing else but the cancellation of the caller.
+    `allowed` are the tools that the caller may use; None for all. TOOL_WHITELIST holds beside it with `policy` (None:
+    while the flag tools_policy is on). Errors are told in the result: "Tool '...' not found", "Blocked by whitelist
+    policy", "Input validation failed: ...", "Tool execution timeout (...s)", "Execution error: ...". Raises
+    `InvalidInput` for a timeout that is none, and nothing else but the cancellation of the caller.
     """
     if not (timeout > 0 and math.isfinite(timeout)):
         raise InvalidInput(f"The timeout of a tool is {timeout!r}, but must be a number of seconds above 0.")
     tools = get_tool_registry() if registry is None else registry
-    result = await _executed(name, tools.get_tool(name), input, timeout, allowed)
+    policy = flag("tools_policy") if policy is None else policy
+    result = await _executed(name, tools.get_tool(name), input, timeout, allowed=allowed, policy=policy)
     tools.on_executed(result)
     return result
 
@@ -88,12 +90,14 @@ async def _executed(
     tool: Tool | None,
     given: Mapping[str, Any],
     seconds: float,
+    *,
     allowed: Collection[str] | None,
+    policy: bool,
 ) -> ToolExecutionResult:
     started = time.perf_counter()
     if tool is not None and "check" not in vars(tool):
         await asyncio.to_thread(getattr, tool, "check")  # the first time it may take .2 s, which would hold up others
-    mistake = _mistake(name, tool, given, allowed)
+    mistake = _mistake(name, tool, given, allowed, policy)
     if tool is None or mistake is not None:
         return ToolExecutionResult(False, None, mistake, name, time.perf_counter() - started)
     ended = await _within(tool, dict(given), min(float(seconds), float(tool.timeout)))
@@ -104,11 +108,11 @@ async def _executed(
     return ToolExecutionResult(True, ended.result, None, name, elapsed, CUT if ended.cut else "")
 
 
-def _mistake(name: str, tool: Tool | None, given: object, allowed: Collection[str] | None) -> str | None:
-    """Why the tool must not run, or None."""
+def _mistake(name: str, tool: Tool | None, given: object, allowed: Collection[str] | None, policy: bool) -> str | None:
+    """Why the tool must not run, or None. TOOL_WHITELIST counts with `policy`."""
     if tool is None:
         return f"Tool '{name[:128]}' not found"
-    if not (validate_tool(name, allowed) and (not flag("tools_policy") or validate_tool(name, get_tool_whitelist()))):
+    if not (validate_tool(name, allowed) and (not policy or validate_tool(name, get_tool_whitelist()))):
         logger.warning("Tool '%s' blocked by whitelist", name)
         return BLOCKED
     if not isinstance(given, Mapping):
@@ -166,12 +170,14 @@ async def execute_plan(
     registry: ToolRegistry | None = None,
     allowed: Collection[str] | None = None,
     seconds: float | None = None,
+    policy: bool | None = None,
 ) -> list[dict[str, Any]]:
     """Run `plan["tools"]`, each with its own of `plan["inputs"]`; the results in the order of the plan.
 
     Each is a dict with tool, success, result, error, elapsed, and a note when the output was cut. `seconds` is the time
     of the whole step (default: 1.0 s for each tool): what has finished is taken, the others are told as timeouts. One
-    tool that fails does not keep the others from running. Nothing runs that the plan does not name.
+    tool that fails does not keep the others from running. Nothing runs that the plan does not name. `policy` as for
+    `execute_tool`.
     """
     names = planned(plan)
     if not names:
@@ -182,7 +188,7 @@ async def execute_plan(
     budget *= min(1.0, MOST_TOOLS / len(names))  # those that do not run give no time to the others
     limit = min(TIMEOUT, round(budget * SHARE, 3))
     running = [
-        execute_tool(name, inputs.get(name, {}), limit, registry=registry, allowed=allowed)
+        execute_tool(name, inputs.get(name, {}), limit, registry=registry, allowed=allowed, policy=policy)
         for name in names[:MOST_TOOLS]
     ]
     results = [_row(result) for result in await asyncio.gather(*running)]

@@ -12,8 +12,7 @@ import pytest
 from dtrag.core.chat import Message, Usage
 from dtrag.errors import LanguageModelFailed
 from dtrag.pipeline import calls
-from dtrag.pipeline.compose import nothing_found
-from dtrag.pipeline.graph import LangGraphPipeline
+from dtrag.pipeline.execution import Pipeline
 from dtrag.pipeline.prompt import MAX_SAID, messages
 from dtrag.pipeline.run import Run
 from dtrag.pipeline.timeouts import STEP_TIMEOUTS
@@ -42,7 +41,7 @@ def flags() -> Iterator[None]:
 async def test_a_database_that_hangs_costs_the_limit_of_the_search_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(STEP_TIMEOUTS, "retrieve", 0.2)
     run = _run()
-    await LangGraphPipeline(lambda: run).execute("warm")
+    await Pipeline(lambda: run).execute("warm")
 
     async def hang(self: MemoryIndex) -> None:
         await asyncio.sleep(60)
@@ -51,9 +50,10 @@ async def test_a_database_that_hangs_costs_the_limit_of_the_search_and_no_more(m
     model = Scripted("Ninety days. [1]")
     run = _run(model=model)
     started = time.perf_counter()
-    response = await LangGraphPipeline(lambda: run).execute(QUESTION)
+    response = await Pipeline(lambda: run).execute(QUESTION)
     assert time.perf_counter() - started < 2
-    assert (response.answer, response.decision) == (nothing_found(QUESTION), "abstain")
+    assert response.answer.startswith("The search was not finished")
+    assert (response.decision, response.unfinished, response.confidence) == ("review", True, 0.0)
     assert response.degraded == ("retrieve",)
     assert model.asked == []
 
@@ -64,8 +64,9 @@ async def test_what_stands_in_has_a_limit_too(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setitem(STEP_TIMEOUTS, "compose", 0.2)
     monkeypatch.setattr("dtrag.pipeline.composing._chosen", hang)
-    response = await LangGraphPipeline(_run).execute(QUESTION)
-    assert (response.answer, response.decision) == (nothing_found(QUESTION), "abstain")
+    response = await Pipeline(_run).execute(QUESTION)
+    assert response.answer == "No answer could be made in time. Please ask again."
+    assert (response.decision, response.unfinished) == ("review", True)
     assert "compose" in response.degraded
 
 
@@ -82,7 +83,7 @@ async def test_an_answer_without_support_is_not_shown_because_a_tool_failed(flag
         lambda number, said: "{}" if "web_search" in said[-1].content else "The director took bribes in Marseille."
     )
     run = _run(model=model, tools=registry)
-    response = await LangGraphPipeline(lambda: run).execute(f"Search the web: {QUESTION}")
+    response = await Pipeline(lambda: run).execute(f"Search the web: {QUESTION}")
     assert "bribes" not in response.answer
     assert "90 days" in response.answer
     assert response.model is None
@@ -92,7 +93,7 @@ async def test_a_plan_that_nobody_carries_out_is_not_paid_for(flags: None) -> No
     set_feature_flag("meta_planner", True)
     model = Scripted("Parental leave takes at most 90 days. [1]")
     run = _run(model=model)
-    response = await LangGraphPipeline(lambda: run).execute(QUESTION)
+    response = await Pipeline(lambda: run).execute(QUESTION)
     assert response.model == model.id
     assert len(model.asked) == 1
 
@@ -101,7 +102,7 @@ async def test_a_debate_takes_place_only_where_caller_and_agent_want_it(flags: N
     set_feature_flag("debate_mode", True)
     model = Scripted("Parental leave takes at most 90 days. [1]")
     run = _run(model=model)
-    pipeline = LangGraphPipeline(lambda: run)
+    pipeline = Pipeline(lambda: run)
     for asked, allowed in ((False, True), (True, False), (False, False)):
         request = {"options": {"debate": asked}}
         response = await pipeline.execute(_request(request), debate_allowed=allowed)

@@ -12,7 +12,7 @@ from dtrag.core.documents import Answer
 from dtrag.core.scope import Scope
 from dtrag.errors import DatabaseUnavailable, InvalidInput
 from dtrag.pipeline.compose import nothing_found
-from dtrag.pipeline.graph import LangGraphPipeline
+from dtrag.pipeline.execution import Pipeline
 from dtrag.pipeline.run import Run
 from dtrag.ports import Embedder
 from dtrag.retrieval.engine import HybridSearchEngine
@@ -33,7 +33,7 @@ async def _ask(
     question: str, index: MemoryIndex, embedder: Embedder | None = None, scope: Scope = Scope.everything()
 ) -> Answer:
     run = Run(engine=HybridSearchEngine(embedder, index), index=index, embedder=embedder)
-    return (await LangGraphPipeline(lambda: run).execute(question, scope=scope)).as_answer()
+    return (await Pipeline(lambda: run).execute(question, scope=scope)).as_answer()
 
 
 @pytest.mark.parametrize("embedder", [None, ToyEmbedder()])

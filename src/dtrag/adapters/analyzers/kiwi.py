@@ -28,12 +28,21 @@ class Morphemes:
     def __call__(self, text: str) -> list[str]:
         if not _HANGUL.search(text):
             return []
+        kiwi = self._loaded()
+        with self._lock:
+            tokens = kiwi.tokenize(normalise(text))
+        return [
+            MARK + token.form for token in tokens if token.tag.split("-")[0] in CONTENT and _HANGUL.search(token.form)
+        ]
+
+    def load(self) -> None:
+        """See `Loadable`."""
+        self._loaded()
+
+    def _loaded(self) -> Kiwi:
         with self._lock:
             if self._kiwi is None:
                 from kiwipiepy import Kiwi
 
                 self._kiwi = Kiwi(num_workers=1)
-            tokens = self._kiwi.tokenize(normalise(text))
-        return [
-            MARK + token.form for token in tokens if token.tag.split("-")[0] in CONTENT and _HANGUL.search(token.form)
-        ]
+            return self._kiwi

@@ -10,7 +10,7 @@ from threading import Lock
 import numpy as np
 
 from dtrag.core.documents import Vector
-from dtrag.ports import Embedder
+from dtrag.ports import Embedder, Loadable
 
 CACHE_BYTES = 16 * 2**20
 """Of vectors: 10,000 of 384 dimensions, which are the sentences of about 2,000 passages."""
@@ -32,6 +32,12 @@ class CachedEmbedder:
         self.dim = embedder.dim
         self.max_tokens = embedder.max_tokens
         self.languages = embedder.languages
+
+    def load(self) -> None:
+        """See `Loadable`."""
+        embedder: object = self._embedder
+        if isinstance(embedder, Loadable):
+            embedder.load()
 
     def embed_documents(self, texts: Sequence[str]) -> Vector:
         """As the embedder's."""

@@ -47,6 +47,10 @@ class OnDemand:
         self._loaded: Embedder | None = None
         self._lock = threading.Lock()
 
+    def load(self) -> None:
+        """See `Loadable`."""
+        self.loaded()
+
     def loaded(self) -> Embedder:
         """The embedder itself. Raises `ModelDamaged`."""
         with self._lock:

@@ -99,6 +99,10 @@ class OnDemand:
         self._loaded: Reranker | None = None
         self._lock = threading.Lock()
 
+    def load(self) -> None:
+        """See `Loadable`."""
+        self.loaded()
+
     def loaded(self) -> Reranker:
         """The reranker itself. Raises `ModelDamaged`."""
         with self._lock:

@@ -12,7 +12,7 @@ from dtrag.core.conversation import MAX_ID
 from dtrag.delivery.api.asked import Filters, RequestBody, Text
 from dtrag.delivery.api.turns import Given, Turn
 from dtrag.errors import InvalidInput
-from dtrag.pipeline.graph import MAX_TOP_K
+from dtrag.pipeline.execution import MAX_TOP_K
 from dtrag.retrieval.request import MAX_QUERY
 
 _REQUEST = ConfigDict(extra="forbid", strict=True)
@@ -158,6 +158,9 @@ class ChatMetadata(BaseModel):
     step_timings: dict[str, float] = Field(description="Seconds of each step that ran.")
     taxonomy_version: str = Field(description="The version of the tree that was searched, as you see it.")
     decision: str = Field(description="answer, review (on weak evidence: check the sources) or abstain.")
+    unfinished: bool = Field(
+        description="Whether the question was not answered in time: nothing is known about what the documents say."
+    )
     reason: str = Field(description="How the confidence was reached.")
     degraded: list[str] = Field(description="Parts that failed and were done without; llm for the language model.")
     notes: list[str] = Field(description="What a reader should know, in words.")
@@ -204,6 +207,7 @@ def _metadata(turn: Turn, given: Given) -> ChatMetadata:
         step_timings=found.step_timings,
         taxonomy_version=found.taxonomy_version,
         decision=found.decision,
+        unfinished=found.unfinished,
         reason=found.reason,
         degraded=list(found.degraded),
         notes=list(found.notes),

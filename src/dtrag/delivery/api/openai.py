@@ -114,6 +114,8 @@ def _completion(asked: CompletionRequest, given: Given) -> Completion:
         choices=[Choice(message=message)],
         usage=_usage(given),
         confidence=found.confidence,
+        decision=found.decision,
+        degraded=list(found.degraded),
     )
 
 

@@ -154,6 +154,8 @@ class Completion(BaseModel):
     choices: list[Choice] = Field(description="One.")
     usage: UsageShape = Field(description="What it used.")
     confidence: float = Field(description="The probability that the documents answer this, in [0, 1].")
+    decision: str = Field(description="answer, review (on weak evidence: check the sources) or abstain.")
+    degraded: list[str] = Field(description="Parts that failed or were late and were done without.")
 
 
 class OpenAIError(BaseModel):

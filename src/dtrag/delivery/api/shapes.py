@@ -194,6 +194,9 @@ class AskResponse(BaseModel):
     model: str | None = Field(description="The language model that wrote the answer; null for quotations.")
     cost: float = Field(description="What its language models cost, in won.")
     trace_id: str = Field(description="How the answer came about: GET /traces/{id}.")
+    unfinished: bool = Field(
+        description="Whether the question was not answered in time: nothing is known about what the documents say."
+    )
 
 
 class DocumentShape(BaseModel):

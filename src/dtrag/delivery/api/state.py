@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +13,6 @@ from dtrag.app import App
 from dtrag.delivery.api.filter_watch import FilterWatch
 from dtrag.delivery.api.in_flight import InFlight
 from dtrag.errors import DatabaseUnavailable, DtragError
-from dtrag.pipeline import graph
 from dtrag.settings import Settings
 from dtrag.telemetry import Telemetry
 
@@ -44,14 +42,13 @@ class Service:
         return self.opened
 
     async def warm(self) -> None:
-        """Load the embedder, the pipeline and what calls the language model, so that no question waits for them.
+        """Load the models and what calls the language model, so that no question waits for them.
 
-        What goes wrong shows in `/health`.
+        A question that comes meanwhile waits, which is not counted against its limits. What goes wrong shows in
+        `/health`.
         """
         await self._warm_embedder()
-        await asyncio.to_thread(graph.warm)
-        if self.app.model is not None:
-            await self.app.model.warm()
+        await self.app.load()
 
     async def _warm_embedder(self) -> None:
         embedder = self.app.embedder

@@ -125,7 +125,7 @@ async def answered(app: App, turn: Turn, emit: Emit | None = None) -> Given:
             caller=turn.caller,
         )
         given = Given(response, hitl_required)
-    if turn.conversation_id:
+    if turn.conversation_id and not response.unfinished:  # what was not answered is nothing to remember
         found = (chunk["chunk_id"].rpartition(":")[0] for chunk in response.retrieved_chunks)
         rests_on = (*found, *turn.history_documents)
         try:

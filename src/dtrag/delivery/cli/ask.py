@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dtrag.delivery.cli.exits import OK
+from dtrag.delivery.cli.exits import OK, UNFINISHED
 from dtrag.delivery.cli.invocation import Categories, Direct, Json
 
 if TYPE_CHECKING:
@@ -35,7 +35,8 @@ def ask(
 ) -> int:
     """Answer a question from the documents, with citations.
 
-    On a terminal the answer fits a screen: the text and one line a source.
+    On a terminal the answer fits a screen: the text and one line a source. Exit
+    code 5: the question was not answered in time.
     """
     from dtrag.delivery.cli.question import question_of
     from dtrag.delivery.cli.reading import read
@@ -61,7 +62,7 @@ def ask(
         note(text)
     if full and answer.model is None:
         note(NO_LANGUAGE_MODEL)
-    return OK
+    return UNFINISHED if answer.unfinished else OK
 
 
 def as_dict(answer: Answer) -> dict[str, Any]:
@@ -99,7 +100,7 @@ def notes_on(answer: Answer, *, empty: bool = False) -> list[str]:
     notes = ["The index is empty. Fill it with: dtrag ingest FOLDER"] if empty else []
     notes += answer.notes
     for name in answer.degraded:
-        if name in {"lexical", "vector"}:
+        if name in {"lexical", "vector"} and not answer.unfinished:
             notes.append(f"The {name} half of the search failed; the other half decided alone. See: dtrag doctor")
     return notes
 

@@ -10,6 +10,7 @@ FAILURE = 1
 USAGE = 2
 SOME_FILES_FAILED = 3
 DATABASE_UNREACHABLE = 4
+UNFINISHED = 5
 DISK_FULL = 6
 INTERRUPTED = 130
 TERMINATED = 143
@@ -20,6 +21,7 @@ EXIT_CODES: dict[int, str] = {
     USAGE: "the command line or an argument is wrong",
     SOME_FILES_FAILED: "some files could not be read; the others are in",
     DATABASE_UNREACHABLE: "the database or server cannot be reached",
+    UNFINISHED: "`dtrag ask`: the search was not finished in time; nothing is known about the answer",
     DISK_FULL: "the disk is too full to add anything",
     INTERRUPTED: "interrupted by Ctrl-C",
     TERMINATED: "ended by SIGTERM",

@@ -1,0 +1,152 @@
+"""What runs the steps: a plain loop, or LangGraph where it is asked for; and flags that hold for a whole run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dtrag.app import pipeline_type
+from dtrag.errors import InvalidInput
+from dtrag.pipeline.execution import Pipeline
+from dtrag.pipeline.graph import LangGraphPipeline
+from dtrag.pipeline.run import Run
+from dtrag.pipeline.state import PipelineState
+from dtrag.pipeline.table import STEPS
+from dtrag.retrieval.engine import HybridSearchEngine
+from dtrag.settings import FLAGS, Settings, active_flags, set_feature_flag
+from tests.store import Databases
+from tests.unit.debate.scripted import Scripted
+from tests.unit.retrieval.memory import MemoryIndex, Row
+
+TEXT = "Everyone has leave. Parental leave takes at most 90 days. It is paid."
+QUESTION = "How many days of parental leave are there?"
+USES_NO_LANGGRAPH = """
+import asyncio, sys
+import httpx2
+from dtrag.delivery.api.service import create_app
+from dtrag.delivery.cli.main import main
+from dtrag.settings import Settings
+
+async def serve():
+    api = create_app(Settings.load())
+    transport = httpx2.ASGITransport(api)
+    client = httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1")
+    async with api.router.lifespan_context(api), client:
+        await api.state.service.warm()
+        return (await client.post("/chat/run", json={"message": "How long is parental leave?"})).status_code
+
+assert main(["ask", "How long is parental leave?", "--json"]) == 0
+assert asyncio.run(serve()) == 200
+loaded = {name.partition(".")[0] for name in sys.modules}
+print(sorted(loaded & {"langgraph", "langchain_core", "langsmith"}), file=sys.stderr)
+"""
+
+
+def _run(**fields: Any) -> Run:
+    index = MemoryIndex([Row("a", TEXT, 2, "Handbook"), Row("b", "Gardens are closed in winter.", 2)])
+    return Run(engine=HybridSearchEngine(None, index), index=index, embedder=None, **fields)
+
+
+@pytest.fixture
+def flags() -> Iterator[None]:
+    yield
+    for declared in FLAGS:
+        set_feature_flag(declared.name, None)
+
+
+def test_plain_is_the_default_and_other_names_are_refused() -> None:
+    assert pipeline_type(Settings.load(environ={}).pipeline) is Pipeline
+    assert pipeline_type(Settings.load(environ={"DTRAG_PIPELINE": "langgraph"}).pipeline) is LangGraphPipeline
+    with pytest.raises(InvalidInput, match="must be plain or langgraph"):
+        pipeline_type("graph")
+
+
+async def test_both_give_the_same_answers_steps_and_budgets() -> None:
+    shown = []
+    for runner in (Pipeline, LangGraphPipeline):
+        traces: list[Any] = []
+
+        async def keep(trace: Any, kept: list[Any] = traces) -> None:
+            kept.append(trace)
+
+        response = await runner(_run, keep).execute(QUESTION)
+        [trace] = traces
+        shown.append(
+            (
+                response.answer,
+                response.citations,
+                response.confidence,
+                [(s.name, s.budget, s.outcome) for s in trace.steps],
+            )
+        )
+    assert shown[0] == shown[1]
+    assert [name for name, _, _ in shown[0][3]] == ["intent", "retrieve", "compose", "cite", "respond"]
+
+
+async def test_the_graph_can_be_part_of_another() -> None:
+    from langgraph.graph import END, START, StateGraph
+
+    from dtrag.pipeline.graph import Channels
+
+    async def ask_again(state: Channels) -> Channels:
+        return {"state": replace(state["state"], query=QUESTION)}
+
+    outer: Any = StateGraph(Channels)
+    outer.add_node("ask_again", ask_again)
+    outer.add_node("dtrag", LangGraphPipeline(_run).graph)
+    outer.add_edge(START, "ask_again")
+    outer.add_edge("ask_again", "dtrag")
+    outer.add_edge("dtrag", END)
+    found = await outer.compile().ainvoke({"state": PipelineState(query="?", run=_run())})
+    assert "90 days" in (found["state"].answer or "")
+    assert set(LangGraphPipeline(_run).graph.get_graph().nodes) >= {step.name for step in STEPS}
+
+
+def test_answering_imports_no_langgraph(databases: Databases) -> None:
+    settings = databases.settings()
+    mine = {name: value for name, value in os.environ.items() if not name.startswith(("DTRAG_", "FEATURE_"))}
+    environment = {
+        **mine,
+        "DTRAG_DATA_DIR": str(settings.data_dir),
+        "DTRAG_DATABASE_NAME": settings.database_name,
+        "DTRAG_EMBEDDER": "none",
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", USES_NO_LANGGRAPH], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("runner", [Pipeline, LangGraphPipeline])
+async def test_a_flag_that_is_switched_in_a_run_counts_for_the_next(runner: type[Pipeline], flags: None) -> None:
+    def switch(event: str, data: Any) -> None:
+        if data.get("name") == "intent":
+            for name in ("meta_planner", "mcp_tools", "debate_mode"):
+                set_feature_flag(name, True)
+
+    model = Scripted("Parental leave takes at most 90 days. [1]")
+    pipeline = runner(lambda: _run(model=model))
+    first = await pipeline.execute(QUESTION, emit=switch)
+    assert first.step_timings.keys() == {"intent", "retrieve", "compose", "cite", "respond"}
+    assert first.debate is None
+    second = await pipeline.execute(QUESTION)
+    assert {"plan", "tools_debate"} <= second.step_timings.keys()
+    assert second.debate is not None
+
+
+def test_the_flags_of_a_run_are_those_that_are_on(flags: None) -> None:
+    assert active_flags() == frozenset()
+    set_feature_flag("mcp_tools", True)
+    assert active_flags() == Run(engine=_run().engine, index=_run().index, embedder=None).flags == {"mcp_tools"}
+
+
+async def test_a_limit_that_there_is_not_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"no argument 'retreived'.*retrieved"):
+        await Pipeline(_run).execute(QUESTION, retreived=3)  # type: ignore[call-arg]
