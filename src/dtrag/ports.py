@@ -152,7 +152,7 @@ class Index(Protocol):
     async def strict(self, query: str, scope: Scope, filters: SearchFilters, wanted: int) -> dict[str, float]:
         """Chunk id -> ts_rank_cd of the passages that hold every word of the query."""
 
-    async def strict_note(self) -> str:
+    async def strict_note(self, scope: Scope) -> str:
         """Why results of `strict` may be incomplete now; "" when they are whole."""
 
     async def vectors(self, query: Vector, scope: Scope, filters: SearchFilters, wanted: int) -> dict[str, float]:

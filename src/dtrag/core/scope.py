@@ -258,7 +258,9 @@ def _content_types(value: object) -> tuple[str, ...]:
         raise InvalidInput("content_types is a list, such as ['application/pdf'].")
     for item in value:
         if not isinstance(item, str) or item not in CONTENT_TYPES:
-            raise InvalidInput(f"One of content_types is unknown. Known: {', '.join(sorted(CONTENT_TYPES))}.")
+            raise InvalidInput(
+                f"There is no content type of one of these names. Known: {', '.join(sorted(CONTENT_TYPES))}."
+            )
     return tuple(value)
 
 

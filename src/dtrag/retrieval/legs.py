@@ -84,7 +84,7 @@ async def lexical(
 ) -> None:
     """Fill the leg with the passages that hold words of the query; in mode `strict`, all of them."""
     if mode == "strict":
-        leg.note = await index.strict_note()
+        leg.note = await index.strict_note(reach.scope)
         leg.raw = leg.scores = await index.strict(query, reach.scope, reach.filters, wanted)
         return
     # An analyzer with another part (Kiwi) may be loading still; its lock must not hold up the event loop.

@@ -89,7 +89,7 @@ class Asked:
         wanted = whole("top_k", top_k)
         least = 1 if exact_candidates else wanted
         if mode not in MODES:
-            raise InvalidInput(f"There is no search mode {str(mode)[:20]!r}. Modes: {', '.join(MODES)}.")
+            raise InvalidInput(f"There is no search mode of this name. Modes: {', '.join(MODES)}.")
         if correlation_id is not None and (not isinstance(correlation_id, str) or len(correlation_id) > MAX_ID):
             raise InvalidInput(f"correlation_id must be a text of at most {MAX_ID} characters.")
         if not isinstance(explain, bool) or not isinstance(highlight, bool):

@@ -102,7 +102,7 @@ class MemoryIndex:
             if counts[term]
         )
 
-    async def strict_note(self) -> str:
+    async def strict_note(self, scope: Scope) -> str:
         return ""
 
     async def strict(self, query: str, scope: Scope, filters: SearchFilters, wanted: int) -> dict[str, float]:

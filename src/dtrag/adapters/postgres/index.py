@@ -135,7 +135,7 @@ class PostgresIndex:
         """Chunk id -> ts_rank_cd of the passages that hold every word of an English query, best first."""
         parameters = {name: value for name, value in filter_parameters(scope, filters).items() if name != "scope"}
         name, values = "strict", _named(parameters) | {"query": query}
-        if not await self._strict_index.ready() and self._many_passages():
+        if not await self._strict_index.ready() and self._many_passages(scope):
             name, values = "strict_among", values | _keys(await self._best_by_words(query, scope, filters))
         statement = filtered(queries("search")[name], parameters)
         async with self._database.scoped("search", scope) as connection:
@@ -144,14 +144,15 @@ class PostgresIndex:
             cursor = await connection.execute(statement, values | {"wanted": reach})
             return _scores((await cursor.fetchall())[:wanted])
 
-    async def strict_note(self) -> str:
-        """Why results of `strict` may be incomplete now; "" when they are whole."""
-        if not self._many_passages() or await self._strict_index.ready():
+    async def strict_note(self, scope: Scope) -> str:
+        """Why results of `strict` in this scope may be incomplete now; "" when they are whole."""
+        if not self._many_passages(scope) or await self._strict_index.ready():
             return ""
         return self._strict_index.note()
 
-    def _many_passages(self) -> bool:
-        return self._postings.passages(Scope.everything()) > MOST_READ
+    def _many_passages(self, scope: Scope) -> bool:
+        """Counted in scope: how much there is beyond it makes no difference to any answer."""
+        return self._postings.passages(scope) > MOST_READ
 
     async def _best_by_words(self, query: str, scope: Scope, filters: SearchFilters) -> list[str]:
         terms = weighted_terms(query)
