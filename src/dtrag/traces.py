@@ -33,6 +33,8 @@ MOST_WAITING = 2_000
 BATCH = 100
 """Traces of one statement."""
 MAX_LISTED = 1_000
+TOLD_EVERY = datetime.timedelta(minutes=1)
+"""The service's log says at most so often that the disk is full."""
 LEAST_PAGE = 100
 """Traces read at once for a list: with many that are not shown, each page costs a look at the database."""
 _BEGINNING = datetime.datetime.min.replace(tzinfo=datetime.UTC)
@@ -69,6 +71,7 @@ class Traces:
         self._now = now
         self._waiting: deque[Trace] = deque()
         self._dropped = 0
+        self._full_told = _BEGINNING
         self._writer: asyncio.Task[None] | None = None
         self._writing = asyncio.Lock()
         self._tidy_timer = TidyTimer(now, monotonic)
@@ -167,7 +170,7 @@ class Traces:
         except DatabaseUnavailable as error:
             _LOG.warning("traces cannot be written; trying again", exc_info=error)
         if self._dropped:
-            _LOG.warning("%d traces were dropped: they came too fast, or the disk is full", self._dropped)
+            _LOG.warning("%d traces came faster than they could be written and were dropped", self._dropped)
             self._dropped = 0
 
     async def _write_batch(self) -> None:
@@ -180,7 +183,10 @@ class Traces:
             self._waiting.extendleft(reversed(batch))
             raise
         except StorageFull:
-            self._dropped += len(batch)  # what remains of the disk is for the database and the audit log
+            # What remains of the disk is for the database and the audit log.
+            if self._now() - self._full_told >= TOLD_EVERY:
+                self._full_told = self._now()
+                _LOG.warning("traces are not kept while the disk is full")
         except Exception:  # noqa: BLE001 - the seam: one trace that cannot be stored must not keep all others waiting
             _LOG.error("%d traces could not be stored and are dropped", len(batch), exc_info=True)
 

@@ -174,7 +174,7 @@ def test_a_disk_of_150_mb(small_disk: Path) -> None:
     chance, reads = random.Random(7), Counter[int]()
     mine, others = small_disk / "ballast", small_disk / "others"
     mine.write_bytes(bytes(20 * MIB))
-    service = Served(data_dir=str(small_disk / "data"), embedder="none", port="0")
+    service = Served(data_dir=str(small_disk / "data"), embedder="none", port="0", log_level="ERROR")
     client, acknowledged = service.client, []
 
     def upload(number: int) -> int:
@@ -208,7 +208,9 @@ def test_a_disk_of_150_mb(small_disk: Path) -> None:
             assert time.monotonic() - started < 15
             time.sleep(0.1)
         resumed = time.monotonic() - started
-        assert (small_disk / "data" / "reserve").exists()
+        while not (small_disk / "data" / "reserve").exists():
+            assert time.monotonic() - started < 15
+            time.sleep(0.1)
         for number in acknowledged:
             found = client.post("/search", json={"query": f"serial{number:04}", "mode": "strict"}).json()["results"]
             assert any(f"serial{number:04}" in result["text"] for result in found), number

@@ -68,9 +68,13 @@ class AuditSpool:
 
     def close(self) -> None:
         """Give up the lock on our file, so that the next process takes its lines over."""
-        descriptor, self._descriptor, self._path = self._descriptor, None, None
-        if descriptor is not None:
-            os.close(descriptor)
+        descriptor, self._descriptor = self._descriptor, None
+        path, self._path = self._path, None
+        if descriptor is None or path is None:
+            return
+        if os.fstat(descriptor).st_size == 0:  # made on a full disk, which then took no line
+            path.unlink(missing_ok=True)
+        os.close(descriptor)
 
     def _create(self) -> int:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -69,6 +69,7 @@ wal_level = minimal                  # nobody replicates; bulk loads into new ta
 max_wal_senders = 0
 max_replication_slots = 0
 max_logical_replication_workers = 0
+max_active_replication_origins = 0   # their file, written anew by each checkpoint, is a panic on a full disk
 min_wal_size = 16MB
 max_wal_size = {{max_wal_mb}}MB
 wal_compression = on
