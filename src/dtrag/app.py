@@ -37,6 +37,7 @@ from dtrag.adapters.postgres.traces import PostgresTraces
 from dtrag.adapters.postgres.writer import PostgresWriter
 from dtrag.adapters.rerankers import choose as rerankers
 from dtrag.adapters.web.fetch import WebFetcher
+from dtrag.adapters.web.taxonomy_service import TaxonomyService
 from dtrag.agents import Agents, budget
 from dtrag.audit import Audit
 from dtrag.conversations import Conversations
@@ -149,6 +150,7 @@ class App:
         self.review = Review(placements, self.index, self.classifier, self.audit.record)
         tree = PostgresTaxonomy(database, lambda text: [term_id(term) for term in analyzer.terms(text)])
         self.taxonomy = Governance(tree, self.audit.record)
+        self.taxonomy_service = TaxonomyService.of(settings)
         self.keys = Keys(PostgresKeys(database), self.index, rate=settings.rate_per_minute, record=self.audit.record)
         sight = PostgresSight(database)
         self.conversations = Conversations(

@@ -150,6 +150,13 @@ class FetchFailed(DtragError):
     http_status = 503
 
 
+class TaxonomyServiceFailed(DtragError):
+    """The service that TAXONOMY_BASE names gave no category tree: {reason} Try again later; the tree that is active
+    in dtrag itself is at /taxonomy/active/tree."""
+
+    http_status = 502
+
+
 class Stopping(DtragError):
     """The service is stopping, and could not finish this answer. Ask again in a moment."""
 

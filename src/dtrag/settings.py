@@ -70,6 +70,12 @@ class Settings:
     classify: str = _setting(
         "auto", "auto (documents without a category are classified, or wait in the review queue), or off."
     )
+    taxonomy_base: str | None = _setting(
+        None,
+        "Address of another service whose category trees `GET /api/taxonomy/tree/{version}` gives, such as "
+        "http://127.0.0.1:8000; also as TAXONOMY_BASE. Not set: those of dtrag itself.",
+        also="TAXONOMY_BASE",
+    )
     filter_keys: str = _setting(
         "author,department,kind,language,source,status,version,year,regulation",
         "Facts of documents that searches may be filtered by, with commas.",
@@ -339,9 +345,9 @@ LIVE: tuple[tuple[str, str], ...] = (
 
 _OF_THE_PROCESS = frozenset(
     "data_dir host port log_level log_format stop_seconds rate_per_minute cors_allowed_origins max_upload_mb "
-    "trusted_proxies answers_at_once answers_waiting searches_at_once searches_waiting uploads_at_once uploads_waiting "
-    "connections_at_once idle_seconds cpu_at_once model_calls_at_once wait_ms pool_size index_cache_mb cache_size "
-    "cache_seconds parse_memory_mb parse_seconds max_file_mb embed_threads".split()
+    "taxonomy_base trusted_proxies answers_at_once answers_waiting searches_at_once searches_waiting "
+    "uploads_at_once uploads_waiting connections_at_once idle_seconds cpu_at_once model_calls_at_once wait_ms "
+    "pool_size index_cache_mb cache_size cache_seconds parse_memory_mb parse_seconds max_file_mb embed_threads".split()
 )
 """Settings that change how a process works, not what a question or a search finds in the data folder."""
 

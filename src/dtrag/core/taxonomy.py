@@ -42,6 +42,14 @@ class CategoryPath:
         return "/".join(self.names)
 
 
+def name_key(name: str) -> str | None:
+    """The folded key of one category name; None for a name that no category can have."""
+    try:
+        return normalise(_name(name))
+    except InvalidInput:
+        return None
+
+
 def _name(part: object) -> str:
     if not isinstance(part, str):
         raise InvalidInput("A category path is a list of names, such as ['AI', 'ML'].")

@@ -19,6 +19,7 @@ _MEANING = {
     422: "The input is not valid.",
     429: "Too many requests; Retry-After says when to go on.",
     507: "The disk is too full to add anything; searches and answers go on.",
+    502: "Another service that this one asks gave no usable answer.",
     503: "The database is not there, or was built with another analyzer or embedder.",
 }
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Request
 
 from dtrag.core.scope import Access
+from dtrag.core.sent_tree import Branch, pruned
 from dtrag.core.taxonomy import ROOT, Taxonomy
 from dtrag.core.versions import parse_version, seen_version
 from dtrag.delivery.api.body import JsonRoute
@@ -34,6 +35,7 @@ READ = [Depends(needs("read"))]
 WHOLE = [Depends(needs("read", whole_tree=True))]
 ADMIN = [Depends(needs("admin", whole_tree=True))]
 _READ = failures(403, 404, 422, 503)
+_READ_ELSEWHERE = failures(403, 404, 422, 502, 503)
 _CHANGE = failures(400, 403, 404, 409, 413, 415, 422, 503)
 Version = Annotated[
     str, Path(max_length=100, description="A semantic version, or `active`; with a scope `active`, or as it was shown.")
@@ -62,9 +64,25 @@ async def tree(request: Request, version: Version) -> TreeShape:
     return TreeShape(version=found.version, tree=_below(found, ROOT, shown, await taxonomy.counts(), numbered=True))
 
 
-router.add_api_route(
-    "/api/taxonomy/tree/{version}", tree, methods=["GET"], responses=_READ, dependencies=READ, name="tree_by_version"
-)
+@router.get("/api/taxonomy/tree/{version}", responses=_READ_ELSEWHERE, dependencies=READ)
+async def tree_by_version(request: Request, version: Version) -> TreeShape:
+    """The tree of a version, as the service that `TAXONOMY_BASE` names has it; without that setting as dtrag has it.
+
+    With a scope it is your branches in the active version: the categories that dtrag's own tree has, too.
+    """
+    app = app_of(request)
+    if app.taxonomy_service is None:
+        return await tree(request, version)
+    access = caller_of(request).access
+    if not access.grants:
+        if version != ACTIVE:
+            parse_version(version)
+        sent = await app.taxonomy_service.tree(version)
+        return TreeShape(version=sent.version, tree=_sent(sent.branches, ()))
+    active = await app.taxonomy.tree()
+    own = _own_version(active, version, access)
+    sent = await app.taxonomy_service.tree(ACTIVE)
+    return TreeShape(version=own, tree=_sent(pruned(sent.branches, active, access.resolved(active)), ()))
 
 
 @router.get("/taxonomy/{version}/diff/{base}", responses=_READ, dependencies=WHOLE)
@@ -114,14 +132,33 @@ def _own_tree(active: Taxonomy, version: str, access: Access, counts: Mapping[in
 
     Which versions there are tells how often the rest of the tree has changed. `counts` are those of all nodes.
     """
-    scope = access.resolved(active)
-    own = seen_version(active, scope)
+    own = _own_version(active, version, access)
+    nodes = access.resolved(active).nodes or frozenset()
+    seen = {node: number for node, number in counts.items() if node in nodes}
+    return TreeShape(version=own, tree=_below(active, ROOT, active.with_above(nodes), seen, numbered=False))
+
+
+def _own_version(active: Taxonomy, version: str, access: Access) -> str:
+    """The active version as a caller with a scope sees it. Raises `NotFound` for every other version."""
+    own = seen_version(active, access.resolved(active))
     if version not in {ACTIVE, own}:
         parse_version(version)
         raise NotFound("There is no such version of the category tree that you may see. Ask for active.")
-    nodes = scope.nodes or frozenset()
-    seen = {node: number for node, number in counts.items() if node in nodes}
-    return TreeShape(version=own, tree=_below(active, ROOT, active.with_above(nodes), seen, numbered=False))
+    return own
+
+
+def _sent(branches: Sequence[Branch], above: tuple[str, ...]) -> list[NodeShape]:
+    """The categories that another service sent, with their paths."""
+    return [
+        NodeShape(
+            node_id=branch.node_id,
+            name=branch.name,
+            path=[*above, branch.name],
+            documents=branch.documents,
+            children=_sent(branch.children, (*above, branch.name)),
+        )
+        for branch in sorted(branches, key=lambda branch: branch.name)
+    ]
 
 
 def _below(
