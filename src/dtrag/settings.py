@@ -180,6 +180,13 @@ class Settings:
         "Addresses or networks of the reverse proxies whose X-Forwarded-For names the client, with commas; from others "
         "the header is not believed.",
     )
+    sentry_dsn: str | None = _setting(
+        None,
+        "Address of a Sentry project that unexpected errors of the service are reported to, without any text (needs "
+        "dtrag[sentry]); also as SENTRY_DSN.",
+        secret=True,
+        also="SENTRY_DSN",
+    )
     host: str = _setting("127.0.0.1", "Address that `dtrag up` listens on.")
     port: int = _setting(8001, "Port that `dtrag up` listens on.")
     log_level: str = _setting("WARNING", "DEBUG, INFO, WARNING or ERROR; log lines go to stderr.")
@@ -345,7 +352,7 @@ LIVE: tuple[tuple[str, str], ...] = (
 
 _OF_THE_PROCESS = frozenset(
     "data_dir host port log_level log_format stop_seconds rate_per_minute cors_allowed_origins max_upload_mb "
-    "taxonomy_base trusted_proxies answers_at_once answers_waiting searches_at_once searches_waiting "
+    "taxonomy_base sentry_dsn trusted_proxies answers_at_once answers_waiting searches_at_once searches_waiting "
     "uploads_at_once uploads_waiting connections_at_once idle_seconds cpu_at_once model_calls_at_once wait_ms "
     "pool_size index_cache_mb cache_size cache_seconds parse_memory_mb parse_seconds max_file_mb embed_threads".split()
 )

@@ -15,6 +15,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 from prometheus_client.metrics_core import Metric
 
+from dtrag.core.bypass import KINDS, AttemptKind
 from dtrag.core.documents import SearchMetrics
 from dtrag.errors import DtragError
 from dtrag.pipeline.admission import Load
@@ -27,7 +28,10 @@ from dtrag.tools.executor import BLOCKED, TIMED_OUT, ToolExecutionResult
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Upper ends of the classes of times: from a hit of the cache (1 ms) over the goal (25 ms) to what nobody waits for."""
+LATENCY_SECONDS = (*SECONDS[:-2], 3.0, 4.0, 5.0, 6.0, 10.0, 20.0)
+"""`SECONDS` with the limits of the alert rules (1, 3, 4 and 6 s) among them, so that a quantile near one is exact."""
 PASSAGES = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 _MODES = frozenset(MODES)
 STAGES = frozenset({"embedding", "lexical", "vector", "fusion", "rerank", "fetch", "mentions"})
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
@@ -47,7 +51,7 @@ class SearchTelemetry:
             "dtrag_search_stage_seconds",
             "Time of each stage that ran; vector includes embedding.",
             ["stage"],
-            buckets=SECONDS,
+            buckets=LATENCY_SECONDS,
             registry=registry,
         )
         self._candidates = Histogram(
@@ -59,6 +63,14 @@ class SearchTelemetry:
         self._cache = Counter(
             "dtrag_search_cache", "Searches by whether the cache had them.", ["outcome"], registry=registry
         )
+        self._diversity = Histogram(
+            "dtrag_search_diversity",
+            "Share of distinct documents among the first ten results of a search with results.",
+            buckets=SHARES,
+            registry=registry,
+        )
+        for outcome in ("hit", "miss"):
+            self._cache.labels(outcome)
         self._degraded = Counter(
             "dtrag_search_degraded", "Searches that did without a stage that failed.", ["stage"], registry=registry
         )
@@ -71,6 +83,8 @@ class SearchTelemetry:
         self._searches.labels(_known(metrics.mode, _MODES)).inc()
         self._cache.labels("hit" if metrics.cache_hit else "miss").inc()
         self._results.observe(metrics.final_results)
+        if metrics.final_results:
+            self._diversity.observe(metrics.diversity_ratio)
         self._seconds.labels("total").observe(metrics.total_time)
         if metrics.cache_hit:
             return
@@ -96,7 +110,6 @@ def _stages(metrics: SearchMetrics) -> Iterator[tuple[str, float]]:
     yield "fetch", metrics.fetch_time
 
 
-SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 SOURCES = (0, 1, 2, 3, 5, 10)
 NEWEST = 1_000
 """Answers that the quantiles and means are taken of."""
@@ -111,7 +124,7 @@ class PipelineTelemetry:
     def __init__(self, registry: CollectorRegistry) -> None:
         self._newest: deque[tuple[float, float, int]] = deque(maxlen=NEWEST)
         self._seconds = Histogram(
-            "dtrag_pipeline_seconds", "Time from question to answer.", buckets=SECONDS, registry=registry
+            "dtrag_pipeline_seconds", "Time from question to answer.", buckets=LATENCY_SECONDS, registry=registry
         )
         self._steps = Histogram(
             "dtrag_pipeline_step_seconds", "Time of each step that ran.", ["step"], buckets=SECONDS, registry=registry
@@ -224,6 +237,37 @@ class LoadTelemetry:
         return [now, refused]
 
 
+FILTER_SECONDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
+
+
+class FilterTelemetry:
+    """How the category filters of requests were examined, and attempts to get around them."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._seconds = Histogram(
+            "dtrag_filter_seconds",
+            "Time of examining the filters of a request.",
+            buckets=FILTER_SECONDS,
+            registry=registry,
+        )
+        self._attempts = Counter(
+            "dtrag_filter_bypass_attempts",
+            "Requests that were refused for trying to get around a filter.",
+            ["kind"],
+            registry=registry,
+        )
+        for kind in KINDS:
+            self._attempts.labels(kind)
+
+    def examined(self, seconds: float) -> None:
+        """The filters of a request were examined in that time."""
+        self._seconds.observe(seconds)
+
+    def attempted(self, kind: AttemptKind) -> None:
+        """A request was refused."""
+        self._attempts.labels(kind).inc()
+
+
 class RequestTelemetry:
     """How the requests of one service went, by the template of their route."""
 
@@ -256,6 +300,7 @@ class Telemetry:
         self.pipeline = PipelineTelemetry(self._registry)
         self.debates = DebateTelemetry(self._registry)
         self.tools = ToolTelemetry(self._registry)
+        self.filters = FilterTelemetry(self._registry)
         self.admission = LoadTelemetry(self._registry)
 
     def exposition(self) -> bytes:

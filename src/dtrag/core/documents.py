@@ -182,7 +182,8 @@ class SearchMetrics:
 
     `degraded` names the stages that failed and were done without; `notes` says in words what a reader should know
     (such as: no vectors, because the embedder does not speak the query's language). `absent` explains the documents
-    that an explained search asked about and did not find.
+    that an explained search asked about and did not find. `diversity_ratio` is the share of distinct documents among
+    the first ten results.
     """
 
     mode: str = "hybrid"
@@ -196,6 +197,7 @@ class SearchMetrics:
     bm25_candidates: int = 0
     vector_candidates: int = 0
     final_results: int = 0
+    diversity_ratio: float = 0.0
     cache_hit: bool = False
     degraded: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()

@@ -25,6 +25,15 @@ def ndcg_at(k: int, ranking: Sequence[str], judgements: Mapping[str, int]) -> fl
     return gain / ideal if ideal else 0.0
 
 
+DIVERSITY_DEPTH = 10
+
+
+def diversity_ratio(document_ids: Sequence[str]) -> float:
+    """Share of distinct documents among the first ten results, each named by its document; 0.0 without results."""
+    first = document_ids[:DIVERSITY_DEPTH]
+    return len(set(first)) / len(first) if first else 0.0
+
+
 def mrr_at(k: int, ranking: Sequence[str], judgements: Mapping[str, int]) -> float:
     """Reciprocal rank of the first relevant id among the first k, else 0.0."""
     for place, key in enumerate(ranking[:k]):

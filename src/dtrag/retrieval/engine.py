@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any, Unpack
 
 from dtrag.core.documents import Absence, SearchMetrics, SearchResult
+from dtrag.core.measures import diversity_ratio
 from dtrag.core.query import analyze_query
 from dtrag.core.scope import Viewer
 from dtrag.core.text import Analyzer
@@ -242,6 +243,7 @@ class HybridSearchEngine(TwoLegs):
                 bm25_candidates=metrics.bm25_candidates,
                 vector_candidates=metrics.vector_candidates,
                 final_results=metrics.final_results,
+                diversity_ratio=metrics.diversity_ratio,
                 cache_hit=True,
                 degraded=metrics.degraded,
                 notes=metrics.notes,
@@ -291,6 +293,7 @@ class HybridSearchEngine(TwoLegs):
             bm25_candidates=len(lexical.scores),
             vector_candidates=len(vector.scores),
             final_results=len(results),
+            diversity_ratio=diversity_ratio([str(result.metadata.get("document_id", "")) for result in results]),
             degraded=tuple(left_out),
             notes=tuple(note for note in (_rebuilding(reach), lexical.note, vector.note) if note),
             absent=absent,

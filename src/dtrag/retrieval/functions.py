@@ -105,6 +105,7 @@ def _plain(results: list[SearchResult], metrics: SearchMetrics) -> Plain:
         "rerank_time": metrics.rerank_time,
         "candidates_found": {"bm25": metrics.bm25_candidates, "vector": metrics.vector_candidates},
         "final_results": metrics.final_results,
+        "diversity_ratio": metrics.diversity_ratio,
         "cache_hit": metrics.cache_hit,
         "degraded": list(metrics.degraded),
         "notes": list(metrics.notes),

@@ -28,10 +28,14 @@ async def refuse_bypass(
     watch = service_of(request).filters
     started = time.perf_counter()
     attempt = attempt_in(filters) or await _reaching_out(request, filters, access or caller.access)
-    watch.record(time.perf_counter() - started)
+    seconds = time.perf_counter() - started
+    watch.record(seconds)
+    telemetry = service_of(request).telemetry.filters
+    telemetry.examined(seconds)
     if attempt is None:
         return
     watch.attempted(attempt.kind)
+    telemetry.attempted(attempt.kind)
     await app_of(request).audit.record(
         caller.name,
         "filters",

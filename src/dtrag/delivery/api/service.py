@@ -12,6 +12,7 @@ from starlette.middleware import Middleware
 from starlette.types import Scope
 
 from dtrag import __version__
+from dtrag.adapters.error_reports import error_reports
 from dtrag.app import open_app
 from dtrag.delivery.api import (
     agents,
@@ -109,7 +110,8 @@ def create_app(settings: Settings) -> FastAPI:
 @asynccontextmanager
 async def _lifespan(api: FastAPI) -> AsyncIterator[None]:
     service: Service = api.state.service
-    async with open_app(service.settings) as service.opened:
+    settings = service.settings
+    async with error_reports(settings.sentry_dsn, __version__), open_app(settings) as service.opened:
         service.opened.on_search = service.telemetry.searches.record
         service.opened.on_debate = service.telemetry.debates.record
         service.opened.tools.on_executed = service.telemetry.tools.record

@@ -83,6 +83,7 @@ class Metrics(BaseModel):
     bm25_candidates: int = Field(description="Passages the lexical leg proposed.")
     vector_candidates: int = Field(description="Passages the vector leg proposed.")
     final_results: int = Field(description="Passages in the answer.")
+    diversity_ratio: float = Field(description="Share of distinct documents among the first ten results.")
     cache_hit: bool = Field(description="Whether it came from a cache.")
     degraded: list[str] = Field(description="Stages that failed and were done without.")
     notes: list[str] = Field(description="What a reader should know, in words.")

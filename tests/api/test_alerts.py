@@ -1,0 +1,150 @@
+"""docs/alerts.yml: a rule file of Prometheus over series that a service really has, with the limits of the texts."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+
+from dtrag.delivery.api.service import create_app
+from dtrag.errors import DatabaseUnavailable
+from tests.store import Databases
+
+ROOT = Path(__file__).parents[2]
+RULES = ROOT / "docs" / "alerts.yml"
+DURATION = re.compile(r"(\d+(ms|[smhdwy]))+")
+SELECTOR = re.compile(r"\b(dtrag_\w+)(?:\{([^{}]*)\})?(?:\[(\w+)\])?")
+MATCHER = re.compile(r'(\w+)(=~|=)"([^"]*)"')
+FUNCTIONS = {"histogram_quantile", "increase", "rate", "sum"}
+WORDS = FUNCTIONS | {"by", "le", "and"}
+THRESHOLDS = {
+    "DtragAnswersVerySlow": ("critical", "> 6", "30m"),
+    "DtragAnswersSlow": ("high", "> 4", "15m"),
+    "DtragFilterBypassAttempts": ("critical", "> 10", ""),
+    "DtragAgentValidationErrorsPerHour": ("high", "> 50", ""),
+    "DtragAgentValidationErrorsPerMinute": ("medium", "* 60 > 10", "5m"),
+    "DtragFilterSlow": ("medium", "> 0.05", "5m"),
+    "DtragConfidenceLow": ("low", "< 0.5", "1h"),
+    "DtragSearchVerySlow": ("high", "> 3", "5m"),
+    "DtragSearchErrors": ("high", "> 0.05", "5m"),
+    "DtragSearchSlow": ("medium", "> 1", "15m"),
+    "DtragCacheHitRateLow": ("medium", "< 0.2", "1h"),
+    "DtragSearchDiversityLow": ("low", "< 0.5", "1h"),
+}
+"""The alerts of the acceptance documents without those for the case memory and without Recall@10."""
+
+
+def rules() -> list[dict[str, Any]]:
+    return [rule for group in yaml.safe_load(RULES.read_text("utf-8"))["groups"] for rule in group["rules"]]
+
+
+def test_the_rules_have_the_thresholds_of_the_texts() -> None:
+    stated = {rule["alert"]: rule for rule in rules()}
+    assert set(stated) == set(THRESHOLDS)
+    for name, (severity, threshold, duration) in THRESHOLDS.items():
+        rule = stated[name]
+        assert (rule["labels"]["severity"], rule.get("for", "")) == (severity, duration), name
+        assert re.search(re.escape(threshold) + r"(?![.\d])", rule["expr"]), name
+
+
+def test_the_file_has_the_structure_of_a_rule_file() -> None:
+    document = yaml.safe_load(RULES.read_text("utf-8"))
+    assert set(document) == {"groups"}
+    names = [group["name"] for group in document["groups"]]
+    assert len(set(names)) == len(names)
+    for rule in rules():
+        assert set(rule) <= {"alert", "expr", "for", "labels", "annotations"}
+        assert DURATION.fullmatch(rule.get("for", "1m"))
+        assert all(isinstance(text, str) for part in ("labels", "annotations") for text in rule[part].values())
+
+
+@pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule["alert"])
+def test_an_expression_is_well_formed(rule: dict[str, Any]) -> None:
+    expression = rule["expr"]
+    assert expression.count("(") == expression.count(")")
+    for _, matchers, window in SELECTOR.findall(expression):
+        assert not window or DURATION.fullmatch(window)
+        parsed = [f'{label}{kind}"{value}"' for label, kind, value in MATCHER.findall(matchers)]
+        assert ",".join(parsed) == matchers
+        for _, _, value in MATCHER.findall(matchers):
+            re.compile(value)
+    rest = SELECTOR.sub(" ", expression)
+    assert set(re.findall(r"[a-z_]+", rest)) <= WORDS
+    assert set(re.findall(r"(\w+)\s*\((?!le\))", rest)) - {"and"} <= FUNCTIONS
+    for ranged in ("rate", "increase"):
+        assert not re.search(rf"{ranged}\(dtrag_\w+(\{{[^}}]*\}})?\)", expression), f"{ranged} needs a window"
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
+def test_promtool_takes_the_file() -> None:
+    checked = subprocess.run(["promtool", "check", "rules", str(RULES)], capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_operations_explains_every_rule() -> None:
+    page = (ROOT / "docs" / "operations.md").read_text("utf-8")
+    for rule in rules():
+        assert rule["annotations"]["runbook"] == f"docs/operations.md#{rule['alert'].lower()}"
+        assert f'<a id="{rule["alert"].lower()}"></a>`{rule["alert"]}` | {rule["labels"]["severity"]} |' in page
+
+
+async def test_every_series_of_the_rules_is_one_of_the_service(
+    databases: Databases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A service that was asked, mistaken, attacked and failing has a sample for each selector of each expression."""
+    api = create_app(databases.settings())
+    async with (
+        api.router.lifespan_context(api),
+        httpx2.AsyncClient(transport=httpx2.ASGITransport(api), base_url="http://127.0.0.1", timeout=60) as client,
+    ):
+        (tmp_path / "leave.md").write_text("# Leave\n\nAnnual leave is ten days.", "utf-8")
+        app = api.state.service.app
+        await app.ingest([tmp_path / "leave.md"])
+        assert (await client.post("/search", json={"query": "leave"})).json()["metrics"]["diversity_ratio"] == 1.0
+        assert (await client.post("/search", json={"query": "leave"})).json()["metrics"]["diversity_ratio"] == 1.0
+        assert (await client.post("/ask", json={"question": "How long is leave?"})).status_code == 200
+        attack = {"query": "leave", "filters": {"bypass_attempt": True}}
+        assert (await client.post("/search", json=attack)).status_code == 403
+        agent = {"version": "v1", "node_paths": [["AI"]], "options": {}}
+        assert (await client.post("/agents/from-category", json=agent)).status_code == 422
+
+        async def fail(*_: object, **__: object) -> None:
+            raise DatabaseUnavailable(reason="a test.")
+
+        monkeypatch.setattr(app, "search", fail)
+        assert (await client.post("/search", json={"query": "leave"})).status_code == 503
+        text = (await client.get("/metrics")).text
+    samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
+    values = {sample.labels.get("kind"): sample.value for sample in samples if "bypass_attempts_total" in sample.name}
+    assert values == {"bypass": 1.0, "injection": 0.0, "path_traversal": 0.0}
+    for rule in rules():
+        for name, matchers, _ in SELECTOR.findall(rule["expr"]):
+            needed = {
+                label: value if kind == "=~" else re.escape(value) for label, kind, value in MATCHER.findall(matchers)
+            }
+            assert any(
+                sample.name == name
+                and all(re.fullmatch(value, sample.labels.get(label, "")) for label, value in needed.items())
+                for sample in samples
+            ), f"{rule['alert']}: {name}{{{matchers}}}"
+
+
+async def test_attempts_and_times_of_filters_are_counted(databases: Databases) -> None:
+    api = create_app(databases.settings())
+    async with (
+        api.router.lifespan_context(api),
+        httpx2.AsyncClient(transport=httpx2.ASGITransport(api), base_url="http://127.0.0.1", timeout=60) as client,
+    ):
+        for filters in ({"taxonomy_paths": [["AI", ".."]]}, {"bypass_attempt": True}, {"taxonomy_paths": [["AI"]]}):
+            await client.post("/search", json={"query": "leave", "filters": filters})
+        text = (await client.get("/metrics")).text
+    assert 'dtrag_filter_bypass_attempts_total{kind="path_traversal"} 1.0' in text
+    assert 'dtrag_filter_bypass_attempts_total{kind="bypass"} 1.0' in text
+    assert "dtrag_filter_seconds_count 3.0" in text
