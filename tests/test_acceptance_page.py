@@ -40,6 +40,7 @@ GATES = (
     "ORCH gate: case memory",
     "ORCH alerts",
     "SEARCH performance",
+    "SEARCH gate: quality",
     "SEARCH monitoring",
     "SEARCH Sentry",
     "DEBATE gates",
