@@ -177,6 +177,7 @@ class App:
         self.run = Run(
             engine=self.engine,
             index=self.index,
+            tree_of=tree.tree,
             embedder=at_question_time,
             model=self.model,
             critic=self.critic,

@@ -10,7 +10,7 @@ from hashlib import blake2b
 from typing import Any
 
 from dtrag.core.scope import MOST_KNOWN, Scope
-from dtrag.core.taxonomy import Taxonomy
+from dtrag.core.taxonomy import CategoryPath, Taxonomy
 from dtrag.errors import InvalidInput
 
 MAX_VERSION = 100
@@ -110,3 +110,17 @@ def diff(base: Taxonomy, version: Taxonomy, merged: Mapping[int, int] | None = N
         tuple(sorted(pairs[node] for node in renamed)),
         tuple(sorted((base.path(node), version.path(to)) for node, to in into.items())),
     )
+
+
+def active_paths(path: CategoryPath, version: Taxonomy, active: Taxonomy) -> list[list[str]]:
+    """Where the categories of a branch of `version` are in the active tree: the fewest branches that hold them all.
+
+    Nodes are the same in all versions. Empty when the branch is not in `version`, or nothing of it is active.
+    """
+    top = version.find(path)
+    nodes = {node for node in version.subtree(top) if node in active.nodes} if top is not None else set()
+    return [list(active.path(node)) for node in sorted(nodes) if not nodes & _above(node, active)]
+
+
+def _above(node: int, taxonomy: Taxonomy) -> frozenset[int]:
+    return taxonomy.with_above([node]) - {node}

@@ -64,8 +64,8 @@ class Pipeline:
 
         `scope` is what the caller may see (the whole tree when None), `history` the conversation before it. Models that
         the question needs are loaded before its time begins. Raises `InvalidInput` for an empty question or a bad
-        option, `TypeError` for a limit that there is not, `DatabaseUnavailable` and `IndexMismatch` when nothing can be
-        searched.
+        option, `NotFound` for a version of the tree that there is not, `TypeError` for a limit that there is not,
+        `DatabaseUnavailable` and `IndexMismatch` when nothing can be searched.
         """
         _check_names(limits)
         asked = _asked(request, query)
@@ -78,6 +78,7 @@ class Pipeline:
             history=tuple(history),
             recording=Recording(keeps_text=run.recording.keeps_text),
             flags=active_flags(),
+            taxonomy_version=asked.taxonomy_version,
             **{name: value for name, value in given.items() if value is not None},
         )
         if options.get("debate_allowed") is False:  # a caller may do without one, and cannot ask for more
@@ -103,8 +104,7 @@ class Pipeline:
 
     async def _perform_steps(self, state: PipelineState) -> PipelineState:
         for step in STEPS:
-            if step.wanted(state):
-                state = await perform(step, state)
+            state = await perform(step, state)
         return state
 
 

@@ -41,8 +41,12 @@ class LangGraphPipeline(Pipeline):
     async def _perform_steps(self, state: PipelineState) -> PipelineState:
         from langsmith import tracing_context
 
+        names = _names(state)
+        for step in STEPS:
+            if step.name not in names:
+                step.log_skipped(state)
         with tracing_context(enabled=False):  # whatever the environment says: nothing is sent anywhere
-            channels = await compiled(_names(state)).ainvoke({"state": state})
+            channels = await compiled(names).ainvoke({"state": state})
         finished: PipelineState = channels["state"]
         return finished
 
@@ -69,7 +73,6 @@ def compiled(names: tuple[str, ...]) -> Any:
 
 def _node(step: Step) -> Any:
     async def node(channels: Channels) -> Channels:
-        state = channels["state"]
-        return {"state": await perform(step, state) if step.wanted(state) else state}
+        return {"state": await perform(step, channels["state"])}
 
     return node

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from dtrag.core import confinement
 from dtrag.core.chat import Message, Usage
 from dtrag.core.scope import Scope, Viewer
+from dtrag.core.taxonomy import Taxonomy
 from dtrag.pipeline.admission import Admission
 from dtrag.pipeline.trace import Recording
 from dtrag.ports import ChatModel, Embedder, Index
@@ -38,6 +39,11 @@ async def _ready() -> None:
     """Nothing to wait for."""
 
 
+async def _only_active(version: str) -> Taxonomy | None:
+    """The versions of the tree are not known: there is the active one alone."""
+    return None
+
+
 async def _uncharged(usage: Usage) -> None:
     """Nobody keeps accounts."""
 
@@ -64,6 +70,8 @@ class Run:
     the caller may use, None for all that the policy allows.
     `on_debate` is called when a debate starts and when it ends.
     `flags` are those that were on when the run began: one that is switched meanwhile counts for the next run.
+    `taxonomy_version` is the version in whose tree the paths of the request are meant, None or `active` for the active
+    one; `tree_of` gives the tree of another version.
     `debates` is `auto` where the calibrated confidence decides whether a debate is worth its price.
     `history` are the earlier turns of a conversation, oldest first, and `history_documents` the ids of the documents
     that their answers rest on.
@@ -82,6 +90,8 @@ class Run:
     debates: str = "always"
     scope: Viewer = field(default_factory=Scope.everything)
     filters: Mapping[str, Any] | None = None
+    taxonomy_version: str | None = None
+    tree_of: Callable[[str], Awaitable[Taxonomy | None]] = _only_active
     retrieved: int = PASSAGES
     candidates: tuple[int, int] = (CANDIDATES, CANDIDATES)
     history: Sequence[Message] = ()

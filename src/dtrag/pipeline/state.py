@@ -84,7 +84,12 @@ class PipelineState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PipelineRequest:
-    """A question. `options`: top_k (passages to retrieve, 1 to 50), debate (bool: asks for one, if the flag is on)."""
+    """A question.
+
+    `taxonomy_version` is the version of the category tree in which the paths of `canonical_filter` are meant: None or
+    `active` for the active one. Another one does not bring back the documents of that time: those are searched that
+    belong to its categories now, and a note says so.
+    `options`: top_k (passages to retrieve, 1 to 50), debate (bool: asks for one, if the flag is on)."""
 
     query: str
     taxonomy_version: str | None = None

@@ -25,6 +25,7 @@ from dtrag.pipeline.run import Run, of_active_app
 from dtrag.pipeline.sources import chunks_of, sources_of
 from dtrag.pipeline.state import Evidence, PipelineState
 from dtrag.pipeline.timeouts import budget_of
+from dtrag.pipeline.tree_version import paths_in_active_tree
 from dtrag.pipeline.verify import verified
 from dtrag.settings import active_flags
 from dtrag.tools.executor import execute_plan
@@ -85,8 +86,9 @@ async def step2_retrieve(state: PipelineState) -> PipelineState:
     started, budget = time.perf_counter(), budget_of("retrieve")
     question = state.search_query or state.query
     filters = dict(run.filters or {})
-    if state.canonical_filter is not None:
-        filters["taxonomy_paths"] = state.canonical_filter
+    paths = await paths_in_active_tree(state, run)
+    if paths is not None:
+        filters["taxonomy_paths"] = paths
     passages, metrics = await run.engine.search(
         question,
         run.retrieved,
@@ -144,17 +146,21 @@ def _asks_model(state: PipelineState) -> bool:
 
 async def step4_tools_debate(state: PipelineState) -> PipelineState:
     """Runs the planned tools and the debate, each if its flag is on; what is off leaves the state as it was."""
-    await _tools(state)
+    log_step4_flags(state)
+    if enabled(state, "mcp_tools"):
+        await _tools(state)
+    return await debate(state, running(state)) if enabled(state, "debate_mode") else state
+
+
+def log_step4_flags(state: PipelineState) -> None:
+    """Log which parts of the fourth step are skipped because their flags are off."""
+    if not enabled(state, "mcp_tools"):
+        _LOG.info("Step 4 (tools) skipped (mcp_tools flag OFF)")
     if not enabled(state, "debate_mode"):
         _LOG.info("Step 4 (debate) skipped (feature flag OFF)")
-        return state
-    return await debate(state, running(state))
 
 
 async def _tools(state: PipelineState) -> None:
-    if not enabled(state, "mcp_tools"):
-        _LOG.info("Step 4 (tools) skipped (mcp_tools flag OFF)")
-        return
     names = (state.plan or {}).get("tools") or []
     if not names:
         _LOG.info("Step 4 (tools) skipped (no tools in plan)")

@@ -34,6 +34,10 @@ def _never(state: PipelineState) -> bool:
     return False
 
 
+def _silently(state: PipelineState) -> None:
+    """Nothing is logged."""
+
+
 def _quoting(state: PipelineState) -> bool:
     """Composing waits for a model where there is one."""
     return steps.running(state).model is None
@@ -64,6 +68,7 @@ async def _uncited(state: PipelineState) -> PipelineState:
 class Step:
     """A row: when it runs, how many seconds it may take, and what stands in for it when it takes longer.
 
+    `log_skipped` is called when it does not run.
     One that `computes` waits for a turn of the processor first, which is not counted against it.
     """
 
@@ -73,6 +78,7 @@ class Step:
     budget: Callable[[PipelineState], float] | None = None
     instead: StepFunction | None = None
     computes: Callable[[PipelineState], bool] = _never
+    log_skipped: Callable[[PipelineState], None] = _silently
 
     def seconds(self, state: PipelineState) -> float:
         """The step's budget now."""
@@ -96,6 +102,7 @@ STEPS: tuple[Step, ...] = (
         steps.step4_tools_debate,
         wanted=lambda state: steps.enabled(state, "mcp_tools") or steps.enabled(state, "debate_mode"),
         budget=_tools_and_debate,
+        log_skipped=steps.log_step4_flags,
     ),
     Step("compose", steps.step5_compose, instead=_quotes, computes=_quoting),
     Step("cite", steps.step6_cite, budget=steps.check_seconds, instead=_uncited, computes=_always),
@@ -104,7 +111,13 @@ STEPS: tuple[Step, ...] = (
 
 
 async def perform(step: Step, state: PipelineState) -> PipelineState:
-    """One step within its budget, recorded and told of; what stands in for it when the budget is over."""
+    """One step within its budget, recorded and told of; what stands in for it when the budget is over.
+
+    A step that is not wanted leaves the state as it is.
+    """
+    if not step.wanted(state):
+        step.log_skipped(state)
+        return state
     run = steps.running(state)
     turn = run.admission.cpu() if step.computes(state) else contextlib.nullcontext()
     async with turn:

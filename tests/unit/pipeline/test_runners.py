@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import sys
@@ -65,6 +66,21 @@ def test_plain_is_the_default_and_other_names_are_refused() -> None:
     assert pipeline_type(Settings.load(environ={"DTRAG_PIPELINE": "langgraph"}).pipeline) is LangGraphPipeline
     with pytest.raises(InvalidInput, match="must be plain or langgraph"):
         pipeline_type("graph")
+
+
+async def test_both_log_which_parts_of_step_4_are_switched_off(flags: None, caplog: pytest.LogCaptureFixture) -> None:
+    tools, debate = "Step 4 (tools) skipped (mcp_tools flag OFF)", "Step 4 (debate) skipped (feature flag OFF)"
+    for runner in (Pipeline, LangGraphPipeline):
+        caplog.clear()
+        with caplog.at_level(logging.INFO, "dtrag"):
+            await runner(_run).execute(QUESTION)
+        assert [line for line in caplog.messages if line.startswith("Step 4")] == [tools, debate]
+    set_feature_flag("mcp_tools", True)
+    caplog.clear()
+    with caplog.at_level(logging.INFO, "dtrag"):
+        await Pipeline(_run).execute(QUESTION)
+    assert debate in caplog.messages
+    assert tools not in caplog.messages
 
 
 async def test_both_give_the_same_answers_steps_and_budgets() -> None:
