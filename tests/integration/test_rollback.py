@@ -12,7 +12,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from dtrag import get_env_manager
+from dtrag import LangGraphPipeline, get_env_manager
 from dtrag.adapters.postgres.binaries import wheel_folder
 from dtrag.adapters.postgres.connect import connect
 from dtrag.app import App, open_app
@@ -22,6 +22,7 @@ from dtrag.settings import FLAGS, Settings
 from tests.model_server import Messages, ModelServer
 from tests.store import Databases
 from tests.toy import ToyEmbedder
+from tests.unit.adapters.rerankers.tiny import write_model
 
 ROOT = Path(__file__).parents[2]
 LEAVE = "# Leave\n\nAnnual leave is ten days for all members of staff. Unpaid leave is asked for in writing."
@@ -95,15 +96,20 @@ async def test_debates_tools_and_planner_are_switched_off_under_a_running_servic
             assert "debate" in (await answered(client))["step_timings"]
 
 
-async def test_the_language_model_and_the_reranker_are_switched_off_by_a_restart(
-    databases: Databases, leave: Path
+async def test_model_reranker_and_langgraph_are_switched_off_by_a_restart(
+    databases: Databases, leave: Path, tmp_path: Path
 ) -> None:
     with ModelServer(reply) as server:
-        settings = databases.settings(llm="openai:test", llm_base_url=server.url)
+        reranker = write_model(tmp_path / "cross-encoder")
+        settings = databases.settings(
+            llm="openai:test", llm_base_url=server.url, reranker=str(reranker), pipeline="langgraph"
+        )
         async with service(settings) as (app, client):
             await app.ingest([leave])
             await answered(client)
             assert server.requests
+            assert isinstance(app.pipeline, LangGraphPipeline)
+            assert app.engine.get_config()["reranker"] != "heuristic"
         server.requests.clear()
         without = Settings.load(
             environ={},
@@ -112,7 +118,9 @@ async def test_the_language_model_and_the_reranker_are_switched_off_by_a_restart
             embedder="none",
             reranker="none",
         )
-        async with service(without) as (_, client):
+        async with service(without) as (app, client):
+            assert not isinstance(app.pipeline, LangGraphPipeline)
+            assert app.engine.get_config()["reranker"] == "heuristic"
             assert (await answered(client))["degraded"] == []
             search = (await client.post("/search", json={"query": "annual leave"})).json()
             assert search["results"][0]["rerank_score"] > 0 and search["metrics"]["degraded"] == []
