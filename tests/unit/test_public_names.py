@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from contextlib import AbstractAsyncContextManager
@@ -19,6 +20,15 @@ def test_every_public_name_is_there(name: str) -> None:
     assert value is not None
     if name[0].isupper() and not name.isupper():  # constants have no name of their own
         assert value.__name__ == name
+
+
+def test_the_page_of_public_names_has_one_line_for_each() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "python.md").read_text("utf-8")
+    lines = re.findall(r"^\| `(\w+)` \| ([^|]+) \|$", page, re.MULTILINE)
+    assert sorted(name for name, _ in lines) == sorted(dtrag.__all__)
+    assert all(line.endswith(".") for _, line in lines)
+    sections = page.split("\n## ")[1:]
+    assert all(re.search(r"\]\([^)]+\.md[^)]*\)", section) for section in sections)
 
 
 def test_there_is_nothing_else() -> None:
