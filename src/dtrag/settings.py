@@ -47,7 +47,15 @@ class Settings:
         secret=True,
     )
     database_name: str = _setting("dtrag", "Database inside the embedded server.")
-    embedder: str = _setting("auto", "auto, none, or the name of an embedder: minilm, openai (or openai:MODEL).")
+    embedder: str = _setting(
+        "auto",
+        "auto, none, or the name of an embedder: minilm, fastembed (or fastembed:MODEL), openai (or openai:MODEL).",
+    )
+    embed_languages: str = _setting(
+        "",
+        "Languages of a model of fastembed that dtrag does not know, as two-letter codes with commas, or *: texts in "
+        "other languages get no vectors.",
+    )
     embed_base_url: str | None = _setting(
         None, "Address of a server that speaks the OpenAI protocol, for embedders of openai (default: OpenAI's)."
     )

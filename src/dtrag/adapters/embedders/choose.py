@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 
-from dtrag.adapters.embedders import minilm, remote
+from dtrag.adapters.embedders import fastembed, minilm, remote
 from dtrag.core.documents import Vector
 from dtrag.errors import InvalidInput, ModelNotFound
 from dtrag.ports import Embedder
@@ -19,14 +19,19 @@ EMBEDDERS = ("minilm",)
 
 
 def choose(settings: Settings) -> Embedder | None:
-    """`auto`: MiniLM where its weights are on this machine, else None. Raises `InvalidInput` or `ModelNotFound`."""
+    """`auto`: MiniLM where its weights are on this machine, else None.
+
+    Raises `InvalidInput`, `ModelNotFound` and `MissingExtra`.
+    """
     if settings.embedder == "none":
         return None
     if settings.embedder.partition(":")[0] == "openai":
         return remote.create(settings.embedder, settings)
+    if settings.embedder.partition(":")[0] == fastembed.KEY:
+        return fastembed.create(settings.embedder, settings)
     if settings.embedder not in {"auto", *EMBEDDERS}:
         raise InvalidInput(
-            f"There is no embedder {settings.embedder!r}. Known: auto, none, {', '.join(EMBEDDERS)}, openai."
+            f"There is no embedder {settings.embedder!r}. Known: auto, none, {', '.join(EMBEDDERS)}, fastembed, openai."
         )
     if not minilm.available(settings):
         if settings.embedder == "auto":

@@ -6,9 +6,10 @@ import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from dtrag.adapters.hub_files import verify
 from dtrag.adapters.rerankers import fastembed
 from dtrag.adapters.rerankers.cross_encoder import TOKENIZER, WEIGHTS, CrossEncoder, available
-from dtrag.adapters.rerankers.models import PUBLISHED, locate, published, verify
+from dtrag.adapters.rerankers.models import PUBLISHED, locate, published
 from dtrag.errors import DtragError, InvalidInput, ModelNotFound
 from dtrag.ports import Reranker
 from dtrag.settings import Settings

@@ -14,7 +14,8 @@ from typing import Any, Literal
 
 from dtrag import llm_service
 from dtrag.adapters.analyzers.choose import choose as choose_analyzer
-from dtrag.adapters.embedders.models import list_models
+from dtrag.adapters.embedders.choose import choose as choose_embedder
+from dtrag.adapters.embedders.models import MINILM, list_models
 from dtrag.adapters.llms.choose import choose as choose_llms
 from dtrag.adapters.llms.langchain import LangChainModel
 from dtrag.adapters.mcp.config import read_config
@@ -114,6 +115,9 @@ def _models(settings: Settings) -> Iterator[Check]:
     if settings.embedder == "none":
         yield Check("embedder", "warn", "switched off: search is lexical only.", "unset DTRAG_EMBEDDER")
         return
+    if settings.embedder not in {"auto", MINILM.name}:
+        yield _embedder(settings)
+        return
     for model in list_models(settings):
         advice = f"dtrag models pull {model.name}"
         where = f"{model.name} in {model.path}"
@@ -125,6 +129,17 @@ def _models(settings: Settings) -> Iterator[Check]:
         else:
             state: State = "fail" if settings.embedder == model.name else "warn"
             yield Check("embedder", state, f"{model.name} is not here: search is lexical only.", advice)
+
+
+def _embedder(settings: Settings) -> Check:
+    """Of an embedder other than MiniLM: whether it can be used, as far as is known before it is loaded."""
+    try:
+        chosen = choose_embedder(settings)
+    except DtragError as error:
+        return Check("embedder", "fail", str(error), "correct or unset DTRAG_EMBEDDER")
+    assert chosen is not None  # noqa: S101 - only `none` and `auto` may give none
+    languages = "any" if "*" in chosen.languages else ", ".join(sorted(chosen.languages))
+    return Check("embedder", "ok", f"{chosen.id}; languages: {languages}, {chosen.dim} dimensions")
 
 
 def _reranker(settings: Settings) -> Check:

@@ -37,6 +37,7 @@ def pull(
 ) -> int:
     """Download a model into the model folder and verify it. Uses the network."""
     settings = invocation(context).settings()
+    from dtrag.adapters.embedders import fastembed, fastembed_models
     from dtrag.adapters.embedders.models import MODELS
     from dtrag.adapters.embedders.models import pull as embedder
     from dtrag.adapters.rerankers.models import PUBLISHED, published
@@ -48,8 +49,12 @@ def pull(
         path = reranker(name, settings, note)
     elif name in {model.name for model in MODELS}:
         path = embedder(name, settings, note)
+    elif fastembed_models.published(name) is not None:
+        path = fastembed_models.pull(name, settings, note, fastembed.try_out)
     else:
-        known = ", ".join([*(model.name for model in MODELS), *(model.name for model in PUBLISHED)])
+        names = [model.name for model in MODELS]
+        names += [model.name for model in fastembed_models.PUBLISHED] + [model.name for model in PUBLISHED]
+        known = ", ".join(names)
         raise ModelNotFound(f"There is no model {name!r} that dtrag knows how to fetch. Known: {known}.")
     if as_json:
         show_json({"model": name, "path": str(path)})
@@ -60,11 +65,13 @@ def pull(
 
 def _list(context: typer.Context, as_json: bool) -> int:
     settings = invocation(context).settings()
+    from dtrag.adapters.embedders.fastembed_models import list_models as fastembed_embedders
+    from dtrag.adapters.embedders.models import MINILM
     from dtrag.adapters.embedders.models import list_models as embedders
     from dtrag.adapters.rerankers.models import list_models as rerankers
     from dtrag.delivery.cli.console import data, megabytes, note, show_json, table
 
-    found = [*embedders(settings), *rerankers(settings)]
+    found = [*embedders(settings), *fastembed_embedders(settings), *rerankers(settings)]
     if as_json:
         show_json({"models": [_row(asdict(model)) for model in found]})
         return OK
@@ -80,8 +87,8 @@ def _list(context: typer.Context, as_json: bool) -> int:
     ]
     data().print(table(("Name", "Lang.", "Size", "Licence", "State"), rows, whole=("Name", "Size")))
     for model in found:
-        # A reranker is extra: that it is absent needs no remark.
-        if model.state == "damaged" or (model.kind == "embedder" and model.state == "absent"):
+        # The others are optional: that they are absent needs no remark.
+        if model.state == "damaged" or (model.name == MINILM.name and model.state == "absent"):
             note(f"{model.name} is {model.state}. Fetch it with: dtrag models pull {model.name}")
     return OK
 

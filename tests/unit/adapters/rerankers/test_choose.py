@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from dtrag.adapters.hub_files import SUMS
 from dtrag.adapters.rerankers import fastembed
 from dtrag.adapters.rerankers.choose import OnDemand, choose
-from dtrag.adapters.rerankers.models import PUBLISHED, SUMS
+from dtrag.adapters.rerankers.models import PUBLISHED
 from dtrag.errors import InvalidInput, ModelDamaged, ModelNotFound
 from dtrag.ports import Reranker
 from dtrag.settings import Settings

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from dtrag.adapters.hub_files import SUMS, verify
 from dtrag.adapters.rerankers.cross_encoder import CrossEncoder
-from dtrag.adapters.rerankers.models import PUBLISHED, SUMS, list_models, locate, published, pull, verify
+from dtrag.adapters.rerankers.models import PUBLISHED, list_models, locate, published, pull
 from dtrag.errors import ModelDamaged, ModelNotFound, ModelPullFailed
 from dtrag.settings import Settings
 from tests.unit.adapters.rerankers.hub import COMMIT, Hub, open_hub

@@ -1,0 +1,214 @@
+"""Multilingual embedding models that run on fastembed: which are known, where they lie, and fetching one.
+
+A model lies in `<model folder>/<name>` with the files that fastembed reads, and their sums in `SHA256SUMS`.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal
+
+from dtrag.adapters.embedders.models import ModelInfo, model_dir
+from dtrag.adapters.hub_files import LONGEST_REASON, fetch, install, sha256_of, stated_sums, verify
+from dtrag.errors import InvalidInput, MissingExtra, ModelDamaged, ModelNotFound, ModelPullFailed
+from dtrag.settings import Settings
+
+TOKENIZER, TOKENIZER_CONFIG = "tokenizer.json", "tokenizer_config.json"
+_ALWAYS_READ = (TOKENIZER, TOKENIZER_CONFIG, "config.json", "special_tokens_map.json")
+_SHORTEST_CONTEXT = 512
+_PARAPHRASE = frozenset(
+    "ar bg ca cs da de el en es et fa fi fr gl gu he hi hr hu hy id it ja ka ko ku lt lv mk mn mr ms my nb nl pl pt ro "
+    "ru sk sl sq sr sv th tr uk ur vi zh".split()
+)
+"""Languages that the paraphrase-multilingual models were trained on, as their authors list them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A model by fastembed's name, and where its ONNX form is published. `size` in bytes is about what it takes.
+
+    `weights` and `more_files` are paths in the repository and in the folder. Prefixes are put before each text.
+    """
+
+    name: str
+    languages: frozenset[str]
+    dim: int
+    licence: str
+    size: int
+    repository: str
+    weights: str
+    more_files: tuple[str, ...] = ()
+    query_prefix: str = ""
+    document_prefix: str = ""
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Everything that is fetched."""
+        return (self.weights, *self.more_files, *_ALWAYS_READ)
+
+
+PUBLISHED: tuple[Published, ...] = (
+    Published(
+        name="sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2",
+        languages=_PARAPHRASE,
+        dim=384,
+        licence="Apache-2.0",
+        size=240_000_000,
+        repository="Qdrant/paraphrase-multilingual-MiniLM-L12-v2-onnx-Q",
+        weights="model_optimized.onnx",
+    ),
+    Published(
+        name="sentence-transformers/paraphrase-multilingual-mpnet-base-v2",
+        languages=_PARAPHRASE,
+        dim=768,
+        licence="Apache-2.0",
+        size=1_100_000_000,
+        repository="Xenova/paraphrase-multilingual-mpnet-base-v2",
+        weights="onnx/model.onnx",
+    ),
+    Published(
+        name="intfloat/multilingual-e5-large",
+        languages=frozenset({"*"}),
+        dim=1024,
+        licence="MIT",
+        size=2_260_000_000,
+        repository="Qdrant/multilingual-e5-large-onnx",
+        weights="model.onnx",
+        more_files=("model.onnx_data",),
+        query_prefix="query: ",
+        document_prefix="passage: ",
+    ),
+)
+"""The first is the default. Only licences that allow any use: jina-embeddings-v3 (CC-BY-NC-4.0) is not among them."""
+
+
+def installed() -> bool:
+    """Whether the extra is there. Imports nothing."""
+    return find_spec("fastembed") is not None
+
+
+def text_embedding() -> Any:
+    """fastembed's class `TextEmbedding`. Blocking: the import takes about half a second."""
+    return import_module("fastembed").TextEmbedding
+
+
+def published(name: str) -> Published | None:
+    """The known model of this name."""
+    return next((model for model in PUBLISHED if model.name == name), None)
+
+
+def described(name: str, languages: str) -> Published:
+    """The model of this name: from the table, or as fastembed describes it, for these languages (`ko,en` or `*`).
+
+    Raises `InvalidInput` for a name that fastembed does not know, for a licence that forbids use at work, and when the
+    languages of a model that is not in the table are not given.
+    """
+    known = published(name)
+    if known is not None:
+        return known
+    found = next((row for row in text_embedding().list_supported_models() if row["model"] == name), None)
+    if found is None:
+        names = ", ".join(model.name for model in PUBLISHED)
+        raise InvalidInput(f"fastembed has no model {name[:80]!r}. Known: {names}, and what fastembed supports.")
+    if "-nc" in found["license"].lower():
+        raise InvalidInput(
+            f"The embedder {name!r} is licensed {found['license']}, for non-commercial use only; dtrag does not load "
+            f"such models. Choose another one, such as fastembed:{PUBLISHED[0].name}."
+        )
+    codes = frozenset(code.strip().lower() for code in languages.split(",") if code.strip())
+    if not codes or not all(code == "*" or (len(code) == 2 and code.isascii() and code.isalpha()) for code in codes):
+        raise InvalidInput(
+            f"The languages of the embedder {name!r} are not known here: set DTRAG_EMBED_LANGUAGES to those that it "
+            "was trained on, as two-letter codes with commas, such as ko,en, or to * for all."
+        )
+    return Published(
+        name=found["model"],
+        languages=codes,
+        dim=found["dim"],
+        licence=found["license"],
+        size=int(found["size_in_GB"] * 1e9),
+        repository=str(found["sources"]["hf"]),
+        weights=found["model_file"],
+        more_files=tuple(found["additional_files"]),
+    )
+
+
+def locate(model: Published, settings: Settings) -> Path | None:
+    """The folder with the model's files, or None. Looks at names only."""
+    folder = model_dir(settings) / model.name
+    here = all((folder / name).is_file() for name in (model.weights, TOKENIZER, TOKENIZER_CONFIG))
+    return folder if here else None
+
+
+def digest_of(model: Published, folder: Path) -> str:
+    """The SHA-256 of the weights: as recorded when they were installed, else of the file (half a second a gigabyte)."""
+    return stated_sums(folder).get(model.weights) or sha256_of(folder / model.weights)
+
+
+def context_of(folder: Path) -> int:
+    """The tokens that a model in a folder takes. Raises `ModelDamaged`."""
+    path = folder / TOKENIZER_CONFIG
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+        limits = [config.get(name) for name in ("model_max_length", "max_length")]
+    except (OSError, ValueError, AttributeError) as error:
+        raise ModelDamaged(name=folder.name, path=path) from error
+    sensible = [limit for limit in limits if isinstance(limit, int) and 0 < limit < 1_000_000]
+    return min(sensible, default=_SHORTEST_CONTEXT)
+
+
+def list_models(settings: Settings) -> list[ModelInfo]:
+    """Every known model, where it was found, and whether it is whole. Uses no network, and needs no extra."""
+    return [_inspect(model, settings) for model in PUBLISHED]
+
+
+def _inspect(model: Published, settings: Settings) -> ModelInfo:
+    folder = locate(model, settings)
+    state: Literal["verified", "damaged", "absent", "unpinned"] = "absent"
+    if folder is not None:
+        try:
+            state = "verified" if verify(model.name, folder) else "unpinned"
+        except ModelDamaged:
+            state = "damaged"
+    languages = tuple(sorted(model.languages))
+    source: Literal["model folder"] | None = "model folder" if folder is not None else None
+    return ModelInfo(model.name, languages, model.dim, model.licence, model.size, source, folder, state)
+
+
+def pull(
+    name: str,
+    settings: Settings,
+    progress: Callable[[str], None],
+    try_out: Callable[[Published, Path], None],
+    endpoint: str | None = None,
+) -> Path:
+    """Download a known model into the model folder and return its folder there. `progress` gets one line per step.
+
+    `try_out` raises `ModelDamaged` for a model that does not work; `endpoint` is another hub than the usual one. Raises
+    `MissingExtra`, `ModelNotFound`, `ModelPullFailed` and `ModelDamaged`; then nothing has changed.
+    """
+    model = published(name)
+    if model is None:
+        known = ", ".join(model.name for model in PUBLISHED)
+        raise ModelNotFound(f"There is no embedder {name!r} that dtrag knows how to fetch. Known: {known}.")
+    if not installed():
+        raise MissingExtra(feature=f"The embedder {name!r}", extra="fastembed")
+    target = model_dir(settings) / model.name
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".pull-", dir=model_dir(settings)) as staging:
+            progress(f"Downloading {model.repository} (about {model.size / 1e6:.0f} MB)")
+            sums = fetch(name, model.repository, {file: file for file in model.files}, Path(staging), endpoint)
+            progress("Trying it out")
+            try_out(model, Path(staging))
+            install(sums, Path(staging), target)
+    except OSError as error:
+        raise ModelPullFailed(name=model.name, reason=str(error)[:LONGEST_REASON]) from error
+    progress(f"Ready in {target}")
+    return target
