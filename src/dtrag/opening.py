@@ -85,6 +85,7 @@ class SyncApp:
     Callbacks such as `on_progress` are called in the thread of the event loop. Any thread may call it.
     """
 
+    load = _Blocking(App.load)
     ingest = _Blocking(App.ingest)
     plan_prune = _Blocking(App.plan_prune)
     reindex = _Blocking(App.reindex)

@@ -47,7 +47,7 @@ async def test_answers_stand_in_the_order_of_the_searches(client: httpx2.AsyncCl
     [
         ({"query": "x", "top_k": 0}, "top_k"),
         ({"query": "x", "filters": {"date_from": "soon"}}, "date_from"),
-        ({"query": "x", "filters": {"nonsense": 1}}, "nonsense"),
+        ({"query": "x", "filters": {"nonsense": 1}}, "Known filters: allowed_category_paths"),
         ({"query": "x", "top": 1}, "'top'"),
         ({}, "'query'"),
         ("rhubarb", "JSON object"),
@@ -122,3 +122,14 @@ async def test_how_much_they_may_ask_for(client: httpx2.AsyncClient) -> None:
     assert (await client.post("/search/batch", json=whole)).status_code == 200
     whole["searches"].append({"query": "soup", "top_k": 1})
     assert "5,000" in assert_failure(await client.post("/search/batch", json=whole), 422)["detail"]
+
+
+@pytest.mark.parametrize("field", ["top_k", "limit"])
+async def test_numbers_out_of_range_do_not_count(client: httpx2.AsyncClient, field: str) -> None:
+    """A negative number makes no place for more passages; one that is too large fails alone."""
+    too_many = [{"query": "soup", "top_k": 1000}] * (MAX_PASSAGES // 1000 + 1)
+    response = await client.post("/search/batch", json={"searches": [*too_many, {"query": "soup", field: -1_000}]})
+    assert "5,000" in assert_failure(response, 422)["detail"]
+    before, failed = await ask(client, {"query": "rhubarb"}, {"query": "x", field: 10_000})
+    assert before["results"]
+    assert failed["status"] == 422

@@ -10,6 +10,7 @@ from fastapi import FastAPI
 
 from dtrag.delivery.api.authentication import FAILURES_PER_MINUTE
 from dtrag.delivery.api.forwarding import parse_address, trusted_networks
+from dtrag.delivery.api.health import FEATURES
 from dtrag.delivery.api.service import create_app
 from dtrag.delivery.api.state import Service
 from dtrag.errors import DatabaseUnavailable, InvalidInput
@@ -75,5 +76,6 @@ async def test_health_answers_with_a_key_while_the_database_is_away(
     monkeypatch.setattr(service.app.keys, "_needed", (True, 0.0))
     monkeypatch.setattr(service.app.database, "ping", away)
     response = await client.get("/health", headers={"X-API-Key": "a key that cannot be looked up now"})
-    assert (response.status_code, response.json()) == (200, {"status": "unhealthy"})
+    features = FEATURES | {"B-O2": "retrieval-filter-unknown"}
+    assert (response.status_code, response.json()) == (200, {"status": "unhealthy", "features": features})
     assert_failure(await client.get("/documents", headers={"X-API-Key": "the same"}), 503)

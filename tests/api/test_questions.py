@@ -105,7 +105,7 @@ async def test_top_k_is_a_strict_whole_number(client: httpx2.AsyncClient, raw: s
         ("/search", {"query": "x", "size": 3}, "size"),
         ("/search", {"query": "x", "mode": "magic"}, "mode"),
         ("/search", {"query": "x", "filters": []}, "filters"),
-        ("/search", {"query": "x", "top_k": 0, "mode": 3}, "1 more"),
+        ("/search", {"query": "x", "top_k": "ten", "mode": 3}, "'top_k' should be a valid integer (and 1 more)"),
         ("/search", {"query": "x", "filters": {"date_from": "soon"}}, "date_from"),
         ("/search", {"query": "x", "filters": {"taxonomy_paths": [["a/b"]]}}, "Unsafe"),
         ("/search", [], "object"),

@@ -60,4 +60,4 @@ def test_facts_narrow_the_search(cli: Cli, fact: str, found: int) -> None:
 def test_facts_that_are_not_declared_are_a_mistake(cli: Cli) -> None:
     ran = cli.call("search", "tea", "--metadata", "taste=sweet")
     assert ran.code == 2
-    assert "'taste'" in ran.err
+    assert "Declared in DTRAG_FILTER_KEYS: colour, minutes." in ran.err

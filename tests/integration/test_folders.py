@@ -115,10 +115,10 @@ async def test_a_renamed_file_keeps_its_vectors_and_category(settings: Settings,
         assert embedder.texts == []
         assert store.rows("select vec::text from embeddings order by 1") == vectors
         assert store.rows(
-            "select d.title, d.document_id, s.documents from documents d join sources s using (source_id)"
-            " where d.source_uri = %s",
+            "select d.title, d.document_id, d.source_path, s.documents"
+            " from documents d join sources s using (source_id) where d.source_uri = %s",
             new.as_uri(),
-        ) == [("About the kettle", document_id(new.as_uri()), 1)]
+        ) == [("About the kettle", document_id(new.as_uri()), "deep/electric kettle.md", 1)]
         assert {summary.taxonomy_path for summary in await app.documents()} == {("House", "Machines")}
         assert len(await app.documents()) == 4
         store.assert_whole()

@@ -31,7 +31,7 @@ from dtrag.evaluation.twins.library import (
 )
 from dtrag.evaluation.twins.visits import Received, Send, Sent, World, sent_prompts
 from dtrag.ingestion.ingest import Source
-from dtrag.ports import Embedder
+from dtrag.ports import EVERYTHING, Embedder
 from dtrag.settings import Settings, set_feature_flag
 
 RATE = 1_000_000
@@ -49,6 +49,9 @@ class RecordingModel:
 
     async def complete(self, messages: Sequence[Message], *, max_tokens: int, seconds: float) -> Reply:
         """See `ChatModel`."""
+        return self._reply(messages)
+
+    def _reply(self, messages: Sequence[Message]) -> Reply:
         prompt = "\n\n".join(f"[{message.role}]\n{message.content}" for message in messages)
         recorded = sent_prompts.get()
         if recorded is not None:
@@ -61,7 +64,7 @@ class RecordingModel:
         self, messages: Sequence[Message], *, max_tokens: int, seconds: float
     ) -> AsyncIterator[str | Reply]:
         """See `ChatModel`."""
-        reply = await self.complete(messages, max_tokens=max_tokens, seconds=seconds)
+        reply = self._reply(messages)
         yield reply.text
         yield reply
 
@@ -165,15 +168,17 @@ async def _hidden_objects(app: App, folder: Path) -> dict[str, str]:
     mixed = await app.agents.create("1.0.0", [board, leave], UNSURE, name="Both desks")
     await app.agents.ask(mixed, "How many weeks of parental leave need a certificate?")
     answers = [found for found in (await app.review.waiting())[0] if found.kind == "answer"]
-    asked = await app.ask("What is said about the merger?")
+    asked = await app.ask("What is said about the merger?", scope=EVERYTHING)
     await app.conversations.add("administrators-talk", LOCAL, "What of the merger?", asked.text)
     upload = folder / "upload"
     upload.write_text("# Minutes\n\nThe severance of the board.\n", "utf-8")
-    await app.ingest_sources([Source(upload, UPLOADED, f"upload:{UPLOADED}")], board)
+    await app.ingest_sources([Source(upload, UPLOADED, f"upload:{UPLOADED}")], board, scope=EVERYTHING)
     await app.keys.create("board", [board], "reader")
     version = await app.taxonomy.propose([{"op": "rename", "path": "Vault", "name": "Strongroom"}])
     await app.taxonomy.activate(version.version, accept_widening=True)
-    hidden = next(found for found in await app.documents(1_000) if found.taxonomy_path == tuple(board))
+    hidden = next(
+        found for found in await app.documents(1_000, scope=EVERYTHING) if found.taxonomy_path == tuple(board)
+    )
     return {
         "hidden document": hidden.document_id,
         "hidden agent": str(agent.agent_id),

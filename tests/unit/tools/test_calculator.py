@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dtrag.tools.builtin.calculator import EXACT_BITS, LARGEST, CalculationError, calculator, evaluate, shown
@@ -160,6 +160,8 @@ def test_it_agrees_with_fractions(left: int, right: int, operator: str) -> None:
 
 
 @given(st.text(max_size=60) | st.text("0123456789.+-*/%()e, maxsqrt", max_size=60))
+@example("True")
+@example("-None + max(1, False)")
 def test_any_text_gives_a_value_or_a_reason(text: str) -> None:
     try:
         value = evaluate(text)

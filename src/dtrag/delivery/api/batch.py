@@ -18,6 +18,7 @@ from dtrag.delivery.api.search import found
 from dtrag.delivery.api.shapes import BatchResponse, SearchFailure, SearchResponse
 from dtrag.delivery.api.state import service_of
 from dtrag.errors import DtragError, InvalidInput
+from dtrag.retrieval.request import MAX_TOP_K
 
 router = APIRouter(route_class=JsonRoute, tags=["search"])
 
@@ -32,7 +33,7 @@ MAX_PASSAGES = 5_000
 async def batch(request: Request, asked: BatchRequest) -> BatchResponse:
     """For each search what `POST /search` answers, in order; one that fails says so in its place."""
     parsed = [_parsed(body) for body in asked.searches]
-    wanted = sum(max(search.top_k, search.limit or 0) for search in parsed if isinstance(search, SearchRequest))
+    wanted = sum(_passages(search) for search in parsed if isinstance(search, SearchRequest))
     if wanted > MAX_PASSAGES:
         raise InvalidInput(f"The searches ask for {wanted:,} passages; top_k may add up to {MAX_PASSAGES:,}.")
     free = asyncio.Semaphore(AT_ONCE)
@@ -52,6 +53,12 @@ async def batch(request: Request, asked: BatchRequest) -> BatchResponse:
         return BatchResponse(answers=[task.result() for task in tasks])
 
     return await until_gone(request, service_of(request).in_flight, every())
+
+
+def _passages(search: SearchRequest) -> int:
+    """How many passages the search may bring: none when its number is out of range, because then it fails alone."""
+    number = max(search.top_k, search.limit or 0)
+    return number if 1 <= number <= MAX_TOP_K else 0
 
 
 def _parsed(body: Any) -> SearchRequest | SearchFailure:

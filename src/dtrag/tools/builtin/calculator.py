@@ -110,7 +110,7 @@ class _Evaluation:
         """The value of a node. Raises `CalculationError` for a node that is not arithmetic."""
         if depth == 0:
             raise CalculationError(f"brackets and signs are nested deeper than {DEPTH}")
-        if isinstance(node, ast.Constant):
+        if isinstance(node, ast.Constant) and type(node.value) in (int, float):  # True, False and None are none
             return _number(self._text[node.col_offset : node.end_col_offset])
         if isinstance(node, ast.Name) and node.id in _CONSTANTS:
             return _CONSTANTS[node.id]

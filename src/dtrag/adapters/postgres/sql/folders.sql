@@ -10,7 +10,7 @@ group by d.source_id, s.fingerprint
 order by source_uri
 
 -- name: read_documents_of
-select document_id, source_id, source_uri, title, content_type, node_id, metadata, text
+select document_id, source_id, source_uri, source_path, title, content_type, node_id, metadata, text
 from documents
 where source_id = :source_id and (:after::uuid is null or document_id > :after)
 order by document_id
