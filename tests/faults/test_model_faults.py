@@ -43,7 +43,9 @@ async def app(databases: Databases, server: ModelServer, tmp_path: Path) -> Asyn
         yield opened
 
 
-@pytest.fixture(params=[False, True], ids=["composed", "debated"])
+@pytest.fixture(
+    params=[pytest.param(False, id="composed"), pytest.param(True, id="debated", marks=pytest.mark.long_fault)]
+)
 def debated(request: pytest.FixtureRequest) -> Iterator[bool]:
     set_feature_flag("debate_mode", request.param)
     yield request.param

@@ -105,7 +105,7 @@ def test_odd_questions_are_taken(odd: str) -> None:
 @pytest.mark.parametrize("piece", ["it ", "그 ", "and ", "휴학은 ", "it to ", "((((", "? ", "for "])
 def test_long_questions_take_no_time(piece: str) -> None:
     question = piece * (10_000 // len(piece))
-    started = time.perf_counter()
+    started = time.thread_time()
     assert standing_alone(question, [question] * 6) == (question, "alone")
     standing_alone(question[:LONGEST], [question] * 6)
-    assert time.perf_counter() - started < 2
+    assert time.thread_time() - started < 2

@@ -40,7 +40,10 @@ def test_the_fingerprint_is_of_name_description_and_schema() -> None:
     assert len({fingerprint(tool) for tool in [same, *others]}) == 5
 
 
-@given(st.text(), st.dictionaries(st.text(), st.recursive(st.none() | st.text() | st.integers(), st.lists)))
+VALUES = st.recursive(st.none() | st.text(max_size=20) | st.integers(), st.lists, max_leaves=8)
+
+
+@given(st.text(max_size=60), st.dictionaries(st.text(max_size=20), VALUES, max_size=5))
 def test_whatever_can_be_approved_has_a_fingerprint(description: str, schema: dict[str, Any]) -> None:
     tool = offered(description=description, schema=schema | {"type": "object"})
     assert problem(tool) or len(fingerprint(tool)) == 32
