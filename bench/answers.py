@@ -12,8 +12,8 @@ import tempfile
 from pathlib import Path
 
 from dtrag.app import open_throwaway
-from dtrag.core.text import language, normalise
-from dtrag.pipeline.compose import extract
+from dtrag.core.text.analysis import language, normalise
+from dtrag.pipeline.answer.extractive import extract
 from dtrag.ports import speaks
 from dtrag.settings import Settings
 

@@ -30,9 +30,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.model_server import ModelServer
 
 from dtrag.app import App, open_app
-from dtrag.core.query import content_terms
-from dtrag.core.scope import Scope
-from dtrag.pipeline.compose import extract
+from dtrag.core.access.scope import Scope
+from dtrag.core.text.questions import content_terms
+from dtrag.pipeline.answer.extractive import extract
 from dtrag.settings import Settings
 
 REPLY = "The passages say so. [1]"

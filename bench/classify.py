@@ -4,7 +4,7 @@
 
 DATA_FOLDER holds newsgroups20-dev. Five folds: four teach, one is asked; dealt out three times. `--words` leaves the
 embedder out. The line "fitted on the other folds" chooses a factor of the steepness anew from folds inside the four;
-every other constant of core/placing.py was chosen on the whole set, on both lines.
+every other constant of core/taxonomy/classification.py was chosen on the whole set, on both lines.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from pathlib import Path
 
 import numpy as np
 
-from dtrag.adapters.embedders import choose
-from dtrag.core import placing
-from dtrag.core.centroids import Centroids, Sample, TermCounts
+from dtrag.adapters.embedders import factory
 from dtrag.core.documents import Draft, ParsedDocument, Vector, document_id
-from dtrag.core.taxonomy import ROOT, CategoryPath, Node, Taxonomy
+from dtrag.core.taxonomy import classification
+from dtrag.core.taxonomy.centroids import Centroids, Sample, TermCounts
+from dtrag.core.taxonomy.tree import ROOT, CategoryPath, Node, Taxonomy
 from dtrag.ingestion import chunking
 from dtrag.ingestion.analysis import index
 from dtrag.ingestion.classify import content
@@ -69,7 +69,7 @@ def tree(paths: Sequence[tuple[str, ...]]) -> Taxonomy:
 async def read(folder: Path, words_only: bool) -> tuple[Taxonomy, list[Known]]:
     """The documents as the index would hold them."""
     settings = Settings.load(embedder="none") if words_only else Settings.load()
-    embedder = choose.choose(settings)
+    embedder = factory.choose(settings)
     rows = [json.loads(line) for line in (folder / "corpus.jsonl").read_text("utf-8").splitlines()]
     taxonomy = tree([tuple(row["category_path"]) for row in rows])
     known = []
@@ -98,10 +98,10 @@ def folds(known: Sequence[Known], seed: int) -> list[list[Known]]:
 
 def ask(taxonomy: Taxonomy, teaching: Sequence[Known], asked: Sequence[Known]) -> list[Asked]:
     """What is said about each of the asked after the teaching ones."""
-    names, centroids = placing.Names(taxonomy), Centroids.of([one.sample for one in teaching])
+    names, centroids = classification.Names(taxonomy), Centroids.of([one.sample for one in teaching])
     answers = []
     for one in asked:
-        found = placing.place(taxonomy, names, centroids, one.sample.terms, one.sample.vector)
+        found = classification.place(taxonomy, names, centroids, one.sample.terms, one.sample.vector)
         leaf, top = found.path == one.path, found.path[:1] == one.path[:1]
         answers.append(Asked(leaf, top, found.confidence, found.accepted))
     return answers
@@ -115,13 +115,13 @@ def others(parts: Sequence[list[Known]], number: int) -> list[Known]:
 @contextmanager
 def steepness(words: float, meaning: float) -> Iterator[None]:
     """The constants with these factors."""
-    before = placing.STEEPNESS, placing.BESIDE_STEEPNESS, placing.MEANING_STEEPNESS
-    placing.STEEPNESS, placing.BESIDE_STEEPNESS = before[0] * words, before[1] * words
-    placing.MEANING_STEEPNESS = before[2] * meaning
+    before = classification.STEEPNESS, classification.BESIDE_STEEPNESS, classification.MEANING_STEEPNESS
+    classification.STEEPNESS, classification.BESIDE_STEEPNESS = before[0] * words, before[1] * words
+    classification.MEANING_STEEPNESS = before[2] * meaning
     try:
         yield
     finally:
-        placing.STEEPNESS, placing.BESIDE_STEEPNESS, placing.MEANING_STEEPNESS = before
+        classification.STEEPNESS, classification.BESIDE_STEEPNESS, classification.MEANING_STEEPNESS = before
 
 
 def fitted(parts: Sequence[list[Known]], with_meaning: bool) -> tuple[float, float]:
@@ -135,7 +135,7 @@ def fitted(parts: Sequence[list[Known]], with_meaning: bool) -> tuple[float, flo
     for words in (0.7, 0.85, 1.0, 1.15, 1.3, 1.6, 2.0):
         for meaning in (0.7, 1.0, 1.3) if with_meaning else (1.0,):
             with steepness(words, meaning):
-                probable = [placing.shares(*case[:3])[case[3]] for case in cases]
+                probable = [classification.shares(*case[:3])[case[3]] for case in cases]
             loss = -float(np.log(np.maximum(probable, 1e-9)).mean())
             if loss < least:
                 best, least = (words, meaning), loss
@@ -155,7 +155,7 @@ def calibration_error(answers: Sequence[Asked]) -> float:
 def row(name: str, answers: Sequence[Asked]) -> str:
     """A line of the table."""
     accepted = [a for a in answers if a.accepted]
-    sure = [a for a in answers if a.confidence >= placing.TRUSTED]
+    sure = [a for a in answers if a.confidence >= classification.TRUSTED]
     figures = (
         share(answers, [a for a in answers if a.leaf]),
         share(answers, [a for a in answers if a.top]),

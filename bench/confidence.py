@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
-from dtrag.core.confidence import confidence
-from dtrag.core.risk import auroc, calibration_error, coverage_at, risk_curve
+from dtrag.core.answers.confidence import confidence
+from dtrag.core.metrics.calibration import auroc, calibration_error, coverage_at, risk_curve
 from dtrag.evaluation.answerability import Case
 from fit_confidence import MODELS, THRESHOLDS, USED, collected, predicted
 

@@ -18,12 +18,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrag.adapters.embedders import choose
+from dtrag.adapters.embedders import factory
 from dtrag.adapters.parsers import jsonl
-from dtrag.core.links import mentions, title_key
-from dtrag.core.measures import ndcg_at
-from dtrag.core.query import weighted_terms
-from dtrag.core.text import language, term_id, terms
+from dtrag.core.metrics.ranking import ndcg_at
+from dtrag.core.text.analysis import language, term_id, terms
+from dtrag.core.text.questions import weighted_terms
+from dtrag.core.text.title_mentions import mentions, title_key
 from dtrag.evaluation.retrieval import read_set
 from dtrag.ingestion.analysis import title_weight
 from dtrag.ingestion.chunking import split
@@ -71,7 +71,7 @@ class Collection:
         cosines = None
         if sum(english) > len(queries) / 2:
             if not kept.exists():
-                embedder = choose.choose(Settings.load(environ={}))
+                embedder = factory.choose(Settings.load(environ={}))
                 assert embedder is not None, "these figures need the embedder: dtrag models list"
                 passages = np.concatenate([embedder.embed_documents([text]) for text in embedded])
                 cache.mkdir(parents=True, exist_ok=True)

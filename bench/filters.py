@@ -11,8 +11,8 @@ import statistics
 import time
 from collections.abc import Callable
 
-from dtrag.core.bypass import attempt_in
-from dtrag.core.category_filter import CategoryFilter
+from dtrag.core.access.category_filter import CategoryFilter
+from dtrag.core.access.filter_attacks import attempt_in
 from dtrag.core.manifest import manifest_from_category
 from dtrag.errors import InvalidInput
 

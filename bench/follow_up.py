@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from dtrag.app import App, open_throwaway
-from dtrag.core.following import standing_alone
+from dtrag.core.text.followup import standing_alone
 from dtrag.settings import Settings
 
 TOP = 10

@@ -19,9 +19,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tests.toy import indexed, sentence
 
-from dtrag.adapters.postgres.writer import PostgresWriter
+from dtrag.adapters.postgres.index_writer import PostgresWriter
 from dtrag.app import App, open_app
-from dtrag.core.taxonomy import CategoryPath
+from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.settings import Settings
 
 BATCH = 500

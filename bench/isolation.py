@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from dtrag.app import App, open_throwaway
-from dtrag.core.scope import Access, Grant, Viewer
-from dtrag.core.taxonomy import CategoryPath
+from dtrag.core.access.scope import Access, Grant, Viewer
+from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.evaluation.canaries import COMMON, WordHashes, library, tree
 from dtrag.settings import Settings
 

@@ -1,11 +1,12 @@
-"""What the check of a model's sentences catches, and what it wrongly marks: pipeline/support.py without a model.
+"""What the check of a model's sentences catches, and what it wrongly marks: pipeline/answer/grounding.py alone.
 
 python bench/support.py ../shared/data [--sentences 400] [--embedder none|auto]
 
 Honest sentences: those of people's and models' own wording that annotators found faithful (FaithBench sentences without
 an annotation, KLUE entailments), and sentences of passages to the letter. Each is changed in one thing: a number, a
 name (a noun in Korean), a "not" put in, or it comes from another source altogether. Every sentence cites its source,
-which stands among four others. The thresholds in core/backing.py were chosen on the even rows; the odd rows are shown.
+which stands among four others. The thresholds in core/answers/grounding.py were chosen on the even rows; the odd
+rows are shown.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from dtrag.adapters.embedders import choose
-from dtrag.core.backing import claim_of
+from dtrag.adapters.embedders import factory
+from dtrag.core.answers.grounding import claim_of
 from dtrag.core.documents import SearchResult
-from dtrag.core.text import language, sentences
-from dtrag.pipeline.support import check
+from dtrag.core.text.analysis import language, sentences
+from dtrag.pipeline.answer.grounding import check
 from dtrag.ports import Embedder
 from dtrag.settings import Settings
 
@@ -144,7 +145,7 @@ def measure(name: str, pairs: Sequence[Pair], embedder: Embedder | None) -> None
 
 def main(folder: Path, most: int, embedder: str, half: int) -> None:
     with tempfile.TemporaryDirectory(prefix="dtrag-bench-") as data_dir:
-        speaker = choose.choose(Settings.load(environ={}, data_dir=data_dir, embedder=embedder))
+        speaker = factory.choose(Settings.load(environ={}, data_dir=data_dir, embedder=embedder))
     print("| sentences | honest, marked | " + " | ".join(f"{edit}, marked" for edit in EDITS) + " |")
     print("|---" * (len(EDITS) + 2) + "|")
     sets: list[tuple[str, Iterator[Pair], bool]] = [

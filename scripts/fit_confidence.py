@@ -1,4 +1,6 @@
-"""Fits the weights of the calibrated confidence (src/dtrag/core/confidence_weights.json) and says what they are worth.
+"""Fits the weights of the calibrated confidence and says what they are worth.
+
+They are in src/dtrag/core/answers/confidence_weights.json.
 
     python scripts/fit_confidence.py DATA [--write] [--cache FOLDER]
 
@@ -21,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from dtrag.app import open_throwaway
-from dtrag.core.risk import auroc, calibration_error, coverage_at, logistic, sigmoid
+from dtrag.core.metrics.calibration import auroc, calibration_error, coverage_at, logistic, sigmoid
 from dtrag.evaluation.answerability import Case, Judged, cases
 from dtrag.settings import Settings
 
@@ -142,14 +144,14 @@ async def main(data: Path, cache: Path | None, write: bool) -> None:
     if write:
         written = {
             "about": "Logistic regressions for the probability that passages answer a question: docs/confidence.md. "
-            "The signals are described in core/evidence.py.",
+            "The signals are described in core/answers/evidence.py.",
             "command": "python scripts/fit_confidence.py DATA --write",
             "fitted_at": datetime.now(UTC).date().isoformat(),
             "signals": SIGNALS_VERSION,
             "thresholds": THRESHOLDS,
             "models": models,
         }
-        target = Path(__file__).parents[1] / "src" / "dtrag" / "core" / "confidence_weights.json"
+        target = Path(__file__).parents[1] / "src" / "dtrag" / "core" / "answers" / "confidence_weights.json"
         target.write_text(json.dumps(written, indent=2) + "\n", "utf-8")
 
 

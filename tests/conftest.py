@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from dtrag.adapters.postgres import server
 from dtrag.adapters.postgres.connect import connect
-from dtrag.adapters.postgres.server import EmbeddedServer
+from dtrag.adapters.postgres.server import server
+from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.app import App, open_app
 from dtrag.settings import Settings
 from tests.store import Databases, Store

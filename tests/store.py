@@ -13,7 +13,7 @@ import psycopg
 from psycopg import sql
 from psycopg.rows import TupleRow
 
-from dtrag.adapters.postgres.server import ServerAddress
+from dtrag.adapters.postgres.server.server import ServerAddress
 from dtrag.settings import Settings
 
 _numbers = itertools.count()

@@ -6,11 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from dtrag import audit, traces
-from dtrag.adapters.postgres import index
-from dtrag.delivery.api import audited, authentication, uploads
+from dtrag.adapters.postgres import index_reader
+from dtrag.delivery.api import uploads
+from dtrag.delivery.api.middleware import audit as audited
+from dtrag.delivery.api.middleware import authentication
+from dtrag.governance import audit
 from dtrag.ingestion import folders, ingest
-from dtrag.pipeline import compose
+from dtrag.pipeline import traces
+from dtrag.pipeline.answer import extractive
 from dtrag.pipeline.timeouts import OPTIONAL_STEP_TIMEOUTS, STEP_TIMEOUTS
 from dtrag.settings import Settings
 
@@ -21,12 +24,13 @@ S, O = STEP_TIMEOUTS, OPTIONAL_STEP_TIMEOUTS  # noqa: E741
 STATEMENTS = [
     (
         "docs/architecture.md",
-        f"at most {compose.MAX_SENTENCES} sentences and {compose.MAX_CHARACTERS} characters, in reading order, none "
-        f"twice, none whose score (log-odds) lies more than {compose.FLOOR:g} below the best one's.",
+        f"at most {extractive.MAX_SENTENCES} sentences and {extractive.MAX_CHARACTERS} characters, in reading order, "
+        f"none twice, none whose score (log-odds) lies more than {extractive.FLOOR:g} below the best one's.",
     ),
     (
         "docs/architecture.md",
-        f"Up to √({index.EXACT_BELOW} · n) of the n passages, and never more than {index.MOST_EXACT:,}, are compared",
+        f"Up to √({index_reader.EXACT_BELOW} · n) of the n passages, and never more than {index_reader.MOST_EXACT:,}, "
+        "are compared",
     ),
     ("docs/architecture.md", f"batch of about {ingest.BATCH_CHUNKS} passages"),
     ("docs/operations.md", f"{MIGRATIONS} of {MIGRATIONS} migrations"),

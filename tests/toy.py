@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from dtrag.core.documents import Chunk, IndexedDocument, ParsedDocument, Vector, document_id
-from dtrag.core.text import language, terms
+from dtrag.core.text.analysis import language, terms
 from dtrag.ingestion.analysis import analyse, fingerprint
 from dtrag.ports import Embedder
 

@@ -15,17 +15,17 @@ from collection import Collection, Floats, Query
 from pgvector import HalfVector
 from system import WANTED, System
 
-from dtrag.adapters.postgres import identity
+from dtrag.adapters.postgres import index_settings
 from dtrag.adapters.postgres.connect import connect
 from dtrag.adapters.postgres.database import Database
-from dtrag.adapters.postgres.index import PostgresIndex
-from dtrag.adapters.postgres.writer import PostgresWriter
+from dtrag.adapters.postgres.index_reader import PostgresIndex
+from dtrag.adapters.postgres.index_writer import PostgresWriter
+from dtrag.core.access.scope import Scope, SearchFilters
 from dtrag.core.documents import Chunk, IndexedChunk, IndexedDocument, ParsedDocument, document_id
-from dtrag.core.query import weighted_terms
-from dtrag.core.scope import Scope, SearchFilters
-from dtrag.core.scoring import LexicalQuery
-from dtrag.core.taxonomy import CategoryPath
-from dtrag.core.text import ANALYZER, term_id
+from dtrag.core.ranking.bm25 import LexicalQuery
+from dtrag.core.taxonomy.tree import CategoryPath
+from dtrag.core.text.analysis import ANALYZER, term_id
+from dtrag.core.text.questions import weighted_terms
 from dtrag.retrieval.engine import HybridSearchEngine
 from dtrag.settings import Settings
 
@@ -81,7 +81,7 @@ class Dtrag(System):
         settings = Settings.load(environ={}, data_dir=self.folder / "data", embedder="none", pool_size=8)
         self._database: Database = await self._exits.enter_async_context(connect(settings))
         self.index = PostgresIndex(self._database, 1024 * 2**20)
-        await identity.register(self._database, ANALYZER, self._embedder)
+        await index_settings.register(self._database, ANALYZER, self._embedder)
         writer = PostgresWriter(self._database)
         paths = {node: CategoryPath.parse(f"Node {node}") for node in range(1, 6)}
         taxonomy = await writer.ensure_paths(list(paths.values()))
@@ -130,7 +130,7 @@ class Dtrag(System):
                         await copy.write_row((name, 0, self.nodes[node], HalfVector(vector.astype(np.float16))))
             await connection.execute("set maintenance_work_mem = '2GB'")
             await connection.execute("set statement_timeout = 0")
-            await identity._shape_vectors(connection, 384)  # the index as dtrag makes it
+            await index_settings._shape_vectors(connection, 384)  # the index as dtrag makes it
         self.seconds["vectors"] = time.perf_counter() - started
 
     def size(self) -> int:

@@ -16,7 +16,7 @@ from pgvector.psycopg import register_vector
 from system import WANTED, System, fused
 from usearch.index import Index
 
-from dtrag.adapters.postgres.server import EmbeddedServer
+from dtrag.adapters.postgres.server.server import EmbeddedServer
 
 
 class Tantivy(System):

@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dtrag import embedding_service, llm_service
     from dtrag.app import App
-    from dtrag.core.category_filter import CategoryFilter
+    from dtrag.core.access.category_filter import CategoryFilter
+    from dtrag.core.access.scope import Scope, SearchFilters
     from dtrag.core.documents import (
         Absence,
         Answer,
@@ -33,15 +34,15 @@ if TYPE_CHECKING:
         SearchMetrics,
         SearchResult,
     )
-    from dtrag.core.fusion import HybridScoreFusion, ScoreNormalizer
     from dtrag.core.manifest import AgentManifest, FromCategoryRequest, manifest_from_category
-    from dtrag.core.query import QueryCharacteristics
-    from dtrag.core.scope import Scope, SearchFilters
-    from dtrag.core.taxonomy import CategoryPath, Taxonomy
+    from dtrag.core.ranking.fusion import HybridScoreFusion, ScoreNormalizer
+    from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
+    from dtrag.core.text.questions import QueryCharacteristics
     from dtrag.debate import DebateAgent, DebateEngine, DebateResult
-    from dtrag.delivery.api.asked import SearchRequest
-    from dtrag.delivery.api.chat_shapes import ChatRequest
+    from dtrag.delivery.api.schemas.chat import ChatRequest
+    from dtrag.delivery.api.schemas.search import SearchRequest
     from dtrag.errors import DtragError, InvalidInput, NoActiveApp, NotOpened
+    from dtrag.functions import get_search_statistics, hybrid_search, keyword_search, vector_search
     from dtrag.ingestion.folders import FolderPlan
     from dtrag.ingestion.ingest import IngestReport, Progress
     from dtrag.opening import SyncApp
@@ -60,7 +61,6 @@ if TYPE_CHECKING:
     from dtrag.pipeline.timeouts import STEP_TIMEOUTS, execute_with_timeout
     from dtrag.retrieval.cache import ResultCache
     from dtrag.retrieval.engine import HybridSearchEngine
-    from dtrag.retrieval.functions import get_search_statistics, hybrid_search, keyword_search, vector_search
     from dtrag.retrieval.rerank import CrossEncoderReranker
     from dtrag.settings import Settings, get_env_manager
     from dtrag.tools.executor import ToolExecutionResult, execute_tool
@@ -81,16 +81,16 @@ _HOMES = {
     "AgentManifest": "dtrag.core.manifest",
     "FromCategoryRequest": "dtrag.core.manifest",
     "manifest_from_category": "dtrag.core.manifest",
-    "ChatRequest": "dtrag.delivery.api.chat_shapes",
-    "SearchRequest": "dtrag.delivery.api.asked",
-    "CategoryFilter": "dtrag.core.category_filter",
-    "Scope": "dtrag.core.scope",
-    "SearchFilters": "dtrag.core.scope",
-    "HybridScoreFusion": "dtrag.core.fusion",
-    "ScoreNormalizer": "dtrag.core.fusion",
-    "QueryCharacteristics": "dtrag.core.query",
-    "CategoryPath": "dtrag.core.taxonomy",
-    "Taxonomy": "dtrag.core.taxonomy",
+    "ChatRequest": "dtrag.delivery.api.schemas.chat",
+    "SearchRequest": "dtrag.delivery.api.schemas.search",
+    "CategoryFilter": "dtrag.core.access.category_filter",
+    "Scope": "dtrag.core.access.scope",
+    "SearchFilters": "dtrag.core.access.scope",
+    "HybridScoreFusion": "dtrag.core.ranking.fusion",
+    "ScoreNormalizer": "dtrag.core.ranking.fusion",
+    "QueryCharacteristics": "dtrag.core.text.questions",
+    "CategoryPath": "dtrag.core.taxonomy.tree",
+    "Taxonomy": "dtrag.core.taxonomy.tree",
     "DebateAgent": "dtrag.debate",
     "DebateEngine": "dtrag.debate",
     "DebateResult": "dtrag.debate",
@@ -118,10 +118,10 @@ _HOMES = {
     "execute_with_timeout": "dtrag.pipeline.timeouts",
     "ResultCache": "dtrag.retrieval.cache",
     "HybridSearchEngine": "dtrag.retrieval.engine",
-    "get_search_statistics": "dtrag.retrieval.functions",
-    "hybrid_search": "dtrag.retrieval.functions",
-    "keyword_search": "dtrag.retrieval.functions",
-    "vector_search": "dtrag.retrieval.functions",
+    "get_search_statistics": "dtrag.functions",
+    "hybrid_search": "dtrag.functions",
+    "keyword_search": "dtrag.functions",
+    "vector_search": "dtrag.functions",
     "CrossEncoderReranker": "dtrag.retrieval.rerank",
     "Settings": "dtrag.settings",
     "get_env_manager": "dtrag.settings",

@@ -12,68 +12,68 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, Unpack
 
-from dtrag.adapters.analyzers import choose as morphemes
+from dtrag import current_app
+from dtrag.adapters.analyzers import factory as morphemes
 from dtrag.adapters.audit_spool import AuditSpool
-from dtrag.adapters.embedders import choose as embedders
+from dtrag.adapters.embedders import factory as embedders
 from dtrag.adapters.embedders.cached import CachedEmbedder
-from dtrag.adapters.llms import choose as llms
+from dtrag.adapters.llms import factory as llms
 from dtrag.adapters.mcp.client import servers
 from dtrag.adapters.mcp.config import read_config
 from dtrag.adapters.parsers.process import ParserProcess
-from dtrag.adapters.postgres import calibration, identity
-from dtrag.adapters.postgres.agents import PostgresAgents
-from dtrag.adapters.postgres.approvals import PostgresApprovals
-from dtrag.adapters.postgres.audit import PostgresAudit
+from dtrag.adapters.postgres import calibration, index_settings
 from dtrag.adapters.postgres.connect import connect, connect_throwaway
-from dtrag.adapters.postgres.conversations import PostgresConversations
 from dtrag.adapters.postgres.database import Database
-from dtrag.adapters.postgres.folders import PostgresFolders
-from dtrag.adapters.postgres.index import PostgresIndex
-from dtrag.adapters.postgres.keys import PostgresKeys
-from dtrag.adapters.postgres.review import PostgresReview
+from dtrag.adapters.postgres.index_reader import PostgresIndex
+from dtrag.adapters.postgres.index_writer import PostgresWriter
 from dtrag.adapters.postgres.sight import PostgresSight
-from dtrag.adapters.postgres.taxonomy import PostgresTaxonomy
-from dtrag.adapters.postgres.traces import PostgresTraces
-from dtrag.adapters.postgres.writer import PostgresWriter
-from dtrag.adapters.rerankers import choose as rerankers
+from dtrag.adapters.postgres.stores.agents import PostgresAgents
+from dtrag.adapters.postgres.stores.api_keys import PostgresKeys
+from dtrag.adapters.postgres.stores.audit import PostgresAudit
+from dtrag.adapters.postgres.stores.conversations import PostgresConversations
+from dtrag.adapters.postgres.stores.folders import PostgresFolders
+from dtrag.adapters.postgres.stores.review import PostgresReview
+from dtrag.adapters.postgres.stores.taxonomy import PostgresTaxonomy
+from dtrag.adapters.postgres.stores.tool_approvals import PostgresApprovals
+from dtrag.adapters.postgres.stores.traces import PostgresTraces
+from dtrag.adapters.rerankers import factory as rerankers
 from dtrag.adapters.web.fetch import WebFetcher
 from dtrag.adapters.web.taxonomy_service import TaxonomyService
-from dtrag.agents import Agents, budget
-from dtrag.audit import Audit
-from dtrag.conversations import Conversations
-from dtrag.core import confinement
+from dtrag.core.access import confinement
+from dtrag.core.access.egress import allowed_hosts
+from dtrag.core.access.scope import Viewer, filter_keys
 from dtrag.core.caller import LOCAL
+from dtrag.core.document_selection import Target, file_path, select
 from dtrag.core.documents import Answer, DocumentSummary, SearchMetrics, SearchResult
-from dtrag.core.egress import allowed_hosts
-from dtrag.core.scope import Viewer, filter_keys
-from dtrag.core.selection import Target, file_path, select
-from dtrag.core.taxonomy import CategoryPath
-from dtrag.core.text import Analyzer, term_id
+from dtrag.core.taxonomy.tree import CategoryPath
+from dtrag.core.text.analysis import Analyzer, term_id
 from dtrag.errors import InvalidInput, NotFound
 from dtrag.evaluation.answerability import Case, Judged, cases
 from dtrag.evaluation.calibration import Calibrated, calibrate
-from dtrag.governance import Governance
+from dtrag.governance.agents import Agents, budget
+from dtrag.governance.api_keys import Keys
+from dtrag.governance.audit import Audit
+from dtrag.governance.review import Review
+from dtrag.governance.taxonomy import Governance
 from dtrag.ingestion.classify import Classifier, wanted
 from dtrag.ingestion.folders import FolderPlan, FolderSync, find_files
 from dtrag.ingestion.ingest import Ingestion, IngestReport, Progress, Source
 from dtrag.ingestion.reindex import reindex
-from dtrag.keys import Keys
 from dtrag.packs.regulation_ko import structure
-from dtrag.pipeline import debating
-from dtrag.pipeline.admission import Admission
+from dtrag.pipeline.concurrency import Admission
+from dtrag.pipeline.conversations import Conversations
+from dtrag.pipeline.debate import step
 from dtrag.pipeline.execution import Pipeline
 from dtrag.pipeline.graph import LangGraphPipeline
 from dtrag.pipeline.run import DebateEvent, Run
+from dtrag.pipeline.traces import Traces
 from dtrag.ports import Embedder, Reranker, check_identity
-from dtrag.retrieval import active
 from dtrag.retrieval.engine import HybridSearchEngine
 from dtrag.retrieval.request import CANDIDATES, SearchOptions
 from dtrag.retrieval.rerank import CrossEncoderReranker
-from dtrag.review import Review
 from dtrag.settings import Settings
 from dtrag.tools.builtin import registry_of
 from dtrag.tools.mcp import McpTools
-from dtrag.traces import Traces
 
 MOST_LISTED = 10_000
 """Documents of one page of the list."""
@@ -110,7 +110,7 @@ class App:
 
     With a `reranker` its order decides; without one no results are reranked. `on_search` is told of every search.
     Every read takes a scope; without one it is the owner's, the whole tree, and inside a run, request or tool call what
-    that may see (core/confinement.py).
+    that may see (core/access/confinement.py).
     """
 
     def __init__(
@@ -183,7 +183,7 @@ class App:
             critic=self.critic,
             tools=self.tools,
             prepare=self.mcp.refresh,
-            debates=debating.when(settings.debate),
+            debates=step.when(settings.debate),
             admission=Admission.of(settings),
             recording=self.traces.recording(),
             on_debate=self._debated,
@@ -200,11 +200,11 @@ class App:
         )
 
     async def __aenter__(self) -> App:
-        active.opened(self)
+        current_app.opened(self)
         return self
 
     async def __aexit__(self, *exception: object) -> None:
-        active.closed(self)
+        current_app.closed(self)
         await self.mcp.close()
         await self.index.close()
         await self.keys.close()
@@ -279,7 +279,7 @@ class App:
         self.database.require_space()
         path = CategoryPath.parse(category) if category else None
         within = confinement.bounded(scope).resolved((await self.index.snapshot()).taxonomy)
-        await identity.register(self.database, self.analyzer.id, self.embedder)
+        await index_settings.register(self.database, self.analyzer.id, self.embedder)
         report = await self._ingestion.run(sources, path, on_progress, within)
         report.seconds = time.perf_counter() - started
         if report.waiting:
@@ -291,10 +291,10 @@ class App:
     async def reindex(self, on_progress: Callable[[int], None] | None = None) -> int:
         """Index every document anew from its stored text, with the analyzer and embedder of now; returns how many."""
         self.database.require_space()
-        await identity.forget(self.database)
-        await identity.register(self.database, self.analyzer.id, self.embedder)
+        await index_settings.forget(self.database)
+        await index_settings.register(self.database, self.analyzer.id, self.embedder)
         documents = await reindex(self._writer, self.embedder, on_progress, self.analyzer)
-        await identity.rebuilt(self.database)
+        await index_settings.rebuilt(self.database)
         return documents
 
     async def calibrate(

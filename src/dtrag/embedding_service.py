@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from concurrent.futures import Executor
 
 from dtrag.core.documents import Vector
+from dtrag.current_app import active
 from dtrag.ports import Embedder, NotConfigured
-from dtrag.retrieval.active import active
 
 
 async def generate_embedding(

@@ -2,7 +2,7 @@
 
 So a program can replace it (`mock.patch.object(dtrag.llm_service, "generate_answer", ...)`) and reach every answer,
 plan and debate of the process, streamed answers included. The pipeline passes its own model, so that several apps of
-one process do not mix; permission, admission, accounting and traces are its own (pipeline/calls.py).
+one process do not mix; permission, admission, accounting and traces are its own (pipeline/model_calls.py).
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from dtrag.core.chat import Message, Reply
+from dtrag.current_app import active
 from dtrag.ports import ChatModel, NotConfigured
-from dtrag.retrieval.active import active
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator

@@ -10,20 +10,20 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, runtime_checkable
 
+from dtrag.core.access.api_key import Key
+from dtrag.core.access.audit_chain import Entry, Head, Row
+from dtrag.core.access.scope import NO_FILTERS, Grant, Scope, SearchFilters
+from dtrag.core.access.taxonomy_impact import Preview, TreeVersion
 from dtrag.core.agent import Agent, Edition, Spending
-from dtrag.core.centroids import Sample
-from dtrag.core.chain import Entry, Head, Row
 from dtrag.core.chat import Message, Reply
 from dtrag.core.conversation import Conversation, Turn
 from dtrag.core.documents import Draft, IndexedDocument, ParsedDocument, SearchResult, Vector
-from dtrag.core.governing import Preview, TreeVersion
-from dtrag.core.key import Key
-from dtrag.core.offered import Approval, OfferedTool
-from dtrag.core.operations import Operation
-from dtrag.core.review import Decision, Item, Placement
-from dtrag.core.scope import NO_FILTERS, Grant, Scope, SearchFilters
-from dtrag.core.scoring import LexicalQuery, LexicalStatistics
-from dtrag.core.taxonomy import CategoryPath, Taxonomy
+from dtrag.core.ranking.bm25 import LexicalQuery, LexicalStatistics
+from dtrag.core.taxonomy.centroids import Sample
+from dtrag.core.taxonomy.operations import Operation
+from dtrag.core.taxonomy.review import Decision, Item, Placement
+from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
+from dtrag.core.tool_approval import Approval, OfferedTool
 from dtrag.core.trace import Trace
 from dtrag.errors import IndexMismatch
 
@@ -168,7 +168,7 @@ class Index(Protocol):
         """What BM25 knows of the passages in scope, for these terms: nothing outside the scope has a part in it."""
 
     async def titled(self, numbers: Sequence[int], scope: Scope) -> dict[int, list[str]]:
-        """Number of a title (core/links.py) -> passages of the document that alone in scope has it; others are out."""
+        """Number of a title (core/text/title_mentions.py) -> passages of the only document in scope that has it."""
 
     async def vector_scores(self, query: Vector, chunk_ids: Sequence[str], scope: Scope) -> dict[str, float]:
         """Chunk id -> cosine of these very passages, as far as they are in scope and have a vector."""
@@ -447,7 +447,7 @@ class WebReply:
 
 
 class Fetcher(Protocol):
-    """Asks servers of the web, none but those that may be asked (core/egress.py)."""
+    """Asks servers of the web, none but those that may be asked (core/access/egress.py)."""
 
     async def fetch(self, request: WebRequest, *, seconds: float, most: int, types: Collection[str]) -> WebReply:
         """The answer, within so many seconds, of at most so many bytes, of one of the media types.

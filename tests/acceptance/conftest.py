@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from dtrag import current_app
 from dtrag.app import pipeline_type
-from dtrag.retrieval import active
 
 
 @pytest.fixture(autouse=True)
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """`dtrag` functions without an app take the one that the test opens."""
-    monkeypatch.setattr(active, "_opened", [])
+    monkeypatch.setattr(current_app, "_opened", [])
 
 
 @pytest.fixture(params=["plain", "langgraph"])

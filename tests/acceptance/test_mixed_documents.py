@@ -17,11 +17,11 @@ import pytest
 import pytest_asyncio
 from prometheus_client.parser import text_string_to_metric_families
 
-from dtrag.adapters.postgres.server import EmbeddedServer
-from dtrag.adapters.rerankers.choose import choose
+from dtrag.adapters.postgres.server.server import EmbeddedServer
+from dtrag.adapters.rerankers.factory import choose
 from dtrag.app import App
-from dtrag.core.measures import precision_at, recall_at
-from dtrag.delivery.api.service import create_app
+from dtrag.core.metrics.ranking import precision_at, recall_at
+from dtrag.delivery.api.app import create_app
 from dtrag.retrieval.rerank import CrossEncoderReranker
 from dtrag.settings import Settings
 from tests.store import Databases

@@ -153,7 +153,7 @@ async def test_d19_one_round_has_no_final_answer_and_compose_answers(app: App, o
     one = await DebateEngine().run_debate(QUESTION, CONTEXT, max_rounds=1)
     assert one.final_answer is None
 
-    with patch("dtrag.debate.engine.DebateEngine.run_debate", return_value=one):
+    with patch("dtrag.pipeline.debate.engine.DebateEngine.run_debate", return_value=one):
         response = await LangGraphPipeline().execute(QUESTION)
     assert _bare(DEFINITION) in _bare(response.answer)
     assert response.debate is None
@@ -183,7 +183,7 @@ async def test_debate_4_a_debate_that_takes_too_long_is_ended(app: App, server: 
 
 
 async def test_debate_4_the_initial_answer_is_given_then(app: App, on: None, caplog: pytest.LogCaptureFixture) -> None:
-    with patch("dtrag.debate.engine.DebateEngine.run_debate") as mock_debate, caplog.at_level(logging.WARNING):
+    with patch("dtrag.pipeline.debate.engine.DebateEngine.run_debate") as mock_debate, caplog.at_level(logging.WARNING):
         mock_debate.side_effect = TimeoutError("Debate timeout")
         pipeline = LangGraphPipeline()
         response = await pipeline.execute(PipelineRequest(query=QUESTION))
@@ -199,7 +199,7 @@ async def test_d20_compose_runs_only_where_the_debate_gave_no_answer(app: App, s
     await LangGraphPipeline().execute(QUESTION)
     assert len(server.requests) == 5
 
-    with patch("dtrag.debate.engine.DebateEngine.run_debate", side_effect=TimeoutError):
+    with patch("dtrag.pipeline.debate.engine.DebateEngine.run_debate", side_effect=TimeoutError):
         await LangGraphPipeline().execute(QUESTION)
     assert len(server.requests) == 6
 

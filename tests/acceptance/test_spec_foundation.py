@@ -12,7 +12,7 @@ import pytest_asyncio
 
 import dtrag
 from dtrag.adapters.postgres.queries import queries
-from dtrag.delivery.api.service import create_app
+from dtrag.delivery.api.app import create_app
 from dtrag.settings import Settings
 
 TEXTS = {

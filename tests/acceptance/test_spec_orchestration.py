@@ -14,8 +14,8 @@ import httpx2
 import pytest_asyncio
 
 from dtrag import CategoryFilter, FromCategoryRequest, SearchRequest
-from dtrag.core.text import normalise
-from dtrag.delivery.api.service import create_app
+from dtrag.core.text.analysis import normalise
+from dtrag.delivery.api.app import create_app
 from dtrag.settings import Settings
 
 TEXTS = {

@@ -19,13 +19,13 @@ import pytest_asyncio
 import dtrag
 from dtrag import embedding_service, llm_service, step2_retrieve, step5_compose, step7_respond
 from dtrag.app import open_app
+from dtrag.core.answers.confidence import confidence
 from dtrag.core.chat import Message
-from dtrag.core.confidence import confidence
-from dtrag.delivery.api.service import create_app
+from dtrag.current_app import active
+from dtrag.delivery.api.app import create_app
 from dtrag.pipeline.graph import LangGraphPipeline
 from dtrag.pipeline.state import PipelineRequest, PipelineState
 from dtrag.pipeline.timeouts import OPTIONAL_STEP_TIMEOUTS, STEP_TIMEOUTS, execute_with_timeout
-from dtrag.retrieval.active import active
 from dtrag.retrieval.engine import HybridSearchEngine
 from tests.model_server import ModelServer
 from tests.store import Databases

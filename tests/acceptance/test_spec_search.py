@@ -25,13 +25,13 @@ from dtrag import (
     Scope,
     ScoreNormalizer,
     SearchResult,
+    current_app,
 )
 from dtrag.adapters.postgres.connect import connect
 from dtrag.adapters.postgres.queries import queries
 from dtrag.core.documents import Vector
-from dtrag.core.measures import precision_at, recall_at
-from dtrag.core.text import Analyzer
-from dtrag.retrieval import active
+from dtrag.core.metrics.ranking import precision_at, recall_at
+from dtrag.core.text.analysis import Analyzer
 from dtrag.settings import Settings
 from tests.store import Store
 from tests.toy import ToyEmbedder
@@ -106,7 +106,7 @@ async def opened(
     settings: Settings, embedding_service: EmbeddingService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[App]:
     """An app with vectors over the topics: of each the files are md, txt and pdf in turn."""
-    monkeypatch.setattr(active, "_opened", [])  # other tests of the run may have one
+    monkeypatch.setattr(current_app, "_opened", [])  # other tests of the run may have one
     async with connect(settings) as database, App(settings, database, embedding_service, Analyzer()) as app:
         for path, texts in TOPICS.items():
             folder = tmp_path / "-".join(path)

@@ -13,8 +13,8 @@ from fastapi import FastAPI
 
 from dtrag.app import App
 from dtrag.core.caller import Role
-from dtrag.delivery.api.service import create_app
-from dtrag.delivery.api.state import Service
+from dtrag.delivery.api.app import create_app
+from dtrag.delivery.api.dependencies import Service
 from dtrag.settings import Settings
 
 CANARY = "zymurgite"

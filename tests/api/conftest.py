@@ -15,13 +15,13 @@ import pytest
 import pytest_asyncio
 from fastapi import FastAPI
 
-from dtrag.delivery.api.service import create_app
-from dtrag.delivery.api.state import Service
+from dtrag.delivery.api.app import create_app
+from dtrag.delivery.api.dependencies import Service
 from dtrag.settings import Settings
 
 SERVE = """
 import sys
-from dtrag.delivery.api.serve import serve
+from dtrag.delivery.api.server.serve import serve
 from dtrag.errors import DtragError
 from dtrag.settings import Settings
 overrides = dict(pair.split("=", 1) for pair in sys.argv[1:])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx2
 from psycopg import sql
 
-from dtrag.delivery.api.state import Service
+from dtrag.delivery.api.dependencies import Service
 
 
 async def assert_standing(client: httpx2.AsyncClient) -> None:

@@ -13,7 +13,7 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from dtrag.delivery.api.service import create_app
+from dtrag.delivery.api.app import create_app
 from dtrag.errors import DatabaseUnavailable
 from tests.store import Databases
 

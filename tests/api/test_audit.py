@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from dtrag.audit import Audit
-from dtrag.core.chain import Entry, Head, Row
-from dtrag.delivery.api.audited import UNLOGGED
+from dtrag.core.access.audit_chain import Entry, Head, Row
+from dtrag.delivery.api.middleware.audit import UNLOGGED
 from dtrag.errors import DatabaseUnavailable
+from dtrag.governance.audit import Audit
 from dtrag.settings import Settings
 from tests.api.confined import CANARY, House, house
 from tests.api.shape import assert_failure

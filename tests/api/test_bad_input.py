@@ -10,7 +10,7 @@ import httpx2
 import pytest
 import pytest_asyncio
 
-from dtrag.delivery.api.state import Service
+from dtrag.delivery.api.dependencies import Service
 from tests.api.shape import FORM, assert_failure, file_form, form
 from tests.api.standing import assert_standing, rows
 

@@ -12,8 +12,8 @@ import httpx2
 import pytest
 import pytest_asyncio
 
-from dtrag.delivery.api import event_stream
-from dtrag.delivery.api.state import Service
+from dtrag.delivery.api import sse
+from dtrag.delivery.api.dependencies import Service
 from dtrag.errors import Overloaded
 from tests.api.confined import House, house
 from tests.api.shape import assert_failure
@@ -81,10 +81,10 @@ async def test_every_fault_of_the_model_ends_in_an_answer(built: House, model: M
 async def test_silence_is_filled_with_comments(
     built: House, model: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(event_stream, "HEARTBEAT_S", 0.1)
+    monkeypatch.setattr(sse, "HEARTBEAT_S", 0.1)
     model.delay = 1.0
     text = (await built.clients["all"].post("/chat/stream", json={"message": QUESTION})).text
-    assert text.count(event_stream.BEAT.decode()) >= 3
+    assert text.count(sse.BEAT.decode()) >= 3
     assert events_of(text)[-1][0] == "done"
 
 

@@ -8,7 +8,7 @@ import unicodedata
 import httpx2
 import pytest
 
-from dtrag.delivery.api.state import Service
+from dtrag.delivery.api.dependencies import Service
 from dtrag.delivery.api.uploads import display_name
 from tests.api.shape import FORM, assert_failure, file_form, form
 

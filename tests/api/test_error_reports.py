@@ -17,7 +17,7 @@ import httpx2
 import pytest
 
 from dtrag.adapters import error_reports
-from dtrag.delivery.api.service import create_app
+from dtrag.delivery.api.app import create_app
 from dtrag.errors import InvalidInput, MissingExtra
 from dtrag.settings import Settings
 from tests.store import Databases
@@ -210,7 +210,7 @@ def test_without_an_address_the_sdk_is_not_imported() -> None:
     code = (
         "import asyncio, sys\n"
         "from dtrag.adapters.error_reports import error_reports\n"
-        "from dtrag.delivery.api.service import create_app\n"
+        "from dtrag.delivery.api.app import create_app\n"
         "from dtrag.settings import Settings\n"
         "create_app(Settings.load(environ={}))\n"
         "async def run():\n"

@@ -8,11 +8,11 @@ import httpx2
 import pytest
 from fastapi import FastAPI
 
-from dtrag.delivery.api.authentication import FAILURES_PER_MINUTE
-from dtrag.delivery.api.forwarding import parse_address, trusted_networks
-from dtrag.delivery.api.health import FEATURES
-from dtrag.delivery.api.service import create_app
-from dtrag.delivery.api.state import Service
+from dtrag.delivery.api.app import create_app
+from dtrag.delivery.api.dependencies import Service
+from dtrag.delivery.api.middleware.authentication import FAILURES_PER_MINUTE
+from dtrag.delivery.api.middleware.forwarding import parse_address, trusted_networks
+from dtrag.delivery.api.routes.health import FEATURES
 from dtrag.errors import DatabaseUnavailable, InvalidInput
 from dtrag.settings import Settings
 from tests.api.shape import assert_failure

@@ -14,7 +14,7 @@ import httpx2
 import pytest
 import pytest_asyncio
 
-from dtrag.adapters.postgres.server import EmbeddedServer
+from dtrag.adapters.postgres.server.server import EmbeddedServer
 from tests.api.confined import CANARY, House, house
 from tests.api.shape import assert_failure
 from tests.store import Databases

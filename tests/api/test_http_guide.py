@@ -10,7 +10,7 @@ import httpx2
 import pytest
 from fastapi import FastAPI
 
-from dtrag.delivery.api.state import Service
+from dtrag.delivery.api.dependencies import Service
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "http.md").read_text(encoding="utf-8")
 EXAMPLE = re.compile(r"localhost:8001(/\S+) -H 'Content-Type: application/json' \\\n\s+-d '([^']+)'")

@@ -15,11 +15,11 @@ import pytest_asyncio
 from fastapi import FastAPI
 
 from dtrag.app import App
-from dtrag.core.key import Key, new_secret
-from dtrag.delivery.api.authentication import FAILURES_PER_MINUTE
-from dtrag.delivery.api.service import create_app
+from dtrag.core.access.api_key import Key, new_secret
+from dtrag.delivery.api.app import create_app
+from dtrag.delivery.api.middleware.authentication import FAILURES_PER_MINUTE
 from dtrag.errors import Conflict, InvalidInput, NotFound, Unauthorized
-from dtrag.keys import KNOWN_S, Keys
+from dtrag.governance.api_keys import KNOWN_S, Keys
 from dtrag.settings import Settings
 from tests.api.shape import assert_failure
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from httpx2 import AsyncClient
 
-from dtrag.delivery.api.landing import preferred
+from dtrag.delivery.api.routes.landing import preferred
 
 
 @pytest.mark.parametrize(

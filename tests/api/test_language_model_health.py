@@ -10,8 +10,8 @@ import pytest_asyncio
 from fastapi import FastAPI
 
 from dtrag.core.chat import Message
-from dtrag.delivery.api.service import create_app
-from dtrag.delivery.api.state import Service
+from dtrag.delivery.api.app import create_app
+from dtrag.delivery.api.dependencies import Service
 from dtrag.errors import LanguageModelFailed
 from tests.model_server import ModelServer
 from tests.store import Databases

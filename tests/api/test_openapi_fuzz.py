@@ -20,7 +20,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from dtrag.delivery.api.service import create_app
+from dtrag.delivery.api.app import create_app
 from dtrag.settings import Settings
 from tests.api.shape import assert_failure
 from tests.api.standing import assert_standing

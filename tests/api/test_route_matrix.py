@@ -17,15 +17,15 @@ import pytest_asyncio
 from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
 
-from dtrag.adapters.postgres.review import PostgresReview
-from dtrag.adapters.postgres.server import EmbeddedServer
+from dtrag.adapters.postgres.server.server import EmbeddedServer
+from dtrag.adapters.postgres.stores.review import PostgresReview
+from dtrag.core.access.api_key import new_secret
 from dtrag.core.caller import Need
-from dtrag.core.key import new_secret
-from dtrag.core.review import Item
-from dtrag.core.taxonomy import CategoryPath
-from dtrag.delivery.api.authentication import OPEN, SHORT
-from dtrag.delivery.api.callers import Needs
-from dtrag.delivery.api.service import create_app
+from dtrag.core.taxonomy.review import Item
+from dtrag.core.taxonomy.tree import CategoryPath
+from dtrag.delivery.api.app import create_app
+from dtrag.delivery.api.middleware.authentication import OPEN, SHORT
+from dtrag.delivery.api.permissions import Needs
 from dtrag.settings import Settings
 from tests.api.confined import House, house
 from tests.api.shape import FORM, assert_failure, form

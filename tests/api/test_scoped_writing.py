@@ -10,8 +10,8 @@ import httpx2
 import pytest
 import pytest_asyncio
 
-from dtrag.core.scope import Scope
-from dtrag.core.taxonomy import CategoryPath
+from dtrag.core.access.scope import Scope
+from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.errors import Forbidden
 from dtrag.ingestion.ingest import Source
 from dtrag.settings import Settings

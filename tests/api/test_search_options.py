@@ -8,10 +8,10 @@ import httpx2
 import pytest
 import pytest_asyncio
 
+from dtrag.core.access.scope import Access
 from dtrag.core.documents import Absence, Explanation, SearchMetrics, SearchResult
-from dtrag.core.scope import Access
-from dtrag.delivery.api.state import Service
-from dtrag.retrieval import ordering
+from dtrag.delivery.api.dependencies import Service
+from dtrag.retrieval import results as ordering
 from dtrag.retrieval.request import CANDIDATES
 from tests.api.shape import FORM, assert_failure, form
 

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 import pytest_asyncio
 
-from dtrag.core.addresses import shown_address
+from dtrag.core.access.addresses import shown_address
 from dtrag.settings import Settings
 from tests.api.confined import House, house
 

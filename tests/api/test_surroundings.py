@@ -15,10 +15,10 @@ import pytest
 from fastapi import FastAPI
 
 from dtrag.adapters.postgres.queries import queries
-from dtrag.core.category_filter import CategoryFilter
+from dtrag.core.access.category_filter import CategoryFilter
 from dtrag.core.documents import Vector
-from dtrag.delivery.api.service import create_app
-from dtrag.delivery.api.state import Service
+from dtrag.delivery.api.app import create_app
+from dtrag.delivery.api.dependencies import Service
 from dtrag.errors import DatabaseUnavailable, ModelDamaged
 from dtrag.settings import Settings
 from tests.api.shape import FORM, assert_failure, file_form

@@ -16,8 +16,8 @@ import pytest
 import pytest_asyncio
 
 from dtrag.adapters.web.taxonomy_service import SECONDS, TaxonomyService
-from dtrag.core.growth import MOST_NODES
-from dtrag.core.sent_tree import read_sent_tree
+from dtrag.core.taxonomy.apply import MOST_NODES
+from dtrag.core.taxonomy.external_tree import read_sent_tree
 from dtrag.errors import InvalidInput
 from dtrag.settings import Settings
 from tests.api.confined import House, house

@@ -15,8 +15,8 @@ import pytest
 from fastapi import FastAPI
 from starlette.types import Message
 
-from dtrag.delivery.api.service import create_app
-from dtrag.delivery.api.state import Service
+from dtrag.delivery.api.app import create_app
+from dtrag.delivery.api.dependencies import Service
 from dtrag.delivery.api.upload_folder import UploadFolder
 from dtrag.settings import Settings
 from tests.api.shape import BOUNDARY, assert_failure, file_form

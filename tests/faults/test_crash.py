@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from dtrag.adapters.postgres.server import EmbeddedServer
+from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.app import open_app
 from dtrag.errors import DatabaseUnavailable
 from dtrag.ingestion import ingest as ingestion

@@ -12,7 +12,7 @@ from typing import TypeVar
 import pytest
 
 from dtrag.adapters.postgres import database
-from dtrag.adapters.postgres.cluster import ROLES
+from dtrag.adapters.postgres.server.cluster import ROLES
 from dtrag.app import App, open_app
 from dtrag.errors import DatabaseUnavailable
 from dtrag.settings import Settings

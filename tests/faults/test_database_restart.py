@@ -12,8 +12,8 @@ from urllib.parse import quote
 
 import pytest
 
-from dtrag.adapters.postgres import process
-from dtrag.adapters.postgres.server import EmbeddedServer
+from dtrag.adapters.postgres.server import process
+from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.app import App, open_app
 from dtrag.errors import DatabaseUnavailable
 from dtrag.settings import Settings

@@ -19,7 +19,7 @@ from dtrag.adapters.postgres import disk
 from dtrag.adapters.postgres.disk import MIB, Disk
 from dtrag.app import App
 from dtrag.core.caller import LOCAL
-from dtrag.delivery.api.service import create_app
+from dtrag.delivery.api.app import create_app
 from dtrag.errors import StorageFull
 from dtrag.settings import Settings
 from tests.api.conftest import Served

@@ -12,11 +12,11 @@ import pytest
 
 from dtrag.adapters.postgres.connect import connect
 from dtrag.adapters.postgres.database import Connection
-from dtrag.adapters.postgres.merging import MOST_CORRECTIONS
-from dtrag.adapters.postgres.writer import PostgresWriter
+from dtrag.adapters.postgres.index_writer import PostgresWriter
+from dtrag.adapters.postgres.lexical.merge import MOST_CORRECTIONS
 from dtrag.app import App, open_app
+from dtrag.core.access.scope import Scope
 from dtrag.core.documents import IndexedDocument
-from dtrag.core.scope import Scope
 from dtrag.settings import Settings
 from tests.store import Store
 from tests.toy import indexed, sentence

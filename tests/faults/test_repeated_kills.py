@@ -17,7 +17,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from dtrag.adapters.postgres.server import EmbeddedServer
+from dtrag.adapters.postgres.server.server import EmbeddedServer
 from tests.api.conftest import Served
 from tests.faults.test_crash import postmaster
 from tests.store import Store

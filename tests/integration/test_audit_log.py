@@ -9,12 +9,12 @@ from typing import Any
 import psycopg
 import pytest
 
-from dtrag import audit as module
-from dtrag.adapters.postgres.audit import PostgresAudit
+from dtrag.adapters.postgres.stores.audit import PostgresAudit
 from dtrag.app import App, open_app
-from dtrag.audit import Audit
-from dtrag.core.chain import Entry, Head
+from dtrag.core.access.audit_chain import Entry, Head
 from dtrag.errors import DatabaseUnavailable, InvalidInput
+from dtrag.governance import audit as module
+from dtrag.governance.audit import Audit
 from dtrag.settings import Settings
 from tests.store import Databases, Store
 

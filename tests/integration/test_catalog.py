@@ -10,8 +10,8 @@ import pytest
 
 from dtrag.adapters.postgres.database import scope_statement
 from dtrag.adapters.postgres.queries import queries
-from dtrag.adapters.postgres.server import EmbeddedServer
-from dtrag.core.scope import Scope
+from dtrag.adapters.postgres.server.server import EmbeddedServer
+from dtrag.core.access.scope import Scope
 from tests.store import Databases, Store
 
 DISTRIBUTED = ["documents", "chunks", "lexical_index", "embeddings"]

@@ -26,10 +26,10 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from dtrag.adapters.parsers.formats import FORMATS
-from dtrag.adapters.postgres import server
-from dtrag.adapters.postgres.server import EmbeddedServer
+from dtrag.adapters.postgres.server import server
+from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.app import open_app
-from dtrag.delivery.cli import exits, short_answer
+from dtrag.delivery.cli import exit_codes, short_answer
 from dtrag.delivery.cli.commands import app
 from dtrag.delivery.cli.demo import QUESTIONS
 from dtrag.delivery.cli.search import Mode
@@ -107,13 +107,13 @@ def test_ingest_reports_what_failed_and_goes_on(cli: Cli, demo: Ran, tmp_path: P
     good.write_text("# Kettles\n\nThe kettle on the third floor is descaled on Fridays.\n")
     bad.write_text("not a PDF at all")
     ran = cli.run("ingest", tmp_path, tmp_path / "absent", "--category", "House/Kitchen", "--json")
-    assert ran.code == exits.SOME_FILES_FAILED
+    assert ran.code == exit_codes.SOME_FILES_FAILED
     assert_shape(ran.json, SHAPES["dtrag ingest"])
     assert ran.json["documents"] == 1
     assert {Path(row["path"]).name for row in ran.json["failed"]} == {"broken.pdf", "absent"}
 
     text = cli.call("ingest", tmp_path)
-    assert text.code == exits.SOME_FILES_FAILED
+    assert text.code == exit_codes.SOME_FILES_FAILED
     assert "broken.pdf" in "".join(text.out.split()), "a long path is folded, not cut"
     assert "Reason" in text.out
     assert max(map(len, text.out.splitlines())) <= 80
@@ -124,7 +124,7 @@ def test_ingest_reports_what_failed_and_goes_on(cli: Cli, demo: Ran, tmp_path: P
     assert [row["document_id"] for row in deleted.json["documents"]] == [document]
     assert_shape(deleted.json, SHAPES["dtrag documents delete"])
     gone = cli.call("documents", "show", document, "--json")
-    assert gone.code == exits.FAILURE
+    assert gone.code == exit_codes.FAILURE
     assert gone.json["error"]["type"] == "NotFound"
     assert "dtrag documents" in gone.err
 
@@ -142,7 +142,7 @@ def test_search_shows_passages_on_stdout_and_notes_on_stderr(cli: Cli, demo: Ran
     assert "1 passage in" in text.err and "passage in" not in text.out
 
     elsewhere = cli.call("search", "annual leave", "--category", "No/Such")
-    assert (elsewhere.code, elsewhere.out) == (exits.USAGE, "")
+    assert (elsewhere.code, elsewhere.out) == (exit_codes.USAGE, "")
     assert elsewhere.err == "dtrag: There is no category 'No/Such'. List them with: dtrag taxonomy tree\n"
     nothing = cli.call("search", "xylophone", "--mode", "lexical", "--category", "samples/handbook")
     assert (nothing.code, nothing.out) == (0, "")
@@ -233,7 +233,7 @@ def test_documents_lists_and_shows(cli: Cli, demo: Ran) -> None:
     assert len(shown.json["text"]) == shown.json["characters"]
     assert shown.json["text"].splitlines()[-1].strip() in cli.call("documents", "show", document).out
     misplaced = cli.call("documents", "--limit", "3", "list")
-    assert misplaced.code == exits.USAGE
+    assert misplaced.code == exit_codes.USAGE
     assert "after `documents list`" in misplaced.err
 
 
@@ -253,14 +253,14 @@ def test_doctor_says_what_is_wrong(cli: Cli, demo: Ran, folder: Path) -> None:
     assert not fresh.data_dir.exists()
 
     unreachable = cli.call("--database-url", NOWHERE, "doctor", "--json")
-    assert unreachable.code == exits.DATABASE_UNREACHABLE
+    assert unreachable.code == exit_codes.DATABASE_UNREACHABLE
     assert not unreachable.json["ok"]
     assert "hush" not in unreachable.out + unreachable.err
 
     with_file = folder / "file"
     with_file.write_text("in the way")
     blocked = Cli(with_file).call("doctor")
-    assert blocked.code in {exits.FAILURE, exits.DATABASE_UNREACHABLE}
+    assert blocked.code in {exit_codes.FAILURE, exit_codes.DATABASE_UNREACHABLE}
     assert "FAIL" in blocked.out and "--data-dir" in blocked.out
 
 
@@ -280,7 +280,7 @@ def test_models_lists_and_refuses_unknown_names(cli: Cli) -> None:
     assert cli.call("models", "list", "--json").json == ran.json
     assert "minilm" in cli.call("models").out
     unknown = cli.call("models", "pull", "nonesuch", "--json")
-    assert unknown.code == exits.FAILURE
+    assert unknown.code == exit_codes.FAILURE
     assert unknown.json["error"]["type"] == "ModelNotFound"
 
 
@@ -297,7 +297,7 @@ def test_eval_retrieval_measures_a_collection(cli: Cli, tmp_path: Path) -> None:
 
     (tmp_path / "qrels.tsv").unlink()
     missing = cli.call("eval", "retrieval", tmp_path)
-    assert missing.code == exits.USAGE
+    assert missing.code == exit_codes.USAGE
     assert "qrels.tsv" in missing.err
 
 
@@ -323,7 +323,7 @@ def test_eval_answers_measures_a_collection(cli: Cli, tmp_path: Path) -> None:
 
     (tmp_path / "queries.jsonl").unlink()
     missing = cli.call("eval", "answers", tmp_path)
-    assert missing.code == exits.USAGE
+    assert missing.code == exit_codes.USAGE
     assert "queries.jsonl" in missing.err
 
 
@@ -369,7 +369,7 @@ def test_up_answers_and_stops_in_order(cli: Cli) -> None:
 )
 def test_wrong_arguments_are_explained(folder: Path, arguments: list[str], words: str) -> None:
     ran = Cli(folder / "untouched").call(*arguments, "--json")
-    assert ran.code == exits.USAGE
+    assert ran.code == exit_codes.USAGE
     assert words in ran.err
     assert_shape(ran.json, {"error": {"type": "", "message": ""}})
     assert not (folder / "untouched").exists()
@@ -378,13 +378,13 @@ def test_wrong_arguments_are_explained(folder: Path, arguments: list[str], words
 def test_wrong_values_of_settings_are_explained(folder: Path) -> None:
     for name, value in (("DTRAG_PORT", "many"), ("DTRAG_LOG_LEVEL", "LOUD"), ("DTRAG_EMBEDDER", "nonesuch")):
         ran = Cli(folder / "untouched").call("search", "x", **{name: value})
-        assert ran.code == exits.USAGE
+        assert ran.code == exit_codes.USAGE
         assert value in ran.err
 
 
 def test_a_database_out_of_reach_is_exit_code_4(cli: Cli) -> None:
     ran = cli.call("--database-url", NOWHERE, "search", "x", "--json")
-    assert ran.code == exits.DATABASE_UNREACHABLE
+    assert ran.code == exit_codes.DATABASE_UNREACHABLE
     assert ran.json["error"]["type"] == "DatabaseUnavailable"
     assert "dtrag doctor" in ran.err
     assert "hush" not in ran.out + ran.err
@@ -469,7 +469,7 @@ def test_an_interrupted_start_of_the_database_leaves_no_server(folder: Path, tmp
         assert process.poll() is None and time.monotonic() < deadline
         time.sleep(0.005)
     ran = interrupted(cli, process, signal.SIGINT)
-    assert ran.code == exits.INTERRUPTED
+    assert ran.code == exit_codes.INTERRUPTED
     assert ran.err == "dtrag: Interrupted; what was acknowledged is kept.\n"
     assert cli.call("ingest", notes).code == 0
 
@@ -505,5 +505,5 @@ def test_every_command_and_exit_code_is_documented() -> None:
     leaves = {" ".join(("dtrag", *path)) for path in commands()[1:]} - {"dtrag eval"}
     listed = {name.removesuffix(" list") for name in leaves}
     assert {name for name in SHAPES if name.startswith("dtrag ")} == listed
-    for code in exits.EXIT_CODES:
+    for code in exit_codes.EXIT_CODES:
         assert f"| {code} |" in text

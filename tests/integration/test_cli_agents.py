@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from dtrag.adapters.postgres.server import EmbeddedServer
+from dtrag.adapters.postgres.server.server import EmbeddedServer
 from tests.integration.cli_process import Cli, Ran, assert_shape, documented_shapes
 
 SHAPES = documented_shapes()

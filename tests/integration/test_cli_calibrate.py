@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from dtrag.adapters.postgres.server import EmbeddedServer
+from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.app import open_app
-from dtrag.core.confidence import shipped
-from dtrag.core.scope import Scope
-from dtrag.core.text import term_id
+from dtrag.core.access.scope import Scope
+from dtrag.core.answers.confidence import shipped
+from dtrag.core.text.analysis import term_id
 from dtrag.evaluation.answerability import Judged, cases
-from dtrag.evaluation.hiding import HidingIndex, hiding_engine
+from dtrag.evaluation.hidden_passages import HidingIndex, hiding_engine
 from dtrag.settings import Settings
 from tests.integration.cli_process import Cli, assert_shape, documented_shapes
 

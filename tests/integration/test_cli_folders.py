@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import typer
 
-from dtrag.adapters.postgres.server import EmbeddedServer
-from dtrag.delivery.cli import exits
+from dtrag.adapters.postgres.server.server import EmbeddedServer
+from dtrag.delivery.cli import exit_codes
 from tests.integration.cli_process import DOCS, Cli, assert_shape, documented_shapes
 
 
@@ -47,7 +47,7 @@ def test_what_prune_would_do_and_does(cli: Cli, folder: Path) -> None:
     (folder / "boiler.md").unlink()
     (folder / "kettle.md").rename(folder / "pot.md")
     (folder / "new.md").write_text("# New\n\nNew here.\n")
-    assert cli.call("ingest", folder, "--dry-run").code == exits.USAGE
+    assert cli.call("ingest", folder, "--dry-run").code == exit_codes.USAGE
     planned = cli.call("ingest", folder, "--category", "House", "--prune", "--dry-run", "--json")
     assert planned.code == 0
     assert_shape(planned.json, documented_plan())
@@ -69,9 +69,9 @@ def test_what_prune_would_do_and_does(cli: Cli, folder: Path) -> None:
     for name in ("garden", "stairs"):
         (folder / f"{name}.md").unlink()
     refused = cli.call("ingest", folder, "--category", "House", "--prune")
-    assert refused.code == exits.USAGE
+    assert refused.code == exit_codes.USAGE
     assert "--prune-all" in refused.err
-    assert cli.call("ingest", folder, "--prune", "--dry-run").code == exits.USAGE
+    assert cli.call("ingest", folder, "--prune", "--dry-run").code == exit_codes.USAGE
     assert cli.call("ingest", folder, "--category", "House", "--prune-all", "--json").json["removed"] == 2
 
 
@@ -83,11 +83,11 @@ def test_documents_are_deleted_by_path_pattern_and_category(
     cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refused = cli.call("documents", "delete", folder / "boiler.md")
-    assert refused.code == exits.USAGE
+    assert refused.code == exit_codes.USAGE
     assert "About the boiler" in refused.err
     assert "--yes" in refused.err
     assert "About the boiler" in titles(cli)
-    assert cli.call("documents", "delete", folder / "absent.md", "--yes").code == exits.FAILURE
+    assert cli.call("documents", "delete", folder / "absent.md", "--yes").code == exit_codes.FAILURE
 
     gone = cli.call("documents", "delete", folder / "boiler.md", "--yes", "--json")
     assert_shape(gone.json, documented_shapes()["dtrag documents delete"])
@@ -106,4 +106,4 @@ def test_documents_are_deleted_by_path_pattern_and_category(
     assert titles(cli) == set()
     assert (folder / "garden.md").exists(), "files stay"
     assert "documents.delete" in cli.call("audit", "list", "--json").out
-    assert cli.call("documents", "delete").code == exits.USAGE
+    assert cli.call("documents", "delete").code == exit_codes.USAGE

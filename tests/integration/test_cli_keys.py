@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from dtrag.adapters.postgres.server import EmbeddedServer
-from dtrag.core.key import prefix_of
+from dtrag.adapters.postgres.server.server import EmbeddedServer
+from dtrag.core.access.api_key import prefix_of
 from tests.integration.cli_process import Cli, assert_shape, documented_shapes
 
 SHAPES = documented_shapes()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dtrag.adapters.postgres.server import EmbeddedServer
+from dtrag.adapters.postgres.server.server import EmbeddedServer
 from tests.integration.cli_process import Cli, assert_shape, documented_shapes
 
 NOTES = [

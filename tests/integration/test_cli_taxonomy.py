@@ -6,7 +6,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from dtrag.adapters.postgres.server import EmbeddedServer
+from dtrag.adapters.postgres.server.server import EmbeddedServer
 from tests.integration.cli_process import Cli
 
 

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from dtrag.adapters.postgres.conversations import PostgresConversations
 from dtrag.adapters.postgres.sight import PostgresSight
+from dtrag.adapters.postgres.stores.conversations import PostgresConversations
 from dtrag.app import App, open_app
-from dtrag.conversations import MOST_TURNS, Conversations
+from dtrag.core.access.scope import Access, Grant
 from dtrag.core.caller import LOCAL, Caller
 from dtrag.core.chat import Message
 from dtrag.core.conversation import MAX_ID, WITHHELD, conversation_id
-from dtrag.core.scope import Access, Grant
-from dtrag.core.taxonomy import CategoryPath
+from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.errors import InvalidInput, NotFound
+from dtrag.pipeline.conversations import MOST_TURNS, Conversations
 from dtrag.settings import Settings
 from tests.store import Store
 

@@ -14,7 +14,7 @@ import pytest
 from dtrag.adapters.postgres.connect import connect
 from dtrag.app import App
 from dtrag.core.documents import Vector, document_id
-from dtrag.core.text import Analyzer
+from dtrag.core.text.analysis import Analyzer
 from dtrag.errors import InvalidInput
 from dtrag.ingestion.folders import FolderSync
 from dtrag.ingestion.ingest import Source

@@ -11,7 +11,7 @@ import pytest
 
 from dtrag.adapters.postgres.connect import connect
 from dtrag.app import App
-from dtrag.core.text import Analyzer
+from dtrag.core.text.analysis import Analyzer
 from dtrag.errors import IndexMismatch
 from dtrag.ingestion import reindex as reindexing
 from dtrag.ports import Embedder

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from dtrag.adapters.postgres.writer import PostgresWriter
+from dtrag.adapters.postgres.index_writer import PostgresWriter
 from dtrag.app import App, open_app
+from dtrag.core.access.scope import Scope
 from dtrag.core.documents import document_id
-from dtrag.core.scope import Scope
-from dtrag.core.taxonomy import CategoryPath
+from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.errors import InvalidInput, NotFound
 from dtrag.ingestion import ingest as ingestion
 from dtrag.settings import Settings

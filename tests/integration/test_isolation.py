@@ -12,10 +12,10 @@ import pytest
 import pytest_asyncio
 
 from dtrag.app import App, open_app, open_throwaway
+from dtrag.core.access.scope import NO_FILTERS, Scope, SearchFilters
 from dtrag.core.documents import SearchResult
-from dtrag.core.scope import NO_FILTERS, Scope, SearchFilters
-from dtrag.core.taxonomy import Taxonomy
-from dtrag.delivery.isolation import grown, planted, prove, service_call
+from dtrag.core.taxonomy.tree import Taxonomy
+from dtrag.delivery.isolation.http import grown, planted, prove, service_call
 from dtrag.errors import InvalidInput
 from dtrag.evaluation.canaries import Garden, Identity, WordHashes, identities
 from dtrag.evaluation.isolation import Proof, tried

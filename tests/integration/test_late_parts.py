@@ -20,11 +20,11 @@ from typing import Any
 import httpx2
 import pytest
 
-from dtrag.adapters.embedders.choose import OnDemand
-from dtrag.adapters.postgres.index import PostgresIndex
+from dtrag.adapters.embedders.factory import OnDemand
+from dtrag.adapters.postgres.index_reader import PostgresIndex
 from dtrag.app import App, open_app
 from dtrag.core.documents import Vector
-from dtrag.delivery.api.service import create_app
+from dtrag.delivery.api.app import create_app
 from dtrag.pipeline.timeouts import STEP_TIMEOUTS
 from dtrag.settings import Settings
 from tests.integration.cli_process import Cli

@@ -9,16 +9,16 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from dtrag.adapters.postgres import merging, segments
-from dtrag.adapters.postgres.index import PostgresIndex
-from dtrag.adapters.postgres.writer import PostgresWriter
+from dtrag.adapters.postgres.index_reader import PostgresIndex
+from dtrag.adapters.postgres.index_writer import PostgresWriter
+from dtrag.adapters.postgres.lexical import merge, rows
 from dtrag.app import App
+from dtrag.core.access.scope import Scope, SearchFilters
 from dtrag.core.documents import IndexedChunk, IndexedDocument, document_id
-from dtrag.core.query import weighted_terms
-from dtrag.core.scope import Scope, SearchFilters
-from dtrag.core.scoring import LexicalQuery, bm25_weight, idf
-from dtrag.core.taxonomy import CategoryPath
-from dtrag.core.text import term_id, terms
+from dtrag.core.ranking.bm25 import LexicalQuery, bm25_weight, idf
+from dtrag.core.taxonomy.tree import CategoryPath
+from dtrag.core.text.analysis import term_id, terms
+from dtrag.core.text.questions import weighted_terms
 from tests.store import Store
 from tests.toy import ENGLISH, KOREAN, indexed, key, sentence
 
@@ -133,10 +133,10 @@ async def test_every_reader_sees_the_same_after_any_merge(
     app: App, store: Store, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Segments of a few passages, pages of a few postings and merges by small slices give what one segment gives."""
-    monkeypatch.setattr(segments, "PAGE_POSTINGS", 7)
-    monkeypatch.setattr(merging, "SLICE_POSTINGS", 11)
-    monkeypatch.setattr(merging, "MOST_CORRECTIONS", 2)
-    monkeypatch.setattr(merging, "LARGEST", 60)
+    monkeypatch.setattr(rows, "PAGE_POSTINGS", 7)
+    monkeypatch.setattr(merge, "SLICE_POSTINGS", 11)
+    monkeypatch.setattr(merge, "MOST_CORRECTIONS", 2)
+    monkeypatch.setattr(merge, "LARGEST", 60)
     chance = random.Random(100 + seed)
     long_lived = PostgresIndex(app.database, cache_bytes=20_000)
     model, nodes = await live(app, chance, 14, reader=long_lived)
@@ -188,7 +188,7 @@ async def test_many_segments_become_few(app: App, store: Store) -> None:
     index = PostgresIndex(app.database)
     for number in range(40):
         await writer.write([indexed(f"toy:{number}", [sentence(chance, 5)])])
-        assert store.value("select count(*) from lexical_segments") <= 2 * merging.MOST_SEGMENTS
+        assert store.value("select count(*) from lexical_segments") <= 2 * merge.MOST_SEGMENTS
     before = (await index.snapshot()).statistics
     await writer.tidy()
     assert store.value("select count(*) from lexical_segments") <= 3
@@ -228,4 +228,4 @@ async def test_what_was_deleted_leaves_nothing_behind(app: App, store: Store) ->
     ],
 )
 def test_sizes_of_segments_are_kept_geometric(sizes: list[int], most: int, chosen: list[int]) -> None:
-    assert merging.chosen_for_merge(dict(enumerate(sizes)), most) == chosen
+    assert merge.chosen_for_merge(dict(enumerate(sizes)), most) == chosen

@@ -21,13 +21,13 @@ from unittest.mock import patch
 import pytest
 
 from dtrag import __version__
-from dtrag.adapters.postgres import server
+from dtrag.adapters.postgres.server import server
 from dtrag.app import App
-from dtrag.delivery import local_socket as wire
-from dtrag.delivery import operations, results
-from dtrag.delivery.api import local_socket as side
-from dtrag.delivery.api.state import Service
-from dtrag.delivery.cli import exits, own_process, reading
+from dtrag.delivery.api.dependencies import Service
+from dtrag.delivery.api.server import local_socket as side
+from dtrag.delivery.cli import exit_codes, own_process, reading
+from dtrag.delivery.local import operations, results
+from dtrag.delivery.local import socket as wire
 from dtrag.errors import Overloaded
 from dtrag.settings import Settings, answer_settings
 from tests.integration.cli_process import Cli, Ran
@@ -100,7 +100,7 @@ async def test_commands_use_the_service_and_print_the_same(filled: App, cli: Cli
     assert searched.json["results"][0]["explanation"]["terms"] == ["leave"]
     assert listed.json["documents"][0]["document_id"] == document
     assert "26 days" in shown.json["text"]
-    assert (absent.code, absent.json["error"]["type"]) == (exits.FAILURE, "NotFound")
+    assert (absent.code, absent.json["error"]["type"]) == (exit_codes.FAILURE, "NotFound")
 
 
 async def test_the_audit_log_names_the_local_owner(filled: App, cli: Cli) -> None:
@@ -261,7 +261,7 @@ def test_ctrl_c_while_the_service_works_is_one_line_and_code_130(folder: Path) -
     assert service.requested.wait(30)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=30)
-    assert (process.returncode, out) == (exits.INTERRUPTED, b"")
+    assert (process.returncode, out) == (exit_codes.INTERRUPTED, b"")
     assert err == b"dtrag: Interrupted; what was acknowledged is kept.\n"
     assert service.left.wait(5), "the service sees that nobody waits any more"
 
@@ -274,14 +274,14 @@ def test_ctrl_c_while_the_database_starts_leaves_nothing_running(folder: Path) -
         time.sleep(0.005)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
-    assert (process.returncode, out) == (exits.INTERRUPTED, b"")
+    assert (process.returncode, out) == (exit_codes.INTERRUPTED, b"")
     assert err == b"dtrag: Interrupted; what was acknowledged is kept.\n"
     assert server.status(folder / "data").pid is None
 
 
 async def test_an_own_process_gives_the_same_and_closes_what_it_opened(filled: App) -> None:
     settings = filled.settings
-    with patch("dtrag.adapters.postgres.server.EmbeddedServer.open", wraps=server.EmbeddedServer.open) as opened:
+    with patch("dtrag.adapters.postgres.server.server.EmbeddedServer.open", wraps=server.EmbeddedServer.open) as opened:
         listing = await own_process.in_this_process(settings, "documents", {"limit": 100, "offset": 0})
     assert isinstance(listing, results.Listing) and listing.total == 1
     assert opened.call_count == 2, "one attachment beside the imports, one of the app"
@@ -321,4 +321,4 @@ async def test_searches_of_commands_are_admitted_like_those_of_requests(filled: 
     with never_alone(), patch.object(type(filled.run.admission), "search", side_effect=Overloaded(seconds=1)):
         async with serving(filled):
             refused = await call(cli, "search", "leave", "--json")
-    assert (refused.code, refused.json["error"]["type"]) == (exits.FAILURE, "Overloaded")
+    assert (refused.code, refused.json["error"]["type"]) == (exit_codes.FAILURE, "Overloaded")

@@ -17,8 +17,8 @@ import pytest_asyncio
 from dtrag.adapters.mcp import connection
 from dtrag.adapters.mcp.client import McpServer, servers
 from dtrag.adapters.mcp.config import ServerConfig
-from dtrag.core.egress import allowed_hosts
-from dtrag.core.offered import fingerprint
+from dtrag.core.access.egress import allowed_hosts
+from dtrag.core.tool_approval import fingerprint
 from dtrag.errors import EgressBlocked, MissingExtra, ToolChanged, ToolFailed, ToolServerFailed
 from tests.mcp_house import ADD, Behaviour, Web, alive
 

@@ -10,7 +10,7 @@ import pytest
 
 from dtrag.adapters.postgres import database
 from dtrag.adapters.postgres.connect import connect
-from dtrag.adapters.postgres.server import EmbeddedServer
+from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.app import open_app
 from dtrag.settings import Settings
 from tests.store import Store

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import dtrag
-from dtrag.adapters.postgres import server
+from dtrag.adapters.postgres.server import server
 from dtrag.app import App
 from dtrag.errors import DatabaseUnavailable
 from dtrag.opening import SyncApp

@@ -11,15 +11,15 @@ from typing import Any, cast
 import pytest_asyncio
 from pgvector import HalfVector
 
-from dtrag.adapters.postgres import identity
+from dtrag.adapters.postgres import index_settings
 from dtrag.adapters.postgres.connect import connect
 from dtrag.adapters.postgres.database import Database, Role
+from dtrag.adapters.postgres.index_writer import PostgresWriter
+from dtrag.adapters.postgres.lexical.strict_index import StrictIndex
 from dtrag.adapters.postgres.queries import filtered, queries
-from dtrag.adapters.postgres.server import EmbeddedServer
-from dtrag.adapters.postgres.strict_index import StrictIndex
-from dtrag.adapters.postgres.writer import PostgresWriter
-from dtrag.core.scope import Scope
-from dtrag.core.text import ANALYZER
+from dtrag.adapters.postgres.server.server import EmbeddedServer
+from dtrag.core.access.scope import Scope
+from dtrag.core.text.analysis import ANALYZER
 from dtrag.settings import Settings
 from tests.store import Databases
 from tests.toy import ToyEmbedder, indexed
@@ -41,7 +41,7 @@ async def database(embedded: EmbeddedServer, template: str) -> AsyncIterator[Dat
     databases, chance = Databases(embedded.address, template), random.Random(1)
     settings: Settings = databases.settings(pool_size=1)
     async with connect(settings) as opened:
-        await identity.register(opened, ANALYZER, EMBEDDER)
+        await index_settings.register(opened, ANALYZER, EMBEDDER)
         writer = PostgresWriter(opened)
         for start in range(0, DOCUMENTS, 200):
             await writer.write(

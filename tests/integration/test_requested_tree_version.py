@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from dtrag.app import App
-from dtrag.core.scope import Access, Grant
-from dtrag.core.taxonomy import CategoryPath
-from dtrag.core.versions import seen_version
+from dtrag.core.access.scope import Access, Grant
+from dtrag.core.taxonomy.tree import CategoryPath
+from dtrag.core.taxonomy.versions import seen_version
 from dtrag.errors import InvalidInput, NotFound
 from dtrag.pipeline.state import PipelineRequest, PipelineResponse
 

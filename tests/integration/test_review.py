@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from dtrag.app import App, open_app
+from dtrag.core.access.scope import Access, Grant, Scope
 from dtrag.core.caller import Caller
 from dtrag.core.documents import Answer, Citation
-from dtrag.core.review import Item
-from dtrag.core.scope import Access, Grant, Scope
-from dtrag.core.taxonomy import UNCLASSIFIED, CategoryPath
+from dtrag.core.taxonomy.review import Item
+from dtrag.core.taxonomy.tree import UNCLASSIFIED, CategoryPath
 from dtrag.errors import Conflict, InvalidInput, NotFound
 from tests.integration.books import GARDEN, KITCHEN, shelf
 from tests.store import Databases, Store

@@ -11,14 +11,14 @@ import psycopg
 import pytest
 import pytest_asyncio
 
-from dtrag.adapters.postgres.cluster import ROLES as LOGINS
 from dtrag.adapters.postgres.database import ROLES, Role
-from dtrag.adapters.postgres.index import PostgresIndex
-from dtrag.adapters.postgres.server import EmbeddedServer
-from dtrag.adapters.postgres.writer import PostgresWriter
+from dtrag.adapters.postgres.index_reader import PostgresIndex
+from dtrag.adapters.postgres.index_writer import PostgresWriter
+from dtrag.adapters.postgres.server.cluster import ROLES as LOGINS
+from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.app import App, open_app
-from dtrag.core.scope import Scope, SearchFilters
-from dtrag.core.taxonomy import CategoryPath
+from dtrag.core.access.scope import Scope, SearchFilters
+from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.settings import Settings
 from tests.store import Databases, Store
 from tests.toy import indexed, lines

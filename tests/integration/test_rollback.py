@@ -13,11 +13,11 @@ import httpx2
 import pytest
 
 from dtrag import LangGraphPipeline, get_env_manager
-from dtrag.adapters.postgres.binaries import wheel_folder
 from dtrag.adapters.postgres.connect import connect
+from dtrag.adapters.postgres.server.binaries import wheel_folder
 from dtrag.app import App, open_app
-from dtrag.core.text import Analyzer
-from dtrag.delivery.api.service import create_app
+from dtrag.core.text.analysis import Analyzer
+from dtrag.delivery.api.app import create_app
 from dtrag.settings import FLAGS, Settings
 from tests.model_server import Messages, ModelServer
 from tests.store import Databases

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from dtrag import Answer
-from dtrag.adapters.postgres.server import EmbeddedServer
+from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.opening import SyncApp
 from tests.store import Databases
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 
-from dtrag.adapters.postgres.writer import PostgresWriter
+from dtrag.adapters.postgres.index_writer import PostgresWriter
 from dtrag.app import App, open_app
-from dtrag.core.scope import Scope
-from dtrag.core.taxonomy import CategoryPath
+from dtrag.core.access.scope import Scope
+from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.settings import Settings
 from tests.store import Databases
 from tests.toy import ENGLISH, indexed

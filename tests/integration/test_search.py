@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from dtrag.adapters.postgres import identity
-from dtrag.adapters.postgres import index as reading
+from dtrag.adapters.postgres import index_reader as reading
+from dtrag.adapters.postgres import index_settings
 from dtrag.adapters.postgres.connect import connect
-from dtrag.adapters.postgres.index import PostgresIndex
-from dtrag.adapters.postgres.writer import PostgresWriter
+from dtrag.adapters.postgres.index_reader import PostgresIndex
+from dtrag.adapters.postgres.index_writer import PostgresWriter
 from dtrag.app import App
-from dtrag.core.query import weighted_terms
-from dtrag.core.scope import Scope, SearchFilters
-from dtrag.core.scoring import LexicalQuery
-from dtrag.core.taxonomy import CategoryPath
-from dtrag.core.text import ANALYZER
+from dtrag.core.access.scope import Scope, SearchFilters
+from dtrag.core.ranking.bm25 import LexicalQuery
+from dtrag.core.taxonomy.tree import CategoryPath
+from dtrag.core.text.analysis import ANALYZER
+from dtrag.core.text.questions import weighted_terms
 from dtrag.retrieval.multihop import FIRST_PLACE
 from dtrag.settings import Settings
 from tests.toy import ENGLISH, ToyEmbedder, indexed
@@ -36,7 +36,7 @@ async def test_a_filtered_search_gives_as_many_as_there_are(
     monkeypatch.setattr(reading, "EXACT_BELOW", 1)
     chance = random.Random(seed)
     async with connect(settings) as database:
-        await identity.register(database, ANALYZER, EMBEDDER)
+        await index_settings.register(database, ANALYZER, EMBEDDER)
         writer, index = PostgresWriter(database), PostgresIndex(database)
         paths = [CategoryPath.parse(f"Branch {number}") for number in range(12)]
         taxonomy = await writer.ensure_paths(paths)

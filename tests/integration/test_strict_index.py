@@ -7,9 +7,9 @@ import asyncio
 import psycopg
 import pytest
 
-from dtrag.adapters.postgres import index as reading
+from dtrag.adapters.postgres import index_reader as reading
+from dtrag.adapters.postgres.lexical.strict_index import StrictIndex
 from dtrag.adapters.postgres.locks import Lock
-from dtrag.adapters.postgres.strict_index import StrictIndex
 from dtrag.app import App
 from tests.store import Store
 

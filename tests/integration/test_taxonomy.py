@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from dtrag.adapters.postgres.taxonomy import PostgresTaxonomy
-from dtrag.adapters.postgres.writer import PostgresWriter
+from dtrag.adapters.postgres.index_writer import PostgresWriter
+from dtrag.adapters.postgres.stores.taxonomy import PostgresTaxonomy
 from dtrag.app import App, open_app
-from dtrag.core.scope import NO_FILTERS, Access, Grant
-from dtrag.core.taxonomy import UNCLASSIFIED, CategoryPath
+from dtrag.core.access.scope import NO_FILTERS, Access, Grant
+from dtrag.core.taxonomy.tree import UNCLASSIFIED, CategoryPath
 from dtrag.errors import Conflict, InvalidInput, NotFound
 from dtrag.settings import Settings
 from tests.store import Store

@@ -12,17 +12,17 @@ from typing import Any
 
 import pytest
 
-from dtrag import traces as module
 from dtrag.adapters.postgres.sight import PostgresSight
-from dtrag.adapters.postgres.traces import PostgresTraces
+from dtrag.adapters.postgres.stores.traces import PostgresTraces
 from dtrag.app import App, open_app
+from dtrag.core.access.scope import Access, Grant
 from dtrag.core.caller import LOCAL, Caller
-from dtrag.core.scope import Access, Grant
-from dtrag.core.taxonomy import CategoryPath
+from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.core.trace import CallTrace, StepTrace, Trace
 from dtrag.errors import DatabaseUnavailable, InvalidInput, NotFound
+from dtrag.pipeline import traces as module
+from dtrag.pipeline.traces import Traces
 from dtrag.settings import Settings
-from dtrag.traces import Traces
 from tests.store import Databases, Store
 
 KIM = Caller("kim", "reader", Access(), uuid.uuid4())

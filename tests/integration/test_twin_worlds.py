@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from dtrag.core.access.scope import Scope
 from dtrag.core.caller import LOCAL
-from dtrag.core.scope import Scope
-from dtrag.delivery.api.service import create_app
-from dtrag.delivery.twin_worlds import twin_worlds
+from dtrag.delivery.api.app import create_app
+from dtrag.delivery.isolation.twin_worlds import twin_worlds
 from dtrag.evaluation.canaries import WordHashes
 from dtrag.evaluation.twins.library import VISITORS
 from dtrag.evaluation.twins.run import play_round

@@ -11,16 +11,16 @@ from dataclasses import dataclass
 import pytest
 import pytest_asyncio
 
-from dtrag.adapters.postgres import identity
-from dtrag.adapters.postgres import index as reading
-from dtrag.adapters.postgres.index import PostgresIndex
-from dtrag.adapters.postgres.writer import PostgresWriter
+from dtrag.adapters.postgres import index_reader as reading
+from dtrag.adapters.postgres import index_settings
+from dtrag.adapters.postgres.index_reader import PostgresIndex
+from dtrag.adapters.postgres.index_writer import PostgresWriter
 from dtrag.app import App, open_app
+from dtrag.core.access.scope import Scope, SearchFilters
 from dtrag.core.documents import IndexedDocument
-from dtrag.core.query import weighted_terms
-from dtrag.core.scope import Scope, SearchFilters
-from dtrag.core.scoring import LexicalQuery, LexicalStatistics
-from dtrag.core.text import ANALYZER, term_id, terms
+from dtrag.core.ranking.bm25 import LexicalQuery, LexicalStatistics
+from dtrag.core.text.analysis import ANALYZER, term_id, terms
+from dtrag.core.text.questions import weighted_terms
 from tests.store import Databases
 from tests.toy import ENGLISH, KOREAN, ToyEmbedder, indexed, sentence
 
@@ -55,7 +55,7 @@ async def cluster(databases: Databases) -> AsyncIterator[Cluster]:
         for part in parts:
             settings = databases.settings(pool_size=1)
             app: App = await stack.enter_async_context(open_app(settings))
-            await identity.register(app.database, ANALYZER, EMBEDDER)
+            await index_settings.register(app.database, ANALYZER, EMBEDDER)
             await PostgresWriter(app.database).write(part)
             indexes.append(PostgresIndex(app.database))
         yield Cluster(indexes[0], (indexes[1], indexes[2]))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from dtrag.retrieval import active
+from dtrag import current_app
 
 
 @pytest.fixture(autouse=True)
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """There is no open app but those that the test opens."""
-    monkeypatch.setattr(active, "_opened", [])
+    monkeypatch.setattr(current_app, "_opened", [])

@@ -13,7 +13,7 @@ import dtrag
 import dtrag.adapters.parsers.child
 import dtrag.delivery.cli.demo
 from dtrag import errors
-from dtrag.delivery.cli.exits import EXIT_CODES
+from dtrag.delivery.cli.exit_codes import EXIT_CODES
 from dtrag.errors import DatabaseStartFailed, DatabaseUnavailable, DtragError, InvalidInput, NotFound
 
 SOURCE = Path(dtrag.__file__).parent

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from dtrag.core.chain import Entry, content, settled
+from dtrag.core.access.audit_chain import Entry, content, settled
 from dtrag.settings import Settings
 
 

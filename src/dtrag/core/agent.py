@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from dtrag.core.access.scope import Grant
 from dtrag.core.manifest import AgentManifest
-from dtrag.core.scope import Grant
-from dtrag.core.taxonomy import Taxonomy
+from dtrag.core.taxonomy.tree import Taxonomy
 
 MILLION = 1_000_000
 """Money is counted in millionths of a won: the price of one token is a small part of one."""

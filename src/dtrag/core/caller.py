@@ -6,7 +6,7 @@ import uuid
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from dtrag.core.scope import Access
+from dtrag.core.access.scope import Access
 
 Role = Literal["reader", "editor", "admin"]
 Need = Literal["read", "write", "admin"]

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from dtrag.core.scope import Access, Anchor, Grant
-from dtrag.core.taxonomy import MAX_DEPTH, CategoryPath, Taxonomy
+from dtrag.core.access.scope import Access, Anchor, Grant
+from dtrag.core.taxonomy.tree import MAX_DEPTH, CategoryPath, Taxonomy
 
 Key = tuple[str, ...]
 

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from dtrag.core.agent_options import AgentOptions, Budgets, Features, Retrieval, is_list
-from dtrag.core.taxonomy import CategoryPath
+from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.errors import InvalidInput
 
 MAX_PATHS = 10

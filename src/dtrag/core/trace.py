@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from dtrag.core.text import clean
+from dtrag.core.text.analysis import clean
 
 MOST_TEXT = 20_000
 """Characters kept of a prompt, a reply, a question or an answer; five long passages make a prompt of about 13,000."""

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dtrag.core.chat import Usage
-from dtrag.debate.agent import Argument, texts
-from dtrag.debate.result import DebateResult
+from dtrag.core.debate import DebateResult
 from dtrag.errors import InvalidInput
+from dtrag.pipeline.debate.agent import Argument, texts
 
 MAX_QUERY = 1_000
 """Characters of the question that the agents are shown."""

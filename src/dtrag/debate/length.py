@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from dtrag.core.text import sentences
+from dtrag.core.text.analysis import sentences
 
 SYLLABLES_PER_TOKEN = 2
 """Hangul, kana and Han characters of a token; tokenizers of today need one token for 1 to 1.7 of them."""

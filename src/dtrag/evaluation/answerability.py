@@ -7,13 +7,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from dtrag.core.confidence import model_name
+from dtrag.core.access.scope import Scope
+from dtrag.core.answers.confidence import model_name
+from dtrag.core.answers.evidence import READ, signals
 from dtrag.core.documents import SearchResult
-from dtrag.core.evidence import READ, signals
-from dtrag.core.query import content_terms, weighted_terms
-from dtrag.core.scope import Scope
-from dtrag.core.text import Analyzer, normalise
-from dtrag.evaluation.hiding import HidingIndex, hiding_engine
+from dtrag.core.text.analysis import Analyzer, normalise
+from dtrag.core.text.questions import content_terms, weighted_terms
+from dtrag.evaluation.hidden_passages import HidingIndex, hiding_engine
 from dtrag.ports import Embedder, Index
 from dtrag.retrieval.request import CANDIDATES
 

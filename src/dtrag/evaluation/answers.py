@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dtrag.core.documents import Answer
-from dtrag.core.text import normalise, terms
+from dtrag.core.text.analysis import normalise, terms
 from dtrag.errors import InvalidInput
 
 KINDS = (

@@ -12,9 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from dtrag.core.confidence import Model, Thresholds, shipped
-from dtrag.core.evidence import SIGNALS
-from dtrag.core.risk import Values, auroc_within, calibration_error, coverage_at, log_loss, logistic, sigmoid
+from dtrag.core.answers.confidence import Model, Thresholds, shipped
+from dtrag.core.answers.evidence import SIGNALS
+from dtrag.core.metrics.calibration import (
+    Values,
+    auroc_within,
+    calibration_error,
+    coverage_at,
+    log_loss,
+    logistic,
+    sigmoid,
+)
 from dtrag.errors import InvalidInput
 from dtrag.evaluation.answerability import Case, Judged
 from dtrag.evaluation.thresholds import Decisions, choose
@@ -72,7 +80,7 @@ def _texts(row: Mapping[str, Any], name: str, where: str) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Worth of a confidence and its thresholds over cases: see core/risk.py and evaluation/thresholds.py.
+    """Worth of a confidence and its thresholds over cases: core/metrics/calibration.py and evaluation/thresholds.py.
 
     `auroc` compares cases of the same fold. `abstention` is the share of the cases without an answer in which none is
     given, `selective_risk` the share of wrong ones among the `answered`.

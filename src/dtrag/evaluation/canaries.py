@@ -12,9 +12,9 @@ from hashlib import blake2b
 
 import numpy as np
 
+from dtrag.core.access.scope import Access, Grant
 from dtrag.core.documents import Vector
-from dtrag.core.scope import Access, Grant
-from dtrag.core.taxonomy import ROOT, CategoryPath, Taxonomy
+from dtrag.core.taxonomy.tree import ROOT, CategoryPath, Taxonomy
 
 TOKEN = re.compile(r"zq[a-z]{12}")
 """Every canary, and nothing else in the library, looks like this."""

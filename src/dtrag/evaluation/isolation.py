@@ -22,12 +22,12 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, Unpack
 
+from dtrag.core.access.scope import Scope, Viewer
 from dtrag.core.documents import Answer, DocumentSummary, SearchMetrics, SearchResult
-from dtrag.core.scope import Scope, Viewer
-from dtrag.core.text import clean
+from dtrag.core.text.analysis import clean
 from dtrag.errors import DtragError, InvalidInput
-from dtrag.evaluation.attempts import Attempt, attempts, over_http
 from dtrag.evaluation.canaries import TOKEN, Garden, Identity
+from dtrag.evaluation.hostile_requests import Attempt, attempts, over_http
 from dtrag.evaluation.twins.scenarios import EXEMPT
 from dtrag.evaluation.twins.visits import Comparison, route_name
 from dtrag.ports import Index

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dtrag.core.documents import SearchMetrics, SearchResult
-from dtrag.core.measures import complete_at, mrr_at, ndcg_at, percentile, precision_at, recall_at
+from dtrag.core.metrics.ranking import complete_at, mrr_at, ndcg_at, percentile, precision_at, recall_at
 from dtrag.errors import InvalidInput
 
 DEPTH = 50

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dtrag.core.confidence import Thresholds
-from dtrag.core.risk import Values
+from dtrag.core.answers.confidence import Thresholds
+from dtrag.core.metrics.calibration import Values
 
 LEAST_ANSWERED = 10
 """Answers that a share of wrong ones needs to mean anything."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from dtrag import embedding_service
 from dtrag.core.documents import Chunk, Draft, IndexedChunk, IndexedDocument, ParsedDocument
-from dtrag.core.text import Analyzer, clean, language, term_id
+from dtrag.core.text.analysis import Analyzer, clean, language, term_id
 from dtrag.ingestion.chunking import CHUNKER
 from dtrag.ports import Embedder, speaks
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from dtrag.core.documents import Block, Chunk, ParsedDocument, Passages, Scalar
-from dtrag.core.text import sentences
+from dtrag.core.text.analysis import sentences
 
 CHUNKER = "structure-1"
 MAX_TOKENS = 400

@@ -17,14 +17,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from dtrag.core.centroids import FIRST_PASSAGES, Centroids, TermCounts, mean_vector
+from dtrag.core.access.scope import Scope, Viewer
 from dtrag.core.documents import Draft, IndexedDocument, ParsedDocument, Vector, document_id
-from dtrag.core.placing import Classification, Names, place, with_model
-from dtrag.core.review import Placement
-from dtrag.core.scope import Scope, Viewer
-from dtrag.core.segments import FREQUENCY_UNIT, quantised
-from dtrag.core.taxonomy import UNCLASSIFIED, Taxonomy
-from dtrag.core.text import Analyzer
+from dtrag.core.ranking.segments import FREQUENCY_UNIT, quantised
+from dtrag.core.taxonomy.centroids import FIRST_PASSAGES, Centroids, TermCounts, mean_vector
+from dtrag.core.taxonomy.classification import Classification, Names, place, with_model
+from dtrag.core.taxonomy.review import Placement
+from dtrag.core.taxonomy.tree import UNCLASSIFIED, Taxonomy
+from dtrag.core.text.analysis import Analyzer
 from dtrag.errors import InvalidInput
 from dtrag.ingestion import chunking
 from dtrag.ingestion.analysis import index

@@ -14,13 +14,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from dtrag.audit import Recorder
+from dtrag.core.access.scope import Scope
 from dtrag.core.caller import LOCAL
+from dtrag.core.document_selection import file_path
 from dtrag.core.documents import Draft, document_id
-from dtrag.core.scope import Scope
-from dtrag.core.selection import file_path
-from dtrag.core.text import Analyzer, clean
+from dtrag.core.text.analysis import Analyzer, clean
 from dtrag.errors import InvalidInput, ParseFailed
+from dtrag.governance.audit import Recorder
 from dtrag.ingestion.analysis import index
 from dtrag.ingestion.ingest import CONTENT_BYTES, IngestReport, Source, content_digest
 from dtrag.ports import Embedder, FolderStore, IndexWriter, Parser, StoredFile

@@ -19,16 +19,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from dtrag.core.access.scope import Scope
 from dtrag.core.documents import Draft, IndexedDocument, ParsedDocument, Passages, document_id
-from dtrag.core.scope import Scope
-from dtrag.core.taxonomy import UNCLASSIFIED, CategoryPath, Taxonomy
-from dtrag.core.text import Analyzer, clean
+from dtrag.core.taxonomy.tree import UNCLASSIFIED, CategoryPath, Taxonomy
+from dtrag.core.text.analysis import Analyzer, clean
 from dtrag.errors import InvalidInput, ParseFailed
 from dtrag.ingestion import chunking
 from dtrag.ingestion.analysis import cleaned, fingerprint, index
 from dtrag.ingestion.chunking import CHUNKER
 from dtrag.ingestion.classify import Classifier
-from dtrag.ingestion.fence import Fence
+from dtrag.ingestion.write_guard import Fence
 from dtrag.ports import Embedder, IndexWriter, Parser
 
 BATCH_CHUNKS = 512

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import replace
 
-from dtrag.core.text import Analyzer
+from dtrag.core.text.analysis import Analyzer
 from dtrag.ingestion.analysis import fingerprint, index
 from dtrag.ports import Embedder, IndexWriter
 

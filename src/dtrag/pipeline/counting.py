@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dtrag.core.query import content_terms, weighted_terms
-from dtrag.core.scoring import LexicalStatistics
+from dtrag.core.ranking.bm25 import LexicalStatistics
+from dtrag.core.text.questions import content_terms, weighted_terms
 from dtrag.pipeline.run import Run
 from dtrag.ports import IndexSnapshot
 

@@ -8,14 +8,14 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypedDict, Unpack
 
-from dtrag.core import confinement
+from dtrag.core.access import confinement
+from dtrag.core.access.scope import Viewer
 from dtrag.core.chat import Message, Usage
-from dtrag.core.scope import Viewer
 from dtrag.errors import InvalidInput
 from dtrag.pipeline import steps
 from dtrag.pipeline.run import Emit, Run, of_active_app
 from dtrag.pipeline.state import PipelineRequest, PipelineResponse, PipelineState
-from dtrag.pipeline.table import STEPS, perform
+from dtrag.pipeline.step_table import STEPS, perform
 from dtrag.pipeline.trace import Recording, StepTrace, Trace
 from dtrag.ports import Warmable
 from dtrag.settings import active_flags

@@ -13,7 +13,7 @@ from typing import Any, TypedDict
 from dtrag.pipeline.execution import Pipeline
 from dtrag.pipeline.run import Run
 from dtrag.pipeline.state import PipelineState
-from dtrag.pipeline.table import STEPS, Step, perform
+from dtrag.pipeline.step_table import STEPS, Step, perform
 
 
 class Channels(TypedDict):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from dtrag.core.text import normalise
+from dtrag.core.text.analysis import normalise
 
 Intent = Literal["question", "explanation", "search", "general"]
 

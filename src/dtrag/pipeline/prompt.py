@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dtrag.core.answers.citation_labels import label
 from dtrag.core.chat import Message
 from dtrag.core.documents import SearchResult
-from dtrag.core.fence import boundary, fenced
-from dtrag.core.hidden import neutralised
-from dtrag.core.labels import label
-from dtrag.core.text import language
+from dtrag.core.prompt_fence import boundary, fenced
+from dtrag.core.text.analysis import language
+from dtrag.core.text.hidden_characters import neutralised
 
 NO_ANSWER = "NO_ANSWER"
 """What the model says when the passages do not answer."""

@@ -6,14 +6,14 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from dtrag.core import confinement
+from dtrag.core.access import confinement
+from dtrag.core.access.scope import Scope, Viewer
 from dtrag.core.chat import Message, Usage
-from dtrag.core.scope import Scope, Viewer
-from dtrag.core.taxonomy import Taxonomy
-from dtrag.pipeline.admission import Admission
+from dtrag.core.taxonomy.tree import Taxonomy
+from dtrag.current_app import active
+from dtrag.pipeline.concurrency import Admission
 from dtrag.pipeline.trace import Recording
 from dtrag.ports import ChatModel, Embedder, Index
-from dtrag.retrieval.active import active
 from dtrag.retrieval.request import CANDIDATES
 from dtrag.settings import active_flags
 

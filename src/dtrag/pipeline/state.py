@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import InitVar, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from dtrag.core.answers.confidence import Confidence
 from dtrag.core.chat import Usage
-from dtrag.core.confidence import Confidence
 from dtrag.core.documents import Answer, Citation, SearchMetrics, SearchResult
-from dtrag.core.scoring import LexicalStatistics
+from dtrag.core.ranking.bm25 import LexicalStatistics
 
 if TYPE_CHECKING:
     from dtrag.debate import DebateResult

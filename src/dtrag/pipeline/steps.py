@@ -11,16 +11,16 @@ import logging
 import time
 from dataclasses import replace
 
-from dtrag.core.confidence import SETTING, Confidence, confidence, confidence_of
-from dtrag.core.scoring import LexicalStatistics
-from dtrag.core.versions import seen_version
+from dtrag.core.answers.confidence import SETTING, Confidence, confidence, confidence_of
+from dtrag.core.ranking.bm25 import LexicalStatistics
+from dtrag.core.taxonomy.versions import seen_version
 from dtrag.errors import InvalidInput
-from dtrag.pipeline import plan as planner
-from dtrag.pipeline.composing import compose, unfinished
+from dtrag.pipeline.answer.compose import compose, unfinished
 from dtrag.pipeline.counting import counted
-from dtrag.pipeline.debating import debate
-from dtrag.pipeline.follow_up import by_rules, standalone
+from dtrag.pipeline.debate.step import debate
 from dtrag.pipeline.intent import intent_of
+from dtrag.pipeline.plan import planner
+from dtrag.pipeline.rewrite import by_rules, standalone
 from dtrag.pipeline.run import Run, of_active_app
 from dtrag.pipeline.sources import chunks_of, sources_of
 from dtrag.pipeline.state import Evidence, PipelineState

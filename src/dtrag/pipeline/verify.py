@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from dtrag.core.text import language
-from dtrag.pipeline.compose import PASSAGES
-from dtrag.pipeline.composing import quote, tool_lines
+from dtrag.core.text.analysis import language
+from dtrag.pipeline.answer.compose import quote, tool_lines
+from dtrag.pipeline.answer.extractive import PASSAGES
+from dtrag.pipeline.answer.grounding import Checked, check
 from dtrag.pipeline.run import Run
 from dtrag.pipeline.sources import passages_of
 from dtrag.pipeline.state import PipelineState
-from dtrag.pipeline.support import Checked, check
 from dtrag.pipeline.threads import beside
 from dtrag.pipeline.timeouts import budget_of
 from dtrag.ports import speaks

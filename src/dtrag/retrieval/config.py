@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, TypedDict
 
-from dtrag.core.fusion import METHODS, HybridScoreFusion, shares
+from dtrag.core.ranking.fusion import METHODS, HybridScoreFusion, shares
 from dtrag.errors import InvalidInput
 
 

@@ -9,25 +9,25 @@ from dataclasses import replace
 from types import ModuleType
 from typing import Any, Unpack
 
+from dtrag.core.access.scope import Viewer
 from dtrag.core.documents import Absence, SearchMetrics, SearchResult
-from dtrag.core.measures import diversity_ratio
-from dtrag.core.query import analyze_query
-from dtrag.core.scope import Viewer
-from dtrag.core.text import Analyzer
+from dtrag.core.metrics.ranking import diversity_ratio
+from dtrag.core.text.analysis import Analyzer
+from dtrag.core.text.questions import analyze_query
+from dtrag.current_app import active
 from dtrag.errors import DtragError
 from dtrag.ports import Embedder, Index
-from dtrag.retrieval.active import active
 from dtrag.retrieval.cache import ResultCache, cache_key
 from dtrag.retrieval.config import EngineChanges, EngineConfig, EngineOptions
 from dtrag.retrieval.explain import Explainer
-from dtrag.retrieval.legs import Leg, raise_if_nothing_worked
-from dtrag.retrieval.loading import ModelLoader
+from dtrag.retrieval.hybrid import TwoLegs
+from dtrag.retrieval.model_loading import ModelLoader
 from dtrag.retrieval.multihop import FIRST_PLACE, inserted, mentioned
-from dtrag.retrieval.ordering import LEAST, Ranking, ResultReranker
 from dtrag.retrieval.request import MAX_QUERY, MAX_TOP_K, MODES, Asked, Mode, Reach, ScopedSearchOptions
+from dtrag.retrieval.results import LEAST, Ranking, ResultReranker
+from dtrag.retrieval.retrievers import Leg, raise_if_nothing_worked
 from dtrag.retrieval.tally import Tally
 from dtrag.retrieval.time_limits import TimeLimits
-from dtrag.retrieval.two_legs import TwoLegs
 
 __all__ = ["MAX_QUERY", "MAX_TOP_K", "MODES", "HybridSearchEngine", "Mode"]
 
@@ -41,7 +41,7 @@ class HybridSearchEngine(TwoLegs):
     Without `db_manager` it is the index, embedder and analyzer of the open app; the module `dtrag.embedding_service` as
     `embedding_service` is the open app's embedder, too. With one, `embedding_service` may be
     None: then there are no vectors, and results say so. `scope` is for searches that name none; without it they are the
-    owner's (core/confinement.py). `filter_keys` are the
+    owner's (core/access/confinement.py). `filter_keys` are the
     facts of documents that may be filtered by. `on_search` is told of every search that was answered. The other
     arguments are those of `EngineConfig`.
 

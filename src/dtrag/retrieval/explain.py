@@ -6,14 +6,14 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from dtrag.core.access.scope import SearchFilters
 from dtrag.core.documents import Absence, Explanation, SearchResult
-from dtrag.core.query import content
-from dtrag.core.scope import SearchFilters
-from dtrag.core.text import Analyzer
+from dtrag.core.text.analysis import Analyzer
+from dtrag.core.text.questions import content
 from dtrag.ports import Index
-from dtrag.retrieval.legs import Leg
-from dtrag.retrieval.ordering import Ranking
 from dtrag.retrieval.request import Asked, Reach
+from dtrag.retrieval.results import Ranking
+from dtrag.retrieval.retrievers import Leg
 
 NOT_THERE = "There is no such document that you may see."
 """Of one that is not there, and of one outside the caller's scope: who may not see it learns nothing."""

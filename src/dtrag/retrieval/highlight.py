@@ -11,8 +11,8 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from dtrag.core.query import content
-from dtrag.core.text import Analyzer, normalise, terms
+from dtrag.core.text.analysis import Analyzer, normalise, terms
+from dtrag.core.text.questions import content
 
 Span = tuple[int, int]
 
@@ -23,7 +23,7 @@ _WORD = re.compile(
     r"|(?P<latin>[a-z0-9]+(?:[._+#/&'’-]+[a-z0-9]+)*(?:\+\+|#)?)"
     rf"|(?P<other>(?:(?![가-힣{_CJK}a-z0-9_])\w)+)"
 )
-"""The words that `core/text.py` makes terms of, in a text that kept its blanks; a test holds the two together."""
+"""The words that `core/text/analysis.py` makes terms of, in a text with its blanks; a test compares the two."""
 _PART = re.compile(r"[a-z0-9]+(?:['’][a-z0-9]+)*")
 _APOSTROPHE = re.compile("['’]")
 _POSSESSIVE = re.compile(r"['’]s$")

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from dtrag.core.documents import SearchResult
-from dtrag.core.links import mentioned_numbers
+from dtrag.core.text.title_mentions import mentioned_numbers
 from dtrag.ports import Index
-from dtrag.retrieval.legs import Leg
-from dtrag.retrieval.ordering import Ranking
 from dtrag.retrieval.request import Reach
+from dtrag.retrieval.results import Ranking
+from dtrag.retrieval.retrievers import Leg
 
 SOURCES = 3
 """Documents whose best passages' mentions are followed; 1 gives .02 less."""

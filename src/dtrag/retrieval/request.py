@@ -6,8 +6,8 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypedDict, get_args
 
-from dtrag.core.scope import Scope, SearchFilters, Viewer
-from dtrag.core.text import clean
+from dtrag.core.access.scope import Scope, SearchFilters, Viewer
+from dtrag.core.text.analysis import clean
 from dtrag.errors import InvalidInput
 from dtrag.ports import IndexSnapshot
 

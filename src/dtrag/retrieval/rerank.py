@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from dtrag.core.documents import SearchResult
-from dtrag.core.text import language, normalise, terms
+from dtrag.core.text.analysis import language, normalise, terms
 from dtrag.errors import InvalidInput
 from dtrag.ports import Loadable, Reranker
 from dtrag.retrieval.threads import DaemonThreads

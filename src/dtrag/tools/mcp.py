@@ -14,11 +14,11 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Literal
 
-from dtrag.audit import Recorder, unrecorded
 from dtrag.core.caller import LOCAL, Caller
 from dtrag.core.confines import scope_rows
-from dtrag.core.offered import Approval, OfferedTool, State, fingerprint, problem, state
+from dtrag.core.tool_approval import Approval, OfferedTool, State, fingerprint, problem, state
 from dtrag.errors import Conflict, DtragError, InvalidInput, NotFound, ToolChanged, ToolServerFailed
+from dtrag.governance.audit import Recorder, unrecorded
 from dtrag.ports import ApprovalStore, ToolServer
 from dtrag.tools.registry import Tool, ToolRegistry
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from dtrag.current_app import active
 from dtrag.errors import InvalidInput, NoActiveApp
-from dtrag.retrieval.active import active
 
 if TYPE_CHECKING:
     from dtrag.tools.executor import ToolExecutionResult

@@ -14,8 +14,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from dtrag.adapters.postgres import binaries, server
-from dtrag.adapters.postgres.server import EmbeddedServer
+from dtrag.adapters.postgres.server import binaries, server
+from dtrag.adapters.postgres.server.server import EmbeddedServer
 
 ROOT = os.geteuid() == 0
 as_root = pytest.mark.skipif(not ROOT, reason="needs root")
@@ -27,7 +27,7 @@ ATTACH = """
 import sys
 from pathlib import Path
 from dtrag.adapters.postgres import process
-from dtrag.adapters.postgres.server import EmbeddedServer
+from dtrag.adapters.postgres.server.server import EmbeddedServer
 with EmbeddedServer.open(Path(sys.argv[1])) as attached:
     print(process.running_pid(attached.address.data_dir / "postgres"), flush=True)
     sys.stdin.readline()

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from dtrag.adapters.postgres import server
-from dtrag.adapters.postgres.server import EmbeddedServer
+from dtrag.adapters.postgres.server import server
+from dtrag.adapters.postgres.server.server import EmbeddedServer
 from tests.integration.server.attached import (
     copy,
 )

@@ -9,8 +9,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from dtrag.adapters.postgres import account, server
-from dtrag.adapters.postgres.server import EmbeddedServer
+from dtrag.adapters.postgres.server import account, server
+from dtrag.adapters.postgres.server.server import EmbeddedServer
 from tests.integration.server.attached import (
     ROLES,
     attach_elsewhere,

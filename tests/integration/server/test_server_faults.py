@@ -14,10 +14,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from dtrag.adapters.postgres import account, binaries, filelock, process, server
-from dtrag.adapters.postgres.failures import explain_os_error
-from dtrag.adapters.postgres.filelock import FileLock
-from dtrag.adapters.postgres.server import EmbeddedServer
+from dtrag.adapters.postgres.server import account, binaries, filelock, process, server
+from dtrag.adapters.postgres.server.failures import explain_os_error
+from dtrag.adapters.postgres.server.filelock import FileLock
+from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.errors import DatabaseStartFailed
 from tests.integration.server.attached import (
     ATTACH,

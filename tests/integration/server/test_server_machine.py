@@ -17,8 +17,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from dtrag.adapters.postgres import account, binaries, process, server
-from dtrag.adapters.postgres.server import EmbeddedServer
+from dtrag.adapters.postgres.server import account, binaries, process, server
+from dtrag.adapters.postgres.server.server import EmbeddedServer
 from tests.integration.server.attached import (
     ROLES,
     as_nobody,

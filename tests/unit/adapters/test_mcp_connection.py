@@ -18,8 +18,8 @@ from mcp.shared.subscriptions import ToolsListChanged
 from dtrag.adapters.mcp import connection
 from dtrag.adapters.mcp.client import McpServer, servers
 from dtrag.adapters.mcp.config import ServerConfig
-from dtrag.core.egress import allowed_hosts
-from dtrag.core.offered import fingerprint
+from dtrag.core.access.egress import allowed_hosts
+from dtrag.core.tool_approval import fingerprint
 from dtrag.errors import EgressBlocked, ToolChanged, ToolServerFailed
 
 SCHEMA = {"type": "object"}
@@ -248,10 +248,10 @@ async def test_names_are_judged_when_they_are_connected_to(monkeypatch: pytest.M
         raise OSError("no such name")
 
     [client] = servers([ServerConfig(name="far", url="http://tools.example.org/mcp")], frozenset())
-    monkeypatch.setattr("dtrag.adapters.mcp.address.resolve", resolve)
+    monkeypatch.setattr("dtrag.adapters.mcp.http_transport.resolve", resolve)
     with pytest.raises(EgressBlocked):
         await client.tools()
-    monkeypatch.setattr("dtrag.adapters.mcp.address.resolve", nowhere)
+    monkeypatch.setattr("dtrag.adapters.mcp.http_transport.resolve", nowhere)
     with pytest.raises(ToolServerFailed, match=r"the name 'tools\.example\.org' is not known"):
         await client.tools()
     await client.close()
@@ -261,7 +261,7 @@ async def test_the_next_address_is_tried(monkeypatch: pytest.MonkeyPatch) -> Non
     async def resolve(host: str, port: int) -> list[str]:
         return ["127.0.0.9", "127.0.0.1"]  # the first one does not listen
 
-    monkeypatch.setattr("dtrag.adapters.mcp.address.resolve", resolve)
+    monkeypatch.setattr("dtrag.adapters.mcp.http_transport.resolve", resolve)
     async with web(canned("404 Not Found")) as (client, _):
         with pytest.raises(ToolServerFailed) as caught:
             await client.tools()

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dtrag.core.confidence import Weights, confidence_of, decide, shipped, weights_for
+from dtrag.core.answers.confidence import Weights, confidence_of, decide, shipped, weights_for
+from dtrag.core.answers.evidence import SIGNALS
 from dtrag.core.documents import SearchResult
-from dtrag.core.evidence import SIGNALS
-from dtrag.core.risk import sigmoid
-from dtrag.core.scoring import LexicalStatistics
+from dtrag.core.metrics.calibration import sigmoid
+from dtrag.core.ranking.bm25 import LexicalStatistics
 from dtrag.errors import InvalidInput
 from dtrag.evaluation.answerability import Case, Judged, answers
 from dtrag.evaluation.calibration import FEWEST, calibrate, read_questions

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from dtrag.core.documents import Chunk, Draft, ParsedDocument, Passages, Vector
-from dtrag.core.text import Analyzer, term_id, terms
+from dtrag.core.text.analysis import Analyzer, term_id, terms
 from dtrag.ingestion import analysis
 from dtrag.ingestion.analysis import MOST_TERMS, analyse, cleaned, fingerprint, index
 from dtrag.ingestion.chunking import split

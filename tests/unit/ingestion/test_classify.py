@@ -9,11 +9,11 @@ from typing import Any, cast
 
 import pytest
 
-from dtrag.core.centroids import Sample
 from dtrag.core.documents import IndexedDocument
-from dtrag.core.review import Placement
-from dtrag.core.scoring import LexicalStatistics
-from dtrag.core.taxonomy import ROOT, UNCLASSIFIED, Node, Taxonomy
+from dtrag.core.ranking.bm25 import LexicalStatistics
+from dtrag.core.taxonomy.centroids import Sample
+from dtrag.core.taxonomy.review import Placement
+from dtrag.core.taxonomy.tree import ROOT, UNCLASSIFIED, Node, Taxonomy
 from dtrag.errors import InvalidInput
 from dtrag.ingestion.classify import Classifier, content, wanted
 from dtrag.ports import Index, IndexSnapshot

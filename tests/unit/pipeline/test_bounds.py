@@ -11,7 +11,7 @@ import pytest
 
 from dtrag.core.chat import Message, Usage
 from dtrag.errors import LanguageModelFailed
-from dtrag.pipeline import calls
+from dtrag.pipeline import model_calls
 from dtrag.pipeline.execution import Pipeline
 from dtrag.pipeline.prompt import MAX_SAID, messages
 from dtrag.pipeline.run import Run
@@ -19,7 +19,7 @@ from dtrag.pipeline.timeouts import STEP_TIMEOUTS
 from dtrag.retrieval.engine import HybridSearchEngine
 from dtrag.settings import set_feature_flag
 from dtrag.tools.registry import Tool, ToolRegistry
-from tests.unit.debate.scripted import Scripted
+from tests.unit.pipeline.debate.scripted import Scripted
 from tests.unit.retrieval.memory import MemoryIndex, Row
 
 TEXT = "Everyone has leave. Parental leave takes at most 90 days. It is paid."
@@ -63,7 +63,7 @@ async def test_what_stands_in_has_a_limit_too(monkeypatch: pytest.MonkeyPatch) -
         await asyncio.sleep(60)
 
     monkeypatch.setitem(STEP_TIMEOUTS, "compose", 0.2)
-    monkeypatch.setattr("dtrag.pipeline.composing._chosen", hang)
+    monkeypatch.setattr("dtrag.pipeline.answer.compose._chosen", hang)
     response = await Pipeline(_run).execute(QUESTION)
     assert response.answer == "No answer could be made in time. Please ask again."
     assert (response.decision, response.unfinished) == ("review", True)
@@ -136,7 +136,7 @@ async def test_a_call_that_breaks_off_is_paid_with_what_came() -> None:
     model = Priced("")
     run = _run(model=model, charge=charge)
     with pytest.raises(LanguageModelFailed):
-        await calls.call(
+        await model_calls.call(
             run, "compose", model, [Message("user", QUESTION)], max_tokens=9, seconds=1, on_text=lambda piece: None
         )
     (usage,) = charged
@@ -160,6 +160,6 @@ def test_titles_and_what_was_said_before_stand_in_fences() -> None:
 
 
 def _everything(index: MemoryIndex) -> tuple[Any, Any]:
-    from dtrag.core.scope import Scope
+    from dtrag.core.access.scope import Scope
 
     return Scope.everything(), index.taxonomy

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import pytest
 
+from dtrag.core.access.scope import Scope
 from dtrag.core.documents import Answer
-from dtrag.core.scope import Scope
 from dtrag.errors import DatabaseUnavailable, InvalidInput
-from dtrag.pipeline.compose import nothing_found
+from dtrag.pipeline.answer.extractive import nothing_found
 from dtrag.pipeline.execution import Pipeline
 from dtrag.pipeline.run import Run
 from dtrag.ports import Embedder

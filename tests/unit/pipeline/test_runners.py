@@ -18,11 +18,11 @@ from dtrag.pipeline.execution import Pipeline
 from dtrag.pipeline.graph import LangGraphPipeline
 from dtrag.pipeline.run import Run
 from dtrag.pipeline.state import PipelineState
-from dtrag.pipeline.table import STEPS
+from dtrag.pipeline.step_table import STEPS
 from dtrag.retrieval.engine import HybridSearchEngine
 from dtrag.settings import FLAGS, Settings, active_flags, set_feature_flag
 from tests.store import Databases
-from tests.unit.debate.scripted import Scripted
+from tests.unit.pipeline.debate.scripted import Scripted
 from tests.unit.retrieval.memory import MemoryIndex, Row
 
 TEXT = "Everyone has leave. Parental leave takes at most 90 days. It is paid."
@@ -30,7 +30,7 @@ QUESTION = "How many days of parental leave are there?"
 USES_NO_LANGGRAPH = """
 import asyncio, sys
 import httpx2
-from dtrag.delivery.api.service import create_app
+from dtrag.delivery.api.app import create_app
 from dtrag.delivery.cli.main import main
 from dtrag.settings import Settings
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from dtrag.core.access.scope import NO_FILTERS, Scope, SearchFilters
 from dtrag.core.documents import SearchResult, Vector
-from dtrag.core.links import title_key, title_number
-from dtrag.core.scope import NO_FILTERS, Scope, SearchFilters
-from dtrag.core.scoring import LexicalQuery, LexicalStatistics, bm25_weight
-from dtrag.core.taxonomy import Taxonomy
-from dtrag.core.text import term_id, terms
+from dtrag.core.ranking.bm25 import LexicalQuery, LexicalStatistics, bm25_weight
+from dtrag.core.taxonomy.tree import Taxonomy
+from dtrag.core.text.analysis import term_id, terms
+from dtrag.core.text.title_mentions import title_key, title_number
 from dtrag.ports import Embedder, IndexSnapshot
 
 

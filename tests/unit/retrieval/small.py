@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from dtrag.core.scope import Scope
-from dtrag.core.taxonomy import ROOT, Node, Taxonomy
+from dtrag.core.access.scope import Scope
+from dtrag.core.taxonomy.tree import ROOT, Node, Taxonomy
 from dtrag.ports import Embedder, Index
 from dtrag.retrieval.engine import HybridSearchEngine
 from tests.unit.retrieval.memory import MemoryIndex, Row

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 
 import pytest
 
+from dtrag.core.access.scope import Scope, SearchFilters
 from dtrag.core.documents import Vector
-from dtrag.core.fusion import METHODS, NORMALIZATIONS
-from dtrag.core.scope import Scope, SearchFilters
-from dtrag.core.scoring import LexicalQuery
-from dtrag.core.text import Analyzer, term_id
+from dtrag.core.ranking.bm25 import LexicalQuery
+from dtrag.core.ranking.fusion import METHODS, NORMALIZATIONS
+from dtrag.core.text.analysis import Analyzer, term_id
 from dtrag.errors import DatabaseUnavailable, IndexMismatch, InvalidInput
 from dtrag.retrieval.engine import MODES
 from tests.toy import ToyEmbedder

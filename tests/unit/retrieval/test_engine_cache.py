@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from dtrag.core.scope import Scope
-from dtrag.core.taxonomy import ROOT, Node, Taxonomy
+from dtrag.core.access.scope import Scope
+from dtrag.core.taxonomy.tree import ROOT, Node, Taxonomy
 from tests.toy import ToyEmbedder
 from tests.unit.retrieval.small import EVERYTHING, engine_on, small_index
 

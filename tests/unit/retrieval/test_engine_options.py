@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from dtrag.core.access.scope import Scope
 from dtrag.core.documents import SearchResult
-from dtrag.core.scope import Scope
 from dtrag.errors import DtragError, InvalidInput
 from dtrag.retrieval.rerank import CrossEncoderReranker
 from tests.toy import ToyEmbedder

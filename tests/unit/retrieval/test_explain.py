@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from dtrag.core.access.scope import Scope
 from dtrag.core.documents import Absence, SearchMetrics, SearchResult
-from dtrag.core.scope import Scope
-from dtrag.core.taxonomy import ROOT, Node, Taxonomy
+from dtrag.core.taxonomy.tree import ROOT, Node, Taxonomy
 from dtrag.ports import Embedder
 from dtrag.retrieval.engine import HybridSearchEngine
 from dtrag.retrieval.explain import NOT_ADMITTED, NOT_IN_CATEGORIES, NOT_THERE

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dtrag.core.query import content
-from dtrag.core.text import Analyzer, normalise, terms
+from dtrag.core.text.analysis import Analyzer, normalise, terms
+from dtrag.core.text.questions import content
 from dtrag.retrieval.highlight import highlights
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from dtrag.core.scope import Scope
+from dtrag import current_app
+from dtrag.core.access.scope import Scope
 from dtrag.errors import InvalidInput, NoActiveApp
-from dtrag.retrieval import active
 from dtrag.retrieval.engine import MAX_QUERY, MAX_TOP_K, MODES, HybridSearchEngine
 from tests.toy import ToyEmbedder
 from tests.unit.retrieval.small import EVERYTHING, engine_on, small_index
@@ -73,7 +73,7 @@ async def test_the_engines_own_scope_is_taken_where_a_search_names_none_and_else
 
 
 async def test_without_an_index_and_an_open_app_there_is_no_engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(active, "_opened", [])
+    monkeypatch.setattr(current_app, "_opened", [])
     with pytest.raises(NoActiveApp, match="no open app"):
         HybridSearchEngine(enable_caching=True)
 

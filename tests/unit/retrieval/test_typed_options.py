@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from dtrag.agents import Agents
+from dtrag import functions
 from dtrag.app import App
-from dtrag.core.scope import Scope
+from dtrag.core.access.scope import Scope
 from dtrag.errors import InvalidInput
+from dtrag.governance.agents import Agents
 from dtrag.pipeline.execution import Pipeline
-from dtrag.retrieval import functions
 from dtrag.retrieval.engine import HybridSearchEngine
 from dtrag.retrieval.request import ModeSearchOptions, SearchOptions
 from tests.unit.retrieval.memory import MemoryIndex, Row

@@ -6,7 +6,7 @@ import re
 import threading
 from typing import TYPE_CHECKING
 
-from dtrag.core.text import normalise
+from dtrag.core.text.analysis import normalise
 
 if TYPE_CHECKING:
     from kiwipiepy import Kiwi

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from dtrag.adapters.llms.bounded import TooLarge
+from dtrag.adapters.llms.http_client import TooLarge
 
 ATTEMPTS = 5
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 8.0

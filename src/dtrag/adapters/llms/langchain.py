@@ -10,11 +10,11 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 
-from dtrag.adapters.llms.bounded import closing_responses
 from dtrag.adapters.llms.failures import explain, pause
+from dtrag.adapters.llms.http_client import closing_responses
 from dtrag.adapters.llms.prices import Price
 from dtrag.adapters.llms.providers import Built, build, call_options
-from dtrag.adapters.llms.reading import Said, read, read_stream, usage
+from dtrag.adapters.llms.replies import Said, read, read_stream, usage
 from dtrag.adapters.llms.specs import Spec
 from dtrag.core.chat import Message, Reply
 from dtrag.errors import LanguageModelFailed

@@ -26,7 +26,7 @@ def build(spec: Spec) -> Built:
     """Import the provider's library and make its model. Blocking, up to some seconds; connects to nothing."""
     from langchain.chat_models import init_chat_model
 
-    from dtrag.adapters.llms.bounded import bounded_client
+    from dtrag.adapters.llms.http_client import bounded_client
 
     for name in _CHATTY:
         if logging.getLogger(name).level == logging.NOTSET:

@@ -8,12 +8,12 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from dtrag.adapters.mcp.address import address
 from dtrag.adapters.mcp.config import ServerConfig
 from dtrag.adapters.mcp.connection import Connection, Link
-from dtrag.adapters.mcp.program import program
-from dtrag.core.egress import Allowed
-from dtrag.core.offered import OfferedTool, fingerprint, problem
+from dtrag.adapters.mcp.http_transport import address
+from dtrag.adapters.mcp.stdio_transport import program
+from dtrag.core.access.egress import Allowed
+from dtrag.core.tool_approval import OfferedTool, fingerprint, problem
 from dtrag.errors import ToolChanged, ToolFailed, ToolServerFailed
 
 if TYPE_CHECKING:

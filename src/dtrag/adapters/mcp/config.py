@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from dtrag.core.offered import SERVER_NAME
+from dtrag.core.tool_approval import SERVER_NAME
 from dtrag.errors import InvalidInput
 
 MOST_SERVERS = 50

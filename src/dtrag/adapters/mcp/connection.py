@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from dtrag.adapters.mcp.config import ServerConfig
 from dtrag.adapters.mcp.health import Health
-from dtrag.core.offered import OfferedTool
+from dtrag.core.tool_approval import OfferedTool
 from dtrag.errors import DtragError, MissingExtra, ToolServerFailed
 
 if TYPE_CHECKING:

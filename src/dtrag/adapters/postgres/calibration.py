@@ -12,7 +12,7 @@ from psycopg.types.json import Jsonb
 
 from dtrag.adapters.postgres.database import Database
 from dtrag.adapters.postgres.queries import queries
-from dtrag.core.confidence import SETTING
+from dtrag.core.answers.confidence import SETTING
 
 
 async def keep(database: Database, value: Mapping[str, Any]) -> None:

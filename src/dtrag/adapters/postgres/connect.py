@@ -16,7 +16,7 @@ from psycopg.conninfo import make_conninfo
 from dtrag.adapters.postgres.database import CONNECT_TIMEOUT, Database, Role, _sentence
 from dtrag.adapters.postgres.disk import Disk
 from dtrag.adapters.postgres.locks import Lock, lock
-from dtrag.adapters.postgres.server import EmbeddedServer
+from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.adapters.postgres.supervisor import Supervisor
 from dtrag.errors import DatabaseUnavailable, InvalidInput
 from dtrag.settings import Settings

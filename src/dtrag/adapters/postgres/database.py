@@ -24,7 +24,7 @@ from dtrag.adapters.postgres.pool import Connection as Connection  # noqa: PLC04
 from dtrag.adapters.postgres.pool import Pool
 from dtrag.adapters.postgres.queries import queries
 from dtrag.adapters.postgres.rows import register_types
-from dtrag.core.scope import Scope
+from dtrag.core.access.scope import Scope
 from dtrag.errors import DatabaseUnavailable, StorageFull
 
 Role = Literal["owner", "search", "reader"]

@@ -14,7 +14,7 @@ from typing import LiteralString
 
 from psycopg.types.json import Jsonb
 
-from dtrag.core.scope import Scope, SearchFilters
+from dtrag.core.access.scope import Scope, SearchFilters
 
 _NAME = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)")

@@ -15,7 +15,7 @@ from psycopg.types.json import Jsonb
 
 from dtrag.adapters.postgres.queries import queries
 from dtrag.core.documents import Chunk, Draft, IndexedChunk, IndexedDocument, ParsedDocument, Passages
-from dtrag.core.segments import quantised
+from dtrag.core.ranking.segments import quantised
 
 CHUNKS_PER_STATEMENT = 500
 """About 10,000 parameters, 30 ms of work; the protocol's limit is 65,535. Longer documents take several statements."""

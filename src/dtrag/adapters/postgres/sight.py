@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from dtrag.adapters.postgres.database import Database
 from dtrag.adapters.postgres.queries import queries
-from dtrag.core.scope import Scope
+from dtrag.core.access.scope import Scope
 
 
 class PostgresSight:

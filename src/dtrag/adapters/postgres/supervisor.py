@@ -11,10 +11,10 @@ import logging
 import time
 from contextlib import suppress
 
-from dtrag.adapters.postgres import upkeep
 from dtrag.adapters.postgres.database import Database
 from dtrag.adapters.postgres.disk import Disk
-from dtrag.adapters.postgres.server import EmbeddedServer
+from dtrag.adapters.postgres.lexical import maintenance
+from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.errors import DatabaseStartFailed, DatabaseUnavailable
 
 LOOK_S = 0.5
@@ -61,7 +61,7 @@ class Supervisor:
             await asyncio.sleep(pause)
         _LOG.warning("the embedded database is back after %.1f s", time.monotonic() - started)
         try:
-            await upkeep.recover(self._database)
+            await maintenance.recover(self._database)
         except DatabaseUnavailable as error:
             _LOG.warning("what an interrupted write left could not be counted yet", exc_info=error)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dtrag.core.egress import Target
+from dtrag.core.access.egress import Target
 from dtrag.errors import FetchFailed
 from dtrag.ports import WebRequest
 

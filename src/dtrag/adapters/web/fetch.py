@@ -14,7 +14,7 @@ from dataclasses import replace
 from urllib.parse import urljoin
 
 from dtrag.adapters.web.exchange import Answer, exchange
-from dtrag.core.egress import Allowed, Target, checked, target
+from dtrag.core.access.egress import Allowed, Target, checked, target
 from dtrag.errors import FetchFailed
 from dtrag.ports import WebReply, WebRequest
 

@@ -6,8 +6,8 @@ import asyncio
 from urllib.parse import quote, urlsplit
 
 from dtrag.adapters.web.fetch import WebFetcher
-from dtrag.core.egress import PORTS, allowed_hosts, target
-from dtrag.core.sent_tree import MAX_BYTES, SentTree, read_sent_tree
+from dtrag.core.access.egress import PORTS, allowed_hosts, target
+from dtrag.core.taxonomy.external_tree import MAX_BYTES, SentTree, read_sent_tree
 from dtrag.errors import EgressBlocked, FetchFailed, InvalidInput, NotFound, TaxonomyServiceFailed
 from dtrag.ports import Fetcher, WebRequest
 from dtrag.settings import Settings

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Depends, Request
 
-from dtrag.delivery.api.audited import add_subjects
-from dtrag.delivery.api.body import JsonRoute
-from dtrag.delivery.api.callers import caller_of, needs
-from dtrag.delivery.api.failures import QUESTION_FAILURES
-from dtrag.delivery.api.filter_guard import refuse_bypass
-from dtrag.delivery.api.in_flight import until_gone
-from dtrag.delivery.api.shapes import AskRequest, AskResponse
-from dtrag.delivery.api.state import app_of, service_of
+from dtrag.delivery.api.dependencies import app_of, service_of
+from dtrag.delivery.api.filter_policy import refuse_bypass
+from dtrag.delivery.api.json_body import JsonRoute
+from dtrag.delivery.api.middleware.audit import add_subjects
+from dtrag.delivery.api.permissions import caller_of, needs
+from dtrag.delivery.api.request_tasks import until_gone
+from dtrag.delivery.api.schemas.common import AskRequest, AskResponse
+from dtrag.delivery.api.schemas.errors import QUESTION_FAILURES
 
 router = APIRouter(route_class=JsonRoute, tags=["ask"])
 

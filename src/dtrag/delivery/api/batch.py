@@ -8,15 +8,15 @@ from typing import Any
 from fastapi import APIRouter, Depends, Request
 from pydantic import ValidationError
 
-from dtrag.delivery.api.asked import BatchRequest, SearchRequest
-from dtrag.delivery.api.body import JsonRoute
-from dtrag.delivery.api.callers import needs
+from dtrag.delivery.api.dependencies import service_of
 from dtrag.delivery.api.errors import sentence, shape_sentence
-from dtrag.delivery.api.failures import QUESTION_FAILURES
-from dtrag.delivery.api.in_flight import until_gone
-from dtrag.delivery.api.search import found
-from dtrag.delivery.api.shapes import BatchResponse, SearchFailure, SearchResponse
-from dtrag.delivery.api.state import service_of
+from dtrag.delivery.api.json_body import JsonRoute
+from dtrag.delivery.api.permissions import needs
+from dtrag.delivery.api.request_tasks import until_gone
+from dtrag.delivery.api.routes.search import found
+from dtrag.delivery.api.schemas.common import BatchResponse, SearchFailure, SearchResponse
+from dtrag.delivery.api.schemas.errors import QUESTION_FAILURES
+from dtrag.delivery.api.schemas.search import BatchRequest, SearchRequest
 from dtrag.errors import DtragError, InvalidInput
 from dtrag.retrieval.request import MAX_TOP_K
 

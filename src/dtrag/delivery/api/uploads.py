@@ -17,11 +17,11 @@ from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException, MultiPartParser
 
 from dtrag.core.caller import Caller
-from dtrag.core.taxonomy import CategoryPath
-from dtrag.delivery.api.body import media_type
-from dtrag.delivery.api.in_flight import until_gone
-from dtrag.delivery.api.shapes import FailedFile, UploadCounts, UploadedDocument, UploadResponse
-from dtrag.delivery.api.state import Service
+from dtrag.core.taxonomy.tree import CategoryPath
+from dtrag.delivery.api.dependencies import Service
+from dtrag.delivery.api.json_body import media_type
+from dtrag.delivery.api.request_tasks import until_gone
+from dtrag.delivery.api.schemas.common import FailedFile, UploadCounts, UploadedDocument, UploadResponse
 from dtrag.errors import InvalidInput
 from dtrag.ingestion.ingest import IngestReport, Source
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dtrag.delivery.cli.exits import OK
-from dtrag.delivery.cli.invocation import Json, invocation, run_async
+from dtrag.delivery.cli.context import Json, invocation, run_async
+from dtrag.delivery.cli.exit_codes import OK
 
 if TYPE_CHECKING:
     from dtrag.core.agent import Agent
@@ -116,8 +116,8 @@ def export(
 ) -> int:
     """The manifest in force as YAML, to keep beside code or to hand on."""
     agent = run_async(_agent(invocation(context).settings(), agent_id))
-    from dtrag.agents import manifest_yaml
     from dtrag.delivery.cli.console import data, show_json
+    from dtrag.governance.agents import manifest_yaml
 
     if output is not None:
         output.write_text(manifest_yaml(agent.manifest), "utf-8")

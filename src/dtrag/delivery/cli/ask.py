@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dtrag.delivery.cli.exits import OK, UNFINISHED
-from dtrag.delivery.cli.invocation import Categories, Direct, Json
+from dtrag.delivery.cli.context import Categories, Direct, Json
+from dtrag.delivery.cli.exit_codes import OK, UNFINISHED
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -40,7 +40,7 @@ def ask(
     """
     from dtrag.delivery.cli.question import question_of
     from dtrag.delivery.cli.reading import read
-    from dtrag.delivery.results import Answered
+    from dtrag.delivery.local.results import Answered
 
     arguments = {"question": question_of(question), "categories": category}
     answered = read(context, "ask", arguments, Answered, direct=direct)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dtrag.delivery.cli.exits import FAILURE, OK
-from dtrag.delivery.cli.invocation import Json, invocation, run_async
+from dtrag.delivery.cli.context import Json, invocation, run_async
+from dtrag.delivery.cli.exit_codes import FAILURE, OK
 
 if TYPE_CHECKING:
-    from dtrag.core.chain import Head, Row, Verdict
+    from dtrag.core.access.audit_chain import Head, Row, Verdict
     from dtrag.evaluation.isolation import Proof
     from dtrag.settings import Settings
 
@@ -61,7 +61,7 @@ def verify(
     Prints the number and hash of the newest line. Keep them elsewhere: with
     --expect the next run also finds lines that were cut off at the end.
     """
-    from dtrag.core.chain import Head
+    from dtrag.core.access.audit_chain import Head
 
     expected = Head.parse(expect) if expect else None
     verdict = run_async(_verdict(invocation(context).settings(), expected))
@@ -193,7 +193,7 @@ async def _verdict(settings: Settings, expected: Head | None) -> Verdict:
 
 async def _isolation(settings: Settings, plan: dict[str, Any]) -> Proof:
     from dtrag.delivery.cli.progress import progress
-    from dtrag.delivery.isolation import prove
+    from dtrag.delivery.isolation.http import prove
 
     with progress("Trying") as show:
         return await prove(settings, **plan, on_progress=show)

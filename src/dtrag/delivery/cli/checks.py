@@ -13,18 +13,18 @@ from pathlib import Path
 from typing import Any, Literal
 
 from dtrag import llm_service
-from dtrag.adapters.analyzers.choose import choose as choose_analyzer
-from dtrag.adapters.embedders.choose import choose as choose_embedder
+from dtrag.adapters.analyzers.factory import choose as choose_analyzer
+from dtrag.adapters.embedders.factory import choose as choose_embedder
 from dtrag.adapters.embedders.models import MINILM, list_models
-from dtrag.adapters.llms.choose import choose as choose_llms
+from dtrag.adapters.llms.factory import choose as choose_llms
 from dtrag.adapters.llms.langchain import LangChainModel
 from dtrag.adapters.mcp.config import read_config
-from dtrag.adapters.postgres import server
 from dtrag.adapters.postgres.database import ROLES
-from dtrag.adapters.rerankers.choose import choose as choose_reranker
+from dtrag.adapters.postgres.server import server
+from dtrag.adapters.rerankers.factory import choose as choose_reranker
 from dtrag.app import App, open_app
+from dtrag.core.access.confinement import OWNER
 from dtrag.core.chat import Message
-from dtrag.core.confinement import OWNER
 from dtrag.errors import DatabaseUnavailable, DtragError, IndexMismatch, InvalidInput, LanguageModelFailed
 from dtrag.settings import Settings
 

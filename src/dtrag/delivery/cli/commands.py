@@ -29,7 +29,7 @@ from dtrag.delivery.cli import (
     tools,
     trace,
 )
-from dtrag.delivery.cli.invocation import invocation
+from dtrag.delivery.cli.context import invocation
 
 # Plain help, not Rich panels: it fits 80 columns and saves 0.1 s of imports.
 app = typer.Typer(

@@ -16,7 +16,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
-from dtrag.delivery.cli.exits import OutputClosed
+from dtrag.delivery.cli.exit_codes import OutputClosed
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import typer
 
 from dtrag.delivery.cli.ask import NO_LANGUAGE_MODEL, as_dict, show, tell
-from dtrag.delivery.cli.exits import OK, SOME_FILES_FAILED
+from dtrag.delivery.cli.context import Json, invocation, run_async
+from dtrag.delivery.cli.exit_codes import OK, SOME_FILES_FAILED
 from dtrag.delivery.cli.ingest import as_dict as report_as_dict
-from dtrag.delivery.cli.invocation import Json, invocation, run_async
 from dtrag.errors import DtragError
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def samples() -> Path:
 
 async def _demo(settings: Settings, folder: Path) -> Shown:
     from dtrag.app import open_app
-    from dtrag.core.confinement import OWNER
+    from dtrag.core.access.confinement import OWNER
     from dtrag.delivery.cli.progress import ingest_progress
 
     async with open_app(settings) as app:

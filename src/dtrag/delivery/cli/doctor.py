@@ -6,8 +6,8 @@ from dataclasses import asdict
 
 import typer
 
-from dtrag.delivery.cli.exits import DATABASE_UNREACHABLE, FAILURE, OK
-from dtrag.delivery.cli.invocation import Json, invocation, run_async
+from dtrag.delivery.cli.context import Json, invocation, run_async
+from dtrag.delivery.cli.exit_codes import DATABASE_UNREACHABLE, FAILURE, OK
 
 _MARKS = {"ok": ("ok  ", "green"), "warn": ("warn", "yellow"), "fail": ("FAIL", "bold red")}
 

@@ -11,8 +11,8 @@ from urllib.parse import urldefrag
 
 import typer
 
-from dtrag.delivery.cli.exits import OK
-from dtrag.delivery.cli.invocation import Direct, Json, invocation, run_async
+from dtrag.delivery.cli.context import Direct, Json, invocation, run_async
+from dtrag.delivery.cli.exit_codes import OK
 from dtrag.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def show_document(
 ) -> int:
     """One document with its text."""
     from dtrag.delivery.cli.reading import read
-    from dtrag.delivery.results import Shown
+    from dtrag.delivery.local.results import Shown
 
     shown = read(context, "document", {"document_id": document_id}, Shown, direct=direct)
     summary, text = shown.summary, shown.text
@@ -123,7 +123,7 @@ async def _select(
 ) -> tuple[list[DocumentSummary], int]:
     """The documents that are meant, and how many were deleted."""
     from dtrag.app import open_app
-    from dtrag.core.confinement import OWNER
+    from dtrag.core.access.confinement import OWNER
 
     async with open_app(settings) as opened:
         chosen, unmatched = await opened.select_documents(targets, category, scope=OWNER)
@@ -135,7 +135,7 @@ async def _select(
 
 async def _delete(settings: Settings, chosen: Sequence[DocumentSummary]) -> int:
     from dtrag.app import open_app
-    from dtrag.core.confinement import OWNER
+    from dtrag.core.access.confinement import OWNER
 
     async with open_app(settings) as opened:
         return await opened.delete_documents([document.document_id for document in chosen], scope=OWNER)
@@ -180,7 +180,7 @@ def _confirmed(chosen: Sequence[DocumentSummary]) -> bool:
 
 def _list(context: typer.Context, limit: int, offset: int, direct: bool, as_json: bool) -> int:
     from dtrag.delivery.cli.reading import read
-    from dtrag.delivery.results import Listing
+    from dtrag.delivery.local.results import Listing
 
     listing = read(context, "documents", {"limit": limit, "offset": offset}, Listing, direct=direct)
     from dtrag.delivery.cli.console import data, note, plural, show_json

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dtrag.delivery.cli.exits import OK
-from dtrag.delivery.cli.invocation import Json, invocation, run_async
+from dtrag.delivery.cli.context import Json, invocation, run_async
+from dtrag.delivery.cli.exit_codes import OK
 from dtrag.delivery.cli.search import Mode
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def retrieval(
 
 async def _measure(settings: Settings, dataset: RetrievalSet, mode: str) -> tuple[dict[str, Any], list[str]]:
     from dtrag.app import open_throwaway
-    from dtrag.core.confinement import OWNER
+    from dtrag.core.access.confinement import OWNER
     from dtrag.delivery.cli.progress import ingest_progress, progress
     from dtrag.errors import InvalidInput
     from dtrag.evaluation.retrieval import evaluate
@@ -120,7 +120,7 @@ def answers(
 
 async def _answers(settings: Settings, dataset: AnswerSet) -> tuple[dict[str, Any], list[str]]:
     from dtrag.app import open_throwaway
-    from dtrag.core.confinement import OWNER
+    from dtrag.core.access.confinement import OWNER
     from dtrag.delivery.cli.progress import ingest_progress, progress
     from dtrag.errors import InvalidInput
     from dtrag.evaluation.answers import evaluate_answers

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dtrag.delivery.cli.exits import OK, SOME_FILES_FAILED, USAGE
-from dtrag.delivery.cli.invocation import Json, invocation, run_async
+from dtrag.delivery.cli.context import Json, invocation, run_async
+from dtrag.delivery.cli.exit_codes import OK, SOME_FILES_FAILED, USAGE
 from dtrag.errors import InvalidInput
 
 if TYPE_CHECKING:

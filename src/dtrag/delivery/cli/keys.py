@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dtrag.delivery.cli.exits import OK
-from dtrag.delivery.cli.invocation import Json, invocation, run_async
+from dtrag.delivery.cli.context import Json, invocation, run_async
+from dtrag.delivery.cli.exit_codes import OK
 
 if TYPE_CHECKING:
+    from dtrag.core.access.api_key import Key
     from dtrag.core.caller import Role
-    from dtrag.core.key import Key
-    from dtrag.keys import CreatedKey
+    from dtrag.governance.api_keys import CreatedKey
     from dtrag.settings import Settings
 
 app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Keys: who may ask the HTTP service, and for what.")

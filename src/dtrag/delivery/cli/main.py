@@ -10,7 +10,7 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from dtrag.delivery.cli.exits import FAILURE, INTERRUPTED, OK, TERMINATED, Ended, OutputClosed, report
+from dtrag.delivery.cli.exit_codes import FAILURE, INTERRUPTED, OK, TERMINATED, Ended, OutputClosed, report
 
 KEPT = "Interrupted; what was acknowledged is kept."
 
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _command(arguments: Sequence[str], wants_json: bool) -> int:
-    from dtrag.delivery.cli.invocation import Invocation
+    from dtrag.delivery.cli.context import Invocation
     from dtrag.errors import DtragError
 
     invocation = Invocation()
@@ -62,7 +62,7 @@ def _command(arguments: Sequence[str], wants_json: bool) -> int:
 
 
 def _unexpected(error: Exception, shows_traceback: bool, wants_json: bool) -> int:
-    from dtrag.delivery.cli.exits import UsageMistake
+    from dtrag.delivery.cli.exit_codes import UsageMistake
 
     if isinstance(error, UsageMistake):
         error.show()

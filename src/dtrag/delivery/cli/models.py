@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from dtrag.delivery.cli.exits import OK
-from dtrag.delivery.cli.invocation import Json, invocation
+from dtrag.delivery.cli.context import Json, invocation
+from dtrag.delivery.cli.exit_codes import OK
 
 app = typer.Typer(rich_markup_mode=None, invoke_without_command=True, help="List and fetch models.")
 

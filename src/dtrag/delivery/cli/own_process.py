@@ -15,7 +15,7 @@ async def in_this_process(settings: Settings, operation: str, arguments: Mapping
     """The result of an operation of `delivery.operations`. Raises `DatabaseUnavailable` and what it raises."""
     async with _database_started(settings) as started:
         from dtrag.app import open_app
-        from dtrag.delivery.operations import OPERATIONS
+        from dtrag.delivery.local.operations import OPERATIONS
 
         await started()
         async with open_app(settings) as app:
@@ -31,7 +31,7 @@ async def _database_started(settings: Settings) -> AsyncIterator[Callable[[], Aw
     if settings.database_url:
         yield _nothing
         return
-    from dtrag.adapters.postgres.server import EmbeddedServer
+    from dtrag.adapters.postgres.server.server import EmbeddedServer
 
     opening = asyncio.create_task(asyncio.to_thread(EmbeddedServer.open, settings.data_dir))
     try:

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import typer
 
 from dtrag import __version__, errors
-from dtrag.delivery.cli.invocation import invocation, run_async
-from dtrag.delivery.local_socket import FOLDER, PROTOCOL, socket_address
-from dtrag.delivery.results import revived
+from dtrag.delivery.cli.context import invocation, run_async
+from dtrag.delivery.local.results import revived
+from dtrag.delivery.local.socket import FOLDER, PROTOCOL, socket_address
 from dtrag.settings import answer_settings
 
 if TYPE_CHECKING:

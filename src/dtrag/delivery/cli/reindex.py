@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from dtrag.delivery.cli.exits import OK
-from dtrag.delivery.cli.invocation import Json, invocation, run_async
+from dtrag.delivery.cli.context import Json, invocation, run_async
+from dtrag.delivery.cli.exit_codes import OK
 
 if TYPE_CHECKING:
     from dtrag.settings import Settings
@@ -34,7 +34,7 @@ def reindex(context: typer.Context, as_json: Json = False) -> int:
 
 async def _reindex(settings: Settings) -> int:
     from dtrag.app import open_app
-    from dtrag.core.confinement import OWNER
+    from dtrag.core.access.confinement import OWNER
     from dtrag.delivery.cli.console import plural
     from dtrag.delivery.cli.progress import progress
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dtrag.delivery.cli.exits import OK
-from dtrag.delivery.cli.invocation import Json, invocation, run_async
+from dtrag.delivery.cli.context import Json, invocation, run_async
+from dtrag.delivery.cli.exit_codes import OK
 
 if TYPE_CHECKING:
-    from dtrag.core.review import Item
-    from dtrag.review import Review
+    from dtrag.core.taxonomy.review import Item
+    from dtrag.governance.review import Review
     from dtrag.settings import Settings
 
 app = typer.Typer(rich_markup_mode=None, invoke_without_command=True, help="Decide what classification left open.")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dtrag.delivery.cli.exits import OK
-from dtrag.delivery.cli.invocation import Categories, Direct, Json
+from dtrag.delivery.cli.context import Categories, Direct, Json
+from dtrag.delivery.cli.exit_codes import OK
 
 if TYPE_CHECKING:
     from dtrag.core.documents import Explanation, SearchMetrics, SearchResult
@@ -60,7 +60,7 @@ def search(
     """
     from dtrag.delivery.cli.question import question_of
     from dtrag.delivery.cli.reading import read
-    from dtrag.delivery.results import Passages
+    from dtrag.delivery.local.results import Passages
     from dtrag.settings import flag
 
     options: dict[str, Any] = {
@@ -107,7 +107,7 @@ def _scalar(value: str) -> str | int | float | bool:
 
 def as_json_rows(results: Sequence[SearchResult]) -> list[dict[str, Any]]:
     """The passages as JSON shows them."""
-    from dtrag.core.labels import label
+    from dtrag.core.answers.citation_labels import label
 
     return [{"rank": rank, "label": label(result), **asdict(result)} for rank, result in enumerate(results, start=1)]
 
@@ -116,7 +116,7 @@ def show(results: Sequence[SearchResult]) -> None:
     """The passages for people."""
     from rich.text import Text
 
-    from dtrag.core.labels import label
+    from dtrag.core.answers.citation_labels import label
     from dtrag.delivery.cli.console import data, paragraph, place, safe
     from dtrag.delivery.cli.snippet import snippet
 

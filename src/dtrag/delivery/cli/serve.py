@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dtrag.delivery.cli.invocation import Json, invocation
+from dtrag.delivery.cli.context import Json, invocation
 
 
 def up(
@@ -23,7 +23,7 @@ def up(
     """Serve the HTTP API until Ctrl-C or SIGTERM, the normal end of it."""
     settings = invocation(context).settings(host=host, port=port)
     gc.disable()  # a tenth of the start is collecting what the imports make and keep
-    from dtrag.delivery.api.serve import serve
+    from dtrag.delivery.api.server.serve import serve
 
     gc.freeze()
     gc.enable()

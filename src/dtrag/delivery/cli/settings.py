@@ -6,8 +6,8 @@ from typing import Any
 
 import typer
 
-from dtrag.delivery.cli.exits import OK
-from dtrag.delivery.cli.invocation import Json, invocation
+from dtrag.delivery.cli.context import Json, invocation
+from dtrag.delivery.cli.exit_codes import OK
 
 
 def settings(context: typer.Context, as_json: Json = False) -> int:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from dtrag.delivery.cli.exits import OK
-from dtrag.delivery.cli.invocation import Json, invocation, run_async
+from dtrag.delivery.cli.context import Json, invocation, run_async
+from dtrag.delivery.cli.exit_codes import OK
 
 if TYPE_CHECKING:
-    from dtrag.core.governing import Preview, TreeVersion
-    from dtrag.core.taxonomy import Taxonomy
-    from dtrag.governance import Governance
+    from dtrag.core.access.taxonomy_impact import Preview, TreeVersion
+    from dtrag.core.taxonomy.tree import Taxonomy
+    from dtrag.governance.taxonomy import Governance
     from dtrag.settings import Settings
 
 T = TypeVar("T")
@@ -180,7 +180,7 @@ def _state(row: TreeVersion) -> str:
 
 def _read(file: Path) -> str:
     from dtrag.errors import InvalidInput
-    from dtrag.tree_files import MAX_CHARACTERS
+    from dtrag.governance.taxonomy_yaml import MAX_CHARACTERS
 
     try:
         if file.stat().st_size > 4 * MAX_CHARACTERS:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dtrag.core.egress import Allowed, allowed_hosts
+from dtrag.core.access.egress import Allowed, allowed_hosts
 from dtrag.ports import Fetcher, Parser
 from dtrag.settings import Settings
 from dtrag.tools.builtin.calculator import calculator

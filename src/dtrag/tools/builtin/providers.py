@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
-from dtrag.core.egress import Allowed, target
+from dtrag.core.access.egress import Allowed, target
 from dtrag.errors import InvalidInput
 from dtrag.ports import WebRequest
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from dtrag.adapters.embedders import fastembed, fastembed_models
-from dtrag.adapters.embedders.choose import choose
+from dtrag.adapters.embedders.factory import choose
 from dtrag.adapters.embedders.fastembed_models import PUBLISHED, list_models, pull
 from dtrag.adapters.hub_files import SUMS, sha256_of
 from dtrag.delivery.cli import checks
@@ -172,7 +172,7 @@ import sys
 from pathlib import Path
 sockets, outward = [], ("socket.connect", "socket.getaddrinfo")
 sys.addaudithook(lambda event, args: sockets.append(args) if event in outward else None)
-from dtrag.adapters.embedders.choose import choose
+from dtrag.adapters.embedders.factory import choose
 from dtrag.settings import Settings
 model = choose(Settings(data_dir=Path({str(tmp_path)!r}), embedder="fastembed"))
 print(model.embed_queries(["library"]).shape, sockets)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dtrag.adapters.embedders.choose import choose
+from dtrag.adapters.embedders.factory import choose
 from dtrag.adapters.embedders.remote import BATCH, MAX_TOKENS, OpenAIEmbedder
 from dtrag.app import open_app
 from dtrag.errors import EmbedderFailed, InvalidInput

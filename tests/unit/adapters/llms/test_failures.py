@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from dtrag.adapters.llms.bounded import TooLarge
 from dtrag.adapters.llms.failures import ATTEMPTS, LONGEST_PAUSE_S, Failure, Unusable, explain, pause
+from dtrag.adapters.llms.http_client import TooLarge
 
 PASSING = Failure("why", passing=True)
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from dtrag.adapters.llms.choose import choose
+from dtrag.adapters.llms.factory import choose
 from dtrag.adapters.llms.langchain import LangChainModel
 from dtrag.adapters.llms.prices import FREE
 from dtrag.adapters.llms.providers import Built, build, call_options
@@ -234,7 +234,7 @@ def test_each_provider_gets_the_limit_by_its_own_name(monkeypatch: pytest.Monkey
 def test_choosing_imports_nothing_heavy() -> None:
     code = (
         "import sys\n"
-        "from dtrag.adapters.llms.choose import choose\n"
+        "from dtrag.adapters.llms.factory import choose\n"
         "from dtrag.settings import Settings\n"
         "assert choose(Settings(llm='ollama:qwen3:8b'))[0].id == 'ollama:qwen3:8b'\n"
         "heavy = {'langchain', 'langchain_core', 'langchain_openai', 'openai', 'httpx', 'pydantic', 'langsmith'}\n"

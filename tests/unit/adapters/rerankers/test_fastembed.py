@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dtrag.adapters.rerankers import fastembed
-from dtrag.adapters.rerankers.choose import choose
+from dtrag.adapters.rerankers.factory import choose
 from dtrag.adapters.rerankers.models import PUBLISHED
 from dtrag.errors import InvalidInput, ModelNotFound
 from dtrag.ports import Reranker
@@ -103,7 +103,7 @@ import math, sys
 from pathlib import Path
 sockets, outward = [], ("socket.connect", "socket.getaddrinfo")
 sys.addaudithook(lambda event, args: sockets.append(args) if event in outward else None)
-from dtrag.adapters.rerankers.choose import choose
+from dtrag.adapters.rerankers.factory import choose
 from dtrag.settings import Settings
 model = choose(Settings(data_dir=Path({str(tmp_path)!r}), reranker={SMALL.name!r}))
 print(len(model.score("library", ["library", "pump"], math.inf)), sockets)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dtrag.delivery.cli import exits, reading
+from dtrag.delivery.cli import exit_codes, reading
 from dtrag.delivery.cli.main import main
 from dtrag.delivery.cli.question import question_of
 from dtrag.errors import InvalidInput
@@ -21,7 +21,7 @@ def requests(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]
 
     def note(context: object, operation: str, arguments: dict[str, Any], result: type, *, direct: bool) -> None:
         made.append((operation, arguments))
-        raise exits.Ended(exits.OK)
+        raise exit_codes.Ended(exit_codes.OK)
 
     monkeypatch.setattr(reading, "read", note)
     return made
@@ -29,13 +29,13 @@ def requests(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]
 
 @pytest.mark.parametrize("path", [(), ("ask",), ("documents",), ("documents", "show"), ("taxonomy", "tree")])
 def test_h_is_help_everywhere(path: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*path, "-h"]) == exits.OK
+    assert main([*path, "-h"]) == exit_codes.OK
     assert "Usage: dtrag" in capsys.readouterr().out
 
 
 def test_a_question_needs_no_quotes(requests: list[tuple[str, dict[str, Any]]]) -> None:
-    assert main(["ask", "how", "many", "days", "--category", "HR", "of", "leave"]) == exits.OK
-    assert main(["search", "annual", "leave"]) == exits.OK
+    assert main(["ask", "how", "many", "days", "--category", "HR", "of", "leave"]) == exit_codes.OK
+    assert main(["search", "annual", "leave"]) == exit_codes.OK
     assert requests[0] == ("ask", {"question": "how many days of leave", "categories": ["HR"]})
     assert requests[1][1]["query"] == "annual leave"
 
@@ -44,7 +44,7 @@ def test_a_dash_reads_standard_input(
     requests: list[tuple[str, dict[str, Any]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("  휴학은 최대\n몇 학기인가요?\n"))
-    assert main(["ask", "-"]) == exits.OK
+    assert main(["ask", "-"]) == exit_codes.OK
     assert requests[0][1]["question"] == "휴학은 최대\n몇 학기인가요?"
 
 
@@ -58,18 +58,18 @@ def test_standard_input_without_a_question_is_explained(monkeypatch: pytest.Monk
 
 
 def test_an_address_is_no_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert main(["ingest", "https://example.org/a/book.pdf", str(tmp_path)]) == exits.USAGE
+    assert main(["ingest", "https://example.org/a/book.pdf", str(tmp_path)]) == exit_codes.USAGE
     said = capsys.readouterr().err
     assert said == "dtrag: dtrag reads files; download https://example.org/a/book.pdf first, then: dtrag ingest FILE\n"
 
 
 def test_a_mistyped_command_is_suggested(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["serch", "x"]) == exits.USAGE
+    assert main(["serch", "x"]) == exit_codes.USAGE
     assert "Did you mean 'search'?" in capsys.readouterr().err
 
 
 def test_completion_can_be_installed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    assert main(["--help"]) == exits.OK
+    assert main(["--help"]) == exit_codes.OK
     assert "--install-completion" in capsys.readouterr().out
     monkeypatch.setenv("_DTRAG_COMPLETE", "complete_bash")
     monkeypatch.setenv("COMP_WORDS", "dtrag sea")

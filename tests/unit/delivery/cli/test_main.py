@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dtrag.delivery.cli import demo, exits
+from dtrag.delivery.cli import demo, exit_codes
 from dtrag.delivery.cli.main import main
 from dtrag.settings import Settings
 
@@ -35,7 +35,7 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_unexpected_error_is_one_line(broken: None, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["settings"]) == exits.FAILURE
+    assert main(["settings"]) == exit_codes.FAILURE
     out, err = capsys.readouterr()
     assert out == ""
     assert err.count("\n") == 1
@@ -43,7 +43,7 @@ def test_an_unexpected_error_is_one_line(broken: None, capsys: pytest.CaptureFix
 
 
 def test_debug_shows_the_traceback(broken: None, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--debug", "settings", "--json"]) == exits.FAILURE
+    assert main(["--debug", "settings", "--json"]) == exit_codes.FAILURE
     out, err = capsys.readouterr()
     assert "Traceback" in err
     assert json.loads(out)["error"]["type"] == "Unexpected"
@@ -55,12 +55,12 @@ def test_ctrl_c_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
 
     monkeypatch.setattr(Settings, "load", load)
     monkeypatch.setattr("signal.signal", lambda *_: None)  # this process has tests to run after this one
-    assert main(["settings"]) == exits.INTERRUPTED
+    assert main(["settings"]) == exit_codes.INTERRUPTED
     assert capsys.readouterr().err == "dtrag: Interrupted; what was acknowledged is kept.\n"
 
 
 def test_json_behind_a_double_dash_is_an_argument(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["documents", "show", "--", "--json", "more"]) == exits.USAGE
+    assert main(["documents", "show", "--", "--json", "more"]) == exit_codes.USAGE
     assert capsys.readouterr().out == ""
 
 
@@ -69,7 +69,7 @@ def test_without_the_samples_the_demo_says_what_to_do(
 ) -> None:
     monkeypatch.setattr(demo, "SAMPLES", {"Samples": Path("no-such-sample")})
     monkeypatch.setenv("DTRAG_DATA_DIR", str(tmp_path / "data"))
-    assert main(["demo"]) == exits.FAILURE
+    assert main(["demo"]) == exit_codes.FAILURE
     err = capsys.readouterr().err
     assert "dtrag ingest FOLDER" in err and "examples" in err
     assert not (tmp_path / "data").exists()

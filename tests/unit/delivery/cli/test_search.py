@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from dtrag.core.confinement import OWNER
+from dtrag.core.access.confinement import OWNER
 from dtrag.core.documents import Absence, Explanation, SearchMetrics, SearchResult
-from dtrag.delivery import operations
 from dtrag.delivery.cli import own_process
+from dtrag.delivery.local import operations
 from dtrag.retrieval.highlight import highlights
 from tests.integration.cli_process import Cli, assert_shape, documented_shapes
 

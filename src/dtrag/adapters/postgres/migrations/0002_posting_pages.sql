@@ -21,7 +21,7 @@ create table lexical_index (
 alter table lexical_index alter column terms set storage external, alter column frequencies set storage external;
 alter table lexical_index alter column terms set statistics 0, alter column frequencies set statistics 0;
 
--- The head of a segment; see core/segments.py. It is opened before its documents are written and counted after them; an
+-- The head of a segment; see core/ranking/segments.py. It is opened before its documents are written and counted after them; an
 -- uncounted one belongs to a batch in progress or to a crash, after which it is built anew from lexical_index.
 create table lexical_segments (
     segment_id  uuid primary key,
@@ -38,7 +38,7 @@ alter table lexical_segments
     alter column documents set storage external, alter column chunks set storage external,
     alter column term_ids set storage external, alter column frequencies set storage external;
 
--- The run of a segment's postings, cut every so many (adapters/postgres/segments.py); a row stays within a block.
+-- The run of a segment's postings, cut every so many (adapters/postgres/lexical/rows.py); a row stays within a block.
 create table posting_pages (
     segment_id uuid not null references lexical_segments on delete cascade,
     page       int not null,

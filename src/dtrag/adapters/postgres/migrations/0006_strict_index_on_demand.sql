@@ -1,5 +1,5 @@
 -- The index of mode strict took most of the database's time while documents were written, for a mode that few ask for:
--- it is created when that mode is first used (adapters/postgres/strict_index.py).
+-- it is created when that mode is first used (adapters/postgres/lexical/strict_index.py).
 drop index if exists chunks_strict;
 
 -- The strict ranker among given passages: for large collections that do not have the index yet.

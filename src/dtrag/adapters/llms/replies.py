@@ -1,0 +1,112 @@
+"""What a model said, read from LangChain's messages: text, tokens, and whether it came to an end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
+from typing import Any
+
+from dtrag.adapters.llms.failures import Unusable
+from dtrag.adapters.llms.prices import Price
+from dtrag.core.chat import Message, Usage
+from dtrag.core.text.token_counts import estimated_tokens
+
+CHARACTERS = 16
+"""Characters of a reply for each token that was asked for, four times what a token has: then the server does not keep
+to the limit, and the rest is not waited for."""
+_ENDS = frozenset({"stop", "end_turn", "stop_sequence"})
+_WHY = {
+    "content_filter": "its provider's filter withheld the answer.",
+    "safety": "its provider's filter withheld the answer.",
+    "tool_calls": "it asked for a tool instead of answering.",
+    "tool_use": "it asked for a tool instead of answering.",
+    "length": "the limit of tokens was used up before the answer began.",
+    "max_tokens": "the limit of tokens was used up before the answer began.",
+}
+
+
+class Said:
+    """A reply while it is read."""
+
+    def __init__(self, max_tokens: int) -> None:
+        self.max_tokens = max_tokens
+        self.text = ""
+        self.reason = ""
+        self.cut = False
+        self.tokens: tuple[int, int] | None = None
+        self._called = False
+
+    def add(self, message: Any) -> str:
+        """Take up what the message (or a piece of one) holds; returns the new text."""
+        new = _clean(_text(message.content))[: self.max_tokens * CHARACTERS - len(self.text)]
+        self.cut = self.cut or len(self.text) + len(new) >= self.max_tokens * CHARACTERS
+        self.text += new
+        metadata = message.response_metadata or {}
+        reason = metadata.get("finish_reason") or metadata.get("stop_reason")
+        self.reason = str(reason).lower() if reason else self.reason
+        self._called = self._called or bool(message.tool_calls or getattr(message, "invalid_tool_calls", None))
+        counted = message.usage_metadata
+        if counted:
+            before = self.tokens or (0, 0)
+            self.tokens = (before[0] + counted["input_tokens"], before[1] + counted["output_tokens"])
+        return new
+
+    @property
+    def finished(self) -> bool:
+        """Whether the model came to an end by itself."""
+        return not self.cut and self.reason in _ENDS
+
+    def check(self) -> None:
+        """Raise `Unusable` when there is no text."""
+        if not self.text.strip():
+            reason = "tool_calls" if self._called else self.reason
+            raise Unusable(_WHY.get(reason, "the reply held no text."))
+
+
+async def read(chat: Any, messages: Sequence[Message], options: dict[str, Any], said: Said) -> None:
+    """One call for the whole reply. A reply that came whole, but does not say why it ended, counts as ended."""
+    said.add(await chat.ainvoke(_given(messages), **options))
+    said.reason = said.reason or "stop"
+
+
+async def read_stream(
+    chat: Any, messages: Sequence[Message], options: dict[str, Any], said: Said, put: Callable[[str], None]
+) -> None:
+    """One call for pieces, each of which is put on as it comes."""
+    async with aclosing(chat.astream(_given(messages), **options)) as pieces:
+        async for piece in pieces:
+            new = said.add(piece)
+            if new:
+                put(new)
+            if said.cut:
+                break
+
+
+def usage(messages: Sequence[Message], said: Said, price: Price) -> Usage:
+    """What the call took: as the server counted, or estimated where it did not."""
+    tokens = said.tokens
+    if tokens is None or not said.reason:
+        tokens = (sum(estimated_tokens(message.content) for message in messages), estimated_tokens(said.text))
+    return Usage(1, *tokens, price.cost(*tokens))
+
+
+def _given(messages: Sequence[Message]) -> list[tuple[str, str]]:
+    roles = {"system": "system", "user": "human", "assistant": "ai"}
+    return [(roles[message.role], _clean(message.content)) for message in messages]
+
+
+def _text(content: Any) -> str:
+    """Content is a text, or a list of parts of which some are text (others are thoughts)."""
+    if isinstance(content, str):
+        return content
+    parts = [part if isinstance(part, str) else part.get("text") for part in content or () if _is_text(part)]
+    return "".join(part for part in parts if isinstance(part, str))
+
+
+def _is_text(part: Any) -> bool:
+    return isinstance(part, str) or (isinstance(part, dict) and part.get("type", "text") == "text")
+
+
+def _clean(text: str) -> str:
+    """Without what no UTF-8 can hold, and without the character that no database takes."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\x00", "")

@@ -1,0 +1,303 @@
+"""Reading the index: candidates by keys and scores (gate 1), then text by key under row-level security (gate 2)."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import uuid
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from pgvector import HalfVector
+
+from dtrag.adapters.postgres.database import EF_SEARCH, Database
+from dtrag.adapters.postgres.lexical.reader import CACHE_BYTES, PostingReader, SegmentGone
+from dtrag.adapters.postgres.lexical.strict_index import MOST_READ, StrictIndex
+from dtrag.adapters.postgres.queries import FILTERS, filter_parameters, filtered, queries
+from dtrag.core.access.addresses import shown_address
+from dtrag.core.access.scope import NO_FILTERS, Scope, SearchFilters
+from dtrag.core.documents import DocumentSummary, SearchResult, Vector
+from dtrag.core.ranking.bm25 import LexicalQuery, LexicalStatistics
+from dtrag.core.taxonomy.tree import Node, Taxonomy
+from dtrag.core.text.questions import weighted_terms
+from dtrag.ports import IndexSnapshot
+
+EXACT_BELOW = 400
+"""Looking at every vector in reach takes time in proportion to their number, the graph of vectors in inverse proportion
+to the share that is in reach. They take the same where number times share is about this (bench/README.md); below it
+every vector is looked at, which also finds all."""
+MOST_EXACT = 20_000
+"""Vectors that are looked at one by one, at most, whatever their share: about 30 ms."""
+MOVES = 3
+"""How often a search begins anew because a merge has taken a segment away from under it."""
+
+
+class PostgresIndex:
+    """The search side of one database."""
+
+    def __init__(self, database: Database, cache_bytes: int = CACHE_BYTES):
+        self._database = database
+        self._postings = PostingReader(database, cache_bytes)
+        self._snapshot: IndexSnapshot | None = None
+        self._refreshing = asyncio.Lock()
+        self._strict_index = StrictIndex(database)
+
+    async def snapshot(self) -> IndexSnapshot:
+        """What the index is made of now; read anew only when its generation has changed."""
+        async with self._database.connection("search") as connection:
+            row = await (await connection.execute(queries("search")["generation"])).fetchone()
+        known = self._snapshot
+        if known is not None and row is not None and known.generation == row["value"]:
+            return known
+        return await self._refreshed()
+
+    async def _refreshed(self) -> IndexSnapshot:
+        """The newest state, as one transaction sees it."""
+        statements = queries("search")
+        async with self._refreshing, self._database.connection("search") as connection, connection.transaction():
+            await connection.execute("set transaction isolation level repeatable read read only")
+            rows = await (await connection.execute(statements["settings"])).fetchall()
+            settings = {row["name"]: row["value"] for row in rows}
+            if self._snapshot is not None and self._snapshot.settings == settings:
+                return self._snapshot
+            statistics = await self._postings.refresh(connection)
+            nodes = await (await connection.execute(statements["taxonomy"])).fetchall()
+        taxonomy = Taxonomy.of(
+            nodes[0]["version"],
+            (Node(r["node_id"], r["parent_id"], r["name"], r["key"]) for r in nodes if r["node_id"] is not None),
+        )
+        self._snapshot = IndexSnapshot(settings, statistics, taxonomy)
+        return self._snapshot
+
+    async def lexical(self, query: LexicalQuery, scope: Scope, filters: SearchFilters, wanted: int) -> dict[str, float]:
+        """Chunk id -> BM25 of the best passages that hold at least one term of the query, best first."""
+        for _ in range(MOVES):
+            try:
+                return await self._postings.search(query, scope, filters, wanted)
+            except SegmentGone:
+                await self._refreshed()
+        return await self._postings.search(query, scope, filters, wanted)
+
+    async def lexical_scores(self, query: LexicalQuery, chunk_ids: Sequence[str], scope: Scope) -> dict[str, float]:
+        """Chunk id -> BM25 of these very passages, as far as they are in scope; 0.0 without a term of the query."""
+        for _ in range(MOVES):
+            try:
+                return await self._postings.scores(query, chunk_ids, scope)
+            except SegmentGone:
+                await self._refreshed()
+        return await self._postings.scores(query, chunk_ids, scope)
+
+    async def statistics(self, terms: Collection[int], scope: Scope) -> LexicalStatistics:
+        """What BM25 knows of the passages in scope, for these terms."""
+        for _ in range(MOVES):
+            try:
+                return await self._postings.statistics(terms, scope)
+            except SegmentGone:
+                await self._refreshed()
+        return await self._postings.statistics(terms, scope)
+
+    async def titled(self, numbers: Sequence[int], scope: Scope) -> dict[int, list[str]]:
+        """Number of a title -> passages of the document that alone in scope has it; others are not in."""
+        return self._postings.titled(numbers, scope)
+
+    async def vector_scores(self, query: Vector, chunk_ids: Sequence[str], scope: Scope) -> dict[str, float]:
+        """Chunk id -> cosine of these very passages, as far as they are in scope and have a vector."""
+        if not chunk_ids:
+            return {}
+        values = {"vec": HalfVector(query.astype(np.float16))}
+        rows = await self._of_chunks("vectors_of_chunks", chunk_ids, scope, values)
+        return _scores(rows)
+
+    async def _of_chunks(
+        self, name: str, chunk_ids: Sequence[str], scope: Scope, values: Mapping[str, object] | None = None
+    ) -> list[dict[str, Any]]:
+        parameters = filter_parameters(scope, SearchFilters())
+        statement = filtered(queries("search")[name], parameters)
+        async with self._database.connection("search") as connection:
+            cursor = await connection.execute(
+                statement, _named(parameters) | _keys(chunk_ids) | dict(values or {}), binary=True
+            )
+            return await cursor.fetchall()
+
+    async def chunk_ids(self, document_id: uuid.UUID, scope: Scope) -> list[str]:
+        """The passages of a document in scope, in order; none for a foreign or unknown document."""
+        async with self._database.scoped("reader", scope) as connection:
+            cursor = await connection.execute(queries("content")["ordinals"], {"document_id": document_id})
+            return [f"{document_id}:{row['ordinal']}" for row in await cursor.fetchall()]
+
+    def filter_clause(self, filters: SearchFilters, scope: Scope) -> tuple[str, dict[str, object]]:
+        """The SQL condition that the filters and the scope become, and its parameters; values are never in the text."""
+        parameters = filter_parameters(scope, filters)
+        return " ".join(FILTERS[name] for name in parameters), _named(parameters)
+
+    async def strict(self, query: str, scope: Scope, filters: SearchFilters, wanted: int) -> dict[str, float]:
+        """Chunk id -> ts_rank_cd of the passages that hold every word of an English query, best first."""
+        parameters = {name: value for name, value in filter_parameters(scope, filters).items() if name != "scope"}
+        name, values = "strict", _named(parameters) | {"query": query}
+        if not await self._strict_index.ready() and self._many_passages(scope):
+            name, values = "strict_among", values | _keys(await self._best_by_words(query, scope, filters))
+        statement = filtered(queries("search")[name], parameters)
+        async with self._database.scoped("search", scope) as connection:
+            # Facts of documents are filtered after the ranking: ask for all that match.
+            reach = wanted if not parameters else 1_000_000
+            cursor = await connection.execute(statement, values | {"wanted": reach})
+            return _scores((await cursor.fetchall())[:wanted])
+
+    async def strict_note(self, scope: Scope) -> str:
+        """Why results of `strict` in this scope may be incomplete now; "" when they are whole."""
+        if not self._many_passages(scope) or await self._strict_index.ready():
+            return ""
+        return self._strict_index.note()
+
+    def _many_passages(self, scope: Scope) -> bool:
+        """Counted in scope: how much there is beyond it makes no difference to any answer."""
+        return self._postings.passages(scope) > MOST_READ
+
+    async def _best_by_words(self, query: str, scope: Scope, filters: SearchFilters) -> list[str]:
+        terms = weighted_terms(query)
+        weighed = LexicalQuery.of(terms, await self.statistics([term for term, _ in terms], scope))
+        return list(await self.lexical(weighed, scope, filters, MOST_READ))
+
+    async def close(self) -> None:
+        """End what goes on in the background."""
+        await self._strict_index.close()
+
+    async def vectors(self, query: Vector, scope: Scope, filters: SearchFilters, wanted: int) -> dict[str, float]:
+        """Chunk id -> cosine of the nearest passages, nearest first; as many as are in reach, at most `wanted`."""
+        parameters = filter_parameters(scope, filters)
+        values = {"vec": HalfVector(query.astype(np.float16)), "wanted": wanted}
+        reach = self._postings.passages(scope) if parameters.keys() <= {"scope"} else await self._count(parameters)
+        if reach > self._most_exact():
+            settings = (f"set local hnsw.ef_search = {min(1000, wanted)}",) if wanted > EF_SEARCH else ()
+            found = await self._candidates("vector_nearest", parameters, values, settings)
+            if len(found) >= wanted:
+                return found
+        return await self._candidates("vector_exact", parameters, values)
+
+    def _most_exact(self) -> int:
+        return min(MOST_EXACT, math.isqrt(EXACT_BELOW * self._postings.passages(Scope.everything())))
+
+    async def _count(self, parameters: Mapping[str, object]) -> int:
+        statement = filtered(queries("search")["vector_count"], parameters)
+        async with self._database.connection("search") as connection:
+            cursor = await connection.execute(statement, _named(parameters) | {"wanted": self._most_exact() + 1})
+            row = await cursor.fetchone()
+            return int(row["count"]) if row else 0
+
+    async def _candidates(
+        self, name: str, parameters: Mapping[str, object], values: dict[str, object], settings: Sequence[str] = ()
+    ) -> dict[str, float]:
+        statement = filtered(queries("search")[name], parameters)
+        async with self._database.connection("search") as connection:
+            if not settings:
+                cursor = await connection.execute(statement, _named(parameters) | values)
+                return _scores(await cursor.fetchall())
+            async with connection.pipeline(), connection.transaction():
+                for setting in settings:
+                    await connection.execute(setting.encode())
+                cursor = await connection.execute(statement, _named(parameters) | values)
+                return _scores(await cursor.fetchall())
+
+    async def fetch(
+        self, chunk_ids: Sequence[str], scope: Scope, taxonomy: Taxonomy, filters: SearchFilters = NO_FILTERS
+    ) -> dict[str, SearchResult]:
+        """The passages with these ids that the scope may see and the filters admit, without scores.
+
+        A document may have been replaced since it was found: what it is now decides.
+        """
+        async with self._database.scoped("reader", scope) as connection:
+            cursor = await connection.execute(queries("content")["chunks_by_key"], _keys(chunk_ids), binary=True)
+            rows = await cursor.fetchall()
+        return {
+            _chunk_id(row): _result(row, taxonomy, scope)
+            for row in rows
+            if filters.admits(row["content_type"], row["processed_at"], row["document_metadata"])
+        }
+
+    async def documents(
+        self, scope: Scope, taxonomy: Taxonomy, *, wanted: int, skipped: int = 0
+    ) -> list[DocumentSummary]:
+        """Documents in scope, the newest first."""
+        async with self._database.scoped("reader", scope) as connection:
+            cursor = await connection.execute(queries("content")["documents"], {"wanted": wanted, "skipped": skipped})
+            return [_summary(row, taxonomy, scope) for row in await cursor.fetchall()]
+
+    async def counts(self, scope: Scope) -> tuple[int, int]:
+        """Numbers of documents and chunks in scope."""
+        async with self._database.scoped("reader", scope) as connection:
+            row = await (await connection.execute(queries("content")["document_count"])).fetchone()
+        return (int(row["documents"]), int(row["chunks"])) if row else (0, 0)
+
+    async def document(
+        self, document_id: uuid.UUID, scope: Scope, taxonomy: Taxonomy
+    ) -> tuple[DocumentSummary, str] | None:
+        """A document in scope with its text, or None."""
+        async with self._database.scoped("reader", scope) as connection:
+            cursor = await connection.execute(queries("content")["document"], {"document_id": document_id})
+            row = await cursor.fetchone()
+        return (_summary(row, taxonomy, scope), row["text"]) if row else None
+
+
+_PARAMETER_NAMES = {"scope": "nodes"}
+
+
+def _named(parameters: Mapping[str, object]) -> dict[str, object]:
+    return {_PARAMETER_NAMES.get(name, name): value for name, value in parameters.items()}
+
+
+def _keys(chunk_ids: Sequence[str]) -> dict[str, object]:
+    keys = [chunk_id.rsplit(":", 1) for chunk_id in chunk_ids]
+    return {
+        "document_ids": [uuid.UUID(document_id) for document_id, _ in keys],
+        "ordinals": [int(ordinal) for _, ordinal in keys],
+    }
+
+
+def _scores(rows: Iterable[Mapping[str, Any]]) -> dict[str, float]:
+    """Chunk id -> score, in the order of the rows; the database writes the ids, which is quicker than reading UUIDs."""
+    return {row["chunk_id"]: row["score"] for row in rows}
+
+
+def _chunk_id(row: Mapping[str, Any]) -> str:
+    return f"{row['document_id']}:{row['ordinal']}"
+
+
+def _address(row: Mapping[str, Any], scope: Scope) -> str:
+    return shown_address(row["source_uri"], row["source_path"], server_paths=scope.server_paths)
+
+
+def _result(row: Mapping[str, Any], taxonomy: Taxonomy, scope: Scope) -> SearchResult:
+    return SearchResult(
+        chunk_id=_chunk_id(row),
+        text=row["text"],
+        title=row["title"],
+        source_url=_address(row, scope),
+        taxonomy_path=list(taxonomy.path(row["node_id"])),
+        metadata={
+            **row["document_metadata"],
+            **row["metadata"],
+            "document_id": str(row["document_id"]),
+            "content_type": row["content_type"],
+            "language": row["language"],
+            "processed_at": row["processed_at"].isoformat(),
+        },
+        breadcrumb=tuple(row["breadcrumb"]),
+        start=row["start_offset"],
+        end=row["end_offset"],
+    )
+
+
+def _summary(row: Mapping[str, Any], taxonomy: Taxonomy, scope: Scope) -> DocumentSummary:
+    return DocumentSummary(
+        document_id=str(row["document_id"]),
+        title=row["title"],
+        source_url=_address(row, scope),
+        content_type=row["content_type"],
+        taxonomy_path=taxonomy.path(row["node_id"]),
+        language=row["language"],
+        chunks=row["chunks"],
+        characters=row["characters"],
+        metadata=row["metadata"],
+        processed_at=row["processed_at"].isoformat(),
+    )

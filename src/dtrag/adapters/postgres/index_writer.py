@@ -1,0 +1,275 @@
+"""Writing the index: one document = one transaction, a batch of them = one flush to disk.
+
+The documents of a batch are committed without waiting for the disk; the batch's statistics segment is committed with
+waiting, after them. PostgreSQL's log is sequential, so when that last commit returns everything before it is durable,
+and only then is the batch acknowledged. A crash in between leaves whole documents and an uncounted segment, which
+`upkeep.recover()` builds from the rows of the documents. Whoever removes a document leaves a correction for its segment
+only if that is counted: a segment takes in what is there of its documents at that moment.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import psycopg
+
+from dtrag.adapters.postgres.database import Connection, Database
+from dtrag.adapters.postgres.lexical import maintenance
+from dtrag.adapters.postgres.lexical.merge import MOST_SEGMENTS
+from dtrag.adapters.postgres.lexical.rows import (
+    Pages,
+    copy_pages,
+    correction_parameters,
+    forward_rows,
+    removed,
+    segment_parameters,
+)
+from dtrag.adapters.postgres.locks import Lock
+from dtrag.adapters.postgres.queries import queries
+from dtrag.adapters.postgres.rows import draft_of, statements
+from dtrag.adapters.postgres.stores.taxonomy import PostgresTaxonomy
+from dtrag.adapters.postgres.stores.taxonomy_moves import living_nodes
+from dtrag.core.access.scope import Scope
+from dtrag.core.documents import Draft, IndexedDocument
+from dtrag.core.ranking.segments import build
+from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
+from dtrag.errors import Forbidden
+
+EVERYTHING = Scope.everything()
+BYTES_A_CHARACTER = 12
+"""Disk that a character of text takes while it is written, about: 2,000 to 6,000 bytes a passage of 500."""
+CONTESTED_ATTEMPTS = 20
+"""How often a document is written that others write at the same moment; each attempt waits for one of them."""
+
+
+class PostgresWriter:
+    """The writing side of one database."""
+
+    def __init__(self, database: Database):
+        self._database = database
+        self._sql = queries("writing")
+        self._changes = 0
+
+    async def ensure_paths(self, paths: Collection[CategoryPath]) -> Taxonomy:
+        """The active taxonomy, with these paths in it."""
+        return await PostgresTaxonomy(self._database).ensure(paths)
+
+    async def fingerprints(self, document_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, bytes]:
+        """Fingerprints of those of the documents that are there."""
+        rows = await self._fetch("fingerprints", {"document_ids": list(document_ids)})
+        return {row["document_id"]: bytes(row["fingerprint"]) for row in rows}
+
+    async def source_fingerprint(self, source_id: uuid.UUID) -> bytes | None:
+        """The fingerprint of a source that was read to its end, or None."""
+        rows = await self._fetch("source", {"source_id": source_id})
+        return bytes(rows[0]["fingerprint"]) if rows else None
+
+    async def write(self, documents: Sequence[IndexedDocument], scope: Scope = EVERYTHING) -> None:
+        """Write each document whole, or replace it; when this returns they are durable and searchable.
+
+        Raises `Forbidden` rather than replace a document outside of the scope.
+        """
+        if not documents:
+            return
+        # A passage is kept in the document, as a chunk, as postings and vectors, and all of it in the log as well.
+        self._database.require_space(BYTES_A_CHARACTER * sum(len(document.document.text) for document in documents))
+        segment_id = uuid.uuid4()
+        async with self._database.connection("owner") as connection, self._batch(connection, segment_id):
+            living = await living_nodes(connection, {document.node_id for document in documents})
+            documents = [replace(document, node_id=living[document.node_id]) for document in documents]
+            try:
+                await self._write_pipelined(connection, documents, segment_id, scope)
+            except (psycopg.errors.UniqueViolation, psycopg.errors.DeadlockDetected):
+                # Somebody else writes some of the same documents at this moment: one at a time, replacing them.
+                for document in documents:
+                    await self._write_alone(connection, document, segment_id, scope)
+            async with connection.transaction():
+                await connection.execute("set local synchronous_commit = on")
+                await self._count(connection, documents, segment_id)
+        await self._changed()
+
+    async def documents_of(self, source_id: uuid.UUID, most: int) -> list[uuid.UUID]:
+        """The documents that came from a source, at most so many of them, in the order of their ids."""
+        rows = await self._fetch("documents_of_source", {"source_id": source_id, "wanted": most})
+        return [row["document_id"] for row in rows]
+
+    async def reaches_out(self, source_id: uuid.UUID, scope: Scope) -> bool:
+        """Whether there is a document of this source outside of the scope."""
+        if scope.nodes is None:
+            return False
+        rows = await self._fetch("source_reaches_out", {"source_id": source_id, "nodes": sorted(scope.nodes)})
+        return bool(rows[0]["found"])
+
+    async def finish_source(
+        self,
+        source_id: uuid.UUID,
+        source_uri: str,
+        fingerprint: bytes,
+        kept: Sequence[int],
+        scope: Scope = EVERYTHING,
+    ) -> int:
+        """Remember that a source was read to its end; its documents in scope that are not among `kept` go.
+
+        Returns how many went.
+        """
+        known = np.sort(np.asarray(kept, dtype=np.uint64))
+        gone: list[uuid.UUID] = []
+        async with (
+            self._database.connection("owner") as connection,
+            connection.transaction(),
+            connection.cursor("documents_of_source") as there,
+        ):
+            await there.execute(self._sql["documents_of_source"], {"source_id": source_id, "wanted": None})
+            while page := [row["document_id"] for row in await there.fetchmany(10_000)]:
+                upper = np.array([document_id.int >> 64 for document_id in page], dtype=np.uint64)
+                there_still = np.isin(upper, known, kind="sort")
+                gone.extend(page[place] for place in np.flatnonzero(~there_still))
+        removed_now = [await self.delete(document_id, scope) for document_id in gone]
+        values = {"source_id": source_id, "source_uri": source_uri, "fingerprint": fingerprint, "documents": len(kept)}
+        async with self._database.connection("owner") as connection:
+            await connection.execute(self._sql["set_source"], {**values, "now": datetime.now(UTC)})
+        return sum(removed_now)
+
+    async def delete(self, document_id: uuid.UUID, scope: Scope) -> bool:
+        """Delete a document that the scope may see; False when there is none."""
+        name = {"document_id": document_id}
+        async with self._database.connection("owner") as connection, connection.transaction():
+            await self._lock_name(connection, document_id)
+            found = await (await connection.execute(self._sql["lock_document"], name)).fetchone()
+            if found is None or (scope.nodes is not None and found["node_id"] not in scope.nodes):
+                return False
+            await self._remove(connection, document_id)
+            await connection.execute(self._sql["forget_source"], {"source_id": found["source_id"]})
+            await connection.execute(self._sql["bump_generation"])
+        await self._changed()
+        return True
+
+    async def _changed(self) -> None:
+        """Every so many segments and corrections, see whether there are too many."""
+        self._changes += 1
+        if self._changes % MOST_SEGMENTS == 0:
+            await maintenance.after_write(self._database)
+
+    async def read_back(self, after: uuid.UUID | None, wanted: int) -> list[Draft]:
+        """The documents as they were written, in the order of their ids, from the first after `after`."""
+        rows = await self._fetch("read_documents", {"after": after, "wanted": wanted})
+        chunks: dict[uuid.UUID, list[dict[str, Any]]] = {row["document_id"]: [] for row in rows}
+        for row in await self._fetch("read_chunks", {"document_ids": list(chunks)}):
+            chunks[row["document_id"]].append(row)
+        return [draft_of(row, chunks[row["document_id"]]) for row in rows]
+
+    async def recover(self) -> int:
+        """Count the batches that a crash left uncounted; returns how many."""
+        return await maintenance.recover(self._database)
+
+    async def tidy(self) -> None:
+        """After a run of writes: what keeps the index quick."""
+        await maintenance.tidy(self._database)
+
+    @asynccontextmanager
+    async def _batch(self, connection: Connection, segment_id: uuid.UUID) -> AsyncIterator[None]:
+        """Show that the segment's writer is alive, and commit without waiting for the disk.
+
+        When anything goes wrong, a cancellation included, the connection is closed: nobody may get one that still
+        holds the lock, or that does not wait for the disk.
+        """
+        locks = queries("locks")
+        try:
+            await connection.execute(locks["session"], {"lock": maintenance.lock_key(segment_id)})
+            # Until the segment is counted no node of its documents goes.
+            await connection.execute(locks["session_shared"], {"lock": Lock.WRITERS})
+            await connection.execute("set synchronous_commit = off")
+            await connection.execute(self._sql["open_segment"], {"segment_id": segment_id, "now": datetime.now(UTC)})
+            yield
+            await connection.execute("reset synchronous_commit")
+            await connection.execute(locks["release_all"])
+        except BaseException:
+            await connection.close()
+            raise
+
+    async def _write_pipelined(
+        self,
+        connection: Connection,
+        documents: Sequence[IndexedDocument],
+        segment_id: uuid.UUID,
+        scope: Scope,
+    ) -> None:
+        """Each document in a transaction of its own, without waiting for an answer between them."""
+        try:
+            async with connection.pipeline():
+                for document in documents:
+                    # Said explicitly: without it, all that a pipeline sends at once is one transaction.
+                    await connection.execute("begin")
+                    if document.replaces:
+                        await self._remove(connection, document.document_id, scope)
+                    for text, values in statements(document, segment_id):
+                        await connection.execute(text.encode(), values)
+                        await asyncio.sleep(0)  # sending does not wait: a long document would hold up the service
+                    await connection.execute("commit")
+        except psycopg.Error:
+            if not connection.closed:
+                await connection.rollback()
+            raise
+
+    async def _write_alone(
+        self, connection: Connection, document: IndexedDocument, segment_id: uuid.UUID, scope: Scope
+    ) -> None:
+        for attempt in range(CONTESTED_ATTEMPTS):
+            try:
+                async with connection.transaction():
+                    await self._remove(connection, document.document_id, scope)
+                    for text, values in statements(document, segment_id):
+                        await connection.execute(text.encode(), values)
+                return
+            except (psycopg.errors.UniqueViolation, psycopg.errors.DeadlockDetected):
+                # A batch of somebody else held the document in a transaction that was not over when we looked.
+                if attempt == CONTESTED_ATTEMPTS - 1:
+                    raise
+
+    async def _count(self, connection: Connection, documents: Sequence[IndexedDocument], segment_id: uuid.UUID) -> None:
+        """Write the segment: of the documents that were written those that are still there."""
+        names = {"segment_id": segment_id, "document_ids": [document.document_id for document in documents]}
+        await connection.execute(self._sql["lock_uncounted_segment"], names)
+        rows = await (await connection.execute(self._sql["kept_of_segment"], names)).fetchall()
+        kept = {row["document_id"] for row in rows}
+        written = forward_rows(document for document in documents if document.document_id in kept)
+        segment, postings = await asyncio.to_thread(build, segment_id, written)
+        pages = Pages(segment_id)
+        await copy_pages(connection, [*pages.rows(postings), *pages.last()])
+        await connection.execute(self._sql["bump_generation"])
+        await connection.execute(self._sql["count_segment"], segment_parameters(segment))
+
+    async def _lock_name(self, connection: Connection, document_id: uuid.UUID) -> None:
+        """One transaction at a time replaces or deletes a document: the next must see what this one left."""
+        await connection.execute(queries("locks")["transaction"], {"lock": maintenance.lock_key(document_id)})
+
+    async def _remove(self, connection: Connection, document_id: uuid.UUID, scope: Scope = EVERYTHING) -> None:
+        """Delete a document in the caller's transaction, and take its terms out of the statistics if they are in."""
+        name = {"document_id": document_id}
+        await self._lock_name(connection, document_id)
+        found = await (await connection.execute(self._sql["origin"], name)).fetchone()
+        if found is None:
+            return
+        if scope.nodes is not None and found["node_id"] not in scope.nodes:
+            raise Forbidden(
+                "A document of the same address lies outside your branches now. Give the file another name."
+            )
+        origin = {"segment_id": found["segment_id"]}
+        segment = await (await connection.execute(self._sql["counted_segment"], origin)).fetchone()
+        cursor = await connection.execute(self._sql["delete_lexical"], name, binary=True)
+        rows = await cursor.fetchall()
+        await connection.execute(self._sql["delete_document"], name)
+        if rows and (segment is None or segment["counted"]):
+            correction = removed(document_id, found["segment_id"], rows)
+            await connection.execute(self._sql["add_correction"], correction_parameters(correction))
+
+    async def _fetch(self, name: str, parameters: Mapping[str, object]) -> list[dict[str, Any]]:
+        async with self._database.connection("owner") as connection:
+            return await (await connection.execute(self._sql[name], parameters)).fetchall()

@@ -1,0 +1,126 @@
+"""The lexical index at one moment, and as one scope sees it: segments, which of their documents count, statistics."""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dtrag.adapters.postgres.lexical.rows import Correction
+from dtrag.core.access.scope import Scope
+from dtrag.core.ranking.bm25 import LexicalStatistics
+from dtrag.core.ranking.maxscore import damped_lengths
+from dtrag.core.ranking.segments import Segment, quarters
+
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class LiveSegment:
+    """A segment with what may change around it: which documents are alive (None: all), and the damped lengths.
+
+    `whole` are the damped lengths with the means of the whole index: the highest impact of a term is worked out for
+    these once. With the means of `damped` it is at most `stretch` times as high.
+    """
+
+    segment: Segment
+    alive: Bools | None
+    damped: NDArray[np.float32]
+    whole: NDArray[np.float32]
+    stretch: float = 1.0
+
+    def seen(self, scope: Scope, rows: NDArray[np.intp]) -> Bools:
+        """Which of these documents are alive and in scope."""
+        alive = np.ones(len(rows), bool) if self.alive is None else self.alive[rows]
+        if scope.nodes is None:
+            return alive
+        return alive & np.isin(self.segment.documents["node_id"][rows], list(scope.nodes))
+
+    def places(self, asked: Sequence[tuple[uuid.UUID, int]], scope: Scope) -> tuple[list[int], NDArray[np.int32]]:
+        """Which of the passages (document, ordinal) are here, alive and in scope, and their numbers."""
+        documents = self.segment.documents
+        places, rows = self.segment.found([document for document, _ in asked])
+        kept = self.seen(scope, rows)
+        places, rows = places[kept], rows[kept]
+        ordinals = np.array([asked[place][1] for place in places.tolist()], np.int32)
+        there = (ordinals >= 0) & (ordinals < documents["chunks"][rows])
+        numbers = (self.segment.first[rows] + ordinals)[there].astype(np.int32)
+        return places[there].tolist(), numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """The lexical index at one moment."""
+
+    segments: tuple[LiveSegment, ...]
+    statistics: LexicalStatistics
+    means: Mapping[str, float]
+
+    def with_means(self, means: Mapping[str, float]) -> Generation:
+        """Scored by the mean lengths of another collection: one that this is a part of, or a scope's part of this."""
+        if means == self.means:
+            return self
+        # With d = a + b dl / avgdl an impact tf / (tf + d) grows by avgdl' / avgdl at most, and only where that is > 1.
+        stretch = max([1.0, *(mean / self.means[name] for name, mean in means.items() if name in self.means)])
+        live = (replace(part, damped=damped_lengths(part.segment, means), stretch=stretch) for part in self.segments)
+        return Generation(tuple(live), self.statistics, means)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Which documents of each segment a scope reaches and are alive (None: all), and how many passages they have.
+
+    `lengths` maps a language to (number of these passages, sum of their lengths); `frequencies` are the numbers of them
+    that hold a term, as far as they were asked for. The whole index has no `lengths` here.
+    """
+
+    seen: Mapping[uuid.UUID, Bools | None]
+    passages: int
+    lengths: Mapping[str, tuple[int, int]]
+    frequencies: dict[int, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, now: Generation, scope: Scope) -> View:
+        """The view of a scope."""
+        seen: dict[uuid.UUID, Bools | None] = {}
+        passages = 0
+        lengths: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
+        for live in now.segments:
+            documents = live.segment.documents
+            mask = live.alive
+            if scope.nodes is not None:
+                reached = np.isin(documents["node_id"], list(scope.nodes))
+                mask = reached if mask is None else reached & mask
+            seen[live.segment.segment_id] = mask
+            passages += int((documents["chunks"] if mask is None else documents["chunks"][mask]).sum())
+            if scope.nodes is None:
+                continue  # the index knows its own lengths
+            chunks = live.segment.chunks if mask is None else live.segment.chunks[mask[live.segment.document_of]]
+            for number, language in enumerate(live.segment.languages):
+                own = chunks["length"][chunks["language"] == number]
+                counts[language] += len(own)
+                lengths[language] += int(own.sum(dtype=np.int64))
+        return cls(seen, passages, {language: (counts[language], lengths[language]) for language in counts})
+
+
+def generation_of(segments: Sequence[Segment], corrections: Sequence[Correction]) -> Generation:
+    """What these segments hold, less what the corrections take out of them."""
+    corrected = LexicalStatistics.merged([row.statistics for row in corrections])
+    parts = [*(segment.statistics() for segment in segments), corrected]
+    statistics = LexicalStatistics.joined(parts)
+    means = statistics.mean_lengths()
+    gone = quarters(document for correction in corrections for document in correction.documents)
+    live = []
+    for segment in sorted(segments, key=len, reverse=True):
+        rows, alive = segment.rows_of_quarters(gone), None
+        if len(rows):
+            alive = np.ones(len(segment.documents), bool)
+            alive[rows] = False
+        damped = damped_lengths(segment, means)
+        live.append(LiveSegment(segment, alive, damped, damped))
+    return Generation(tuple(live), statistics, means)

@@ -1,0 +1,171 @@
+"""Segments become fewer: a merge writes several as one, leaves deleted documents out and folds the corrections.
+
+Sizes are kept geometric (a segment is larger than all smaller ones together, O'Neil et al. 1996, *The log-structured
+merge-tree*): a posting is written again about log2(n) times, and n passages lie in about log2(n) segments at most.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dtrag.adapters.postgres.database import Connection, Database
+from dtrag.adapters.postgres.lexical.rows import (
+    Correction,
+    Pages,
+    copy_pages,
+    correction_of,
+    correction_parameters,
+    cut_run,
+    pages_of,
+    segment_of,
+    segment_parameters,
+)
+from dtrag.adapters.postgres.locks import Lock, try_lock
+from dtrag.adapters.postgres.queries import queries
+from dtrag.core.ranking.bm25 import LexicalStatistics
+from dtrag.core.ranking.segments import Merge, Segment, whole
+
+Name = TypeVar("Name")
+MOST_SEGMENTS = 16
+"""Small segments that may wait until a run of writes merges them; a search looks at each."""
+LARGEST = 262_144
+"""Passages of a segment that is not merged any more: about 100 MB of postings."""
+MOST_CORRECTIONS = 256
+"""More of them are folded into one: each is a row that every reader loads."""
+WORN_SHARE = 0.2
+"""When more of a segment's passages than this are gone, it is written again without them."""
+SLICE_POSTINGS = 1_000_000
+"""Postings that a merge holds in memory at a time: about 60 MB with what the sorting takes."""
+
+
+async def merge(database: Database, most: int) -> bool:
+    """Merge when there are more than `most` segments or too many corrections; whether anything was done.
+
+    Left alone when somebody else merges at this moment.
+    """
+    sql = queries("writing")
+    async with database.connection("owner") as connection, connection.transaction():
+        if not await try_lock(connection, Lock.MERGE):
+            return False
+        rows = await (await connection.execute(sql["segment_sizes"])).fetchall()
+        corrections = await _corrections(connection)
+        sizes = {row["segment_id"]: row["passages"] for row in rows}
+        chosen = [*chosen_for_merge(sizes, most), *await _worn(connection, sizes, corrections)]
+        if not chosen and len(corrections) <= MOST_CORRECTIONS:
+            return False
+        inputs = await _segments(connection, list(dict.fromkeys(chosen)))
+        dropped = await _merge(connection, inputs, corrections) if inputs else LexicalStatistics()
+        await _fold(connection, inputs, corrections, dropped)
+        await connection.execute(sql["bump_generation"])
+    return True
+
+
+def chosen_for_merge(sizes: Mapping[Name, int], most: int) -> list[Name]:
+    """Which segments to merge, given their sizes in passages, ascending; none when all is well.
+
+    The longest prefix whose last member is not larger than all before it together; beyond `most` segments at least the
+    smaller half.
+    """
+    small = [name for name, size in sizes.items() if size <= LARGEST // 2]
+    before, end = 0, 0
+    for place, name in enumerate(small):
+        if place and sizes[name] <= before:
+            end = place + 1
+        before += sizes[name]
+    if len(small) > most:
+        end = max(end, len(small) // 2)
+    chosen: list[Name] = []
+    for name in small[:end]:
+        if sum(sizes[other] for other in chosen) + sizes[name] > LARGEST:
+            break
+        chosen.append(name)
+    return chosen if len(chosen) > 1 else []
+
+
+async def _worn(
+    connection: Connection, sizes: Mapping[uuid.UUID, int], corrections: Sequence[Correction]
+) -> list[uuid.UUID]:
+    """Segments of which a good part is gone: writing them again, even alone, makes them smaller."""
+    gone = [document for correction in corrections for document in correction.documents]
+    if -sum(correction.statistics.chunks for correction in corrections) <= WORN_SHARE * sum(sizes.values()):
+        return []
+    worn, total = [], 0
+    for segment in await _segments(connection, list(sizes)):
+        lost = int(segment.documents["chunks"][segment.rows_of(gone)].sum())
+        if lost > WORN_SHARE * len(segment) and total + len(segment) - lost <= LARGEST:
+            worn.append(segment.segment_id)
+            total += len(segment) - lost
+    return worn
+
+
+async def _merge(
+    connection: Connection, inputs: Sequence[Segment], corrections: Sequence[Correction]
+) -> LexicalStatistics:
+    """Write the inputs as one segment and drop them; returns what the documents left out had counted."""
+    sql = queries("writing")
+    gone = [document for correction in corrections for document in correction.documents]
+    merged = Merge(uuid.uuid4(), inputs, [segment.rows_of(gone) for segment in inputs])
+    name = {"segment_id": merged.segment_id}
+    await connection.execute(sql["open_segment"], {**name, "now": datetime.now(UTC)})
+    pages = Pages(merged.segment_id)
+    for part in await asyncio.to_thread(lambda: list(merged.slices(SLICE_POSTINGS))):
+        runs = [await _run(connection, segment, span) for segment, span in zip(inputs, part.spans, strict=True)]
+        await copy_pages(connection, pages.rows(await asyncio.to_thread(merged.take, part, runs)))
+    await copy_pages(connection, pages.last())
+    head = merged.head()
+    await connection.execute(sql["drop_segments"], {"segment_ids": [segment.segment_id for segment in inputs]})
+    if len(head):
+        await connection.execute(sql["count_segment"], segment_parameters(head))
+    else:
+        await connection.execute(sql["drop_segments"], {"segment_ids": [merged.segment_id]})
+    return merged.dropped()
+
+
+async def _fold(
+    connection: Connection, inputs: Sequence[Segment], corrections: Sequence[Correction], dropped: LexicalStatistics
+) -> None:
+    """One correction in the place of all: without the documents that the inputs held."""
+    if not corrections:
+        return
+    sql = queries("writing")
+    left = [document for correction in corrections for document in correction.documents]
+    for segment in inputs:
+        here = set(_identities(segment, segment.rows_of(left)))
+        left = [document for document in left if document not in here]
+    await connection.execute(sql["drop_corrections"], {"correction_ids": [row.correction_id for row in corrections]})
+    statistics = LexicalStatistics.merged([*(correction.statistics for correction in corrections), dropped])
+    if left:
+        folded = Correction(uuid.uuid4(), tuple(left), statistics)
+        await connection.execute(sql["add_correction"], correction_parameters(folded))
+
+
+def _identities(segment: Segment, rows: NDArray[np.intp]) -> list[tuple[uuid.UUID, uuid.UUID]]:
+    return [(whole(row["document_id"]), whole(row["origin"])) for row in segment.documents[rows]]
+
+
+async def _run(connection: Connection, segment: Segment, span: tuple[int, int]) -> NDArray[np.void]:
+    pages = pages_of(span)
+    if not pages:
+        return cut_run(span, [])
+    values = {"segment_id": segment.segment_id, "first": pages[0], "last": pages[-1]}
+    cursor = await connection.execute(queries("search")["page_run"], values, binary=True)
+    return cut_run(span, [row["postings"] for row in await cursor.fetchall()])
+
+
+async def _segments(connection: Connection, segment_ids: Sequence[uuid.UUID]) -> list[Segment]:
+    cursor = await connection.execute(queries("search")["segments"], {"segment_ids": list(segment_ids)}, binary=True)
+    return [segment_of(row) for row in await cursor.fetchall()]
+
+
+async def _corrections(connection: Connection) -> list[Correction]:
+    ids: list[dict[str, Any]] = await (await connection.execute(queries("search")["correction_ids"])).fetchall()
+    values = {"correction_ids": [row["correction_id"] for row in ids]}
+    rows = await (await connection.execute(queries("search")["corrections"], values, binary=True)).fetchall()
+    return [correction_of(row) for row in rows]

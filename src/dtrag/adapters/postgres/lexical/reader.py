@@ -1,0 +1,346 @@
+"""The lexical index as a reader sees it: heads of the segments in memory, postings loaded when asked for and kept.
+
+The postings of a segment never change, so what was loaded of them stays right until it is merged away; a new generation
+says which segments there are now, which of their documents are gone, and which heads are of a new edition because
+documents hang elsewhere. Documents are told apart by numbers here; their texts
+never pass through this module.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import uuid
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dtrag.adapters.postgres.database import Connection, Database
+from dtrag.adapters.postgres.lexical.generation import Bools, Generation, LiveSegment, View, generation_of
+from dtrag.adapters.postgres.lexical.rows import Correction, correction_of, cut_run, pages_of, segment_of
+from dtrag.adapters.postgres.queries import filter_parameters, filtered, queries
+from dtrag.core.access.scope import Scope, SearchFilters
+from dtrag.core.ranking.bm25 import MOST_TERMS, LexicalQuery, LexicalStatistics
+from dtrag.core.ranking.maxscore import Found, Postings, best
+from dtrag.core.ranking.segments import Segment, whole
+
+CACHE_BYTES = 256 * 2**20
+"""Postings that are kept in memory, at most; those not used for longest go first."""
+INLINE_POSTINGS = 250_000
+"""Up to so many postings (about 2 ms) are scored at once; more go to a thread, so that other requests need not wait."""
+FREQUENCIES_KEPT = 100_000
+"""Terms that a view remembers the frequencies of."""
+VIEWS_KEPT = 64
+"""Scopes whose documents are kept marked: a byte for each document of the index."""
+SCORED_BYTES = 64 * 2**20
+"""Lengths of passages damped by the mean lengths of scopes: 4 bytes for each passage of the index and each scope."""
+FILTERED_BYTES = 32 * 2**20
+"""Sets of documents that some filters let through, kept for the next search with the same filters: 16 bytes each."""
+Key = tuple[uuid.UUID, int]
+
+
+class SegmentGone(Exception):
+    """A segment was merged away between the look at the index and the reading of its postings."""
+
+
+class PostingReader:
+    """Searches the segments of one database."""
+
+    def __init__(self, database: Database, cache_bytes: int = CACHE_BYTES):
+        self._database = database
+        self._segments: dict[uuid.UUID, Segment] = {}
+        self._editions: dict[uuid.UUID, int] = {}
+        self._corrections: dict[uuid.UUID, Correction] = {}
+        self._now = Generation((), LexicalStatistics(), {})
+        self._cache = PostingCache(cache_bytes)
+        self._filtered: OrderedDict[SearchFilters, NDArray[np.uint64]] = OrderedDict()
+        self._filtered_of = self._now
+        self._viewed = self._now
+        self._views: OrderedDict[frozenset[int] | None, View] = OrderedDict()
+        self._scored_of = self._now
+        self._scored: OrderedDict[tuple[tuple[str, float], ...], Generation] = OrderedDict()
+
+    async def refresh(self, connection: Connection) -> LexicalStatistics:
+        """Load what is new, on a connection in a transaction that sees one state; returns the statistics."""
+        sql = queries("search")
+        rows = await (await connection.execute(sql["segment_editions"])).fetchall()
+        editions = {row["segment_id"]: row["edition"] for row in rows}
+        rows = await (await connection.execute(sql["correction_ids"])).fetchall()
+        correction_ids = {row["correction_id"] for row in rows}
+        segments = {key: head for key, head in self._segments.items() if editions.get(key) == self._editions[key]}
+        corrections = {key: row for key, row in self._corrections.items() if key in correction_ids}
+        values: dict[str, object] = {"segment_ids": sorted(editions.keys() - segments.keys())}
+        for row in await (await connection.execute(sql["segments"], values, binary=True)).fetchall():
+            segments[row["segment_id"]] = segment_of(row)
+        values = {"correction_ids": sorted(correction_ids - corrections.keys())}
+        for row in await (await connection.execute(sql["corrections"], values, binary=True)).fetchall():
+            corrections[row["correction_id"]] = correction_of(row)
+        merged_away = self._segments.keys() - segments.keys()
+        self._segments, self._editions, self._corrections = segments, editions, corrections
+        self._now = await asyncio.to_thread(generation_of, list(segments.values()), list(corrections.values()))
+        self._cache.forget(merged_away)
+        return self._now.statistics
+
+    async def search(self, query: LexicalQuery, scope: Scope, filters: SearchFilters, wanted: int) -> dict[str, float]:
+        """Chunk id -> BM25, best first. Raises `SegmentGone` when the index has moved on."""
+        base, ranked = self._now, query.ranked()
+        if not ranked:
+            return {}
+        now, view = self._with_means(base, query.mean_lengths), self._view(base, scope)
+        lists = await self._postings(now, [term for term, _ in ranked])
+        documents = await self._documents(filters)
+        searched: list[tuple[LiveSegment, list[tuple[float, Postings]]]] = []
+        for live in now.segments:
+            found = [(term, weight, lists.get((live.segment.segment_id, term))) for term, weight in ranked]
+            terms = [(weight, postings) for _, weight, postings in found if postings is not None]
+            if terms:
+                searched.append((live, terms))
+        work = sum(postings.count for _, terms in searched for _, postings in terms)
+        if work <= INLINE_POSTINGS:
+            return _search(searched, view, documents, wanted)
+        return await asyncio.to_thread(_search, searched, view, documents, wanted)
+
+    async def scores(self, query: LexicalQuery, chunk_ids: Sequence[str], scope: Scope) -> dict[str, float]:
+        """Chunk id -> BM25 of these passages as far as the scope reaches them. Raises `SegmentGone`."""
+        now, ranked = self._with_means(self._now, query.mean_lengths), query.ranked()
+        asked = [_parsed(chunk_id) for chunk_id in chunk_ids]
+        placed = [(live, *live.places(asked, scope)) for live in now.segments] if asked else []
+        lists = await self._postings(now, [term for term, _ in ranked]) if placed else {}
+        found: dict[str, float] = {}
+        for live, which, numbers in placed:
+            scores = np.zeros(len(numbers), np.float32)
+            for term, weight in ranked:
+                postings = lists.get((live.segment.segment_id, term))
+                if postings is not None:
+                    scores += np.float32(weight) * postings.at(numbers, live.damped)
+            found.update((chunk_ids[place], score) for place, score in zip(which, scores.tolist(), strict=True))
+        return found
+
+    async def statistics(self, terms: Collection[int], scope: Scope) -> LexicalStatistics:
+        """What BM25 knows of the passages in scope, for these terms. Raises `SegmentGone`.
+
+        Counted in scope and nowhere else, frequencies and mean lengths alike: with those of the whole index a score
+        would tell of documents that the caller may not see.
+        """
+        now = self._now
+        if scope.nodes is None:
+            return now.statistics
+        view = self._view(now, scope)
+        rarest = sorted(set(terms), key=lambda term: (now.statistics.document_frequency(term) or math.inf, term))
+        asked = sorted(rarest[:MOST_TERMS])
+        unknown = [term for term in asked if term not in view.frequencies]
+        lists = await self._postings(now, unknown)
+        if len(view.frequencies) > FREQUENCIES_KEPT:
+            view.frequencies.clear()
+            return await self.statistics(terms, scope)
+        for term in unknown:
+            view.frequencies[term] = sum(
+                postings.count_where(_visible(live.segment, view, None))
+                for live in now.segments
+                if (postings := lists.get((live.segment.segment_id, term))) is not None
+            )
+        counts = np.array([view.frequencies[term] for term in asked], np.int64)
+        return LexicalStatistics(np.array(asked, np.int64), counts, view.passages, view.lengths)
+
+    def titled(self, numbers: Sequence[int], scope: Scope) -> dict[int, list[str]]:
+        """Number of a title -> passages of the one document in scope that has it."""
+        wanted = np.unique(np.array([number for number in numbers if number], np.uint64))
+        found: dict[int, list[list[str]]] = {}
+        for live in self._now.segments if len(wanted) else ():
+            rows = live.segment.titled(wanted)
+            for row in rows[live.seen(scope, rows)].tolist():
+                document = live.segment.documents[row]
+                name = whole(document["document_id"])
+                passages = [f"{name}:{ordinal}" for ordinal in range(int(document["chunks"]))]
+                found.setdefault(int(document["title"]), []).append(passages)
+        return {number: documents[0] for number, documents in found.items() if len(documents) == 1}
+
+    def passages(self, scope: Scope) -> int:
+        """How many passages the scope reaches, at this generation."""
+        return self._now.statistics.chunks if scope.nodes is None else self._view(self._now, scope).passages
+
+    def _view(self, now: Generation, scope: Scope) -> View:
+        """The index as the scope sees it; kept, since the same callers come again and again."""
+        if now is not self._viewed:
+            self._viewed = now
+            self._views.clear()
+        if scope.nodes not in self._views:
+            self._views[scope.nodes] = View.of(now, scope)
+            while len(self._views) > VIEWS_KEPT:
+                self._views.popitem(last=False)
+        self._views.move_to_end(scope.nodes)
+        return self._views[scope.nodes]
+
+    def _with_means(self, base: Generation, means: Mapping[str, float]) -> Generation:
+        """The generation scored by these mean lengths; kept, since the same scopes come again and again."""
+        if means == base.means:
+            return base
+        if base is not self._scored_of:
+            self._scored_of = base
+            self._scored.clear()
+        key = tuple(sorted(means.items()))
+        if key not in self._scored:
+            self._scored[key] = base.with_means(means)
+            size = sum(len(live.damped) * live.damped.itemsize for live in base.segments)
+            while len(self._scored) > 1 and size * len(self._scored) > SCORED_BYTES:
+                self._scored.popitem(last=False)
+        self._scored.move_to_end(key)
+        return self._scored[key]
+
+    async def _postings(self, now: Generation, terms: Sequence[int]) -> dict[Key, Postings]:
+        """Postings by (segment, term), from memory or from their pages."""
+        found: dict[Key, Postings] = {}
+        missing: dict[Key, tuple[int, int]] = {}
+        for live in now.segments:
+            for term in terms:
+                key = (live.segment.segment_id, term)
+                kept = self._cache.get(key)
+                if kept is not None:
+                    found[key] = kept
+                elif (span := live.segment.span(term))[1] > span[0]:
+                    missing[key] = span
+        if missing:
+            sizes = {live.segment.segment_id: len(live.segment) for live in now.segments}
+            for key, run in (await self._load(missing)).items():
+                found[key] = Postings(run, sizes[key[0]])
+                self._cache.put(key, found[key])
+        return found
+
+    async def _load(self, missing: Mapping[Key, tuple[int, int]]) -> dict[Key, NDArray[np.void]]:
+        wanted = {(key[0], page) for key, span in missing.items() for page in pages_of(span)}
+        order = sorted(wanted)
+        values = {"segment_ids": [segment for segment, _ in order], "pages": [page for _, page in order]}
+        async with self._database.connection("search") as connection:
+            cursor = await connection.execute(queries("search")["pages"], values, binary=True)
+            rows = await cursor.fetchall()
+        pages = {(row["segment_id"], row["page"]): row["postings"] for row in rows}
+        if len(pages) < len(wanted):
+            raise SegmentGone
+        return {key: cut_run(span, [pages[key[0], page] for page in pages_of(span)]) for key, span in missing.items()}
+
+    async def _documents(self, filters: SearchFilters) -> NDArray[np.uint64] | None:
+        """Ascending upper halves with the lower halves of the documents that the filters let through; None: all."""
+        parameters = filter_parameters(Scope.everything(), filters)
+        if not parameters:
+            return None
+        now = self._now
+        if now is not self._filtered_of:
+            self._filtered_of = now
+            self._filtered.clear()
+        if filters not in self._filtered:
+            statement = filtered(queries("search")["documents_with"], parameters)
+            async with self._database.connection("search") as connection:
+                row = await (await connection.execute(statement, parameters, binary=True)).fetchone()
+            ids = np.frombuffer(row["ids"] if row else b"", ">u8").astype(np.uint64).reshape(-1, 2)
+            documents = ids[np.argsort(ids[:, 0])]
+            if now is not self._filtered_of:
+                return documents  # the index has moved on meanwhile
+            self._filtered[filters] = documents
+            while len(self._filtered) > 1 and sum(kept.nbytes for kept in self._filtered.values()) > FILTERED_BYTES:
+                self._filtered.popitem(last=False)
+        self._filtered.move_to_end(filters)
+        return self._filtered[filters]
+
+
+class PostingCache:
+    """Postings by (segment, term), the least recently used thrown out beyond a number of bytes."""
+
+    def __init__(self, most: int):
+        self._most = most
+        self._bytes = 0
+        self._kept: OrderedDict[Key, Postings] = OrderedDict()
+
+    def get(self, key: Key) -> Postings | None:
+        """What is kept under the key."""
+        found = self._kept.get(key)
+        if found is not None:
+            self._kept.move_to_end(key)
+        return found
+
+    def put(self, key: Key, postings: Postings) -> None:
+        """Keep; anything larger than the whole cache is not kept."""
+        if postings.nbytes > self._most or key in self._kept:
+            return
+        self._kept[key] = postings
+        self._bytes += postings.nbytes
+        while self._bytes > self._most:
+            self._bytes -= self._kept.popitem(last=False)[1].nbytes
+
+    def forget(self, segments: Collection[uuid.UUID]) -> None:
+        """Let go of what belongs to these segments."""
+        for key in [key for key in self._kept if key[0] in segments] if segments else ():
+            self._bytes -= self._kept.pop(key).nbytes
+
+
+def _search(
+    searched: Sequence[tuple[LiveSegment, Sequence[tuple[float, Postings]]]],
+    view: View,
+    documents: NDArray[np.uint64] | None,
+    wanted: int,
+) -> dict[str, float]:
+    """The best of all segments; each is only searched for what can still be among them."""
+    found: list[tuple[LiveSegment, Found]] = []
+    all_scores = np.empty(0, np.float32)
+    for live, terms in searched:
+        floor = float(np.partition(all_scores, -wanted)[-wanted]) if len(all_scores) >= wanted else 0.0
+        bounded = (live.whole, live.stretch)
+        part = best(terms, live.damped, wanted, _visible(live.segment, view, documents), floor, bounded=bounded)
+        found.append((live, part))
+        all_scores = np.concatenate([all_scores, part.scores])
+    cut = float(np.partition(all_scores, -wanted)[-wanted]) if len(all_scores) > wanted else 0.0
+    rows = [row for live, part in found for row in _named(live.segment, part, cut)]
+    rows.sort()
+    return {f"{document}:{ordinal}": -score for score, document, ordinal in rows[:wanted]}
+
+
+def _named(segment: Segment, part: Found, cut: float) -> list[tuple[float, str, int]]:
+    """(-score, document id, ordinal) of what is not below `cut`: sorts into the order of results."""
+    kept = np.flatnonzero(part.scores >= cut)
+    numbers = part.numbers[kept]
+    rows = segment.document_of[numbers]
+    ordinals = (numbers - segment.first[rows]).tolist()
+    names = _names(segment.documents["document_id"][rows])
+    return list(zip((-part.scores[kept]).tolist(), names, ordinals, strict=True))
+
+
+def _names(ids: NDArray[np.uint64]) -> list[str]:
+    """Ids as they are written. By hand, for all at once: `uuid.UUID` takes three times as long for each."""
+    digits = ids.astype(">u8").tobytes().hex()
+    parts = (digits[start : start + 32] for start in range(0, len(digits), 32))
+    return [f"{part[:8]}-{part[8:12]}-{part[12:16]}-{part[16:20]}-{part[20:]}" for part in parts]
+
+
+def _visible(
+    segment: Segment, view: View, documents: NDArray[np.uint64] | None
+) -> Callable[[NDArray[np.intp]], Bools] | None:
+    """Which passages count: of documents that are alive, in scope, and let through by the filters."""
+    seen = view.seen[segment.segment_id]
+    if seen is None and documents is None:
+        return None
+
+    def visible(numbers: NDArray[np.intp]) -> Bools:
+        rows = segment.document_of[numbers]
+        kept = np.ones(len(rows), bool) if seen is None else seen[rows]
+        if documents is not None:
+            # Of the documents that were met only: of all of them it would take as long as all else together.
+            met, places = np.unique(rows, return_inverse=True)
+            kept &= _among(segment.documents["document_id"][met], documents)[places]
+        return kept
+
+    return visible
+
+
+def _among(ids: NDArray[np.uint64], known: NDArray[np.uint64]) -> Bools:
+    """Which of the ids (rows of two halves) are in `known`, whose upper halves ascend."""
+    if not len(known):
+        return np.zeros(len(ids), bool)
+    places = np.minimum(np.searchsorted(known[:, 0], ids[:, 0]), len(known) - 1)
+    equal: Bools = (known[places] == ids).all(axis=1)
+    return equal
+
+
+def _parsed(chunk_id: str) -> tuple[uuid.UUID, int]:
+    document, _, ordinal = chunk_id.rpartition(":")
+    return uuid.UUID(document), int(ordinal)

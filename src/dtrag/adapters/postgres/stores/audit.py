@@ -1,0 +1,70 @@
+"""The audit log in the database: `AuditStore` over the table audit_log, which its owner can only add to and read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from psycopg.types.json import Jsonb
+
+from dtrag.adapters.postgres.database import Database
+from dtrag.adapters.postgres.locks import Lock, lock
+from dtrag.adapters.postgres.queries import queries
+from dtrag.core.access.audit_chain import START, Entry, Head, Row, chained
+
+
+class PostgresAudit:
+    """The log of one database."""
+
+    def __init__(self, database: Database):
+        self._database = database
+        self._sql = queries("audit")
+
+    async def append(self, entries: Sequence[Entry]) -> Head:
+        """Add the entries as the next lines of the chain, all or none; they are durable when this returns."""
+        self._database.require_space_for_a_line()
+        async with self._database.connection("owner") as connection, connection.transaction():
+            await lock(connection, Lock.AUDIT)  # over all processes: the numbers of the lines have no gaps
+            newest = await (await connection.execute(self._sql["head"])).fetchone()
+            head = START if newest is None else Head(newest["number"], bytes(newest["hash"]))
+            rows = chained(entries, head)
+            async with connection.cursor() as cursor:
+                await cursor.executemany(self._sql["append"], [_values(row) for row in rows])
+        return Head(rows[-1].number, rows[-1].hash) if rows else head
+
+    async def page(self, after: int, wanted: int) -> list[Row]:
+        """Lines with numbers above `after`, at most so many, in order."""
+        return await self._rows("page", {"after": after, "wanted": wanted})
+
+    async def newest(self, wanted: int, before: int | None, since: datetime | None, actor: str | None) -> list[Row]:
+        """Lines below number `before`, not older than `since`, of `actor`; the newest first."""
+        values = {"wanted": wanted, "before": before, "since": since, "actor": actor}
+        return await self._rows("newest", values)
+
+    async def _rows(self, name: str, values: Mapping[str, object]) -> list[Row]:
+        async with self._database.connection("owner") as connection:
+            return [_row(row) for row in await (await connection.execute(self._sql[name], values)).fetchall()]
+
+
+def _values(row: Row) -> dict[str, Any]:
+    entry = row.entry
+    return {
+        "number": row.number,
+        "at": entry.at,
+        "actor": entry.actor,
+        "action": entry.action,
+        "scope": None if entry.scope is None else Jsonb(entry.scope),
+        "subjects": Jsonb(entry.subjects),
+        "decision": entry.decision,
+        "details": Jsonb(entry.details),
+        "previous": row.previous,
+        "hash": row.hash,
+    }
+
+
+def _row(row: Mapping[str, Any]) -> Row:
+    entry = Entry(
+        row["at"], row["actor"], row["action"], row["scope"], row["subjects"], row["decision"], row["details"]
+    )
+    return Row(row["number"], entry, bytes(row["previous"]), bytes(row["hash"]))

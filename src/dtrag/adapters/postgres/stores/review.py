@@ -1,0 +1,169 @@
+"""Classification's samples and results, and the review queue, as rows."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+from psycopg.types.json import Jsonb
+
+from dtrag.adapters.postgres.database import Connection, Database
+from dtrag.adapters.postgres.queries import queries
+from dtrag.adapters.postgres.stores.taxonomy_moves import rehome
+from dtrag.core.access.scope import Grant, Scope
+from dtrag.core.documents import Vector
+from dtrag.core.ranking.segments import FREQUENCY_UNIT
+from dtrag.core.taxonomy.centroids import FIRST_PASSAGES, Sample, TermCounts
+from dtrag.core.taxonomy.classification import TRUSTED
+from dtrag.core.taxonomy.review import Decision, Item, Placement, proposal_of
+from dtrag.core.taxonomy.tree import UNCLASSIFIED
+
+
+class PostgresReview:
+    """The tables of classification and review of one database."""
+
+    def __init__(self, database: Database):
+        self._database = database
+        self._sql = queries("review")
+
+    async def samples(self, nodes: Sequence[int], per_node: int) -> list[Sample]:
+        """Documents whose place can be trusted, at most so many of each node; those that people decided first."""
+        asked = {"nodes": list(nodes), "per_node": per_node, "trusted": TRUSTED, "passages": FIRST_PASSAGES}
+        async with self._database.connection("owner") as connection:
+            rows = await (await connection.execute(self._sql["samples"], asked, binary=True)).fetchall()
+            vectors = await self._vectors(connection, {row["document_id"] for row in rows})
+        return await asyncio.to_thread(_samples, rows, vectors)  # half a second of arithmetic at the most
+
+    async def _vectors(self, connection: Connection, document_ids: Iterable[uuid.UUID]) -> dict[uuid.UUID, Vector]:
+        asked = {"document_ids": list(document_ids), "passages": FIRST_PASSAGES}
+        rows = await (await connection.execute(self._sql["sample_vectors"], asked)).fetchall()
+        return {row["document_id"]: row["vec"].to_numpy().astype(np.float32) for row in rows}
+
+    async def decided(self, document_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, int]:
+        """Where people have put those of the documents that they have decided."""
+        async with self._database.connection("owner") as connection:
+            cursor = await connection.execute(self._sql["decided"], {"document_ids": list(document_ids)})
+            return {row["document_id"]: row["node_id"] for row in await cursor.fetchall()}
+
+    async def record(self, placements: Sequence[Placement], settled: Sequence[uuid.UUID]) -> None:
+        """Remember what was placed without a person, and queue what waits for one; forget it of `settled`."""
+        everyone = [*(placement.document_id for placement in placements), *settled]
+        accepted = [placement for placement in placements if placement.found.accepted]
+        async with self._database.connection("owner") as connection, connection.transaction():
+            await connection.execute(self._sql["forget_placements"], {"document_ids": everyone})
+            await connection.execute(self._sql["forget_waiting"], {"document_ids": everyone})
+            if accepted:
+                await connection.execute(self._sql["add_placements"], _columns(accepted))
+            for placement in placements:
+                if not placement.found.accepted:
+                    await self._insert(connection, _queued(placement))
+
+    async def answer_grants(self) -> list[Grant]:
+        """The branches of the agents whose answers are in the queue."""
+        async with self._database.scoped("reader", Scope(frozenset())) as connection:
+            rows = await (await connection.execute(self._sql["answer_grants"])).fetchall()
+        return [Grant.from_json(row["branches"]) for row in rows]
+
+    async def waiting(
+        self, scope: Scope, wanted: int, skipped: int, grants: Sequence[Grant] = ()
+    ) -> tuple[list[Item], int]:
+        """Items that wait, the least sure first, and how many there are in all.
+
+        `grants` are the branches of agents whose answers the caller may see; all of them with the whole tree.
+        """
+        asked = {"everything": scope.nodes is None, "grants": _json(grants), "wanted": wanted, "skipped": skipped}
+        async with self._database.scoped("reader", scope) as connection:
+            rows = await (await connection.execute(self._sql["waiting"], asked)).fetchall()
+            if not rows and skipped:
+                first = await connection.execute(self._sql["waiting"], {**asked, "wanted": 1, "skipped": 0})
+                return [], sum(row["total"] for row in await first.fetchall())
+        return [_item(row) for row in rows], rows[0]["total"] if rows else 0
+
+    async def get(self, item_id: uuid.UUID, scope: Scope, grants: Sequence[Grant] = ()) -> Item | None:
+        """An item in scope, or None; `grants` as in `waiting`."""
+        asked = {"everything": scope.nodes is None, "grants": _json(grants), "item_id": item_id}
+        async with self._database.scoped("reader", scope) as connection:
+            row = await (await connection.execute(self._sql["item"], asked)).fetchone()
+        return _item(row) if row else None
+
+    async def add(self, item: Item) -> None:
+        """Queue an item."""
+        async with self._database.connection("owner") as connection:
+            await self._insert(connection, item)
+
+    async def decide(self, item: Item, decision: Decision) -> bool:
+        """Settle a waiting item, move its document if it gets a node; False when it does not wait any more."""
+        values = {"item_id": item.item_id, "status": decision.status, "note": decision.note}
+        who = {"at": decision.at, "by": decision.by}
+        async with self._database.connection("owner") as connection, connection.transaction():
+            cursor = await connection.execute(self._sql["settle_item"], {**values, **who})
+            if await cursor.fetchone() is None:
+                return False
+            if decision.node_id is not None and item.document_id is not None:
+                placed = {"document_id": item.document_id, "node_id": decision.node_id}
+                await connection.execute(self._sql["set_signal"], {**placed, **who})
+                await connection.execute(self._sql["forget_placements"], {"document_ids": [item.document_id]})
+                await rehome(connection, {item.document_id: decision.node_id})
+        return True
+
+    async def _insert(self, connection: Connection, item: Item) -> None:
+        values = {
+            "item_id": item.item_id,
+            "kind": item.kind,
+            "document_id": item.document_id,
+            "agent_id": item.agent_id,
+            "node_id": item.node_id,
+            "proposal": Jsonb(dict(item.proposal)),
+            "confidence": item.confidence,
+            "created_at": item.created_at,
+        }
+        await connection.execute(self._sql["add_item"], values)
+
+
+def _json(grants: Sequence[Grant]) -> list[Jsonb]:
+    return [Jsonb(grant.as_json()) for grant in grants]
+
+
+def _samples(rows: Sequence[Mapping[str, Any]], vectors: Mapping[uuid.UUID, Vector]) -> list[Sample]:
+    return [
+        _sample(list(passages), vectors.get(document_id))
+        for document_id, passages in groupby(rows, lambda row: row["document_id"])
+    ]
+
+
+def _sample(passages: Sequence[Mapping[str, Any]], vector: Vector | None) -> Sample:
+    terms = TermCounts.of(
+        [np.frombuffer(row["terms"], np.int32) for row in passages],
+        [np.frombuffer(row["frequencies"], np.uint8) * FREQUENCY_UNIT for row in passages],
+    )
+    first = passages[0]
+    return Sample(first["document_id"], first["node_id"], terms, vector, first["decided"])
+
+
+def _columns(placements: Sequence[Placement]) -> dict[str, Any]:
+    return {
+        "document_ids": [placement.document_id for placement in placements],
+        "confidences": [placement.found.confidence for placement in placements],
+        "times": [placement.at for placement in placements],
+    }
+
+
+def _queued(placement: Placement) -> Item:
+    found = placement.found
+    return Item(
+        uuid.uuid4(),
+        "classification",
+        found.node_id if found.path else UNCLASSIFIED,
+        proposal_of(found),
+        found.confidence,
+        placement.at,
+        document_id=placement.document_id,
+    )
+
+
+def _item(row: Mapping[str, Any]) -> Item:
+    return Item(**{name: value for name, value in row.items() if name != "total"})

@@ -1,0 +1,140 @@
+"""The category tree in the database: read for every question, grown on ingest, and its versions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+
+from psycopg.types.json import Jsonb
+
+from dtrag.adapters.postgres.database import Connection, Database
+from dtrag.adapters.postgres.locks import Lock, lock
+from dtrag.adapters.postgres.queries import queries
+from dtrag.adapters.postgres.stores import taxonomy_activation
+from dtrag.adapters.postgres.stores.taxonomy_impact import Kind
+from dtrag.adapters.postgres.stores.taxonomy_rows import active_tree, place_tree, tree_of
+from dtrag.core.access.taxonomy_impact import Preview, TreeVersion
+from dtrag.core.taxonomy.apply import applied
+from dtrag.core.taxonomy.operations import Operation, operations
+from dtrag.core.taxonomy.tree import ROOT, CategoryPath, Node, Taxonomy
+from dtrag.core.taxonomy.versions import next_version, parse_version
+from dtrag.errors import Conflict, NotFound
+
+
+class PostgresTaxonomy:
+    """The taxonomy tables of one database. `terms` gives the ids of the terms of a text, for splits by keywords."""
+
+    def __init__(self, database: Database, terms: Callable[[str], list[int]] = lambda text: []):
+        self._database = database
+        self._terms = terms
+
+    async def active(self) -> Taxonomy:
+        """The active version."""
+        async with self._database.connection("search") as connection:
+            return await active_tree(connection)
+
+    async def tree(self, version: str) -> Taxonomy | None:
+        """The tree of a version, or None."""
+        async with self._database.connection("search") as connection:
+            return await tree_of(connection, version)
+
+    async def versions(self) -> list[TreeVersion]:
+        """All versions, the newest first."""
+        async with self._database.connection("owner") as connection:
+            rows = await (await connection.execute(queries("taxonomy")["versions"])).fetchall()
+        return [TreeVersion(**{**row, "operations": _kept(row["operations"])}) for row in rows]
+
+    async def propose(
+        self,
+        wanted: Sequence[Operation],
+        rationale: str,
+        parent: str | None,
+        version: str | None,
+        *,
+        by: str,
+        now: datetime,
+    ) -> TreeVersion:
+        """Keep what the operations make of the parent (None: the active version) as a version that is not in force.
+
+        Raises `InvalidInput` for operations that cannot be, `NotFound` for the parent, `Conflict` for a taken number.
+        """
+        sql = queries("taxonomy")
+        async with self._database.connection("owner") as connection, connection.transaction():
+            await lock(connection, Lock.TAXONOMY)
+            base = await (tree_of(connection, parent) if parent else active_tree(connection))
+            if base is None:
+                raise NotFound(f"There is no version {str(parent)[:40]!r}. List them with: dtrag taxonomy list")
+            taken = {row["version"] for row in await (await connection.execute(sql["versions"])).fetchall()}
+            number = version or next_version(base.version, {operation.kind for operation in wanted}, taken)
+            parse_version(number)
+            if number in taken:
+                raise Conflict(f"There is a version {number} already. Leave the number out, or take another.")
+            grown = applied(base, wanted, number, await _next_id(connection))
+            values = {"version": number, "parent": base.version, "rationale": rationale, "by": by, "now": now}
+            kept = Jsonb([operation.as_json() for operation in grown.operations])
+            await connection.execute(sql["insert_version"], {**values, "operations": kept})
+            await place_tree(connection, grown.taxonomy)
+        return TreeVersion(number, base.version, rationale, False, grown.operations, by, now, None)
+
+    async def preview(self, version: str, kind: Kind, now: datetime) -> Preview:
+        """What bringing the version into force would do. Raises `NotFound` and `Conflict`."""
+        return await taxonomy_activation.preview(self._database, version, kind, self._terms, now)
+
+    async def bring_in(
+        self, version: str, kind: Kind, allowed: Callable[[Preview], None], *, by: str, now: datetime
+    ) -> Preview:
+        """Bring the version into force; nothing is changed when `allowed` raises. Raises `NotFound` and `Conflict`."""
+        return await taxonomy_activation.bring_in(self._database, version, kind, self._terms, allowed, by=by, now=now)
+
+    async def counts(self) -> dict[int, int]:
+        """Documents on each node; only nodes that have some."""
+        async with self._database.connection("owner") as connection:
+            rows = await (await connection.execute(queries("taxonomy")["counts"])).fetchall()
+        return {row["node_id"]: row["documents"] for row in rows}
+
+    async def ensure(self, paths: Iterable[CategoryPath]) -> Taxonomy:
+        """The active version with these paths in it; missing nodes are added, in one transaction of their own."""
+        wanted = list(paths)
+        taxonomy = await self.active()
+        if all(taxonomy.find(path) is not None for path in wanted):
+            return taxonomy
+        async with self._database.connection("owner") as connection, connection.transaction():
+            await lock(connection, Lock.TAXONOMY)
+            taxonomy = await active_tree(connection)
+            nodes = dict(taxonomy.nodes)
+            next_id = await _next_id(connection)
+            for path in wanted:
+                parent = ROOT
+                for name, key in zip(path.names, path.key, strict=True):
+                    found = Taxonomy.of(taxonomy.version, nodes.values()).children.get(parent, {}).get(key)
+                    if found is None:
+                        found, next_id = next_id, next_id + 1
+                        nodes[found] = Node(found, parent, name, key)
+                        await _place(connection, taxonomy.version, nodes[found])
+                    parent = found
+            await connection.execute(queries("writing")["bump_generation"])
+            return Taxonomy.of(taxonomy.version, nodes.values())
+
+
+async def _next_id(connection: Connection) -> int:
+    last = await (await connection.execute(queries("writing")["last_node"])).fetchone()
+    return (last["node_id"] if last else 0) + 1
+
+
+def _kept(rows: object) -> tuple[Operation, ...]:
+    return operations(rows) if rows else ()
+
+
+async def _place(connection: Connection, version: str, node: Node) -> None:
+    statements = queries("writing")
+    await connection.execute(statements["insert_node"], {"node_id": node.node_id, "now": datetime.now(UTC)})
+    await connection.execute(
+        statements["place_node"],
+        {
+            "version": version,
+            "node_id": node.node_id,
+            "parent_id": node.parent_id,
+            "name": node.name,
+            "key": node.key,
+        },
+    )

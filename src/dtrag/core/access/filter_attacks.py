@@ -1,0 +1,114 @@
+"""Attempts to get around a filter, told from honest mistakes: what no search box and no program writes by accident."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Literal, get_args
+
+from dtrag.core.text.analysis import normalise
+
+AttemptKind = Literal["path_traversal", "injection", "bypass"]
+KINDS: tuple[AttemptKind, ...] = get_args(AttemptKind)
+PATH_KEYS = frozenset({"taxonomy_paths", "allowed_category_paths", "canonical_in", "canonical_path"})
+"""Keys whose values are paths, or lists of paths."""
+MOST_VALUES = 2_000
+"""Values looked at, the outer ones first. Filters that are valid hold fewer; what holds more is refused for that."""
+
+_PROTOTYPE = frozenset({"__proto__", "prototype", "constructor"})
+_SWITCHES = frozenset({"bypass", "bypass_attempt", "bypass_filter", "bypass_filters", "filter_bypass"})
+_NOTHING = frozenset({"null", "undefined"})
+_OPERATORS = re.compile(
+    r"\b(?:or|and)\s+(['\"]?)(\w+)\1\s*=\s*(['\"]?)\2\3"  # or 1=1, and 'a'='a
+    r"|\bunion\s+(?:all\s+)?select\b"
+    r"|['\"`]\s*;|;\s*(?:drop|delete|update|insert|alter|truncate)\b"
+    r"|['\"`]\s*(?:--|\bor\b|\band\b)"
+    r"|/\*|\*/"
+)
+_UP = re.compile(r"(?:^|[/\\])\s*\.\.\s*(?:$|[/\\])|%2e%2e")
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """An attempt: its kind, for counting, and its reason, for people; never what was sent."""
+
+    kind: AttemptKind
+    reason: str
+
+
+def attempt_in(filters: object) -> Attempt | None:
+    """What in the filters of a request (or in a document's entry) can only be an attempt; None when nothing is.
+
+    Paths are read closely. Other values reach the database as parameters and nothing else: of them only control
+    characters count that no text has.
+    """
+    if not isinstance(filters, Mapping):
+        return None
+    for key, value, is_path in islice(_walked(filters), MOST_VALUES):
+        found = (_in_key(key, value) if key else None) or _in_value(value, is_path=is_path)
+        if found is not None:
+            return found
+    return None
+
+
+def _walked(filters: Mapping[Any, Any]) -> Iterator[tuple[str, Any, bool]]:
+    """Every value with its key ("" in a list) and whether it belongs to a path; the outer ones first.
+
+    Without recursion: how deep it is nested is the sender's choice.
+    """
+    waiting: deque[tuple[str, Any, bool]] = deque([("", filters, False)])
+    while waiting:
+        key, value, is_path = waiting.popleft()
+        yield key, value, is_path
+        if isinstance(value, Mapping):
+            inside = ((str(inner), held, is_path or inner in PATH_KEYS) for inner, held in value.items())
+            waiting.extend(islice(inside, MOST_VALUES))
+        elif isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
+            waiting.extend(("", held, is_path) for held in islice(value, MOST_VALUES))
+
+
+def _in_key(key: str, value: object) -> Attempt | None:
+    folded = normalise(key).replace("-", "_")
+    if folded in _PROTOTYPE:
+        return Attempt("injection", "a key names a prototype.")
+    if folded.startswith("$") or _has_controls(key, ""):
+        return Attempt("injection", "a key is an operator.")
+    if folded in _SWITCHES:
+        return Attempt("bypass", "a key such as bypass_attempt asks for it.")
+    if folded == "canonical_in" and isinstance(value, bool):
+        return Attempt("bypass", "canonical_in cannot be switched.")
+    if folded == "canonical_path" and value is None:
+        return Attempt("bypass", "a path is missing.")
+    return None
+
+
+def _in_value(value: object, *, is_path: bool) -> Attempt | None:
+    if isinstance(value, str):
+        if _has_controls(value, "" if is_path else "\t\n\r"):
+            return Attempt("injection", "a text holds control characters.")
+        return _in_path(normalise(value)) if is_path else None
+    if is_path and isinstance(value, Sequence) and any(inner is None for inner in value):
+        return Attempt("bypass", "a path is null.")
+    return None
+
+
+def _in_path(folded: str) -> Attempt | None:
+    if _UP.search(folded):
+        return Attempt("path_traversal", "a path leads upwards.")
+    if folded in _NOTHING:
+        return Attempt("bypass", "a path is null.")
+    if folded in _PROTOTYPE:
+        return Attempt("injection", "a path names a prototype.")
+    if _OPERATORS.search(folded):
+        return Attempt("injection", "a path holds operators.")
+    return None
+
+
+def _has_controls(text: str, harmless: str) -> bool:
+    """Whether it holds C0 or C1 controls or DEL, other than the harmless ones."""
+    if text.isprintable():
+        return False
+    return any((ord(sign) < 32 or 127 <= ord(sign) < 160) and sign not in harmless for sign in text)

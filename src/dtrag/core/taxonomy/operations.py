@@ -1,0 +1,202 @@
+"""What may be done to a category tree, as values: parsed once, kept as JSON, applied by core/taxonomy/apply.py."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from dtrag.core.taxonomy.tree import CategoryPath
+from dtrag.errors import InvalidInput
+
+MOST_OPERATIONS = 1_000
+MOST_PARTS = 100
+"""Parts of one split, and paths of one merge."""
+MOST_KEYWORDS = 100
+MOST_DOCUMENTS = 10_000
+"""Documents that one part of a split may name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Add:
+    """A new node at `path`; everything above it is there already or added before. `node_id`: given when applied."""
+
+    kind: ClassVar[str] = "add"
+    path: CategoryPath
+    node_id: int | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """As `operation` reads it."""
+        found: dict[str, Any] = {"op": self.kind, "path": list(self.path.names)}
+        return found if self.node_id is None else found | {"node_id": self.node_id}
+
+
+@dataclass(frozen=True, slots=True)
+class Rename:
+    """Another name for the node at `path`."""
+
+    kind: ClassVar[str] = "rename"
+    path: CategoryPath
+    name: str
+
+    def as_json(self) -> dict[str, Any]:
+        """As `operation` reads it."""
+        return {"op": self.kind, "path": list(self.path.names), "name": self.name}
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """The branch at `path` under another parent; None: to the top."""
+
+    kind: ClassVar[str] = "move"
+    path: CategoryPath
+    to: CategoryPath | None
+
+    def as_json(self) -> dict[str, Any]:
+        """As `operation` reads it."""
+        return {"op": self.kind, "path": list(self.path.names), "to": list(self.to.names) if self.to else []}
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """The documents and children of `paths` go to `into`; children of the same name become one."""
+
+    kind: ClassVar[str] = "merge"
+    paths: tuple[CategoryPath, ...]
+    into: CategoryPath
+
+    def as_json(self) -> dict[str, Any]:
+        """As `operation` reads it."""
+        return {"op": self.kind, "paths": [list(path.names) for path in self.paths], "into": list(self.into.names)}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A new child of a split node, and which documents go there: those named, and those that hold the keywords."""
+
+    name: str
+    keywords: tuple[str, ...] = ()
+    documents: tuple[uuid.UUID, ...] = ()
+    node_id: int | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """As `operation` reads it."""
+        found: dict[str, Any] = {"name": self.name}
+        if self.keywords:
+            found["keywords"] = list(self.keywords)
+        if self.documents:
+            found["documents"] = [str(document) for document in self.documents]
+        return found if self.node_id is None else found | {"node_id": self.node_id}
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """New children of the node at `path`; what goes to none of them stays with the node."""
+
+    kind: ClassVar[str] = "split"
+    path: CategoryPath
+    into: tuple[Part, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """As `operation` reads it."""
+        return {"op": self.kind, "path": list(self.path.names), "into": [part.as_json() for part in self.into]}
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """The branch at `path` goes; its documents go to `to`, else to the parent, from a top node to no category."""
+
+    kind: ClassVar[str] = "delete"
+    path: CategoryPath
+    to: CategoryPath | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """As `operation` reads it."""
+        found: dict[str, Any] = {"op": self.kind, "path": list(self.path.names)}
+        return found | {"to": list(self.to.names)} if self.to else found
+
+
+Operation = Add | Rename | Move | Merge | Split | Delete
+_FIELDS = {
+    "add": ({"path"}, {"node_id"}),
+    "rename": ({"path", "name"}, set()),
+    "move": ({"path", "to"}, set()),
+    "merge": ({"paths", "into"}, set()),
+    "split": ({"path", "into"}, set()),
+    "delete": ({"path"}, {"to"}),
+}
+"""Kind -> fields that it needs, and fields that it may have."""
+
+
+def operations(rows: object) -> tuple[Operation, ...]:
+    """From a list of `{"op": "add", "path": ["AI", "ML"]}` and the like. Raises `InvalidInput`."""
+    if not isinstance(rows, Sequence) or isinstance(rows, (str, bytes)):
+        raise InvalidInput("The operations are a list, such as [{'op': 'add', 'path': ['AI', 'ML']}].")
+    if not 1 <= len(rows) <= MOST_OPERATIONS:
+        raise InvalidInput(f"A change has 1 to {MOST_OPERATIONS:,} operations; this one has {len(rows):,}.")
+    return tuple(_operation(row, number) for number, row in enumerate(rows, 1))
+
+
+def _operation(row: object, number: int) -> Operation:
+    kind = row.get("op") if isinstance(row, Mapping) else None
+    if not isinstance(row, Mapping) or not isinstance(kind, str) or kind not in _FIELDS:
+        raise InvalidInput(f"Operation {number}: 'op' is one of {', '.join(_FIELDS)}.")
+    needed, possible = _FIELDS[kind]
+    if missing := sorted(needed - row.keys()):
+        raise InvalidInput(f"Operation {number} ({kind}) needs the field {missing[0]!r}.")
+    if unknown := sorted(str(name)[:40] for name in row.keys() - needed - possible - {"op"}):
+        raise InvalidInput(f"Operation {number} ({kind}) has no field {unknown[0]!r}.")
+    try:
+        return _made(kind, row)
+    except InvalidInput as error:
+        raise InvalidInput(f"Operation {number} ({kind}): {error}") from error
+
+
+def _made(kind: str, row: Mapping[str, Any]) -> Operation:
+    if kind == "merge":
+        paths = _listed(row["paths"], "paths", MOST_PARTS)
+        return Merge(tuple(CategoryPath.parse(path) for path in paths), CategoryPath.parse(row["into"]))
+    path = CategoryPath.parse(row["path"])
+    if kind == "add":
+        return Add(path, _node(row))
+    if kind == "rename":
+        return Rename(path, _single(row["name"]))
+    if kind == "move":
+        return Move(path, CategoryPath.parse(row["to"]) if row["to"] else None)
+    if kind == "split":
+        return Split(path, tuple(_part(part) for part in _listed(row["into"], "into", MOST_PARTS)))
+    return Delete(path, CategoryPath.parse(row["to"]) if row.get("to") else None)
+
+
+def _part(row: object) -> Part:
+    if not isinstance(row, Mapping) or "name" not in row or row.keys() - {"name", "keywords", "documents", "node_id"}:
+        raise InvalidInput("A part is a name with keywords and documents, such as {'name': 'NLP', 'keywords': [...]}.")
+    keywords = _listed(row.get("keywords") or [], "keywords", MOST_KEYWORDS, least=0)
+    documents = _listed(row.get("documents") or [], "documents", MOST_DOCUMENTS, least=0)
+    if not all(isinstance(word, str) and 1 <= len(word.strip()) <= 100 for word in keywords):
+        raise InvalidInput("A keyword is a text of 1 to 100 characters.")
+    try:
+        named = tuple(uuid.UUID(document) for document in documents)
+    except (ValueError, AttributeError, TypeError) as error:
+        raise InvalidInput("A document is named by its id; `dtrag documents` lists them.") from error
+    return Part(_single(row["name"]), tuple(word.strip() for word in keywords), named, _node(row))
+
+
+def _single(name: object) -> str:
+    if not isinstance(name, str):
+        raise InvalidInput("The name of a category is a text.")
+    return CategoryPath.parse([name]).names[0]
+
+
+def _node(row: Mapping[str, Any]) -> int | None:
+    node_id = row.get("node_id")
+    if node_id is not None and (not isinstance(node_id, int) or isinstance(node_id, bool) or node_id < 2):
+        raise InvalidInput("'node_id' is given by dtrag: leave it out.")
+    return node_id
+
+
+def _listed(value: object, name: str, most: int, *, least: int = 1) -> Sequence[Any]:
+    if not isinstance(value, Sequence) or isinstance(value, (str, bytes)) or not least <= len(value) <= most:
+        raise InvalidInput(f"{name!r} is a list of {least} to {most:,} entries.")
+    return value

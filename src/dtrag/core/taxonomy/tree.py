@@ -1,0 +1,146 @@
+"""Category paths and the tree they form. A path has one display spelling and one folded key for every comparison."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from dtrag.core.text.analysis import normalise
+from dtrag.errors import InvalidInput
+
+ROOT = 0
+UNCLASSIFIED = 1
+"""Reserved node ids: the root, which holds no document, and the place of documents without a category."""
+MAX_DEPTH = 8
+MAX_NAME = 50
+_UNSEEN = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0") | {
+    chr(code) for span in (range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0)) for code in span
+}
+"""Letters and marks without a shape (Hangul fillers, variation selectors): two names would look the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryPath:
+    """A path from the root to a category: `names` as written, `key` folded element by element."""
+
+    names: tuple[str, ...]
+    key: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, value: str | Sequence[str]) -> CategoryPath:
+        """From `"AI/ML"` or `["AI", "ML"]`. Raises `InvalidInput` for anything else than 1..8 plain names."""
+        parts = value.split("/") if isinstance(value, str) else value
+        if isinstance(parts, (bytes, Mapping)) or not isinstance(parts, Sequence):
+            raise InvalidInput("A category path is a list of names, such as ['AI', 'ML'].")
+        if not 1 <= len(parts) <= MAX_DEPTH:
+            raise InvalidInput(f"A category path has 1 to {MAX_DEPTH} names; this one has {len(parts)}.")
+        names = tuple(_name(part) for part in parts)
+        return cls(names, tuple(normalise(name) for name in names))
+
+    def __str__(self) -> str:
+        return "/".join(self.names)
+
+
+def name_key(name: str) -> str | None:
+    """The folded key of one category name; None for a name that no category can have."""
+    try:
+        return normalise(_name(name))
+    except InvalidInput:
+        return None
+
+
+def _name(part: object) -> str:
+    if not isinstance(part, str):
+        raise InvalidInput("A category path is a list of names, such as ['AI', 'ML'].")
+    if len(part) > MAX_NAME * 4:
+        raise InvalidInput(f"A category name has at most {MAX_NAME} characters.")
+    name = unicodedata.normalize("NFKC", part).strip()
+    if not 1 <= len(name) <= MAX_NAME:
+        raise InvalidInput(f"A category name has 1 to {MAX_NAME} characters.")
+    for character in name:
+        plain = character in " _-" or unicodedata.category(character)[0] in "LMN"
+        if not plain or character in _UNSEEN:
+            raise InvalidInput(
+                "Unsafe characters detected in a category name: letters, digits, blank, _ and - are allowed."
+            )
+    scripts = {script for script in map(_script, name) if script}
+    if len(scripts & {"LATIN", "CYRILLIC", "GREEK"}) > 1:
+        raise InvalidInput("Unsafe characters detected: a category name mixes look-alike scripts.")
+    return name
+
+
+def _script(character: str) -> str:
+    return unicodedata.name(character, "").split(" ", 1)[0] if character.isalpha() else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A category in one version of the tree; `node_id` stays the same in every version."""
+
+    node_id: int
+    parent_id: int
+    name: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Taxonomy:
+    """One version of the tree, with look-ups by path and by node."""
+
+    version: str
+    nodes: Mapping[int, Node] = field(default_factory=dict)
+    children: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
+    known: dict[Hashable, frozenset[int]] = field(default_factory=dict, compare=False, repr=False)
+    """Nodes of grants that were looked up before: callers come again and again, and the version stays as it is."""
+    versions_seen: dict[frozenset[int], str] = field(default_factory=dict, compare=False, repr=False)
+    """By the nodes of a scope: the version that it is shown (`core/taxonomy/versions.py::seen_version`)."""
+
+    @classmethod
+    def of(cls, version: str, nodes: Iterable[Node]) -> Taxonomy:
+        """Index the nodes of a version."""
+        by_id = {node.node_id: node for node in nodes}
+        children: dict[int, dict[str, int]] = {}
+        for node in by_id.values():
+            children.setdefault(node.parent_id, {})[node.key] = node.node_id
+        return cls(version, by_id, children)
+
+    def find(self, path: CategoryPath) -> int | None:
+        """The node at `path`, or None."""
+        current = ROOT
+        for key in path.key:
+            found = self.children.get(current, {}).get(key)
+            if found is None:
+                return None
+            current = found
+        return current
+
+    def path(self, node_id: int) -> tuple[str, ...]:
+        """Display names from the root to the node; () for the unclassified and for unknown nodes."""
+        names: list[str] = []
+        node = self.nodes.get(node_id)
+        while node is not None and len(names) <= MAX_DEPTH:
+            names.append(node.name)
+            node = self.nodes.get(node.parent_id)
+        return tuple(reversed(names))
+
+    def with_above(self, nodes: Iterable[int]) -> frozenset[int]:
+        """These nodes, as far as they are in the tree, and those above them."""
+        found: set[int] = set()
+        for node in nodes:
+            current = node
+            while current in self.nodes and current not in found:
+                found.add(current)
+                current = self.nodes[current].parent_id
+        return frozenset(found)
+
+    def subtree(self, node_id: int) -> frozenset[int]:
+        """The node and everything below it."""
+        found = {node_id}
+        waiting = [node_id]
+        while waiting:
+            for child in self.children.get(waiting.pop(), {}).values():
+                if child not in found:
+                    found.add(child)
+                    waiting.append(child)
+        return frozenset(found)

@@ -1,0 +1,126 @@
+"""Versions of the category tree: their numbers, and what tells one from another."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+from dtrag.core.access.scope import MOST_KNOWN, Scope
+from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
+from dtrag.errors import InvalidInput
+
+MAX_VERSION = 100
+_NUMBER = r"(0|[1-9][0-9]*)"
+_LABEL = r"(?:0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*)"
+_VERSION = re.compile(
+    rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-{_LABEL}(?:\.{_LABEL})*)?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?"
+)
+"""The grammar of Semantic Versioning 2.0.0 (semver.org), with ASCII digits."""
+_MAJOR = frozenset({"merge", "split", "delete"})
+_MINOR = frozenset({"add", "move"})
+
+
+def parse_version(text: object) -> tuple[int, int, int]:
+    """Major, minor and patch of a semantic version. Raises `InvalidInput` for anything else."""
+    found = _VERSION.fullmatch(text) if isinstance(text, str) and len(text) <= MAX_VERSION else None
+    if found is None:
+        raise InvalidInput("Invalid version format: write MAJOR.MINOR.PATCH, such as 1.4.0.")
+    return int(found[1]), int(found[2]), int(found[3])
+
+
+def seen_version(taxonomy: Taxonomy, scope: Scope) -> str:
+    """The version of the tree as a scope is shown it.
+
+    With the whole tree its number. With a part of it `0.0.0+<digest>`, a semantic version that changes when the names
+    that the scope sees change and at no other time: numbers would tell how often the rest of the tree has changed.
+    """
+    if scope.nodes is None:
+        return taxonomy.version
+    known = taxonomy.versions_seen.get(scope.nodes)
+    if known is None:
+        names = sorted(json.dumps(taxonomy.path(node), ensure_ascii=False) for node in taxonomy.with_above(scope.nodes))
+        known = f"0.0.0+{blake2b(','.join(names).encode(), digest_size=6).hexdigest()}"
+        if len(taxonomy.versions_seen) < MOST_KNOWN:
+            taxonomy.versions_seen[scope.nodes] = known
+    return known
+
+
+def next_version(parent: str, kinds: Collection[str], taken: Collection[str] = ()) -> str:
+    """The number after `parent` for a change of these kinds of operations, the first that is not taken.
+
+    Merging, splitting and deleting re-home documents: major. Adding and moving: minor. Renaming only: patch.
+    """
+    major, minor, patch = parse_version(parent)
+    if _MAJOR.intersection(kinds):
+        major, minor, patch = major + 1, 0, 0
+    elif _MINOR.intersection(kinds):
+        minor, patch = minor + 1, 0
+    else:
+        patch += 1
+    while f"{major}.{minor}.{patch}" in taken:
+        patch += 1
+    return f"{major}.{minor}.{patch}"
+
+
+Path = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """What `version` has and `base` has not, and the other way round; pairs are (before, after)."""
+
+    base: str
+    version: str
+    added: tuple[Path, ...]
+    removed: tuple[Path, ...]
+    moved: tuple[tuple[Path, Path], ...]
+    renamed: tuple[tuple[Path, Path], ...]
+    merged: tuple[tuple[Path, Path], ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """As it is sent and printed."""
+        found: dict[str, Any] = {"base": self.base, "version": self.version}
+        found["added"] = [list(path) for path in self.added]
+        found["removed"] = [list(path) for path in self.removed]
+        for kind in ("moved", "renamed", "merged"):
+            found[kind] = [{"from": list(before), "to": list(after)} for before, after in getattr(self, kind)]
+        return found
+
+
+def diff(base: Taxonomy, version: Taxonomy, merged: Mapping[int, int] | None = None) -> Diff:
+    """From one version to another. `merged` maps nodes to those that they were merged into in between.
+
+    A node that is below a moved or renamed one is not named again: its parent is still the same.
+    """
+    both = [node for node in base.nodes if node in version.nodes]
+    into = {node: to for node, to in (merged or {}).items() if node in base.nodes and node not in version.nodes}
+    pairs = {node: (base.path(node), version.path(node)) for node in both}
+    moved = [node for node in both if base.nodes[node].parent_id != version.nodes[node].parent_id]
+    renamed = [node for node in both if base.nodes[node].name != version.nodes[node].name]
+    return Diff(
+        base.version,
+        version.version,
+        tuple(sorted(version.path(node) for node in version.nodes if node not in base.nodes)),
+        tuple(sorted(base.path(node) for node in base.nodes if node not in version.nodes and node not in into)),
+        tuple(sorted(pairs[node] for node in moved)),
+        tuple(sorted(pairs[node] for node in renamed)),
+        tuple(sorted((base.path(node), version.path(to)) for node, to in into.items())),
+    )
+
+
+def active_paths(path: CategoryPath, version: Taxonomy, active: Taxonomy) -> list[list[str]]:
+    """Where the categories of a branch of `version` are in the active tree: the fewest branches that hold them all.
+
+    Nodes are the same in all versions. Empty when the branch is not in `version`, or nothing of it is active.
+    """
+    top = version.find(path)
+    nodes = {node for node in version.subtree(top) if node in active.nodes} if top is not None else set()
+    return [list(active.path(node)) for node in sorted(nodes) if not nodes & _above(node, active)]
+
+
+def _above(node: int, taxonomy: Taxonomy) -> frozenset[int]:
+    return taxonomy.with_above([node]) - {node}

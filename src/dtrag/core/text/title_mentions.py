@@ -1,0 +1,82 @@
+"""Which documents a passage mentions: by their titles, so that what an answer needs besides can be fetched.
+
+A question about the birthplace of a film's director needs two documents, and only the first shares words with it; the
+first names the second. Titles are compared in a folded form without what stands in brackets behind them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from hashlib import blake2b
+
+from dtrag.core.text.analysis import normalise
+
+MOST_WORDS = 7
+MOST_HANGUL_WORDS = 3
+"""Words of a title that can be mentioned. Every Korean word may begin one, so the search for them is kept shorter."""
+LEAST_CHARACTERS, LEAST_HANGUL = 4, 3
+"""A shorter title is a word like any other."""
+
+_WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
+_BRACKETED = re.compile(r"\s*[(（][^)）]*[)）]\s*$")
+_HANGUL = re.compile(r"[가-힣]")
+_PARTICLE = re.compile(
+    r"(?<=[가-힣0-9a-z])(?:에서부터|으로부터|에게서|으로서|으로써|이라고|까지는|에서는|에게|에서|으로|까지|부터|마다|처럼|보다"
+    r"|이나|이란|하고|이다|이며|은|는|이|가|을|를|의|에|로|와|과|도|만|인)$"
+)
+
+
+def title_key(title: str) -> str:
+    """The form of a title that mentions are compared by; "" for one that is too short or long to be mentioned."""
+    words = _WORD.findall(normalise(_BRACKETED.sub("", title)))
+    return _key(words) if len(words) <= MOST_WORDS else ""
+
+
+def title_number(key: str) -> int:
+    """64 bits for a key; 0 for none. Of 10 million titles no two are likely to share a number."""
+    return int.from_bytes(blake2b(key.encode(), digest_size=8).digest(), "little") if key else 0
+
+
+@lru_cache(maxsize=4_096)
+def mentioned_numbers(text: str) -> tuple[int, ...]:
+    """The numbers of all titles that may be mentioned in a text; kept, for the same passages are found again and again.
+
+    1 ms for a passage of 2,000 characters, which is a fifth of a search.
+    """
+    return tuple(title_number(key) for key in mentions(text))
+
+
+def mentions(text: str) -> list[str]:
+    """The keys of all titles that may be mentioned in a text, in order, each once.
+
+    A mention begins and ends with a word that has a capital, a digit or Hangul; a Korean particle behind it is dropped.
+    """
+    found: dict[str, None] = {}
+    words = _WORD.findall(text)
+    able = [
+        word[0].isupper() or word[0].isdigit() or (not word.isascii() and "가" <= word[0] <= "힣") for word in words
+    ]
+    if not any(able):
+        return []
+    folded = [word.lower() if word.isascii() else normalise(word) for word in words]
+    for start, word in enumerate(words):
+        if able[start]:
+            most = MOST_HANGUL_WORDS if _HANGUL.match(word) else MOST_WORDS
+            for end in range(start + 1, min(len(words), start + most) + 1):
+                if able[end - 1]:
+                    found.update((key, None) for key in _forms(folded[start:end]) if key)
+    return list(found)
+
+
+def _forms(words: list[str]) -> Iterator[str]:
+    yield _key(words)
+    bare = _PARTICLE.sub("", words[-1])
+    if bare != words[-1]:
+        yield _key([*words[:-1], bare])
+
+
+def _key(words: list[str]) -> str:
+    key = " ".join(words)
+    return key if len(key) >= (LEAST_HANGUL if _HANGUL.search(key) else LEAST_CHARACTERS) else ""

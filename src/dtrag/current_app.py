@@ -1,0 +1,61 @@
+"""The app that is open in this process, for engines and functions that are not told which one they are to use."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from dtrag.core.access.scope import Viewer
+from dtrag.core.text.analysis import Analyzer
+from dtrag.errors import NoActiveApp
+from dtrag.ports import Embedder, Index
+
+if TYPE_CHECKING:
+    from dtrag.pipeline.run import Run
+    from dtrag.retrieval.engine import HybridSearchEngine
+
+
+class Opened(Protocol):
+    """What is needed of an open app."""
+
+    @property
+    def index(self) -> Index:
+        """Where its documents are."""
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """What its vectors are made with."""
+
+    @property
+    def analyzer(self) -> Analyzer:
+        """What its terms are made with."""
+
+    @property
+    def engine(self) -> HybridSearchEngine:
+        """What it searches with."""
+
+    @property
+    def run(self) -> Run:
+        """What a run of the pipeline works with."""
+
+    async def counts(self, *, scope: Viewer) -> tuple[int, int]:
+        """Numbers of documents and chunks."""
+
+
+_opened: list[Opened] = []
+
+
+def opened(app: Opened) -> None:
+    """From now on the app is open."""
+    _opened.append(app)
+
+
+def closed(app: Opened) -> None:
+    """From now on it is not."""
+    _opened[:] = [other for other in _opened if other is not app]
+
+
+def active() -> Opened:
+    """The open app. Raises `NoActiveApp` when none is, or several are: guessing could search the wrong documents."""
+    if len(_opened) != 1:
+        raise NoActiveApp(number="no" if not _opened else "more than one")
+    return _opened[0]

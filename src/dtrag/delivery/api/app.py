@@ -1,0 +1,135 @@
+"""The HTTP service: `create_app()` puts routes, errors and surroundings together, thin over `dtrag.app.App`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+from fastapi.telemetry import TelemetryConfig
+from starlette.middleware import Middleware
+from starlette.types import Scope
+
+from dtrag import __version__
+from dtrag.adapters.error_reports import error_reports
+from dtrag.app import open_app
+from dtrag.delivery.api import ask, batch, errors
+from dtrag.delivery.api.dependencies import Service
+from dtrag.delivery.api.middleware.audit import Audited
+from dtrag.delivery.api.middleware.authentication import Authentication
+from dtrag.delivery.api.middleware.cors import Cors, origins_of
+from dtrag.delivery.api.middleware.forwarding import Forwarding, trusted_networks
+from dtrag.delivery.api.middleware.http import BodyLimit, Guard, RequestLog
+from dtrag.delivery.api.middleware.pacing import Pacing
+from dtrag.delivery.api.routes import (
+    agents,
+    audit,
+    chat,
+    conversations,
+    docs,
+    documents,
+    filters,
+    health,
+    landing,
+    metrics,
+    openai,
+    review,
+    search,
+    taxonomy,
+    tools,
+    traces,
+)
+from dtrag.delivery.api.schemas.errors import failures
+from dtrag.delivery.api.upload_folder import UploadFolder
+from dtrag.settings import Settings
+
+JSON_LIMIT = 1 << 20
+"""Bytes of a JSON body; the longest question (10,000 characters) takes at most 60,000."""
+
+ABOUT = """Answers over an organisation's documents, with the passages that prove them.
+
+Every failure has the body `{"detail": "<one sentence>", "type": "<kind>", "request_id": "<id>"}`."""
+
+_NO_TELEMETRY = TelemetryConfig(tracing=False, metrics=False, logs=False, operation_spans=False, auto_configure=False)
+# FastAPI would otherwise look into the environment for exporters, and export what requests were about.
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """The ASGI application; its lifespan opens the `App` (and raises what opening raises) and closes it."""
+    service = Service(settings)
+    origins = origins_of(settings.cors_allowed_origins)
+    api = FastAPI(
+        title="dtrag",
+        version=__version__,
+        description=ABOUT,
+        lifespan=_lifespan,
+        openapi_url=None,  # page.py answers for it, so that it declares its need like every route
+        docs_url=None,  # the framework's page loads its scripts from another site
+        redoc_url=None,
+        telemetry=_NO_TELEMETRY,
+        middleware=[
+            Middleware(Pacing),
+            Middleware(RequestLog, telemetry=service.telemetry.requests),
+            Middleware(Audited, audit=lambda: service.app.audit),
+            Middleware(Guard, host=settings.host, origins=origins),
+            Middleware(Cors, origins=origins),
+            Middleware(Forwarding, trusted=trusted_networks(settings.trusted_proxies)),
+            Middleware(Authentication, keys=lambda: service.app.keys),
+            Middleware(BodyLimit, limit=_limits(settings)),
+        ],
+    )
+    api.state.service = service
+    errors.install(api)
+    api.include_router(health.router)
+    api.include_router(landing.router)
+    for room in (
+        search,
+        batch,
+        ask,
+        chat,
+        conversations,
+        traces,
+        documents,
+        review,
+        taxonomy,
+        agents,
+        tools,
+        filters,
+        audit,
+        metrics,
+        docs,
+        openai,
+    ):
+        api.include_router(room.router, responses=failures(401, 429))
+    return api
+
+
+@asynccontextmanager
+async def _lifespan(api: FastAPI) -> AsyncIterator[None]:
+    service: Service = api.state.service
+    settings = service.settings
+    async with error_reports(settings.sentry_dsn, __version__), open_app(settings) as service.opened:
+        service.opened.on_search = service.telemetry.searches.record
+        service.opened.on_debate = service.telemetry.debates.record
+        service.opened.tools.on_executed = service.telemetry.tools.record
+        service.opened.pipeline.on_answer = service.telemetry.pipeline.record
+        service.telemetry.admission.loads = service.opened.run.admission.loads
+        uploads = await asyncio.to_thread(UploadFolder.open, service.settings.data_dir)
+        service.uploads = uploads.path
+        try:
+            yield
+        finally:
+            service.stopping = True
+            await asyncio.to_thread(uploads.close)
+    service.opened = None
+
+
+def _limits(settings: Settings) -> Callable[[Scope], int]:
+    """Bytes that a body may have, by route."""
+    uploads = settings.max_upload_mb << 20
+
+    def limit(scope: Scope) -> int:
+        return uploads if scope["path"] == "/documents" else JSON_LIMIT
+
+    return limit

@@ -1,0 +1,80 @@
+"""What a running service holds, and how a route gets at it."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fastapi import Request
+
+from dtrag import embedding_service
+from dtrag.app import App
+from dtrag.delivery.api.filter_metrics import FilterWatch
+from dtrag.delivery.api.prometheus import Telemetry
+from dtrag.delivery.api.request_tasks import InFlight
+from dtrag.errors import DatabaseUnavailable, DtragError
+from dtrag.settings import Settings
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Service:
+    """One service: its settings, the opened `App`, and whether it is about to stop."""
+
+    settings: Settings
+    opened: App | None = None
+    stopping: bool = False
+    embedder_problem: str = ""
+    """Why the embedder could not be loaded; "" while there is nothing wrong with it."""
+    telemetry: Telemetry = field(default_factory=Telemetry)
+    filters: FilterWatch = field(default_factory=FilterWatch)
+    in_flight: InFlight = field(default_factory=InFlight)
+    uploads: Path = field(default_factory=Path)
+    """Private folder for the files of uploads while they are being read."""
+
+    @property
+    def app(self) -> App:
+        """The opened app. Raises `DatabaseUnavailable` before the start and after the stop."""
+        if self.opened is None:
+            raise DatabaseUnavailable(reason="the service is not open.")
+        return self.opened
+
+    async def warm(self) -> None:
+        """Load the models and what calls the language model, so that no question waits for them.
+
+        A question that comes meanwhile waits, which is not counted against its limits. What goes wrong shows in
+        `/health`.
+        """
+        await self._warm_embedder()
+        await self.app.load()
+
+    async def _warm_embedder(self) -> None:
+        embedder = self.app.embedder
+        if embedder is None:
+            return
+        try:
+            await embedding_service.generate_embedding("warm", embedder=embedder)
+        except (DtragError, OSError, RuntimeError, ValueError, ImportError) as error:
+            self.embedder_problem = (
+                str(error) if isinstance(error, DtragError) else f"It could not be loaded ({type(error).__name__})."
+            )
+            _LOG.warning("the embedder could not be loaded", exc_info=error)
+
+
+def service_of(request: Request) -> Service:
+    """The service that answers the request."""
+    service = request.app.state.service
+    assert isinstance(service, Service)  # noqa: S101 - `create_app` has put it there
+    return service
+
+
+def app_of(request: Request) -> App:
+    """The app that answers the request."""
+    return service_of(request).app
+
+
+def correlation_of(request: Request) -> str:
+    """The id of the caller's work that the request is part of."""
+    return str(request.state.correlation_id)

@@ -1,0 +1,58 @@
+"""Before a request searches: its filters hold no attempt to get around the caller's scope, and ask for nothing else."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import Request
+
+from dtrag.core.access.filter_attacks import PATH_KEYS, Attempt, attempt_in
+from dtrag.core.access.scope import Access, SearchFilters
+from dtrag.core.caller import Caller
+from dtrag.core.confines import reaches_out, scope_rows
+from dtrag.delivery.api.dependencies import app_of, service_of
+from dtrag.errors import FilterBypass
+
+
+async def refuse_bypass(
+    request: Request, filters: Mapping[str, Any] | None, caller: Caller, access: Access | None = None
+) -> None:
+    """Raises `FilterBypass`, with a line in the audit log; and `InvalidInput` for filters that are none.
+
+    `access` is what the caller may see here, where that is less than all of it (an agent's branches).
+    """
+    if not filters:
+        return
+    watch = service_of(request).filters
+    started = time.perf_counter()
+    attempt = attempt_in(filters) or await _reaching_out(request, filters, access or caller.access)
+    seconds = time.perf_counter() - started
+    watch.record(seconds)
+    telemetry = service_of(request).telemetry.filters
+    telemetry.examined(seconds)
+    if attempt is None:
+        return
+    watch.attempted(attempt.kind)
+    telemetry.attempted(attempt.kind)
+    await app_of(request).audit.record(
+        caller.name,
+        "filters",
+        scope=scope_rows(access or caller.access),
+        subjects=(),
+        decision="denied",
+        details={"kind": attempt.kind, "reason": attempt.reason, "path": request.url.path},
+    )
+    raise FilterBypass(reason=attempt.reason)
+
+
+async def _reaching_out(request: Request, filters: Mapping[str, Any], access: Access) -> Attempt | None:
+    if not access.grants or PATH_KEYS.isdisjoint(filters):
+        return None
+    app = app_of(request)
+    paths = SearchFilters.parse(filters, app.engine.filter_keys).paths or ()
+    taxonomy = (await app.index.snapshot()).taxonomy
+    if reaches_out(paths, access, taxonomy):
+        return Attempt("bypass", "a path lies outside your scope.")
+    return None

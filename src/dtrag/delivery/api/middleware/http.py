@@ -1,0 +1,224 @@
+"""What surrounds every request: its id and log line, who may call, how much may be sent. Pure ASGI, streams untouched.
+
+From the outside in: `RequestLog` (where an unexpected exception becomes a 500, too), `Guard`, `BodyLimit`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import logging
+import re
+import socket
+import time
+import uuid
+from collections.abc import Callable, Collection
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from dtrag import logs
+from dtrag.delivery.api.connections import ConnectionLimits
+from dtrag.delivery.api.errors import error_response, protocol_of
+from dtrag.delivery.api.prometheus import RequestTelemetry
+
+_LOG = logging.getLogger("dtrag.access")
+_PLAIN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_WRITING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+_LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+_WILDCARDS = frozenset({"0.0.0.0", "::", ""})  # nosec B104  # noqa: S104 - recognised, not bound
+
+
+class RequestLog:
+    """Gives every request its ids and headers, a line in the log, and a place in the figures.
+
+    `X-Request-ID` names the request, `X-Correlation-ID` the work of the caller that it is part of. Each is the
+    caller's if it is a plain one; else the request's is new, and stands for the other, too.
+    """
+
+    def __init__(self, app: ASGIApp, telemetry: RequestTelemetry) -> None:
+        self._app = app
+        self._telemetry = telemetry
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request_id = _plain(scope, "x-request-id") or uuid.uuid4().hex
+        correlation_id = _plain(scope, "x-correlation-id") or request_id
+        scope.setdefault("state", {})["correlation_id"] = correlation_id
+        token = logs.request_id.set(request_id)
+        started = time.perf_counter()
+        status = 0
+
+        async def send_with_headers(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                headers["X-Request-ID"] = request_id
+                headers["X-Correlation-ID"] = correlation_id
+                headers["X-Content-Type-Options"] = "nosniff"
+                headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        try:
+            with protocol_of(scope["path"]):
+                await self._app(scope, receive, send_with_headers)
+        except ClientDisconnect:
+            status = 499  # nobody is there to be answered
+        except Exception as error:
+            self._telemetry.unexpected()
+            _LOG.error("a request failed unexpectedly", exc_info=error)
+            if status:
+                raise  # the answer has begun: only cutting the connection tells the client
+            with protocol_of(scope["path"]):
+                answer = error_response(500, f"Internal error; the request id is {request_id}", "InternalError")
+            await answer(scope, receive, send_with_headers)
+        finally:
+            seconds = time.perf_counter() - started
+            route = getattr(scope.get("route"), "path_format", "(none)")
+            self._telemetry.record(scope["method"], route, status, seconds)
+            line = {"method": scope["method"], "route": route, "status": status, "ms": round(seconds * 1000, 1)}
+            if correlation_id != request_id:
+                line["correlation_id"] = correlation_id
+            _LOG.info("request", extra=line)
+            logs.request_id.reset(token)
+
+
+def _plain(scope: Scope, header: str) -> str:
+    """The id in a header, or "" for none and for one that is not plain."""
+    given = Headers(scope=scope).get(header, "")
+    return given if _PLAIN_ID.fullmatch(given) else ""
+
+
+class Guard:
+    """Answers only under names that are this machine's, and writes only for pages of its own origin and of `origins`.
+
+    A web page can point a name of its own at 127.0.0.1 (DNS rebinding), or post a form here; both are told apart by
+    headers that pages cannot set. Programs that send no `Origin` are not concerned.
+    """
+
+    def __init__(self, app: ASGIApp, host: str, origins: Collection[str] = ()) -> None:
+        self._app = app
+        self._origins = origins
+        self._names = set(_LOOPBACK_NAMES) | {host.strip("[]").lower()}
+        self._any_address = host in _WILDCARDS
+        if self._any_address:
+            self._names.add(socket.gethostname().lower())
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI."""
+        if scope["type"] == "http":
+            headers = Headers(scope=scope)
+            host = headers.get("host", "")
+            if not self._known(host):
+                await error_response(400, "The Host header is not a name of this service")(scope, receive, send)
+                return
+            origin = headers.get("origin")
+            if origin is not None and scope["method"] in _WRITING and not self._may_write(origin, host):
+                refusal = "Pages of other origins may not change or ask anything here"
+                await error_response(403, refusal)(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+    def _may_write(self, origin: str, host: str) -> bool:
+        return _authority(origin) == host.lower() or origin.lower() in self._origins
+
+    def _known(self, host: str) -> bool:
+        name = host_name(host)
+        if name is None:
+            return False
+        if name in self._names:
+            return True
+        try:
+            address = ipaddress.ip_address(name)
+        except ValueError:
+            return False
+        return address.is_loopback or self._any_address
+
+
+def host_name(host: str) -> str | None:
+    """The name in a `Host` header, in lower case, without port and brackets; None when it is none."""
+    match = re.fullmatch(r"(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9._-]+))(?::\d{1,5})?", host)
+    return (match[1] or match[2]).lower() if match else None
+
+
+def _authority(origin: str) -> str:
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:
+        return ""
+
+
+class BodyLimit:
+    """Refuses bodies above a number of bytes with 413: by what they declare, and by what then really comes.
+
+    And bodies that come too slowly with 408. Only the time is counted in which the service waits for the client.
+    """
+
+    def __init__(
+        self, app: ASGIApp, limit: Callable[[Scope], int], pace: ConnectionLimits = ConnectionLimits()
+    ) -> None:
+        self._app = app
+        self._limit = limit
+        self._pace = pace
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        limit = self._limit(scope)
+        too_large = f"The body is larger than {limit:,} bytes"
+        declared = Headers(scope=scope).get("content-length", "0")
+        if not declared.isdecimal():
+            await error_response(400, "The Content-Length is not a number")(scope, receive, send)
+            return
+        if len(declared) > 18 or int(declared) > limit:
+            await error_response(413, too_large, headers={"Connection": "close"})(scope, receive, send)
+            return
+        body = _TimedBody(receive, self._pace)
+
+        async def counted() -> Message:
+            message = await body.receive()
+            if body.received > limit:
+                raise HTTPException(413, too_large, headers={"Connection": "close"})
+            return message
+
+        await self._app(scope, counted, send)
+
+
+class _TimedBody:
+    """A body that must not take longer than `pace` allows for what has come of it."""
+
+    def __init__(self, receive: Receive, pace: ConnectionLimits) -> None:
+        self._receive = receive
+        self._pace = pace
+        self._waited = 0.0
+        self._complete = False
+        self.received = 0
+
+    async def receive(self) -> Message:
+        """The next message. Raises `HTTPException` when the client has been too slow."""
+        if self._complete:
+            return await self._receive()
+        started = time.monotonic()
+        try:
+            async with asyncio.timeout(max(0.0, self._pace.patience(self.received) - self._waited)):
+                message = await self._receive()
+        except TimeoutError as error:
+            too_slow = f"The body comes too slowly: {self.received:,} bytes in {self._waited + _since(started):.0f} s"
+            raise HTTPException(408, too_slow, headers={"Connection": "close"}) from error
+        self._waited += _since(started)
+        self.received += len(message.get("body", b""))
+        self._complete = message["type"] != "http.request" or not message.get("more_body", False)
+        return message
+
+
+def _since(started: float) -> float:
+    return time.monotonic() - started

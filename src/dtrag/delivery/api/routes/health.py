@@ -1,0 +1,155 @@
+"""Is it alive, is it ready, and how is it: for supervisors, load balancers and people, in this order."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Literal
+
+from fastapi import APIRouter, Request, Response
+
+from dtrag import __version__
+from dtrag.core.access.category_filter import CategoryFilter
+from dtrag.core.access.scope import Scope
+from dtrag.delivery.api.dependencies import Service, service_of
+from dtrag.delivery.api.errors import error_response
+from dtrag.delivery.api.schemas.common import Alive, Check, Health, Ready, Status
+from dtrag.delivery.api.schemas.errors import failures
+from dtrag.errors import DatabaseUnavailable, DtragError, IndexMismatch, StorageFull
+
+router = APIRouter(tags=["health"])
+
+PATIENCE_S = 2.0
+"""A probe wants an answer soon; a database that needs longer for `select 1` is not ready."""
+
+FEATURES = {
+    "B-O1": "agent-manifest-builder",  # agents made from categories
+    "B-O3": "7-step-pipeline",  # intent to cited answer, with confidence, cost and the version of the tree
+    "B-O4": "not-in-this-version",  # memory of past cases
+}
+FILTERS = {  # B-O2: keys, agents and filters confine what is searched and read
+    "healthy": "retrieval-filter-healthy",
+    "degraded": "retrieval-filter-unknown",
+    "unhealthy": "retrieval-filter-failed",
+}
+PERFORMANCE = {"filter_latency_target": "≤10ms", "search_latency_target": "≤800ms"}
+
+
+@router.get("/livez")
+async def livez() -> Alive:
+    """The process answers; says nothing about the database."""
+    return Alive(status="alive")
+
+
+@router.get("/readyz", response_model=Ready, responses=failures(503))
+async def readyz(request: Request) -> Ready | Response:
+    """The database answers and has the right schema, and the service is not about to stop."""
+    service = service_of(request)
+    if service.stopping:
+        return error_response(503, "The service is stopping", "Stopping")
+    try:
+        await _database(service)
+    except DtragError as error:
+        return error_response(503, str(error), type(error).__name__)
+    return Ready(status="ready")
+
+
+@router.get("/health")
+async def health(request: Request) -> Health | Status:
+    """How the parts are, and why; always with HTTP 200. Without a key, where one is needed: status and features."""
+    whole = await _health(service_of(request))
+    if getattr(request.state, "caller", None) is not None:
+        return whole
+    return Status(status=whole.status, features=whole.features)
+
+
+async def _health(service: Service) -> Health:
+    try:
+        await _database(service)
+        database = Check(status="healthy", reason="It answers.")
+    except DtragError as error:
+        database = Check(status="unhealthy", reason=str(error))
+    if database.status == "healthy":
+        index, filters = await _index(service), await _filters(service)
+    else:
+        index = Check(status="unhealthy", reason="The database does not answer.")
+        filters = Check(status="degraded", reason="It cannot be tried while the database does not answer.")
+    checks = {"database": database, "index": index, "filter": filters, "embedder": _embedder(service)}
+    checks |= _language_model(service) | _disk(service)
+    worst: Literal["healthy", "degraded", "unhealthy"] = "healthy"
+    if "unhealthy" in {database.status, filters.status}:
+        worst = "unhealthy"
+    elif any(check.status != "healthy" for check in checks.values()):
+        worst = "degraded"
+    features = FEATURES | {"B-O2": FILTERS[filters.status]}
+    return Health(
+        status=worst, service="dtrag", version=__version__, features=features, performance=PERFORMANCE, checks=checks
+    )
+
+
+async def _database(service: Service) -> None:
+    """Raises `DatabaseUnavailable` unless a connection is to be had and the migrated schema answers in time."""
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            await service.app.database.ping()
+            await service.app.index.snapshot()
+    except TimeoutError as error:
+        raise DatabaseUnavailable(reason=f"it did not answer within {PATIENCE_S:g} s.") from error
+
+
+async def _index(service: Service) -> Check:
+    """Whether the index was built with the analyzer and the embedder of now."""
+    try:
+        await service.app.check_identity()
+    except IndexMismatch as error:
+        return Check(status="degraded", reason=str(error))
+    except DtragError as error:
+        return Check(status="unhealthy", reason=str(error))
+    return Check(status="healthy", reason="It fits the analyzer and the embedder.")
+
+
+async def _filters(service: Service) -> Check:
+    """Whether both filters confine: that of lists in memory, and row-level security for a scope without categories."""
+    inside, outside = {"canonical_path": ["a", "b"]}, {"canonical_path": ["b"]}
+    confined = CategoryFilter(allowed_paths=[["a"]])
+    if confined.apply_filter([inside, outside]) != [inside] or not confined.validate_filter_bypass_attempt({}):
+        return Check(status="unhealthy", reason="The category filter lets documents outside of its branches through.")
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            seen = await service.app.index.counts(Scope(frozenset()))
+    except (DtragError, TimeoutError):
+        return Check(status="degraded", reason="Whether the database confines reads could not be tried.")
+    if seen != (0, 0):
+        return Check(status="unhealthy", reason="The database shows documents to a scope that holds none.")
+    return Check(status="healthy", reason="A scope without categories sees nothing.")
+
+
+def _embedder(service: Service) -> Check:
+    """A chosen absence is not a failure: `degraded` is an embedder that is there and does not work."""
+    embedder = service.app.embedder
+    if embedder is None and service.settings.embedder == "none":
+        return Check(status="healthy", reason="None, as DTRAG_EMBEDDER says: search is lexical only.")
+    if embedder is None:
+        return Check(status="healthy", reason="None is on this machine: search is lexical only. See: dtrag models list")
+    if service.embedder_problem:
+        return Check(status="degraded", reason=service.embedder_problem)
+    return Check(status="healthy", reason=embedder.id)
+
+
+def _disk(service: Service) -> dict[str, Check]:
+    """That documents are refused; nothing while there is space."""
+    try:
+        service.app.database.require_space()
+    except StorageFull as error:
+        return {"disk": Check(status="degraded", reason=str(error))}
+    return {}
+
+
+def _language_model(service: Service) -> dict[str, Check]:
+    """What became of its last call; it is not called to find out. Nothing where answers are quotations by choice."""
+    model = service.opened.model if service.opened is not None else None
+    if model is None:
+        return {}
+    if model.problem:
+        reason = f"{model.id} did not answer the last time: {model.problem} Answers are quotations meanwhile."
+        return {"language model": Check(status="degraded", reason=reason)}
+    return {"language model": Check(status="healthy", reason=model.id)}

@@ -1,0 +1,211 @@
+"""The twin worlds put together: two services on throw-away databases, and a language model that records its prompts."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import tempfile
+import uuid
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from dtrag.app import App, open_throwaway
+from dtrag.core.caller import LOCAL
+from dtrag.core.chat import Message, Reply, Usage
+from dtrag.delivery.api.app import create_app
+from dtrag.delivery.isolation.asgi_client import send_request
+from dtrag.errors import InvalidInput
+from dtrag.evaluation.twins.library import (
+    ONE,
+    OTHER,
+    SERVER_FOLDER,
+    UPLOADED,
+    VISITORS,
+    HiddenPart,
+    Visitor,
+    write_hidden,
+    write_shared,
+)
+from dtrag.evaluation.twins.visits import Received, Send, Sent, World, sent_prompts
+from dtrag.ingestion.ingest import Source
+from dtrag.ports import EVERYTHING, Embedder
+from dtrag.settings import Settings, set_feature_flag
+
+RATE = 1_000_000
+"""Requests a minute of the visitors: the limit is not what is tried here."""
+UNSURE = {"override_settings": {"features": {"hitl_below_conf": 0.9}}}
+FLAGS = ("debate_mode", "meta_planner", "mcp_tools")
+"""Switched on in every third round, when language models are asked for more than the answer."""
+_LONGEST_REPLY = 300
+
+
+class RecordingModel:
+    """A language model that keeps what it is sent, and answers with the first lines of it: the same for the same."""
+
+    id = "recording:model"
+
+    async def complete(self, messages: Sequence[Message], *, max_tokens: int, seconds: float) -> Reply:
+        """See `ChatModel`."""
+        return self._reply(messages)
+
+    def _reply(self, messages: Sequence[Message]) -> Reply:
+        prompt = "\n\n".join(f"[{message.role}]\n{message.content}" for message in messages)
+        recorded = sent_prompts.get()
+        if recorded is not None:
+            recorded.append(prompt)
+        lines = [line for line in messages[-1].content.splitlines() if line and "~~~" not in line]
+        text = f"{max(lines, key=len, default='Nothing.')[:_LONGEST_REPLY]} [1]"
+        return Reply(text, self.id, Usage(1, len(prompt) // 4, len(text) // 4))
+
+    async def stream(
+        self, messages: Sequence[Message], *, max_tokens: int, seconds: float
+    ) -> AsyncIterator[str | Reply]:
+        """See `ChatModel`."""
+        reply = self._reply(messages)
+        yield reply.text
+        yield reply
+
+    def cost_of(self, input_tokens: int, output_tokens: int) -> float:
+        """See `ChatModel`."""
+        return 0.0
+
+    async def warm(self) -> None:
+        """Nothing to load."""
+
+    async def close(self) -> None:
+        """Nothing to give back."""
+
+
+@dataclass(frozen=True, slots=True)
+class TwinWorlds:
+    """Two running services with the same visitors."""
+
+    apps: tuple[App, App]
+    worlds: tuple[World, World]
+
+    def begin_round(self, number: int) -> None:
+        """Answers are quoted in the first of three rounds, written by a model in the second; then with all flags."""
+        model = RecordingModel() if number % 3 else None
+        for app in self.apps:
+            app.run = replace(app.run, model=model, critic=model)
+        for name in FLAGS:
+            set_feature_flag(name, True if number % 3 == 2 else None)
+
+
+@asynccontextmanager
+async def twin_worlds(settings: Settings, embedder: Embedder | None, seed: int = 1) -> AsyncIterator[TwinWorlds]:
+    """Two worlds that differ in what no visitor may see; their databases are dropped at the end.
+
+    Without an `embedder` it is the one that the settings name, if any.
+    """
+    own = replace(settings, classify="auto", reranker="none", llm=None, mcp_servers=None, trace_text="on")
+    with tempfile.TemporaryDirectory(prefix="dtrag-twins-") as name:
+        folder = Path(name)
+        shared = write_shared(folder / SERVER_FOLDER, _chance(seed))
+        async with open_throwaway(own, embedder) as one, open_throwaway(own, one.embedder) as other:
+            parts = ((one, ONE), (other, OTHER))
+            worlds = [await _world(app, part, shared, folder, seed) for app, part in parts]
+            try:
+                yield TwinWorlds((one, other), (worlds[0], worlds[1]))
+            finally:
+                for flag in FLAGS:
+                    set_feature_flag(flag, None)
+
+
+def _chance(seed: int) -> random.Random:
+    return random.Random(seed)  # nosec B311  # noqa: S311 - no secret: the same number makes the same worlds
+
+
+async def _world(app: App, part: HiddenPart, shared: dict[tuple[str, ...], Path], folder: Path, seed: int) -> World:
+    """Fill the app, and give every visitor a key."""
+    hidden = write_hidden(part, folder / f"{part.name}.jsonl", _chance(seed))
+    if part is ONE:
+        await _ingest(app, hidden)
+    for path, files in shared.items():
+        await _ingest(app, files, path)
+    if part is not ONE:
+        await _ingest(app, hidden)
+    known = await _shared_objects(app, folder, next(iter(part.branches)))
+    known |= await _hidden_objects(app, folder) if part is ONE else _no_objects()
+    return World(await _sender(app, folder / f"{part.name}-uploads"), known)
+
+
+async def _ingest(app: App, path: Path, category: tuple[str, ...] | None = None) -> None:
+    report = await app.ingest([path], category)
+    if report.failed:
+        raise InvalidInput(f"The documents of the twin worlds could not be read: {report.failed[0][1]}")
+
+
+async def _shared_objects(app: App, folder: Path, hidden: tuple[str, ...]) -> dict[str, str]:
+    """What both worlds have besides documents: a decided item, and an agent that had a hidden branch before."""
+    file = folder / "undecided.jsonl"
+    file.write_text(json.dumps({"id": "u", "title": "Undecided", "text": "The orchard of the violin."}), "utf-8")
+    await _ingest(app, file)
+    [item] = [found for found in (await app.review.waiting())[0] if found.title == "Undecided"]
+    await app.review.correct(str(item.item_id), ["Handbook", "Leave"])
+    agent = await app.agents.create("1.0.0", [["Handbook", "Leave"], list(hidden)], None, name="Leave desk")
+    await app.agents.update(str(agent.agent_id), "1.0.0", [["Handbook", "Leave"]], None)
+    return {"decided item": str(item.item_id), "shared agent": str(agent.agent_id)}
+
+
+def _no_objects() -> dict[str, str]:
+    """Ids under which there is nothing."""
+    names = ("hidden document", "hidden agent", "hidden item", "hidden answer", "administrator's trace")
+    return {name: str(uuid.uuid4()) for name in names}
+
+
+async def _hidden_objects(app: App, folder: Path) -> dict[str, str]:
+    """What one world has besides: objects of every kind, and traces of an administrator's work."""
+    file = folder / "waiting.jsonl"
+    file.write_text(json.dumps({"id": "w", "title": "Waiting", "text": "The copper timber of the violin."}), "utf-8")
+    await _ingest(app, file)
+    [waiting] = [found for found in (await app.review.waiting())[0] if found.title == "Waiting"]
+    board, leave = ["Handbook", "Board"], ["Handbook", "Leave"]
+    agent = await app.agents.create("1.0.0", [board], None, name="Board desk")
+    mixed = await app.agents.create("1.0.0", [board, leave], UNSURE, name="Both desks")
+    await app.agents.ask(mixed, "How many weeks of parental leave need a certificate?")
+    answers = [found for found in (await app.review.waiting())[0] if found.kind == "answer"]
+    asked = await app.ask("What is said about the merger?", scope=EVERYTHING)
+    await app.conversations.add("administrators-talk", LOCAL, "What of the merger?", asked.text)
+    upload = folder / "upload"
+    upload.write_text("# Minutes\n\nThe severance of the board.\n", "utf-8")
+    await app.ingest_sources([Source(upload, UPLOADED, f"upload:{UPLOADED}")], board, scope=EVERYTHING)
+    await app.keys.create("board", [board], "reader")
+    version = await app.taxonomy.propose([{"op": "rename", "path": "Vault", "name": "Strongroom"}])
+    await app.taxonomy.activate(version.version, accept_widening=True)
+    hidden = next(
+        found for found in await app.documents(1_000, scope=EVERYTHING) if found.taxonomy_path == tuple(board)
+    )
+    return {
+        "hidden document": hidden.document_id,
+        "hidden agent": str(agent.agent_id),
+        "hidden item": str(waiting.item_id),
+        "hidden answer": str(answers[0].item_id if answers else uuid.uuid4()),
+        "administrator's trace": asked.trace_id,
+    }
+
+
+async def _sender(app: App, uploads: Path) -> Send:
+    """A way to send the requests of the visitors through the whole service, each with a key of its own."""
+    api = create_app(app.settings)
+    service = api.state.service
+    service.opened = app
+    await asyncio.to_thread(uploads.mkdir)
+    service.uploads = uploads
+    secrets = {}
+    for visitor in VISITORS:
+        created = await app.keys.create(visitor.name, list(visitor.paths), visitor.role, rate=RATE)
+        secrets[visitor.name] = created.secret
+
+    async def send(visitor: Visitor, sent: Sent) -> Received:
+        content = sent.content
+        body = content if isinstance(content, bytes) else b"" if content is None else json.dumps(content).encode()
+        answered = await send_request(
+            api, sent.method, sent.path, body, secret=secrets[visitor.name], content_type=sent.content_type
+        )
+        return Received(answered.status, answered.headers, answered.text)
+
+    return send

@@ -1,0 +1,239 @@
+"""Hostile requests: every way of asking for what lies outside one's branches that we could think of."""
+
+from __future__ import annotations
+
+import random
+import unicodedata
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from dtrag.core.answers.confidence import words_of
+from dtrag.evaluation.canaries import COMMON, TOKEN, Garden, Hidden, Identity, token
+
+MODES = ("lexical", "lexical", "hybrid", "strict", "vector")
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One request: what it calls (`kind`), with what, and what may come back because it was sent (`echo`).
+
+    `twin` is the same request about something that does not exist: it must be answered in the same words.
+    `warm` has the owner of everything ask the same first.
+    """
+
+    path: str
+    kind: str
+    arguments: dict[str, Any] = field(default_factory=dict)
+    echo: tuple[str, ...] = ()
+    twin: dict[str, Any] | None = None
+    warm: bool = False
+
+
+def disguised(word: str, chance: random.Random) -> str:
+    """The word as another spelling of the same letters."""
+    forms: tuple[Callable[[str], str], ...] = (
+        str,
+        str.upper,
+        str.title,
+        lambda text: "".join(chr(ord(letter) + 0xFEE0) for letter in text),
+        lambda text: unicodedata.normalize("NFD", text),
+        "\u200b".join,
+        lambda text: f'"{text}"',
+        lambda text: f"{text[:7]}* {text}",
+        lambda text: f"{text}' or '1'='1",
+    )
+    return chance.choice(forms)(word)
+
+
+def attempts(garden: Garden, chance: random.Random, identity: Identity) -> Attempt:
+    """The next request of this caller."""
+    makers = tuple(_MAKERS)
+    make = chance.choices(makers, weights=[_MAKERS[maker] for maker in makers])[0]
+    return make(garden, chance, identity, garden.foreign(identity, chance))
+
+
+def _searched(path: str, query: str, chance: random.Random, **more: Any) -> Attempt:
+    arguments = {"query": query, "top_k": chance.choice((3, 10, 10, 50)), "mode": chance.choice(MODES)} | more
+    return Attempt(path, "search", arguments, (query,))
+
+
+def _word(garden: Garden, chance: random.Random, identity: Identity, foreign: Hidden) -> Attempt:
+    return _searched("search: foreign word", disguised(chance.choice(foreign.words), chance), chance)
+
+
+def _twins(garden: Garden, chance: random.Random, identity: Identity, foreign: Hidden) -> Attempt:
+    if not TOKEN.fullmatch(foreign.words[0]):  # a word that may stand elsewhere, too
+        return _word(garden, chance, identity, foreign)
+    mode = chance.choice(("lexical", "strict"))
+    own = " ".join(chance.choices(COMMON, k=chance.randint(0, 2)))
+    pair = [f"{own} {word}".strip() for word in (chance.choice(foreign.words), token(chance))]
+    explain = chance.random() < 0.3
+    sent = [{"query": query, "top_k": 10, "mode": mode, "explain": explain} for query in pair]
+    return Attempt("search: foreign word against no word", "search", sent[0], tuple(pair), twin=sent[1])
+
+
+def _sentence(garden: Garden, chance: random.Random, identity: Identity, foreign: Hidden) -> Attempt:
+    return _searched("search: foreign sentence", foreign.text[:200], chance, mode=chance.choice(("lexical", "hybrid")))
+
+
+def _common(garden: Garden, chance: random.Random, identity: Identity, foreign: Hidden) -> Attempt:
+    query = " ".join(chance.choices(COMMON, k=2))
+    return _searched("search: common words", query, chance, bm25_candidates=chance.choice((50, 300)))
+
+
+def _warmed(garden: Garden, chance: random.Random, identity: Identity, foreign: Hidden) -> Attempt:
+    query = f"{chance.choice(COMMON)} {chance.choice(foreign.words)}"
+    arguments = {"query": query, "top_k": 10, "mode": "lexical"}
+    return Attempt("search: cache warmed by the owner", "search", arguments, (query,), warm=True)
+
+
+def _filtered(garden: Garden, chance: random.Random, identity: Identity, foreign: Hidden) -> Attempt:
+    names = list(garden.taxonomy.path(foreign.node_id))
+    own = list(chance.choice(identity.paths).names)
+    paths = chance.choice(
+        (
+            [names],
+            [names[:1]],
+            [own, names],
+            [[name.upper() for name in names]],
+            [[unicodedata.normalize("NFD", name) for name in names]],
+            [["".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c for c in name) for name in names]],
+            [[names[0][:2]]],
+            [[*own, "..", *names]],
+            [],
+        )
+    )
+    key = chance.choice(("taxonomy_paths", "allowed_category_paths", "canonical_in"))
+    return _searched("search: foreign branches as filters", chance.choice(COMMON), chance, filters={key: paths})
+
+
+def _facts(garden: Garden, chance: random.Random, identity: Identity, foreign: Hidden) -> Attempt:
+    filters = chance.choice(
+        (
+            {"metadata": {"author": foreign.author}},
+            {"content_types": ["application/json"]},
+            {"date_from": "2000-01-01", "date_to": "2100-01-01"},
+            {"metadata": {"author": foreign.author}, "content_types": ["application/json"]},
+        )
+    )
+    return _searched("search: facts of foreign documents", chance.choice(COMMON), chance, filters=filters)
+
+
+def _explained(garden: Garden, chance: random.Random, identity: Identity, foreign: Hidden) -> Attempt:
+    unknown = str(uuid.UUID(int=chance.getrandbits(128), version=5))
+    query = chance.choice(COMMON)
+    sent = [
+        {"query": query, "top_k": 5, "mode": "lexical", "explain_documents": [document_id]}
+        for document_id in (foreign.document_id, unknown)
+    ]
+    return Attempt("search: explain foreign documents", "search", sent[0], (foreign.document_id, unknown), twin=sent[1])
+
+
+def _mentioned(garden: Garden, chance: random.Random, identity: Identity, foreign: Hidden) -> Attempt:
+    own = garden.own(identity, chance)
+    query = own.text[-120:] if own is not None else foreign.title
+    return _searched("search: mentions of foreign titles", query, chance, mode="hybrid", top_k=10)
+
+
+def _asked(garden: Garden, chance: random.Random, identity: Identity, foreign: Hidden) -> Attempt:
+    word = chance.choice((chance.choice(foreign.words), " ".join(chance.choices(COMMON, k=3))))
+    question = f"What is {disguised(word, chance)}?"
+    return Attempt("ask", "ask", {"question": question}, (question, *_said_back(question)))
+
+
+def _listed(garden: Garden, chance: random.Random, identity: Identity, foreign: Hidden) -> Attempt:
+    paging = {"limit": chance.choice((1, 20, 100)), "offset": chance.choice((0, 0, 7, 500, 19_999))}
+    return Attempt("documents: list", "documents", paging)
+
+
+def _counted(garden: Garden, chance: random.Random, identity: Identity, foreign: Hidden) -> Attempt:
+    return Attempt("documents: counts", "counts")
+
+
+def _opened(garden: Garden, chance: random.Random, identity: Identity, foreign: Hidden) -> Attempt:
+    unknown = str(uuid.UUID(int=chance.getrandbits(128), version=5))
+    kind, path = chance.choice(
+        (
+            ("document", "documents: foreign id"),
+            ("passages", "index: passages of a foreign id"),
+            ("fetch", "index: fetch"),
+        )
+    )
+    sent = [{"document_id": document_id} for document_id in (foreign.document_id, unknown)]
+    return Attempt(path, kind, sent[0], (foreign.document_id, unknown), twin=sent[1])
+
+
+def _refused(garden: Garden, chance: random.Random, identity: Identity, foreign: Hidden) -> Attempt:
+    arguments: dict[str, Any] = chance.choice(
+        (
+            {"query": "x", "mode": foreign.title},
+            {"query": "x", "filters": {foreign.author: 1}},
+            {"query": "x", "filters": {"taxonomy_paths": [[foreign.title, None]]}},
+            {"query": "x", "filters": {"metadata": {"title": foreign.title}}},
+            {"query": "x", "top_k": 0},
+        )
+    )
+    return Attempt("errors", "search", arguments, (foreign.title, foreign.author))
+
+
+def over_http(garden: Garden, chance: random.Random, identity: Identity) -> Attempt:
+    """The next request of this caller over HTTP: method, path and body."""
+    foreign = garden.foreign(identity, chance)
+    unknown = str(uuid.UUID(int=chance.getrandbits(128), version=5))
+    word = disguised(chance.choice(foreign.words), chance)
+    names = list(garden.taxonomy.path(foreign.node_id))
+    body: dict[str, Any] = {"query": chance.choice((word, chance.choice(COMMON))), "mode": chance.choice(MODES)}
+    document = [{"method": "GET", "path": f"/documents/{given}"} for given in (foreign.document_id, unknown)]
+    gone = [{"method": "DELETE", "path": f"/documents/{given}"} for given in (foreign.document_id, unknown)]
+    sent: tuple[tuple[str, dict[str, Any], dict[str, Any] | None], ...] = (
+        ("POST /search", {"method": "POST", "path": "/search", "body": body}, None),
+        (
+            "POST /search",
+            {"method": "POST", "path": "/search", "body": body | {"filters": {"taxonomy_paths": [names]}}},
+            None,
+        ),
+        (
+            "POST /search",
+            {"method": "POST", "path": "/search", "body": body | {"explain_documents": [foreign.document_id]}},
+            None,
+        ),
+        ("POST /search/batch", {"method": "POST", "path": "/search/batch", "body": {"searches": [body, body]}}, None),
+        ("POST /ask", {"method": "POST", "path": "/ask", "body": {"question": word}}, None),
+        ("GET /documents", {"method": "GET", "path": f"/documents?limit=50&offset={chance.choice((0, 3, 999))}"}, None),
+        ("GET /documents/{id}", document[0], document[1]),
+        ("DELETE /documents/{id}", gone[0], gone[1]),
+        ("GET /review", {"method": "GET", "path": "/review"}, None),
+        ("GET /agents", {"method": "GET", "path": "/agents"}, None),
+        ("GET /audit", {"method": "GET", "path": "/audit"}, None),
+        ("GET /metrics", {"method": "GET", "path": "/metrics"}, None),
+    )
+    path, arguments, twin = chance.choice(sent)
+    echo = (word, *_said_back(word), str(body["query"]), foreign.document_id, unknown)
+    return Attempt(f"HTTP {path}", "http", arguments, echo, twin)
+
+
+def _said_back(question: str) -> list[str]:
+    """Words of a question that an abstention may name: they occur nowhere that the caller may see."""
+    return words_of(question)
+
+
+_Maker = Callable[[Garden, random.Random, Identity, Hidden], Attempt]
+_MAKERS: dict[_Maker, int] = {
+    _word: 20,
+    _twins: 16,
+    _sentence: 6,
+    _common: 8,
+    _warmed: 4,
+    _filtered: 14,
+    _facts: 6,
+    _explained: 5,
+    _mentioned: 4,
+    _asked: 3,
+    _listed: 5,
+    _counted: 3,
+    _opened: 10,
+    _refused: 4,
+}
+"""How often each is chosen, of 108."""

@@ -1,0 +1,113 @@
+"""Searching the open app with plain functions that take and return plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Unpack
+
+from dtrag.core.access import confinement
+from dtrag.core.access.scope import Viewer
+from dtrag.core.documents import SearchMetrics, SearchResult
+from dtrag.current_app import active
+from dtrag.retrieval.request import ModeSearchOptions, SearchOptions
+
+Plain = tuple[list[dict[str, Any]], dict[str, Any]]
+
+
+async def hybrid_search(
+    query: str,
+    top_k: int = 5,
+    filters: Mapping[str, Any] | None = None,
+    *,
+    scope: Viewer | None = None,
+    **options: Unpack[ModeSearchOptions],
+) -> Plain:
+    """By words and by meaning: the results and how it went. `options` are those of `HybridSearchEngine.search`.
+
+    Without a scope it is the owner's, and inside a run, request or tool call what that may see. Raises `NoActiveApp`,
+    and what the engine raises.
+    """
+    results, metrics = await active().engine.search(query, top_k, filters, scope=scope, **options)
+    return _plain(results, metrics)
+
+
+async def keyword_search(
+    query: str,
+    top_k: int = 5,
+    filters: Mapping[str, Any] | None = None,
+    *,
+    scope: Viewer | None = None,
+    **options: Unpack[SearchOptions],
+) -> Plain:
+    """As `hybrid_search`, by words alone."""
+    results, metrics = await active().engine.keyword_only_search(query, top_k, filters, scope=scope, **options)
+    return _plain(results, metrics)
+
+
+async def vector_search(
+    query: str,
+    top_k: int = 5,
+    filters: Mapping[str, Any] | None = None,
+    *,
+    scope: Viewer | None = None,
+    **options: Unpack[SearchOptions],
+) -> Plain:
+    """As `hybrid_search`, by meaning alone."""
+    results, metrics = await active().engine.vector_only_search(query, top_k, filters, scope=scope, **options)
+    return _plain(results, metrics)
+
+
+async def get_search_statistics(*, scope: Viewer | None = None) -> dict[str, Any]:
+    """What there is to search in scope, how the engine of the open app searches, and how its searches went so far."""
+    app = active()
+    documents, chunks = await app.counts(scope=confinement.bounded(scope))
+    snapshot = await app.index.snapshot()
+    return {
+        "database_stats": {
+            "documents": documents,
+            "chunks": chunks,
+            "generation": snapshot.generation,
+            "taxonomy_version": snapshot.taxonomy.version,
+        },
+        "engine_config": app.engine.get_config(),
+        "performance_metrics": app.engine.performance(),
+        "timestamp": datetime.now(UTC).isoformat(),
+    }
+
+
+def _plain(results: list[SearchResult], metrics: SearchMetrics) -> Plain:
+    rows = [
+        {
+            "chunk_id": result.chunk_id,
+            "text": result.text,
+            "title": result.title,
+            "source_url": result.source_url,
+            "taxonomy_path": result.taxonomy_path,
+            "score": result.hybrid_score,
+            "metadata": {
+                **result.metadata,
+                "bm25_score": result.bm25_score,
+                "vector_score": result.vector_score,
+                "hybrid_score": result.hybrid_score,
+                "rerank_score": result.rerank_score,
+            },
+        }
+        for result in results
+    ]
+    figures = {
+        "mode": metrics.mode,
+        "total_time": metrics.total_time,
+        "bm25_time": metrics.bm25_time,
+        "vector_time": metrics.vector_time,
+        "embedding_time": metrics.embedding_time,
+        "fusion_time": metrics.fusion_time,
+        "rerank_time": metrics.rerank_time,
+        "candidates_found": {"bm25": metrics.bm25_candidates, "vector": metrics.vector_candidates},
+        "final_results": metrics.final_results,
+        "diversity_ratio": metrics.diversity_ratio,
+        "cache_hit": metrics.cache_hit,
+        "degraded": list(metrics.degraded),
+        "notes": list(metrics.notes),
+    }
+    return rows, figures

@@ -1,0 +1,356 @@
+"""Agents: made of branches, kept in editions, and held to their manifests whenever they search or answer.
+
+An agent is a grant and limits, and nothing more: whoever uses it sees what both its branches and their own access hold.
+"""
+
+from __future__ import annotations
+
+import datetime
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypedDict, Unpack
+
+from dtrag.core.access.scope import Access, Grant
+from dtrag.core.agent import MILLION, Agent, Edition, Spending, allowed_tools
+from dtrag.core.caller import LOCAL, Caller
+from dtrag.core.chat import Message, Usage
+from dtrag.core.confines import lies_within, scope_rows
+from dtrag.core.documents import Answer, SearchMetrics, SearchResult
+from dtrag.core.manifest import AgentManifest, manifest_from_category
+from dtrag.core.taxonomy.tree import Taxonomy
+from dtrag.errors import BudgetSpent, Conflict, FilterBypass, InvalidInput, NotFound
+from dtrag.governance.audit import Recorder, unrecorded
+from dtrag.pipeline.execution import Pipeline
+from dtrag.pipeline.run import Emit
+from dtrag.pipeline.state import PipelineRequest, PipelineResponse
+from dtrag.ports import AgentStore, Index
+from dtrag.retrieval.engine import HybridSearchEngine
+from dtrag.settings import Settings
+
+MAX_LIMIT = 1_000
+SPENT = "The agent's budget for today is used up: no language model was called, the answer is quoted."
+HITL = "The confidence lies below the agent's threshold: the answer waits for a person in the review queue."
+
+
+class ReviewQueue(Protocol):
+    """Takes answers that a person should look at."""
+
+    async def add_answer(self, agent_id: uuid.UUID, answer: Answer, *, grant: Grant) -> object: ...
+
+
+class AgentSearchOptions(TypedDict, total=False):
+    """What a search of an agent takes besides the query; how many candidates there are is the agent's manifest's."""
+
+    mode: str
+    correlation_id: str | None
+    explain: bool
+    explain_documents: Sequence[str]
+    highlight: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What the models of an agent may use on a day where its manifest does not say: tokens, and won."""
+
+    tokens: int
+    krw: float
+
+
+def budget(settings: Settings) -> Budget:
+    """What the settings say."""
+    return Budget(settings.agent_tokens_per_day, float(settings.agent_krw_per_day))
+
+
+@dataclass(frozen=True, slots=True)
+class AgentAnswer:
+    """An answer of an agent; `hitl_required` when its confidence lies below the threshold of the manifest."""
+
+    answer: Answer
+    hitl_required: bool
+
+
+class Agents:
+    """The agents of one app. A caller sees those whose branches lie in the caller's own; others are not there."""
+
+    def __init__(
+        self,
+        store: AgentStore,
+        index: Index,
+        engine: HybridSearchEngine,
+        pipeline: Pipeline,
+        *,
+        default: Budget,
+        review: ReviewQueue,
+        record: Recorder = unrecorded,
+    ):
+        self._store = store
+        self._index = index
+        self._engine = engine
+        self._pipeline = pipeline
+        self._default = default
+        self._record = record
+        self._review = review
+
+    async def create(
+        self,
+        version: object,
+        node_paths: object,
+        options: object = None,
+        *,
+        name: object = None,
+        caller: Caller = LOCAL,
+    ) -> Agent:
+        """A new agent. Raises `InvalidInput`, and `FilterBypass` for a branch outside the caller's own.
+
+        The paths are looked up in the version that the agent is pinned to, or in the active one when there is no such
+        version yet. What leads nowhere is accepted and holds nothing until it leads somewhere.
+        """
+        manifest = manifest_from_category(version, node_paths, options, name=name)
+        grant = await self._granted(manifest.taxonomy_version, manifest.allowed_category_paths, caller, "agents.create")
+        now = datetime.datetime.now(datetime.UTC)
+        agent = Agent(uuid.uuid4(), 1, manifest, grant, caller.name, now, now)
+        await self._store.add(agent)
+        await self._changed(caller, "agents.create", agent)
+        return agent
+
+    async def every(self, limit: int = 100, offset: int = 0, *, caller: Caller = LOCAL) -> tuple[list[Agent], int]:
+        """The agents that the caller may see, the newest first, and how many there are."""
+        if not (1 <= limit <= MAX_LIMIT and offset >= 0):
+            raise InvalidInput(f"limit must be from 1 to {MAX_LIMIT:,} and offset at least 0.")
+        taxonomy = await self.taxonomy()
+        seen = [agent for agent in await self._store.every() if lies_within(agent.grant, caller.access, taxonomy)]
+        return seen[offset : offset + limit], len(seen)
+
+    async def get(self, agent_id: str, *, caller: Caller = LOCAL) -> Agent:
+        """An agent. Raises `NotFound`, for one that the caller may not see as for one that is not there."""
+        wanted = _uuid(agent_id)
+        taxonomy = await self.taxonomy()  # first: the same work for a foreign agent as for an unknown one
+        agent = await self._store.get(wanted)
+        if agent is None or not lies_within(agent.grant, caller.access, taxonomy):
+            raise _not_found(agent_id)
+        return agent
+
+    async def update(
+        self,
+        agent_id: str,
+        version: object,
+        node_paths: object,
+        options: object = None,
+        *,
+        name: object = None,
+        edition: int | None = None,
+        caller: Caller = LOCAL,
+    ) -> Agent:
+        """A new edition of the agent; its name stays unless one is given, everything else is what is given.
+
+        Raises `Conflict` when `edition` is not the one in force, or another change came first; otherwise as `create`.
+        """
+        before = await self.get(agent_id, caller=caller)
+        if edition is not None and edition != before.edition:
+            raise Conflict(f"The agent has edition {before.edition} by now, not {edition}. Look at it and try again.")
+        manifest = manifest_from_category(version, node_paths, options, name=before.name if name is None else name)
+        grant = await self._granted(manifest.taxonomy_version, manifest.allowed_category_paths, caller, "agents.update")
+        now = datetime.datetime.now(datetime.UTC)
+        agent = replace(before, edition=before.edition + 1, manifest=manifest, grant=grant, updated_at=now)
+        if not await self._store.replace(agent, caller.name):
+            raise Conflict("The agent was changed or deleted meanwhile. Look at it and try again.")
+        await self._changed(caller, "agents.update", agent)
+        return agent
+
+    async def delete(self, agent_id: str, *, caller: Caller = LOCAL) -> None:
+        """Delete an agent with its editions. Raises `NotFound`."""
+        agent = await self.get(agent_id, caller=caller)
+        if not await self._store.delete(agent.agent_id):
+            raise _not_found(agent_id)
+        await self._changed(caller, "agents.delete", agent)
+
+    async def editions(self, agent_id: str, *, caller: Caller = LOCAL) -> list[Edition]:
+        """The manifests that the agent has had, the newest first, as far as they lie in the caller's branches.
+
+        An agent may have been given other branches before. Raises `NotFound`.
+        """
+        agent = await self.get(agent_id, caller=caller)
+        taxonomy = await self.taxonomy()
+        editions = await self._store.editions(agent.agent_id)
+        return [edition for edition in editions if lies_within(edition.grant, caller.access, taxonomy)]
+
+    async def search(
+        self,
+        agent: Agent,
+        query: str,
+        top_k: int | None = None,
+        filters: Mapping[str, Any] | None = None,
+        *,
+        caller: Caller = LOCAL,
+        **options: Unpack[AgentSearchOptions],
+    ) -> tuple[list[SearchResult], SearchMetrics]:
+        """What the agent finds for the caller: at most `final_topk` passages, of as many candidates as it may have."""
+        limits = agent.manifest.retrieval
+        return await self._engine.search(
+            query,
+            min(limits.final_topk, limits.final_topk if top_k is None else top_k),
+            filters,
+            limits.bm25_topk,
+            limits.vector_topk,
+            scope=self.access(agent, caller),
+            exact_candidates=True,
+            **options,
+        )
+
+    async def ask(
+        self, agent: Agent, question: str, filters: Mapping[str, Any] | None = None, *, caller: Caller = LOCAL
+    ) -> AgentAnswer:
+        """The agent's answer; as `execute`."""
+        response, hitl_required = await self.execute(
+            agent, question, filters=filters, owner=caller.owner, caller=caller
+        )
+        return AgentAnswer(response.as_answer(), hitl_required)
+
+    async def execute(
+        self,
+        agent: Agent,
+        request: PipelineRequest | str,
+        *,
+        filters: Mapping[str, Any] | None = None,
+        history: Sequence[Message] = (),
+        history_documents: Sequence[str] = (),
+        emit: Emit | None = None,
+        owner: str = "",
+        caller: Caller = LOCAL,
+    ) -> tuple[PipelineResponse, bool]:
+        """The agent's answer, and whether a person has to look at it.
+
+        One below the agent's threshold goes to the review queue, and says so. Quoting costs nothing: the agent goes on
+        answering so when its budget is used up, and says that, too.
+        """
+        limits = agent.manifest.retrieval
+        response = await self._pipeline.execute(
+            request,
+            scope=self.access(agent, caller),
+            filters=filters,
+            history=history,
+            history_documents=tuple(history_documents),
+            emit=emit,
+            owner=owner,
+            retrieved=limits.final_topk,
+            candidates=(limits.bm25_topk, limits.vector_topk),
+            tools_allowed=tuple(agent.manifest.mcp_tools_allowlist),
+            debate_allowed=agent.manifest.features.debate,
+            forbidden=lambda: self._forbidden(agent),
+            charge=lambda usage: self._charge(agent, usage),
+        )
+        called = response.usage.calls or any(SPENT in note for note in response.notes)
+        if not called and await self._forbidden(agent) is not None:
+            response = replace(response, notes=(*response.notes, SPENT))
+        if response.unfinished:  # a person could add nothing to it; asking again can
+            return response, False
+        if response.confidence >= agent.manifest.features.hitl_below_conf:
+            return response, False
+        response = replace(response, notes=(*response.notes, HITL))
+        await self._review.add_answer(agent.agent_id, response.as_answer(), grant=agent.grant)
+        return response, True
+
+    def access(self, agent: Agent, caller: Caller) -> Access:
+        """What the caller may see through the agent: never more than without it."""
+        return caller.access.within(agent.grant)
+
+    def allowed_tools(self, agent: Agent, asked: Iterable[str]) -> tuple[str, ...]:
+        """Those of the tools that the agent may use."""
+        return allowed_tools(agent, asked)
+
+    def budget(self, agent: Agent) -> Budget:
+        """What the agent's models may use on a day: as its manifest says, or as the settings do."""
+        own = agent.manifest.budgets
+        return Budget(
+            tokens=self._default.tokens if own.tokens_per_day is None else own.tokens_per_day,
+            krw=self._default.krw if own.krw_per_day is None else own.krw_per_day,
+        )
+
+    async def spending(self, agent: Agent) -> Spending:
+        """What the agent's models have used today (UTC)."""
+        return await self._store.spending(agent.agent_id, _today())
+
+    async def charge(self, agent: Agent, calls: int, tokens: int, cost: float) -> Spending:
+        """Add what a call of a model used (cost in won); returns the day's sum, which no call at the same time loses.
+
+        Raises `InvalidInput` for less than nothing, and `NotFound` when the agent is gone.
+        """
+        if min(calls, tokens, cost) < 0:
+            raise InvalidInput("Calls, tokens and cost are at least 0.")
+        return await self._store.charge(agent.agent_id, _today(), calls, tokens, round(cost * MILLION))
+
+    async def check_budget(self, agent: Agent) -> None:
+        """Before every call of a model. Raises `BudgetSpent` when the day's tokens or money are used up."""
+        budget = await self._spent(agent)
+        if budget is not None:
+            raise BudgetSpent(name=agent.name, budget=budget)
+
+    async def taxonomy(self) -> Taxonomy:
+        """The active version of the tree."""
+        return (await self._index.snapshot()).taxonomy
+
+    async def _spent(self, agent: Agent) -> str | None:
+        """Which budget is used up, for people; None when none is, and for an agent whose costs nobody guards."""
+        if not agent.manifest.features.cost_guard:
+            return None
+        used, budget = await self.spending(agent), self.budget(agent)
+        if used.tokens >= budget.tokens:
+            return f"{budget.tokens:,} tokens"
+        return f"{budget.krw:,g} won" if used.krw >= budget.krw else None
+
+    async def _forbidden(self, agent: Agent) -> str | None:
+        return None if await self._spent(agent) is None else SPENT
+
+    async def _charge(self, agent: Agent, usage: Usage) -> None:
+        await self.charge(agent, usage.calls, usage.tokens, usage.cost)
+
+    async def _granted(self, version: str, paths: Sequence[Any], caller: Caller, action: str) -> Grant:
+        active = await self.taxonomy()
+        tree = active if version == active.version else await self._store.tree(version) or active
+        grant = Grant.of(paths, tree)
+        if not lies_within(grant, caller.access, active):
+            await self._record(
+                caller.name,
+                action,
+                scope=scope_rows(caller.access),
+                subjects=(),
+                decision="denied",
+                details={"reason": "the branches lie outside the scope"},
+            )
+            raise FilterBypass(reason="the agent would reach beyond your own scope.")
+        return grant
+
+    async def _changed(self, caller: Caller, action: str, agent: Agent) -> None:
+        await self._record(
+            caller.name,
+            action,
+            scope=scope_rows(caller.access),
+            subjects=(str(agent.agent_id),),
+            decision="done",
+            details={"edition": agent.edition},
+        )
+
+
+def manifest_yaml(manifest: AgentManifest) -> str:
+    """The manifest as YAML, its keys in the order in which people read them."""
+    import yaml
+
+    text: str = yaml.safe_dump(manifest.as_dict(), allow_unicode=True, sort_keys=False)
+    return text
+
+
+def _today() -> datetime.date:
+    return datetime.datetime.now(datetime.UTC).date()
+
+
+def _uuid(agent_id: str) -> uuid.UUID:
+    try:
+        return uuid.UUID(agent_id)
+    except (ValueError, AttributeError, TypeError) as error:
+        raise _not_found(agent_id) from error
+
+
+def _not_found(agent_id: object) -> NotFound:
+    name = str(agent_id)[:60]
+    return NotFound(f"There is no agent {name!r} that you may see. `dtrag agents list` shows what there is.")

@@ -1,0 +1,221 @@
+"""Keys of the HTTP service: made once, shown once, recognised at every request, and ended.
+
+A key that was looked up is known for `KNOWN_S`, so that a request costs no look-up; one that is revoked elsewhere stops
+within that time, one that is revoked here stops at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import logging
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from dtrag.core.access.api_key import Key, digest_of, new_secret, opens, prefix_of
+from dtrag.core.access.scope import Grant
+from dtrag.core.caller import LOCAL, ROLES, Caller, Role
+from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
+from dtrag.errors import Conflict, DtragError, InvalidInput, NotFound, Unauthorized
+from dtrag.governance.audit import Recorder, unrecorded
+from dtrag.ports import Index, KeyStore
+
+KNOWN_S = 5.0
+"""How long a key is taken as it was read, in seconds."""
+MOST_KNOWN = 1_024
+USED_EVERY = datetime.timedelta(minutes=1)
+"""`last_used_at` is written at most so often for one key."""
+MAX_NAME = 80
+MAX_PATHS = 100
+MAX_RATE = 1_000_000
+LIST_OF_KEYS = "`dtrag keys list` shows the keys."
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class CreatedKey:
+    """A new key and its secret, which is nowhere else; `unresolved` are the paths that lead nowhere yet."""
+
+    key: Key
+    secret: str = field(repr=False)
+    unresolved: tuple[str, ...] = ()
+
+
+class Keys:
+    """The keys of one app."""
+
+    def __init__(
+        self,
+        store: KeyStore,
+        index: Index,
+        *,
+        rate: int,
+        record: Recorder = unrecorded,
+        now: Callable[[], datetime.datetime] = lambda: datetime.datetime.now(datetime.UTC),
+        monotonic: Callable[[], float] = time.monotonic,
+    ):
+        self._store = store
+        self._index = index
+        self._rate = rate
+        self._record = record
+        self._now = now
+        self._monotonic = monotonic
+        self._known: dict[str, tuple[Key | None, float]] = {}
+        self._revocations = 0
+        self._needed: tuple[bool, float] | None = None
+        self._noted: dict[uuid.UUID, datetime.datetime] = {}
+        self._writing: set[asyncio.Task[None]] = set()
+
+    async def create(
+        self,
+        name: str,
+        scope: Sequence[str | Sequence[str]] | None = None,
+        role: Role = "reader",
+        *,
+        expires: datetime.datetime | None = None,
+        rate: int | None = None,
+        by: Caller = LOCAL,
+    ) -> CreatedKey:
+        """A new key; `scope` are category paths, None for the whole tree. Raises `InvalidInput` and `Conflict`.
+
+        A path that leads nowhere is accepted: it holds nothing until it leads somewhere.
+        """
+        now = self._now()
+        taxonomy = (await self._index.snapshot()).taxonomy
+        grant = _grant(scope, taxonomy)
+        secret = new_secret()
+        key = Key(
+            uuid.uuid4(),
+            _name(name),
+            prefix_of(secret) or "",
+            digest_of(secret),
+            _role(role),
+            grant,
+            _checked_rate(self._rate if rate is None else rate),
+            now,
+            _later(expires, now),
+        )
+        if not await self._store.add(key):
+            raise Conflict(f"There is a key named {key.name!r} already. Take another name, or revoke that one first.")
+        self._needed = None
+        await self._changed(by, "keys.create", key)
+        unresolved = grant.unresolved(taxonomy) if grant is not None else []
+        return CreatedKey(key, secret, tuple(str(path) for path in unresolved))
+
+    async def every(self) -> list[Key]:
+        """All keys that there are and were, the newest first."""
+        return await self._store.every()
+
+    async def revoke(self, name: str, *, by: Caller = LOCAL) -> Key:
+        """End a key; it stays in the list. Raises `NotFound` when none of that name is in force."""
+        key = await self._store.revoke(name, self._now())
+        if key is None:
+            raise NotFound(f"There is no key {name[:MAX_NAME]!r} that is in force. {LIST_OF_KEYS}")
+        self._known.clear()
+        self._revocations += 1
+        await self._changed(by, "keys.revoke", key)
+        return key
+
+    async def needed(self) -> bool:
+        """Whether callers need a key: as soon as there is one, and from then on, also when all are revoked."""
+        now = self._monotonic()
+        if self._needed is None or (not self._needed[0] and now - self._needed[1] >= KNOWN_S):
+            self._needed = (await self._store.any(), now)
+        return self._needed[0]
+
+    async def recognise(self, secret: str) -> Key:
+        """The key in force whose secret it is. Raises `Unauthorized`, for whatever reason in the same words."""
+        prefix = prefix_of(secret)
+        key = await self._look_up(prefix) if prefix is not None else None
+        now = self._now()
+        if not opens(secret, key) or key is None or key.state(now) != "valid":
+            raise Unauthorized(REFUSED)
+        self._note_use(key, now)
+        return key
+
+    async def close(self) -> None:
+        """Wait for what is being written about the last uses."""
+        await asyncio.gather(*self._writing, return_exceptions=True)
+
+    async def _look_up(self, prefix: str) -> Key | None:
+        now = self._monotonic()
+        known = self._known.get(prefix)
+        if known is not None and now - known[1] < KNOWN_S:
+            return known[0]
+        revocations = self._revocations
+        key = await self._store.of_prefix(prefix)
+        if revocations != self._revocations:
+            return await self._store.of_prefix(prefix)  # what was read may be from before a revocation
+        if len(self._known) >= MOST_KNOWN:
+            self._known.clear()
+        # Counted from before the question: what was revoked meanwhile is not known for longer than it may be.
+        self._known[prefix] = (key, now)
+        return key
+
+    def _note_use(self, key: Key, now: datetime.datetime) -> None:
+        """Remember the use in the background: no request waits for it, and none fails by it."""
+        before = now - USED_EVERY
+        last = self._noted.get(key.key_id) or key.last_used_at
+        if last is not None and abs(now - last) < USED_EVERY:  # a clock that went back does not stop it
+            return
+        self._noted[key.key_id] = now
+        task = asyncio.create_task(self._write_use(key.key_id, now, before))
+        self._writing.add(task)
+        task.add_done_callback(self._writing.discard)
+
+    async def _write_use(self, key_id: uuid.UUID, now: datetime.datetime, before: datetime.datetime) -> None:
+        try:
+            await self._store.used(key_id, now, before)
+        except DtragError as error:
+            _LOG.warning("the last use of a key could not be written", exc_info=error)
+
+    async def _changed(self, by: Caller, action: str, key: Key) -> None:
+        await self._record(
+            by.name,
+            action,
+            scope=None if key.grant is None else key.grant.as_json(),
+            subjects=[str(key.key_id)],
+            decision="done",
+            details={"name": key.name, "role": key.role, "rate": key.rate},
+        )
+
+
+REFUSED = (
+    "This key is not valid, or not any more. Check that it was copied whole; an administrator sees with "
+    "`dtrag keys list` which ones are in force."
+)
+
+
+def _grant(scope: Sequence[str | Sequence[str]] | None, taxonomy: Taxonomy) -> Grant | None:
+    if scope is None:
+        return None
+    if not 1 <= len(scope) <= MAX_PATHS:
+        raise InvalidInput(f"A key's scope has 1 to {MAX_PATHS} category paths; None is the whole tree.")
+    return Grant.of([CategoryPath.parse(path) for path in scope], taxonomy)
+
+
+def _name(name: str) -> str:
+    if not isinstance(name, str) or not 1 <= len(name) <= MAX_NAME or not name.isprintable() or name.strip() != name:
+        raise InvalidInput(f"A key's name has 1 to {MAX_NAME} characters without control characters or outer blanks.")
+    return name
+
+
+def _role(role: Role) -> Role:
+    if role not in ROLES:
+        raise InvalidInput(f"There is no role {str(role)[:20]!r}. Roles: {', '.join(ROLES)}.")
+    return role
+
+
+def _checked_rate(rate: int) -> int:
+    if not 1 <= rate <= MAX_RATE:
+        raise InvalidInput(f"The rate is a number of requests a minute from 1 to {MAX_RATE:,}.")
+    return rate
+
+
+def _later(expires: datetime.datetime | None, now: datetime.datetime) -> datetime.datetime | None:
+    if expires is not None and expires <= now:
+        raise InvalidInput("The key would have expired already. Give a date in the future, or days such as 90d.")
+    return expires

@@ -1,0 +1,163 @@
+"""The marks `[n]` in what a language model wrote: read, taken out, and written anew by the one who has checked them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dtrag.core.text.analysis import normalise, sentences
+
+UNSUPPORTED = "[?]"
+MOST_NUMBERS = 20
+"""Numbers in one mark that are read: `[1-999]` is no citation."""
+
+_NUMBERS = r"\d{1,3}(?:\s?[,;、，·~～–—‑-]\s?\d{1,3}){0,30}"
+_MARK = re.compile(
+    r"(?<![ \t\u3000])[ \t\u3000]*[\[［【]\^?\s?(?:(?:passages?|sources?|출처|문서|자료|근거)\s?:?\s?)?"
+    rf"({_NUMBERS}|\?)\s?[\]］】]",
+    re.I,
+)
+_LINK = (
+    r"\[((?:[^\[\]]|\[[^\[\]]*\])*)\]"
+    r"\(\s*(<[^<>\n]*>|(?:[^\s()<]|\([^\s()]*\))+)(?:\s+(?:\"[^\"]*\"|'[^']*'))?\s*\)"
+)
+_IMAGE = re.compile(r"(?:(?<![ \t])[ \t]+)?!" + _LINK)
+_LINKED = re.compile(_LINK)
+_ADDRESS = re.compile(r"[^\w\s()]")
+"""What every address has that leads elsewhere; `[별표 1](제3조)` has none and is prose."""
+# Where Markdown would begin a link or define one.
+_OPEN = re.compile(r"(?<=[\]］】])(?=\()|^[ \t>*+\-\d.)]{0,20}\[[^\]\n]{1,200}\](?=:)", re.M)
+_URL = re.compile(r"(?:[a-z][a-z\d+.\-]{1,20}://|www\.)[^\s<>()\[\]{}\"'“”‘’|]+", re.I)
+_AFTER_URL = re.compile(r"(?<![.,;:!?。、*_~`가-힣])[.,;:!?。、*_~`가-힣]+\Z")
+_ROUND = str.maketrans("[［【]］】", "((()))")
+_PIECE = re.compile(r"(\d{1,3})(?:\s?[~～–—‑-]\s?(\d{1,3}))?")
+_HEADING = re.compile(
+    r"^[ \t>#*_\-]{0,20}(?:sources?|references?|citations?|bibliography|출처|참고\s?문헌|참고\s?자료|참조\s?문헌)"
+    r"[ \t*_]{0,8}(?:[:：][^\n]*|[ \t#*_]{0,8})$",
+    re.I | re.M,
+)
+_ENTRY = re.compile(r"[ \t]{0,20}(?:[\[［【(]?\^?\d{1,3}[\]］】).:]|[-*•·]|https?://|제\s?\d{1,4}\s?조|$)")
+_BULLET = re.compile(r"(?:(?:[-*•·]|\d{1,2}[.)])\s+)?(?:\*\*)?")
+_CONTEXT = 24
+"""Characters before a mark that tell whether it was copied with the words of a passage."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A sentence of the answer without its marks, `[start, end)` in `Read.text`, and the numbers that it cites."""
+
+    start: int
+    end: int
+    numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """An answer without marks; `invented` are numbers of no passage, `listed` says that it had a list of sources."""
+
+    text: str
+    parts: tuple[Part, ...]
+    invented: tuple[int, ...]
+    listed: bool
+
+
+def read(answer: str, passages: Sequence[str]) -> Read:
+    """Take the marks out of an answer; a mark that was copied from a passage's own text is not one of ours.
+
+    Numbers count from 1 and are at most `len(passages)`; `[1][2]`, `[1, 2]`, `[1-3]` and wide forms are read. Of links
+    the words stay, and of images nothing.
+    """
+    body = without_sources(answer)
+    kept = _unlinked(body)
+    folded = [normalise(text) for text in passages]
+    pieces: list[str] = []
+    marks: list[tuple[int, tuple[int, ...]]] = []
+    invented: list[int] = []
+    length = last = 0
+    for match in _MARK.finditer(kept):
+        pieces.append(kept[last : match.start()])
+        length += match.start() - last
+        numbers = _numbers(match[1])
+        known = tuple(number for number in numbers if 1 <= number <= len(passages))
+        invented += [number for number in numbers if number not in known]
+        if known and not _copied(kept[max(0, match.start() - _CONTEXT) : match.end()], match.group(), folded):
+            marks.append((length, known))
+        last = match.end()
+        if not kept[kept.rfind("\n", 0, match.start() + 1) + 1 : match.start()].strip():
+            last += len(kept) - last - len(kept[last:].lstrip(" \t"))
+        elif match.group()[0].isspace() and kept[last : last + 1].isalnum():
+            pieces.append(" ")
+            length += 1
+    text = "".join([*pieces, kept[last:]])
+    return Read(text, _parts(text, marks), tuple(dict.fromkeys(invented)), body != answer)
+
+
+def without_sources(answer: str) -> str:
+    """The answer without a list of sources at its end: sources are what has been checked, not what a model lists."""
+    for match in _HEADING.finditer(answer):
+        rest = answer[match.end() :].split("\n")
+        if all(_ENTRY.match(line) for line in rest):
+            return answer[: match.start()].rstrip()
+    return answer
+
+
+def urls(text: str) -> list[str]:
+    """The addresses in a text, without the punctuation or the Korean particle behind them."""
+    return [_AFTER_URL.sub("", match.group()) for match in _URL.finditer(text)]
+
+
+def rounded(text: str) -> str:
+    """The text with round brackets for marks that are not ours: `[7]` becomes `(7)`."""
+    return _MARK.sub(lambda match: match.group().translate(_ROUND), text)
+
+
+def _unlinked(text: str) -> str:
+    """No link or image of Markdown is left: what has no simple form is broken up by a blank."""
+    bare = _LINKED.sub(_text_of, _IMAGE.sub("", text))
+    return _OPEN.sub(lambda match: match.group() + " ", bare)
+
+
+def _text_of(match: re.Match[str]) -> str:
+    shown, address = match.groups()
+    if not _ADDRESS.search(address):
+        return match.group()
+    return f"[{shown}]" if re.fullmatch(_NUMBERS, shown.strip()) else shown
+
+
+def _numbers(inside: str) -> tuple[int, ...]:
+    found: list[int] = []
+    for first, last in _PIECE.findall(inside):
+        found += range(int(first), min(int(last or first), int(first) + MOST_NUMBERS) + 1)
+    return tuple(dict.fromkeys(found[:MOST_NUMBERS]))
+
+
+def _copied(stretch: str, mark: str, passages: Sequence[str]) -> bool:
+    """Whether the mark stands in a passage after the same words; a few letters before it are no evidence."""
+    wanted = normalise(stretch)
+    return len(wanted) - len(normalise(mark)) >= _CONTEXT // 2 and any(wanted in text for text in passages)
+
+
+def _parts(text: str, marks: Sequence[tuple[int, tuple[int, ...]]]) -> tuple[Part, ...]:
+    spans = [
+        (start + len(bullet[0]), end) for start, end in sentences(text) if (bullet := _BULLET.match(text, start, end))
+    ]
+    spans = [(start, end) for start, end in spans if start < end]
+    cited: list[list[int]] = [[] for _ in spans]
+    for position, numbers in marks:
+        owner = _owner(text, spans, position)
+        if owner is not None:
+            cited[owner] += numbers
+    return tuple(
+        Part(start, end, tuple(dict.fromkeys(numbers))) for (start, end), numbers in zip(spans, cited, strict=True)
+    )
+
+
+def _owner(text: str, spans: Sequence[tuple[int, int]], position: int) -> int | None:
+    """The sentence that a mark belongs to: that before it, or after it at the head of a line."""
+    before = [index for index, (start, _) in enumerate(spans) if start < position]
+    head = not text[text.rfind("\n", 0, position) + 1 : position].strip(" \t>*-•·")
+    if before and not (head and position > spans[before[-1]][1]):
+        return before[-1]
+    following = len(before)
+    return following if following < len(spans) else (before[-1] if before else None)

@@ -1,0 +1,86 @@
+"""The debate's part of the fourth step: when there is one, and what happens when it does not finish."""
+
+from __future__ import annotations
+
+import logging
+
+from dtrag.debate import DebateEngine, worth_a_debate
+from dtrag.errors import InvalidInput, LanguageModelFailed, ModelNotAllowed
+from dtrag.pipeline.answer.compose import tool_lines
+from dtrag.pipeline.answer.extractive import PASSAGES
+from dtrag.pipeline.run import Run
+from dtrag.pipeline.sources import passages_of
+from dtrag.pipeline.state import PipelineState
+from dtrag.pipeline.timeouts import budget_of
+
+_LOG = logging.getLogger(__name__)
+
+
+def when(setting: str) -> str:
+    """The setting, if it is one: always or auto. Raises `InvalidInput`."""
+    if setting not in {"always", "auto"}:
+        raise InvalidInput(f"DTRAG_DEBATE is {setting[:40]!r}, but must be always or auto.")
+    return setting
+
+
+async def debate(state: PipelineState, run: Run) -> PipelineState:
+    """The state with the debate's answer; without it, and with a note, when there is no debate or it fails."""
+    reason = _no_debate(state, run)
+    if reason is not None:
+        _LOG.info("Step 4 (debate) skipped (%s)", reason)
+        run.recording.facts["debate"] = f"skipped: {reason}"
+        return state
+    context = [
+        {"text": passage.text, "title": passage.title, "chunk_id": passage.chunk_id}
+        for passage in passages_of(state)[:PASSAGES]
+    ]
+    try:
+        result = await DebateEngine(run).run_debate(
+            state.search_query or state.query, context, timeout=budget_of("debate")
+        )
+    except TimeoutError:
+        _LOG.warning("Debate timeout - using initial answer (from step5)")
+        return _without(state, run, "timeout")
+    except ModelNotAllowed as error:
+        return _without(state, run, str(error), degraded=False)  # a budget that is used up has not failed
+    except LanguageModelFailed as error:
+        _LOG.warning("Debate failed - using initial answer (from step5): %s", error)
+        return _without(state, run, "failed")
+    if result.final_answer is None:
+        state.notes += result.notes
+        return _without(state, run, "it ended after one round")
+    state.answer, state.debate_result = result.final_answer, result
+    if result.answered:
+        state.model = " + ".join(result.models)
+    else:
+        state.decision, state.reason = "abstain", "The debate found no answer in the passages."
+    state.step_timings["debate"] = result.elapsed
+    state.notes += result.notes
+    run.recording.facts["debate"] = f"{result.rounds} rounds, {result.llm_calls} calls"
+    run.emit("token", {"text": result.final_answer})
+    return state
+
+
+def _without(state: PipelineState, run: Run, reason: str, *, degraded: bool = True) -> PipelineState:
+    """The state unchanged but for a note on the debate that did not give an answer."""
+    state.degraded += ["debate"] if degraded else []
+    state.notes.append(f"The debate did not finish ({reason}); the answer was composed without it.")
+    run.recording.facts["debate"] = reason
+    return state
+
+
+def _no_debate(state: PipelineState, run: Run) -> str | None:
+    """Why there is no debate, for the log; None when there is one."""
+    found = state.evidence.confidence if state.evidence is not None else None
+    reasons = (
+        (not run.debate_allowed, "not allowed here"),
+        (run.model is None, "no language model"),
+        (not state.retrieved_chunks, "no passages"),
+        (bool(tool_lines(state.tool_results)), "a tool has answered"),
+        (found is not None and found.decision == "abstain", "the passages do not answer"),
+        (
+            found is not None and run.debates == "auto" and not worth_a_debate(found.value, found.decision),
+            "the confidence leaves no doubt",
+        ),
+    )
+    return next((reason for holds, reason in reasons if holds), None)

@@ -1,0 +1,90 @@
+"""What providers' messages say, each in its own way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, AIMessageChunk
+
+from dtrag.adapters.llms.failures import Unusable
+from dtrag.adapters.llms.prices import Price
+from dtrag.adapters.llms.replies import Said, usage
+from dtrag.core.chat import Message, Usage
+
+
+def counted(asked: int, said: int) -> Any:
+    return {"input_tokens": asked, "output_tokens": said, "total_tokens": asked + said}
+
+
+def test_text_in_parts_is_read_and_thoughts_are_not() -> None:
+    said = Said(100)
+    parts: list[Any] = [
+        {"type": "thinking", "thinking": "Hmm."},
+        {"type": "text", "text": "Twenty-six"},
+        " days.",
+        {"type": "text"},
+        {"type": "image", "text": "no"},
+    ]
+    assert said.add(AIMessage(parts)) == "Twenty-six days."
+
+
+@pytest.mark.parametrize(
+    ("metadata", "finished"),
+    [
+        ({"finish_reason": "stop"}, True),
+        ({"finish_reason": "STOP"}, True),
+        ({"stop_reason": "end_turn"}, True),
+        ({"stop_reason": "max_tokens"}, False),
+        ({"finish_reason": "MAX_TOKENS"}, False),
+        ({"finish_reason": "content_filter"}, False),
+        ({}, False),
+    ],
+)
+def test_whether_it_came_to_an_end(metadata: dict[str, str], finished: bool) -> None:
+    said = Said(100)
+    said.add(AIMessage("text", response_metadata=metadata))
+    said.check()
+    assert said.finished is finished
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        ("SAFETY", "filter withheld"),
+        ("content_filter", "filter withheld"),
+        ("length", "limit of tokens was used up"),
+        ("tool_use", "asked for a tool"),
+        ("stop", "held no text"),
+        ("", "held no text"),
+    ],
+)
+def test_why_there_is_no_text(reason: str, words: str) -> None:
+    said = Said(100)
+    said.add(AIMessage(" \n", response_metadata={"finish_reason": reason}))
+    with pytest.raises(Unusable, match=words):
+        said.check()
+
+
+def test_pieces_add_up() -> None:
+    said = Said(100)
+    assert said.add(AIMessageChunk(content="Twenty", usage_metadata=counted(7, 1))) == "Twenty"
+    assert said.add(AIMessageChunk(content="-six", usage_metadata=counted(0, 2))) == "-six"
+    said.add(AIMessageChunk(content="", response_metadata={"stop_reason": "end_turn"}))
+    assert (said.text, said.finished) == ("Twenty-six", True)
+    assert usage((), said, Price(1_000_000, 2_000_000)) == Usage(1, 7, 3, 13.0)
+
+
+def test_what_broke_off_is_estimated_because_servers_count_at_the_end() -> None:
+    said = Said(100)
+    said.add(AIMessageChunk(content="Twenty-six days.", usage_metadata=counted(7, 1)))
+    assert usage((Message("user", "x" * 40),), said, Price(0, 0)) == Usage(1, 10, 4, 0.0)
+
+
+def test_a_reply_ends_at_sixteen_characters_a_token() -> None:
+    said = Said(2)
+    assert said.add(AIMessageChunk(content="a" * 20)) == "a" * 20
+    assert not said.cut
+    assert said.add(AIMessageChunk(content="b" * 20, response_metadata={"finish_reason": "stop"})) == "b" * 12
+    assert (said.cut, said.finished, len(said.text)) == (True, False, 32)
+    assert said.add(AIMessageChunk(content="more")) == ""

@@ -1,0 +1,44 @@
+"""The bucket gives a minute's worth at once, fills steadily, and says truly when to come back."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dtrag.core.rate_limit import MOST_BUCKETS, RateLimit
+
+
+def test_a_minutes_worth_and_then_one_a_second() -> None:
+    limit = RateLimit()
+    taken = [limit.take("a", 60, 0.0) for _ in range(61)]
+    assert [one.wait_s for one in taken] == [0] * 60 + [1]
+    assert (taken[0].remaining, taken[59].remaining, taken[60].remaining) == (59, 0, 0)
+    assert limit.take("a", 60, 1.0).wait_s == 0
+    assert limit.take("a", 60, 1.0).wait_s == 1
+    assert limit.take("b", 60, 1.0).wait_s == 0
+
+
+def test_it_fills_up_and_no_further() -> None:
+    limit = RateLimit()
+    limit.take("a", 2, 0.0)
+    assert limit.take("a", 2, 3600.0).remaining == 1
+
+
+@given(st.integers(1, 1000), st.lists(st.floats(0, 5), max_size=60))
+def test_whoever_waits_as_told_is_served(rate: int, pauses: list[float]) -> None:
+    limit, now = RateLimit(), 0.0
+    for pause in pauses:
+        now += pause
+        answer = limit.take("a", rate, now)
+        assert 0 <= answer.remaining < rate
+        if answer.wait_s:
+            now += answer.wait_s
+            assert limit.take("a", rate, now).wait_s == 0
+
+
+def test_only_so_many_are_remembered() -> None:
+    limit = RateLimit()
+    for who in range(MOST_BUCKETS + 10):
+        limit.take(who, 1, 0.0)
+    assert len(limit._buckets) == MOST_BUCKETS
+    assert limit.take(MOST_BUCKETS + 9, 1, 0.0).wait_s == 60

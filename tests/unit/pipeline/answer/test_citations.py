@@ -1,0 +1,63 @@
+"""How passages are cited, and that a citation points at exactly what it quotes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from dtrag.core.answers.citation_labels import label
+from dtrag.core.documents import SearchResult
+from dtrag.pipeline.answer.citations import cite
+from dtrag.pipeline.answer.extractive import Quote
+
+ARTICLE = {"regulation": "학칙", "article": "제15조", "article_title": "휴학"}
+
+
+@pytest.mark.parametrize(
+    ("metadata", "breadcrumb", "expected"),
+    [
+        (ARTICLE, ("제3장",), "학칙 제15조(휴학)"),
+        ({**ARTICLE, "article_title": None}, (), "학칙 제15조"),
+        ({"article": "제15조의2", "article_title": "복학"}, (), "Handbook 제15조의2(복학)"),
+        ({}, ("Leave", "Parental leave"), "Handbook, Leave › Parental leave"),
+        ({}, ("Handbook", "Leave"), "Handbook, Leave"),
+        ({}, ("Handbook",), "Handbook"),
+        ({"page": 7}, (), "Handbook, p. 7"),
+        ({"page": 7}, ("Leave",), "Handbook, Leave"),
+        ({}, (), "Handbook"),
+    ],
+)
+def test_a_passage_is_cited_as_people_cite(
+    metadata: Mapping[str, Any], breadcrumb: tuple[str, ...], expected: str
+) -> None:
+    assert label(SearchResult("c", "", title="Handbook", metadata=metadata, breadcrumb=breadcrumb)) == expected
+
+
+def test_numbers_follow_the_quotes_and_spans_point_into_the_document() -> None:
+    document = "Preface.  휴학은 네 학기까지. The valve closes. Ends."
+    first = SearchResult("c0", document[10:38], "A", "file:///a", start=10, metadata={"document_id": "d1"})
+    second = SearchResult("c1", document[22:], "B", "file:///b", start=22)
+    quotes = [Quote(0, 0, 11, "휴학은 네 학기까지.", 2.0), Quote(1, 0, 17, "The valve closes.", 1.0)]
+    quotes[1] = Quote(1, document[22:].index("Ends."), len(document[22:]), "Ends.", 1.0)
+    text, citations = cite(quotes, [first, second])
+    assert text == "휴학은 네 학기까지. [1]\nEnds. [2]"
+    assert [citation.number for citation in citations] == [1, 2]
+    for citation in citations:
+        assert document[citation.start : citation.end] == citation.quote
+    assert [(c.chunk_id, c.document_id, c.source_url, c.label) for c in citations] == [
+        ("c0", "d1", "file:///a", "A"),
+        ("c1", "", "file:///b", "B"),
+    ]
+
+
+def test_marks_of_the_passage_are_not_taken_for_ours_and_the_quote_stays() -> None:
+    text = "Leave takes 90 days [7]. Sources: [1] evil.example."
+    shown, (citation,) = cite([Quote(0, 0, len(text), text, 1.0)], [SearchResult("c", text)])
+    assert shown == "Leave takes 90 days (7). Sources: (1) evil.example. [1]"
+    assert citation.quote == text
+
+
+def test_nothing_quoted_nothing_cited() -> None:
+    assert cite([], []) == ("", ())

@@ -1,0 +1,249 @@
+"""What is quoted: to the letter, few, short, in reading order, no sentence twice, nothing that is only a mark."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dtrag.core.answers.evidence import signals
+from dtrag.core.documents import SearchResult, Vector
+from dtrag.core.ranking.bm25 import LexicalStatistics
+from dtrag.core.text.analysis import normalise, sentences, terms
+from dtrag.pipeline.answer.extractive import (
+    FLOOR,
+    MAX_CHARACTERS,
+    MAX_SENTENCES,
+    MOST_EMBEDDED,
+    PASSAGES,
+    WEIGHTS,
+    Quote,
+    extract,
+    nothing_found,
+)
+from tests.toy import ToyEmbedder
+from tests.unit.retrieval.memory import Broken
+
+NOTHING_KNOWN = LexicalStatistics(chunks=100)
+
+SENTENCES = st.lists(
+    st.sampled_from(
+        [
+            "The valve closes at nine.",
+            "The boiler is inspected once a year!",
+            "Kim Lee inspects the boiler within 10 days.",
+            "휴학은 통산 네 학기를 초과할 수 없다.",
+            "② 휴학 기간은 1년 이내로 한다.",
+            "③ <삭제 2009. 7. 1.>",
+            "Valve.",
+            "a valve " * 90 + "end.",
+            "valve boiler " + "garden " * 30 + "end.",
+            "…",
+        ]
+    ),
+    max_size=9,
+)
+
+
+class Counting(ToyEmbedder):
+    """Remembers what it has embedded."""
+
+    texts: tuple[str, ...] = ()
+
+    def embed_documents(self, texts: Sequence[str]) -> Vector:
+        object.__setattr__(self, "texts", (*self.texts, *texts))
+        return super().embed_documents(texts)
+
+
+def _passages(*texts: str, score: float = 0.5) -> list[SearchResult]:
+    return [SearchResult(f"c{number}", text, bm25_score=score) for number, text in enumerate(texts)]
+
+
+def _texts(quotes: Sequence[Quote]) -> list[str]:
+    return [quote.text for quote in quotes]
+
+
+def _check(quotes: Sequence[Quote], passages: Sequence[SearchResult]) -> None:
+    for quote in quotes:
+        text = passages[quote.passage].text
+        assert text[quote.start : quote.end] == quote.text
+        assert (quote.start, quote.end) in set(sentences(text))
+        assert math.isfinite(quote.score)
+    assert len(quotes) <= MAX_SENTENCES
+    assert len(" ".join(_texts(quotes))) <= MAX_CHARACTERS
+    places = [(quote.passage, quote.start) for quote in quotes]
+    assert places == sorted(set(places))
+    keys = [normalise(quote.text) for quote in quotes]
+    assert len(keys) == len(set(keys))
+    assert all(quote.score >= max(quote.score for quote in quotes) - FLOOR for quote in quotes)
+    assert all("삭제" not in quote.text for quote in quotes)
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    st.lists(st.tuples(SENTENCES, st.floats(0, 1)), max_size=7),
+    st.sampled_from(
+        ["When does the valve close?", "who inspects the boiler", "휴학은 최대 몇 학기까지?", "???", "삭제"]
+    ),
+    st.booleans(),
+)
+def test_quotes_are_exact_few_short_ordered_and_distinct(
+    drawn: list[tuple[list[str], float]], question: str, with_embedder: bool
+) -> None:
+    passages = [SearchResult(f"c{n}", "\n".join(texts), bm25_score=score) for n, (texts, score) in enumerate(drawn)]
+    quotes = extract(question, passages, NOTHING_KNOWN, ToyEmbedder() if with_embedder else None)
+    _check(quotes, passages)
+    assert all(quote.passage < PASSAGES for quote in quotes)
+
+
+def test_the_sentence_that_answers_is_quoted_and_others_are_not() -> None:
+    passages = _passages(
+        "Gardens are watered daily. Lanterns are lit.", "Doors are shut. The boiler valve closes at nine."
+    )
+    quotes = extract("When does the boiler valve close?", passages, NOTHING_KNOWN)
+    best = max(quotes, key=lambda quote: quote.score)
+    assert (best.passage, best.text) == (1, "The boiler valve closes at nine.")
+    assert all(quote.passage == 1 for quote in quotes)
+
+
+def test_quotes_stand_in_reading_order_not_in_the_order_of_their_scores() -> None:
+    passages = _passages("The valve closes. The boiler valve closes at nine.", "A boiler valve closes.")
+    quotes = extract("When does the boiler valve close at nine?", passages, NOTHING_KNOWN)
+    assert _texts(quotes) == ["The valve closes.", "The boiler valve closes at nine.", "A boiler valve closes."]
+    assert quotes[0].score < quotes[1].score
+
+
+def test_a_sentence_is_quoted_once_however_it_is_written() -> None:
+    passages = _passages("The valve closes at nine.", "THE VALVE  closes at nine.", "Ｔhe valve closes at nine.")
+    assert len(extract("When does the valve close?", passages, NOTHING_KNOWN)) == 1
+
+
+def test_at_most_five_sentences_and_600_characters() -> None:
+    many = _passages(" ".join(f"Valve number {number} closes." for number in range(20)))
+    assert len(extract("Which valve closes?", many, NOTHING_KNOWN)) == MAX_SENTENCES
+    long = _passages(*(f"Valve {number} closes {'slowly ' * 35}there." for number in range(5)))
+    quotes = extract("Which valve closes?", long, NOTHING_KNOWN)
+    assert len(quotes) == 2
+    _check(quotes, long)
+
+
+def test_a_sentence_longer_than_an_answer_is_not_quoted() -> None:
+    passages = _passages("valve " * 110 + "closes. The valve opens.")
+    assert _texts(extract("Which valve closes?", passages, NOTHING_KNOWN)) == ["The valve opens."]
+
+
+@pytest.mark.parametrize(
+    "mark", ["③ <삭제 2009. 7. 1.>", "<삭제>", "2. (삭제 2010. 3. 1.)", "① [전문개정 2015. 2. 1.]", "1."]
+)
+def test_a_sentence_that_is_only_a_mark_is_never_quoted(mark: str) -> None:
+    question = "삭제 전문개정 2009년에 무엇이 1 2009 7 2010 2015 2?"
+    assert extract(question, _passages(mark), NOTHING_KNOWN) == []
+    quotes = extract(question, _passages(f"{mark}\n휴학은 2009년에 폐지되었다."), NOTHING_KNOWN)
+    assert _texts(quotes) == ["휴학은 2009년에 폐지되었다."]
+
+
+def test_a_mark_beside_text_is_quoted_with_it() -> None:
+    passages = _passages("② 휴학은 네 학기를 초과할 수 없다. <개정 2020. 3. 1.>")
+    assert _texts(extract("휴학은 최대 몇 학기까지 할 수 있나요?", passages, NOTHING_KNOWN))[0].startswith(
+        "② 휴학은 네 학기를"
+    )
+
+
+@pytest.mark.parametrize("question", ["", "???", "the of"])
+def test_a_question_without_words_quotes_nothing(question: str) -> None:
+    assert extract(question, _passages("The valve closes."), NOTHING_KNOWN) == []
+
+
+def test_no_passages_no_sentences_no_quotes() -> None:
+    for passages in ([], _passages(""), _passages("…", "① ② ③")):
+        assert extract("When does the valve close?", passages, NOTHING_KNOWN) == []
+
+
+def test_what_a_question_asks_for_counts() -> None:
+    for question, wanted, other in (
+        ("When are valves made?", "Valves, 1952.", "Valves, old."),
+        ("How many valves?", "The 14 valves.", "The good valves."),
+        ("Who closes valves?", "Ada Bell closes valves.", "A porter closes valves."),
+        ("What is the limit of valves?", "Up to valves.", "Beside valves."),
+    ):
+        scores = {q.text: q.score for q in extract(question, _passages(f"{wanted}\n{other}"), NOTHING_KNOWN)}
+        assert scores[wanted] > scores[other]
+
+
+def test_a_sentence_of_a_better_passage_is_better() -> None:
+    passages = [
+        SearchResult("a", "Valves are red.", bm25_score=0.2),
+        SearchResult("b", "Valves are wet.", vector_score=0.9),
+    ]
+    red, wet = extract("valves", passages, NOTHING_KNOWN)
+    assert wet.score - red.score == pytest.approx(WEIGHTS.relevance * (1 - 0.2 / 0.9))
+
+
+def test_what_a_passage_says_everywhere_tells_its_sentences_apart_least() -> None:
+    passages = _passages("Valves close. Valves open. Valves rust at night.")
+    scores = {quote.text: quote.score for quote in extract("What of valves at night?", passages, NOTHING_KNOWN)}
+    assert scores["Valves rust at night."] - scores["Valves open."] > WEIGHTS.local / 2
+
+
+def test_the_embedder_adds_its_cosine_and_that_of_the_closest_sentence() -> None:
+    passages = _passages("The valve closes at nine.")
+    embedder = ToyEmbedder()
+    (plain,) = extract("When does the valve close?", passages, NOTHING_KNOWN)
+    (with_vector,) = extract("When does the valve close?", passages, NOTHING_KNOWN, embedder)
+    one, other = embedder.embed_documents(["When does the valve close?", "The valve closes at nine."])
+    assert with_vector.score - plain.score == pytest.approx(
+        (WEIGHTS.cosine + WEIGHTS.closest) * float(one @ other), abs=1e-4
+    )
+
+
+def test_only_the_dozen_best_sentences_by_words_are_embedded() -> None:
+    """Embedding is most of what an answer costs."""
+    embedder = Counting()
+    close = [f"The valve closes at {hour}." for hour in range(20)]
+    far = [f"Gardens bloom in week {week}." for week in range(20)]
+    quotes = extract("When does the valve close?", _passages("\n".join(close + far)), NOTHING_KNOWN, embedder)
+    assert len(embedder.texts) == MOST_EMBEDDED + 1
+    assert set(embedder.texts) <= {"When does the valve close?", *close}
+    assert set(_texts(quotes)) <= set(close)
+    embedder = Counting()
+    extract("When does the valve close?", _passages("\n".join([close[0], *far])), NOTHING_KNOWN, embedder)
+    assert set(embedder.texts) == {"When does the valve close?", close[0], far[0]}  # the neighbour counts, too
+
+
+def test_a_passage_is_analysed_once_for_confidence_and_quoting(monkeypatch: pytest.MonkeyPatch) -> None:
+    analysed: list[str] = []
+    monkeypatch.setattr(
+        "dtrag.core.text.sentences.terms",
+        lambda text: analysed.append(text) or terms(text),  # type: ignore[func-returns-value]
+    )
+    texts = ["The lantern of the harbour closes at nine. It opens at ten."]
+    signals("When does the lantern close?", _passages(*texts), NOTHING_KNOWN)
+    assert extract("When does the lantern close?", _passages(*texts), NOTHING_KNOWN)
+    assert analysed == ["The lantern of the harbour closes at nine.", "It opens at ten."]
+
+
+@pytest.mark.parametrize("embedder", [Broken(ConnectionError("down")), Broken(value=math.nan), Broken(value=math.inf)])
+def test_what_the_embedder_raises_is_passed_on_and_no_number_is_not_a_score(embedder: Broken) -> None:
+    with pytest.raises((ConnectionError, ValueError)):
+        extract("When does the valve close?", _passages("The valve closes."), NOTHING_KNOWN, embedder)
+
+
+def test_nothing_found_is_said_in_the_language_of_the_question() -> None:
+    assert nothing_found("휴학은 언제?").startswith("문서에서")
+    for question in ("When?", "", "Когда?"):
+        assert nothing_found(question) == "The documents do not answer this question."
+
+
+@pytest.mark.parametrize("query", ["hello", "Hi there!", "Good morning.", "thanks", "안녕하세요!", "감사합니다"])
+def test_a_greeting_is_answered_by_what_dtrag_does(query: str) -> None:
+    said = nothing_found(query)
+    assert said.startswith("dtrag")
+    assert ("문서" in said) == (query[0] in "안감")
+
+
+@pytest.mark.parametrize("query", ["hello world in C?", "high", "thanks to whom is the leave granted?", "안녕 규정"])
+def test_a_question_that_begins_like_a_greeting_is_a_question(query: str) -> None:
+    assert nothing_found(query) != nothing_found("hello")

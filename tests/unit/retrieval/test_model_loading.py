@@ -1,0 +1,112 @@
+"""Models are loaded once, before a search's time begins, and one that hangs keeps nobody."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import threading
+import time
+from typing import ClassVar
+from unittest import mock
+
+import pytest
+
+from dtrag.core.access.scope import Scope
+from dtrag.retrieval.engine import HybridSearchEngine
+from dtrag.retrieval.model_loading import ModelLoader
+from dtrag.retrieval.threads import DaemonThreads
+from tests.toy import ToyEmbedder
+from tests.unit.retrieval.memory import MemoryIndex, Row
+
+HANGS = """
+import asyncio, threading
+from dtrag.retrieval.threads import DaemonThreads
+
+async def ask():
+    call = asyncio.get_running_loop().run_in_executor(DaemonThreads(1, "model"), threading.Event().wait)
+    await asyncio.wait({call}, timeout=0.05)
+    call.cancel()
+
+asyncio.run(ask())
+print("ended")
+"""
+
+
+class Model:
+    """Takes a while to load, or for ever."""
+
+    def __init__(self, seconds: float = 0.05, error: Exception | None = None) -> None:
+        self.loads = 0
+        self._seconds = seconds
+        self._error = error
+
+    def load(self) -> None:
+        self.loads += 1
+        time.sleep(self._seconds)
+        if self._error is not None:
+            raise self._error
+
+
+async def test_a_model_is_loaded_once_and_waited_for_by_all() -> None:
+    model, loader = Model(), ModelLoader()
+    await asyncio.gather(*(loader.wait(model, None, object()) for _ in range(20)))
+    await loader.wait(model)
+    assert model.loads == 1
+
+
+async def test_a_model_that_cannot_be_loaded_raises_nothing_here() -> None:
+    await ModelLoader().wait(Model(error=RuntimeError("no weights")))
+
+
+async def test_a_model_that_never_loads_is_waited_for_once() -> None:
+    model, loader = Model(seconds=1.0), ModelLoader(longest=0.1)
+    with mock.patch.object(asyncio, "wait", wraps=asyncio.wait) as wait:
+        for _ in range(5):
+            await loader.wait(model)
+    assert wait.await_count == model.loads == 1
+
+
+async def test_a_search_loads_what_its_query_needs() -> None:
+    class Embedder(ToyEmbedder):
+        loads: ClassVar[list[str]] = []
+
+        def load(self) -> None:
+            self.loads.append(self.id)
+
+    embedder = Embedder()
+    engine = HybridSearchEngine(embedder, MemoryIndex([Row("a", "The kettle.")], ToyEmbedder()))
+    for query, mode in (("주전자", "hybrid"), ("kettle", "lexical")):
+        await engine.search(query, mode=mode, scope=Scope.everything())
+        assert embedder.loads == []
+    await engine.search("kettle", scope=Scope.everything())
+    assert embedder.loads == [embedder.id]
+
+
+def test_a_model_that_hangs_does_not_keep_the_process() -> None:
+    done = subprocess.run([sys.executable, "-c", HANGS], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (0, "ended\n")
+
+
+async def test_threads_are_started_as_they_are_needed_and_no_more() -> None:
+    threads, free = DaemonThreads(3, "few"), threading.Event()
+    names: set[str] = set()
+
+    def call(number: int) -> int:
+        names.add(threading.current_thread().name)
+        assert free.wait(10)
+        return number
+
+    loop = asyncio.get_running_loop()
+    calls = [loop.run_in_executor(threads, call, number) for number in range(9)]
+    calls[8].cancel()
+    await asyncio.sleep(0.05)
+    free.set()
+    assert await asyncio.gather(*calls[:8]) == list(range(8))
+    assert names <= {"few-1", "few-2", "few-3"}
+
+    def fail() -> None:
+        raise ValueError("what it says")
+
+    with pytest.raises(ValueError, match="what it says"):
+        await loop.run_in_executor(threads, fail)
