@@ -23,7 +23,8 @@ from tests.model_server import ModelServer
 
 from dtrag.adapters.llms.factory import choose
 from dtrag.app import open_throwaway
-from dtrag.debate import DebateAgent, DebateEngine
+from dtrag.pipeline.debate.agent import DebateAgent
+from dtrag.pipeline.debate.engine import DebateEngine
 from dtrag.pipeline.run import Run
 from dtrag.settings import Settings
 

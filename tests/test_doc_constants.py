@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from dtrag.adapters.postgres import index_reader
-from dtrag.delivery.api import uploads
 from dtrag.delivery.api.middleware import audit as audited
 from dtrag.delivery.api.middleware import authentication
+from dtrag.delivery.api.routes import documents
 from dtrag.governance import audit
 from dtrag.ingestion import folders, ingest
 from dtrag.pipeline import traces
@@ -38,9 +38,9 @@ STATEMENTS = [
     ("docs/audit.md", f"at most {audited.TURNED_AWAY_PER_MINUTE} refusals a minute"),
     ("docs/keys.md", f"to {authentication.FAILURES_PER_MINUTE} a minute from one address"),
     ("docs/keys.md", f"A key may make {Settings().rate_per_minute} requests a minute"),
-    ("docs/http.md", f"parts `files` (at most {uploads.MAX_FILES})"),
+    ("docs/http.md", f"parts `files` (at most {documents.MAX_FILES})"),
     ("docs/http.md", f"at most {ingest.SHOWN_DOCUMENTS:,} for each file"),
-    ("docs/security.md", f"At most {uploads.MAX_FILES} files"),
+    ("docs/security.md", f"At most {documents.MAX_FILES} files"),
     ("docs/pipeline.md", f"| 1 | `intent` | {S['intent']} |"),
     ("docs/pipeline.md", f"| `rewrite` | {O['rewrite']} |"),
     ("docs/pipeline.md", f"| 2 | `retrieve` | {S['retrieve']} |"),

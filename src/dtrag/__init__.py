@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from dtrag.app import App
     from dtrag.core.access.category_filter import CategoryFilter
     from dtrag.core.access.scope import Scope, SearchFilters
+    from dtrag.core.debate import DebateResult
     from dtrag.core.documents import (
         Absence,
         Answer,
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from dtrag.core.ranking.fusion import HybridScoreFusion, ScoreNormalizer
     from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
     from dtrag.core.text.questions import QueryCharacteristics
-    from dtrag.debate import DebateAgent, DebateEngine, DebateResult
     from dtrag.delivery.api.schemas.chat import ChatRequest
     from dtrag.delivery.api.schemas.search import SearchRequest
     from dtrag.errors import DtragError, InvalidInput, NoActiveApp, NotOpened
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from dtrag.ingestion.folders import FolderPlan
     from dtrag.ingestion.ingest import IngestReport, Progress
     from dtrag.opening import SyncApp
+    from dtrag.pipeline.debate.agent import DebateAgent
+    from dtrag.pipeline.debate.engine import DebateEngine
     from dtrag.pipeline.execution import Pipeline
     from dtrag.pipeline.graph import LangGraphPipeline
     from dtrag.pipeline.state import PipelineRequest, PipelineResponse, PipelineState
@@ -91,9 +93,9 @@ _HOMES = {
     "QueryCharacteristics": "dtrag.core.text.questions",
     "CategoryPath": "dtrag.core.taxonomy.tree",
     "Taxonomy": "dtrag.core.taxonomy.tree",
-    "DebateAgent": "dtrag.debate",
-    "DebateEngine": "dtrag.debate",
-    "DebateResult": "dtrag.debate",
+    "DebateAgent": "dtrag.pipeline.debate.agent",
+    "DebateEngine": "dtrag.pipeline.debate.engine",
+    "DebateResult": "dtrag.core.debate",
     "DtragError": "dtrag.errors",
     "InvalidInput": "dtrag.errors",
     "NoActiveApp": "dtrag.errors",

@@ -21,16 +21,15 @@ from dtrag.adapters.llms import factory as llms
 from dtrag.adapters.mcp.client import servers
 from dtrag.adapters.mcp.config import read_config
 from dtrag.adapters.parsers.process import ParserProcess
-from dtrag.adapters.postgres import calibration, index_settings
+from dtrag.adapters.postgres import index_settings
 from dtrag.adapters.postgres.connect import connect, connect_throwaway
 from dtrag.adapters.postgres.database import Database
 from dtrag.adapters.postgres.index_reader import PostgresIndex
 from dtrag.adapters.postgres.index_writer import PostgresWriter
-from dtrag.adapters.postgres.sight import PostgresSight
 from dtrag.adapters.postgres.stores.agents import PostgresAgents
 from dtrag.adapters.postgres.stores.api_keys import PostgresKeys
 from dtrag.adapters.postgres.stores.audit import PostgresAudit
-from dtrag.adapters.postgres.stores.conversations import PostgresConversations
+from dtrag.adapters.postgres.stores.conversations import PostgresConversations, PostgresSight
 from dtrag.adapters.postgres.stores.folders import PostgresFolders
 from dtrag.adapters.postgres.stores.review import PostgresReview
 from dtrag.adapters.postgres.stores.taxonomy import PostgresTaxonomy
@@ -40,9 +39,9 @@ from dtrag.adapters.rerankers import factory as rerankers
 from dtrag.adapters.web.fetch import WebFetcher
 from dtrag.adapters.web.taxonomy_service import TaxonomyService
 from dtrag.core.access import confinement
+from dtrag.core.access.api_key import LOCAL
 from dtrag.core.access.egress import allowed_hosts
 from dtrag.core.access.scope import Viewer, filter_keys
-from dtrag.core.caller import LOCAL
 from dtrag.core.document_selection import Target, file_path, select
 from dtrag.core.documents import Answer, DocumentSummary, SearchMetrics, SearchResult
 from dtrag.core.taxonomy.tree import CategoryPath
@@ -315,12 +314,12 @@ class App:
                 on_progress(done)
         calibrated = await asyncio.to_thread(calibrate, made, len(judged))
         if keep and calibrated.helps:
-            await calibration.keep(self.database, calibrated.stored(datetime.now(UTC)))
+            await index_settings.store_calibration(self.database, calibrated.stored(datetime.now(UTC)))
         return calibrated
 
     async def uncalibrate(self) -> bool:
         """Back to the shipped confidence; whether there was another."""
-        return await calibration.forget(self.database)
+        return await index_settings.forget_calibration(self.database)
 
     async def search(
         self,

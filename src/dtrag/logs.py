@@ -10,14 +10,16 @@ import json
 import logging
 import re
 import sys
+import threading
+import time
 import traceback
+from collections.abc import Callable
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any
 
 from dtrag.errors import InvalidInput
-from dtrag.log_repeats import RepeatLimit
 
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 FORMATS = ("auto", "json", "text")
@@ -38,6 +40,11 @@ _SECRETS = (
         r"\1\2***",
     ),
 )
+LINES = 10
+WINDOW_S = 10.0
+"""At most `LINES` of one kind are written within so many seconds."""
+MOST_KINDS = 500
+"""Kinds of lines that are remembered; beyond, all start anew."""
 
 
 def configure(level: str, log_format: str = "auto") -> None:
@@ -132,3 +139,45 @@ def _extra(record: logging.LogRecord) -> dict[str, Any]:
 def _stack(trace: TracebackType | None) -> list[str]:
     frames = traceback.extract_tb(trace)[-FRAMES:]
     return [f"{frame.filename}:{frame.lineno} in {frame.name}" for frame in frames]
+
+
+class RepeatLimit(logging.Filter):
+    """Lets warnings and errors of one kind pass `LINES` times in `WINDOW_S`; the next line of it has `left_out`.
+
+    A kind is the logger, the level, the first line of the message before its arguments are filled in, and the place
+    where an exception was raised. Lines below WARNING are facts about work, one for each, and all pass.
+    """
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._monotonic = monotonic
+        self._kinds: dict[tuple[object, ...], tuple[float, int]] = {}
+        self._lock = threading.Lock()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether the line is written."""
+        if record.levelno < logging.WARNING:
+            return True
+        kind = _kind(record)
+        now = self._monotonic()
+        with self._lock:
+            since, lines = self._kinds.get(kind, (now, 0))
+            if now - since >= WINDOW_S:
+                if lines > LINES:
+                    record.left_out = lines - LINES
+                since, lines = now, 0
+            if kind not in self._kinds and len(self._kinds) >= MOST_KINDS:
+                self._kinds.clear()
+            self._kinds[kind] = (since, lines + 1)
+        return lines < LINES
+
+
+def _kind(record: logging.LogRecord) -> tuple[object, ...]:
+    first_line = str(record.msg).partition("\n")[0]
+    place: tuple[object, ...] = ()
+    if record.exc_info and record.exc_info[0] is not None:
+        trace = record.exc_info[2]
+        while trace is not None and trace.tb_next is not None:
+            trace = trace.tb_next
+        place = (record.exc_info[0], trace.tb_frame.f_code if trace else None, trace.tb_lineno if trace else 0)
+    return (record.name, record.levelno, first_line, *place)

@@ -20,7 +20,7 @@ import pytest_asyncio
 from dtrag import DebateEngine, LangGraphPipeline, PipelineRequest, PipelineState, get_env_manager
 from dtrag.app import App, open_app
 from dtrag.errors import InvalidInput
-from dtrag.pipeline.prompt import NO_ANSWER
+from dtrag.pipeline.answer.generative import NO_ANSWER
 from dtrag.pipeline.steps import step4_tools_debate
 from tests.model_server import Messages, ModelServer
 from tests.store import Databases
@@ -347,7 +347,7 @@ async def test_debate_auto_debates_only_in_doubt(
     sure: float,
     debated: bool,
 ) -> None:
-    monkeypatch.setattr("dtrag.debate.worth.SURE", sure)
+    monkeypatch.setattr("dtrag.pipeline.debate.step.SURE", sure)
     (tmp_path / "rag.md").write_text(TEXT, "utf-8")
     async with open_app(databases.settings(llm="openai:test", llm_base_url=server.url, debate="auto")) as opened:
         await opened.ingest([tmp_path / "rag.md"])

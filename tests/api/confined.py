@@ -12,7 +12,7 @@ import httpx2
 from fastapi import FastAPI
 
 from dtrag.app import App
-from dtrag.core.caller import Role
+from dtrag.core.access.api_key import Role
 from dtrag.delivery.api.app import create_app
 from dtrag.delivery.api.dependencies import Service
 from dtrag.settings import Settings

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from dtrag.core.caller import Caller
+from dtrag.core.access.api_key import Caller
 from dtrag.core.conversation import WITHHELD
 from dtrag.settings import Settings
 from tests.api.confined import CANARY, House, house

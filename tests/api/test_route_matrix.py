@@ -19,8 +19,7 @@ from fastapi.routing import iter_route_contexts
 
 from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.adapters.postgres.stores.review import PostgresReview
-from dtrag.core.access.api_key import new_secret
-from dtrag.core.caller import Need
+from dtrag.core.access.api_key import Need, new_secret
 from dtrag.core.taxonomy.review import Item
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.delivery.api.app import create_app

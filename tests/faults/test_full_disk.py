@@ -18,7 +18,7 @@ import pytest
 from dtrag.adapters.postgres import disk
 from dtrag.adapters.postgres.disk import MIB, Disk
 from dtrag.app import App
-from dtrag.core.caller import LOCAL
+from dtrag.core.access.api_key import LOCAL
 from dtrag.delivery.api.app import create_app
 from dtrag.errors import StorageFull
 from dtrag.settings import Settings

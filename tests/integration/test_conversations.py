@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from dtrag.adapters.postgres.sight import PostgresSight
-from dtrag.adapters.postgres.stores.conversations import PostgresConversations
+from dtrag.adapters.postgres.stores.conversations import PostgresConversations, PostgresSight
 from dtrag.app import App, open_app
+from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.access.scope import Access, Grant
-from dtrag.core.caller import LOCAL, Caller
 from dtrag.core.chat import Message
 from dtrag.core.conversation import MAX_ID, WITHHELD, conversation_id
 from dtrag.core.taxonomy.tree import CategoryPath

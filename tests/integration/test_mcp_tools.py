@@ -12,8 +12,8 @@ import pytest
 import pytest_asyncio
 
 from dtrag.app import App, open_app
+from dtrag.core.access.api_key import Caller
 from dtrag.core.access.scope import Access
-from dtrag.core.caller import Caller
 from dtrag.errors import Conflict, InvalidInput, NotFound, ToolServerFailed
 from dtrag.settings import Settings
 from dtrag.tools import Tool, execute_tool

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from dtrag.app import App, open_app
+from dtrag.core.access.api_key import Caller
 from dtrag.core.access.scope import Access, Grant, Scope
-from dtrag.core.caller import Caller
 from dtrag.core.documents import Answer, Citation
 from dtrag.core.taxonomy.review import Item
 from dtrag.core.taxonomy.tree import UNCLASSIFIED, CategoryPath

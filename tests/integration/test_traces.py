@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from dtrag.adapters.postgres.sight import PostgresSight
+from dtrag.adapters.postgres.stores.conversations import PostgresSight
 from dtrag.adapters.postgres.stores.traces import PostgresTraces
 from dtrag.app import App, open_app
+from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.access.scope import Access, Grant
-from dtrag.core.caller import LOCAL, Caller
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.core.trace import CallTrace, StepTrace, Trace
 from dtrag.errors import DatabaseUnavailable, InvalidInput, NotFound

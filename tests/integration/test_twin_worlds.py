@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from dtrag.core.access.api_key import LOCAL
 from dtrag.core.access.scope import Scope
-from dtrag.core.caller import LOCAL
 from dtrag.delivery.api.app import create_app
 from dtrag.delivery.isolation.twin_worlds import twin_worlds
 from dtrag.evaluation.canaries import WordHashes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from dtrag.log_repeats import LINES, MOST_KINDS, WINDOW_S, RepeatLimit
+from dtrag.logs import LINES, MOST_KINDS, WINDOW_S, RepeatLimit
 
 
 class Clock:

@@ -11,11 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypedDict, Unpack
 
-from dtrag.core.access.scope import Access, Grant
+from dtrag.core.access.api_key import LOCAL, Caller
+from dtrag.core.access.scope import Access, Grant, lies_within, scope_rows
 from dtrag.core.agent import MILLION, Agent, Edition, Spending, allowed_tools
-from dtrag.core.caller import LOCAL, Caller
 from dtrag.core.chat import Message, Usage
-from dtrag.core.confines import lies_within, scope_rows
 from dtrag.core.documents import Answer, SearchMetrics, SearchResult
 from dtrag.core.manifest import AgentManifest, manifest_from_category
 from dtrag.core.taxonomy.tree import Taxonomy

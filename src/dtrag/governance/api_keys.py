@@ -14,9 +14,8 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from dtrag.core.access.api_key import Key, digest_of, new_secret, opens, prefix_of
+from dtrag.core.access.api_key import LOCAL, ROLES, Caller, Key, Role, digest_of, new_secret, opens, prefix_of
 from dtrag.core.access.scope import Grant
-from dtrag.core.caller import LOCAL, ROLES, Caller, Role
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
 from dtrag.errors import Conflict, DtragError, InvalidInput, NotFound, Unauthorized
 from dtrag.governance.audit import Recorder, unrecorded

@@ -13,9 +13,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from dtrag.core.access.scope import Grant, Scope
-from dtrag.core.caller import LOCAL, Caller
-from dtrag.core.confines import lies_within
+from dtrag.core.access.api_key import LOCAL, Caller
+from dtrag.core.access.scope import Grant, Scope, lies_within
 from dtrag.core.documents import Answer
 from dtrag.core.taxonomy.classification import Classification
 from dtrag.core.taxonomy.review import MAX_NOTE, Decision, Item

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal
 
+from dtrag.core.access.api_key import LOCAL
 from dtrag.core.access.taxonomy_impact import Preview, TreeVersion
-from dtrag.core.caller import LOCAL
 from dtrag.core.taxonomy.apply import applied
 from dtrag.core.taxonomy.operations import Add, Operation, Split, operations
 from dtrag.core.taxonomy.tree import Taxonomy

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from dtrag.core.access.api_key import LOCAL
 from dtrag.core.access.scope import Scope
-from dtrag.core.caller import LOCAL
 from dtrag.core.document_selection import file_path
 from dtrag.core.documents import Draft, document_id
 from dtrag.core.text.analysis import Analyzer, clean

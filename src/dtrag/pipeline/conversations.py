@@ -12,10 +12,9 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 
-from dtrag.core.access.scope import Viewer
-from dtrag.core.caller import LOCAL, Caller
+from dtrag.core.access.api_key import LOCAL, Caller
+from dtrag.core.access.scope import Viewer, scope_rows
 from dtrag.core.chat import Message
-from dtrag.core.confines import scope_rows
 from dtrag.core.conversation import Conversation, Turn, conversation_id
 from dtrag.core.retention import TidyTimer
 from dtrag.core.text.analysis import clean

@@ -11,12 +11,12 @@ from typing import Any, TypedDict, Unpack
 from dtrag.core.access import confinement
 from dtrag.core.access.scope import Viewer
 from dtrag.core.chat import Message, Usage
+from dtrag.core.trace import StepTrace, Trace
 from dtrag.errors import InvalidInput
 from dtrag.pipeline import steps
-from dtrag.pipeline.run import Emit, Run, of_active_app
+from dtrag.pipeline.run import Emit, Recording, Run, of_active_app
 from dtrag.pipeline.state import PipelineRequest, PipelineResponse, PipelineState
 from dtrag.pipeline.step_table import STEPS, perform
-from dtrag.pipeline.trace import Recording, StepTrace, Trace
 from dtrag.ports import Warmable
 from dtrag.settings import active_flags
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from dtrag import llm_service
 from dtrag.core.chat import Message, Reply, Usage
 from dtrag.core.text.token_counts import estimated_tokens
+from dtrag.core.trace import CallTrace
 from dtrag.errors import DtragError, LanguageModelFailed, ModelNotAllowed
 from dtrag.pipeline.run import Run
-from dtrag.pipeline.trace import CallTrace
 from dtrag.ports import NOT_CONFIGURED, ChatModel, NotConfigured
 
 _LOG = logging.getLogger(__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -9,11 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from dtrag.core.access import confinement
 from dtrag.core.access.scope import Scope, Viewer
 from dtrag.core.chat import Message, Usage
+from dtrag.core.ranking.bm25 import LexicalStatistics
 from dtrag.core.taxonomy.tree import Taxonomy
+from dtrag.core.text.questions import content_terms, weighted_terms
+from dtrag.core.trace import CallTrace, StepTrace
 from dtrag.current_app import active
 from dtrag.pipeline.concurrency import Admission
-from dtrag.pipeline.trace import Recording
-from dtrag.ports import ChatModel, Embedder, Index
+from dtrag.ports import ChatModel, Embedder, Index, IndexSnapshot
 from dtrag.retrieval.request import CANDIDATES
 from dtrag.settings import active_flags
 
@@ -24,6 +27,18 @@ if TYPE_CHECKING:
 PASSAGES = 10
 """Passages retrieved for an answer; the composer takes the first five, the rest are evidence of agreement."""
 Emit = Callable[[str, Mapping[str, Any]], None]
+
+
+@dataclass(slots=True)
+class Recording:
+    """A run while it goes on; the steps add to it."""
+
+    trace_id: uuid.UUID = field(default_factory=uuid.uuid4)
+    keeps_text: bool = False
+    steps: list[StepTrace] = field(default_factory=list)
+    calls: list[CallTrace] = field(default_factory=list)
+    facts: dict[str, Any] = field(default_factory=dict)
+    """Facts of the step that is running; moved into its StepTrace when it ends."""
 
 
 def _silent(event: str, data: Mapping[str, Any]) -> None:
@@ -112,3 +127,10 @@ class Run:
 def of_active_app() -> Run:
     """A run by the open app, for a step or a debate that is called alone. Raises `NoActiveApp`."""
     return replace(active().run, flags=active_flags(), recording=Recording(), scope=confinement.bounded())
+
+
+async def counted(question: str, run: Run) -> tuple[IndexSnapshot, LexicalStatistics]:
+    """The state of the index, and the counts of the question's terms in the caller's scope of it."""
+    snapshot = await run.index.snapshot()
+    asked = {*content_terms(question), *(term for term, _ in weighted_terms(question))}
+    return snapshot, await run.index.statistics(asked, run.scope.resolved(snapshot.taxonomy))

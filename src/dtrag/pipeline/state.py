@@ -13,7 +13,7 @@ from dtrag.core.documents import Answer, Citation, SearchMetrics, SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics
 
 if TYPE_CHECKING:
-    from dtrag.debate import DebateResult
+    from dtrag.core.debate import DebateResult
     from dtrag.pipeline.run import Run
 
 

@@ -9,13 +9,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from dtrag.core.trace import StepTrace
 from dtrag.pipeline import steps
+from dtrag.pipeline.answer.citations import sources_of
 from dtrag.pipeline.answer.compose import quote, quoted_without_embedder, unfinished
 from dtrag.pipeline.run import Run
-from dtrag.pipeline.sources import sources_of
 from dtrag.pipeline.state import PipelineState
 from dtrag.pipeline.timeouts import StepFunction, budget_of, execute_with_timeout
-from dtrag.pipeline.trace import StepTrace
 from dtrag.settings import timeout_multiplier
 
 _LOG = logging.getLogger(__name__)

@@ -15,18 +15,17 @@ from dtrag.core.answers.confidence import SETTING, Confidence, confidence, confi
 from dtrag.core.ranking.bm25 import LexicalStatistics
 from dtrag.core.taxonomy.versions import seen_version
 from dtrag.errors import InvalidInput
+from dtrag.pipeline.answer.citations import chunks_of, sources_of
 from dtrag.pipeline.answer.compose import compose, unfinished
-from dtrag.pipeline.counting import counted
+from dtrag.pipeline.answer.grounding import verified
 from dtrag.pipeline.debate.step import debate
 from dtrag.pipeline.intent import intent_of
 from dtrag.pipeline.plan import planner
 from dtrag.pipeline.rewrite import by_rules, standalone
-from dtrag.pipeline.run import Run, of_active_app
-from dtrag.pipeline.sources import chunks_of, sources_of
+from dtrag.pipeline.run import Run, counted, of_active_app
 from dtrag.pipeline.state import Evidence, PipelineState
 from dtrag.pipeline.timeouts import budget_of
 from dtrag.pipeline.tree_version import paths_in_active_tree
-from dtrag.pipeline.verify import verified
 from dtrag.settings import active_flags
 from dtrag.tools.executor import execute_plan
 

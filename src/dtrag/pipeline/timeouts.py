@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import time
 from collections.abc import Awaitable, Callable
+from typing import Any, ParamSpec, TypeVar
 
 from dtrag.pipeline.state import PipelineState
+from dtrag.retrieval.threads import DaemonThreads
 from dtrag.settings import timeout_multiplier
 
 STEP_TIMEOUTS = {"intent": 0.1, "retrieve": 2.0, "compose": 3.5, "respond": 0.1}
@@ -30,6 +33,9 @@ the place of `cite`) takes 10 to 50 ms of a processor, which is not always free.
 OTHER = 1.0
 
 StepFunction = Callable[[PipelineState], Awaitable[PipelineState]]
+P = ParamSpec("P")
+T = TypeVar("T")
+_EMBEDDING = DaemonThreads(2, "dtrag-embedding")
 
 
 def budget_of(step_name: str) -> float:
@@ -59,3 +65,9 @@ async def execute_with_timeout(
         raise TimeoutError(f"Pipeline step '{step_name}' exceeded timeout of {limit:g}s") from error
     finally:
         state.step_timings[step_name] = time.perf_counter() - started
+
+
+async def beside(function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+    """As `asyncio.to_thread`, in the embedder's threads; the call goes on in there when the caller gives up."""
+    call: Any = functools.partial(function, *arguments, **named)
+    return await asyncio.get_running_loop().run_in_executor(_EMBEDDING, call)

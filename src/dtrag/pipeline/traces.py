@@ -17,11 +17,11 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from dtrag.core.caller import LOCAL, Caller
+from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.retention import TidyTimer
 from dtrag.core.trace import Trace
 from dtrag.errors import DatabaseUnavailable, InvalidInput, NotFound, StorageFull
-from dtrag.pipeline.trace import Recording
+from dtrag.pipeline.run import Recording
 from dtrag.ports import Index, Sight, TraceStore
 from dtrag.settings import Settings
 

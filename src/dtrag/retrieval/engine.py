@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from types import ModuleType
@@ -26,7 +28,6 @@ from dtrag.retrieval.multihop import FIRST_PLACE, inserted, mentioned
 from dtrag.retrieval.request import MAX_QUERY, MAX_TOP_K, MODES, Asked, Mode, Reach, ScopedSearchOptions
 from dtrag.retrieval.results import LEAST, Ranking, ResultReranker
 from dtrag.retrieval.retrievers import Leg, raise_if_nothing_worked
-from dtrag.retrieval.tally import Tally
 from dtrag.retrieval.time_limits import TimeLimits
 
 __all__ = ["MAX_QUERY", "MAX_TOP_K", "MODES", "HybridSearchEngine", "Mode"]
@@ -326,3 +327,42 @@ def _rebuilding(reach: Reach) -> str:
     if reach.rebuilding:
         return "The index is being built anew and not complete yet; if no `dtrag reindex` is running, run it again."
     return ""
+
+
+class Tally:
+    """Counts since the engine was made. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._modes: Counter[str] = Counter()
+        self._degraded: Counter[str] = Counter()
+        self._errors: Counter[str] = Counter()
+        self._cache_hits = 0
+        self._seconds = 0.0
+
+    def answered(self, metrics: SearchMetrics) -> None:
+        """Count a search that was answered."""
+        with self._lock:
+            self._modes[metrics.mode] += 1
+            self._degraded.update(metrics.degraded)
+            self._cache_hits += metrics.cache_hit
+            self._seconds += metrics.total_time
+
+    def failed(self, error: Exception) -> None:
+        """Count a search that gave an error, by its class."""
+        with self._lock:
+            self._errors[type(error).__name__] += 1
+
+    def figures(self) -> dict[str, Any]:
+        """Searches and errors by kind; `mean_seconds` over the answered ones, `error_rate` in [0, 1]."""
+        with self._lock:
+            searches, errors = self._modes.total(), self._errors.total()
+            return {
+                "searches": searches,
+                "by_mode": dict(self._modes),
+                "cache_hits": self._cache_hits,
+                "degraded": dict(self._degraded),
+                "errors": dict(self._errors),
+                "error_rate": errors / (searches + errors) if searches + errors else 0.0,
+                "mean_seconds": self._seconds / searches if searches else 0.0,
+            }

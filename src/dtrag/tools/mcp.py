@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Literal
 
-from dtrag.core.caller import LOCAL, Caller
-from dtrag.core.confines import scope_rows
+from dtrag.core.access.api_key import LOCAL, Caller
+from dtrag.core.access.scope import scope_rows
 from dtrag.core.tool_approval import Approval, OfferedTool, State, fingerprint, problem, state
 from dtrag.errors import Conflict, DtragError, InvalidInput, NotFound, ToolChanged, ToolServerFailed
 from dtrag.governance.audit import Recorder, unrecorded

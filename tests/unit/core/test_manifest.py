@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dtrag.core.agent_options import TOOLS
-from dtrag.core.manifest import AgentManifest, FromCategoryRequest, checked_version, manifest_from_category
+from dtrag.core.manifest import TOOLS, AgentManifest, FromCategoryRequest, checked_version, manifest_from_category
 from dtrag.errors import InvalidInput
 
 USUAL = {

@@ -12,8 +12,8 @@ import pytest
 from dtrag.core.chat import Message, Usage
 from dtrag.errors import LanguageModelFailed
 from dtrag.pipeline import model_calls
+from dtrag.pipeline.answer.generative import MAX_SAID, messages
 from dtrag.pipeline.execution import Pipeline
-from dtrag.pipeline.prompt import MAX_SAID, messages
 from dtrag.pipeline.run import Run
 from dtrag.pipeline.timeouts import STEP_TIMEOUTS
 from dtrag.retrieval.engine import HybridSearchEngine

@@ -11,7 +11,8 @@ import pytest
 from dtrag.core.chat import Message
 from dtrag.core.documents import SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics
-from dtrag.pipeline import prompt, rewrite
+from dtrag.pipeline import rewrite
+from dtrag.pipeline.answer import generative
 from dtrag.pipeline.answer.citations import cite
 from dtrag.pipeline.answer.extractive import extract
 from dtrag.pipeline.answer.grounding import check
@@ -33,7 +34,7 @@ def _clean(messages: Sequence[Message]) -> None:
 
 def test_the_prompt_of_an_answer() -> None:
     passage = SearchResult("c", HOSTILE, title=HOSTILE)
-    _clean(prompt.messages(QUESTION, [passage], [f"web_search: {HOSTILE}"], SAID))
+    _clean(generative.messages(QUESTION, [passage], [f"web_search: {HOSTILE}"], SAID))
 
 
 def test_the_prompts_of_a_debate() -> None:

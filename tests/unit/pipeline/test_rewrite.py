@@ -9,8 +9,7 @@ import pytest
 from dtrag.core.chat import Message, Reply, Usage
 from dtrag.errors import LanguageModelFailed
 from dtrag.pipeline.rewrite import standalone
-from dtrag.pipeline.run import Run
-from dtrag.pipeline.trace import Recording
+from dtrag.pipeline.run import Recording, Run
 from tests.unit.retrieval.small import engine_on, small_index
 
 HISTORY = [

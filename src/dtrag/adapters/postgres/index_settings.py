@@ -1,7 +1,9 @@
-"""What an index was built with (analyzer, embedder): recorded once, compared ever after, never mixed."""
+"""Settings kept in the index: what it was built with (analyzer, embedder), recorded once and compared at every start,
+and the calibration of the confidence."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from psycopg import sql
@@ -10,6 +12,7 @@ from psycopg.types.json import Jsonb
 from dtrag.adapters.postgres.database import Connection, Database
 from dtrag.adapters.postgres.locks import Lock, lock
 from dtrag.adapters.postgres.queries import queries
+from dtrag.core.answers.confidence import SETTING
 from dtrag.ports import Embedder, check_identity
 
 
@@ -71,3 +74,18 @@ async def _shape_vectors(connection: Connection, dim: int) -> None:
         "create index if not exists embeddings_hnsw on embeddings using hnsw (vec halfvec_cosine_ops)"
         " with (m = 16, ef_construction = 100)"
     )
+
+
+async def store_calibration(database: Database, value: Mapping[str, Any]) -> None:
+    """Put the calibration in the place of the one before."""
+    async with database.connection("owner") as connection, connection.transaction():
+        await connection.execute(queries("writing")["set_setting"], {"name": SETTING, "value": Jsonb(dict(value))})
+        await connection.execute(queries("writing")["bump_generation"])
+
+
+async def forget_calibration(database: Database) -> bool:
+    """Back to the shipped weights; whether there was a calibration."""
+    async with database.connection("owner") as connection, connection.transaction():
+        cursor = await connection.execute(queries("writing")["forget_setting"], {"name": SETTING})
+        await connection.execute(queries("writing")["bump_generation"])
+        return cursor.rowcount > 0

@@ -10,10 +10,9 @@ import secrets
 import string
 import uuid
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from dtrag.core.access.scope import Access, Grant
-from dtrag.core.caller import Caller, Role
 
 PREFIX_LENGTH = 8
 _PLAIN = string.ascii_letters + string.digits
@@ -21,6 +20,14 @@ _SECRET = re.compile(r"dtrag_([A-Za-z0-9]{8})_[A-Za-z0-9_-]{43}")
 _NOBODY = hashlib.sha256(secrets.token_bytes(32)).digest()
 
 State = Literal["valid", "expired", "revoked"]
+Role = Literal["reader", "editor", "admin"]
+Need = Literal["read", "write", "admin"]
+ROLES: tuple[Role, ...] = get_args(Role)
+_ALLOWED: dict[Role, frozenset[Need]] = {
+    "reader": frozenset({"read"}),
+    "editor": frozenset({"read", "write"}),
+    "admin": frozenset({"read", "write", "admin"}),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,3 +95,26 @@ def opens(secret: str, key: Key | None) -> bool:
     """Whether it is the secret of the key. An unknown key takes the same steps and the same time."""
     same = hmac.compare_digest(digest_of(secret), key.digest if key is not None else _NOBODY)
     return same and key is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """One caller. `name` is that of the key, or `local` where no keys are needed; `key_id` is None then."""
+
+    name: str
+    role: Role
+    access: Access
+    key_id: uuid.UUID | None = None
+
+    @property
+    def owner(self) -> str:
+        """Whose conversations and traces are the caller's: the id of the key, "" where no keys are needed."""
+        return str(self.key_id) if self.key_id is not None else ""
+
+    def may(self, need: Need) -> bool:
+        """Whether the role allows it."""
+        return need in _ALLOWED[self.role]
+
+
+LOCAL = Caller("local", "admin", Access())
+"""Whoever uses the machine itself: the command line, and the service while no key is configured."""

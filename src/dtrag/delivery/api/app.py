@@ -14,7 +14,7 @@ from starlette.types import Scope
 from dtrag import __version__
 from dtrag.adapters.error_reports import error_reports
 from dtrag.app import open_app
-from dtrag.delivery.api import ask, batch, errors
+from dtrag.delivery.api import errors
 from dtrag.delivery.api.dependencies import Service
 from dtrag.delivery.api.middleware.audit import Audited
 from dtrag.delivery.api.middleware.authentication import Authentication
@@ -85,8 +85,6 @@ def create_app(settings: Settings) -> FastAPI:
     api.include_router(landing.router)
     for room in (
         search,
-        batch,
-        ask,
         chat,
         conversations,
         traces,

@@ -10,10 +10,10 @@ from typing import Any
 from fastapi import Request
 
 from dtrag.app import App
+from dtrag.core.access.api_key import Caller
+from dtrag.core.access.scope import scope_rows
 from dtrag.core.agent import Agent
-from dtrag.core.caller import Caller
 from dtrag.core.chat import Message
-from dtrag.core.confines import scope_rows
 from dtrag.core.conversation import conversation_id
 from dtrag.delivery.api.dependencies import app_of
 from dtrag.delivery.api.filter_policy import refuse_bypass

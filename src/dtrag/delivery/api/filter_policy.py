@@ -8,10 +8,9 @@ from typing import Any
 
 from fastapi import Request
 
+from dtrag.core.access.api_key import Caller
 from dtrag.core.access.filter_attacks import PATH_KEYS, Attempt, attempt_in
-from dtrag.core.access.scope import Access, SearchFilters
-from dtrag.core.caller import Caller
-from dtrag.core.confines import reaches_out, scope_rows
+from dtrag.core.access.scope import Access, SearchFilters, reaches_out, scope_rows
 from dtrag.delivery.api.dependencies import app_of, service_of
 from dtrag.errors import FilterBypass
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from fastapi import Request
 
-from dtrag.core.caller import Caller, Need
+from dtrag.core.access.api_key import Caller, Need
 from dtrag.delivery.api.dependencies import app_of
 from dtrag.errors import Forbidden, Unauthorized
 

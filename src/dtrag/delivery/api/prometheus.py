@@ -17,11 +17,11 @@ from prometheus_client.metrics_core import Metric
 
 from dtrag.core.access.filter_attacks import KINDS, AttemptKind
 from dtrag.core.documents import SearchMetrics
+from dtrag.core.trace import StepTrace
 from dtrag.errors import DtragError
 from dtrag.pipeline.concurrency import Load
 from dtrag.pipeline.run import DebateEvent
 from dtrag.pipeline.state import PipelineResponse
-from dtrag.pipeline.trace import StepTrace
 from dtrag.retrieval.request import MODES
 from dtrag.tools.executor import BLOCKED, TIMED_OUT, ToolExecutionResult
 

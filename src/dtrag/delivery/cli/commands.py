@@ -20,7 +20,6 @@ from dtrag.delivery.cli import (
     ingest,
     keys,
     models,
-    reindex,
     review,
     search,
     serve,
@@ -86,5 +85,5 @@ app.command()(doctor.doctor)
 app.command()(settings.settings)
 app.add_typer(models.app, name="models")
 app.add_typer(evaluate.app, name="eval")
-app.command()(reindex.reindex)
+app.command()(ingest.reindex)
 app.command()(calibrate.calibrate)

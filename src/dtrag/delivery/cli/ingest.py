@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from dtrag.app import Prune
     from dtrag.ingestion.folders import FolderPlan
     from dtrag.ingestion.ingest import IngestReport
+    from dtrag.settings import Settings
+if TYPE_CHECKING:
     from dtrag.settings import Settings
 
 SHOWN_CHANGES = 20
@@ -192,3 +195,35 @@ def _show_skipped(skipped: Sequence[tuple[str, str]]) -> None:
         names = ", ".join(Path(path).name for path, _ in skipped[:SHOWN_SKIPPED])
         more = ", …" if len(skipped) > SHOWN_SKIPPED else ""
         note(f"{plural(len(skipped), 'file')} of unknown kinds skipped: {names}{more} (--json lists them with reasons)")
+
+
+def reindex(context: typer.Context, as_json: Json = False) -> int:
+    """Index every document anew from its stored text.
+
+    Needed after a change of the embedder or the analyzer. Search goes on
+    meanwhile, over what is indexed already.
+    """
+    started = time.perf_counter()
+    documents = run_async(_reindex(invocation(context).settings()))
+    seconds = time.perf_counter() - started
+    from dtrag.delivery.cli.console import data, plural, show_json
+
+    if as_json:
+        show_json({"documents": documents, "seconds": round(seconds, 3)})
+    else:
+        data().print(f"{plural(documents, 'document')} indexed anew in {seconds:,.1f} s")
+    return OK
+
+
+async def _reindex(settings: Settings) -> int:
+    from dtrag.app import open_app
+    from dtrag.core.access.confinement import OWNER
+    from dtrag.delivery.cli.console import plural
+    from dtrag.delivery.cli.progress import progress
+
+    async with open_app(settings) as app:
+        total, _ = await app.counts(scope=OWNER)
+        with progress("Indexing anew") as update:
+            return await app.reindex(
+                lambda done: update(done, total or None, f"{done:,} of {plural(total, 'document')}")
+            )

@@ -11,8 +11,7 @@ from dtrag.delivery.cli.context import Json, invocation, run_async
 from dtrag.delivery.cli.exit_codes import OK
 
 if TYPE_CHECKING:
-    from dtrag.core.access.api_key import Key
-    from dtrag.core.caller import Role
+    from dtrag.core.access.api_key import Key, Role
     from dtrag.governance.api_keys import CreatedKey
     from dtrag.settings import Settings
 

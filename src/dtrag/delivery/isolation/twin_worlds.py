@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dtrag.app import App, open_throwaway
-from dtrag.core.caller import LOCAL
+from dtrag.core.access.api_key import LOCAL
 from dtrag.core.chat import Message, Reply, Usage
 from dtrag.delivery.api.app import create_app
 from dtrag.delivery.isolation.asgi_client import send_request

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dtrag.core.caller import Role
+from dtrag.core.access.api_key import Role
 
 Path_ = tuple[str, ...]
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from dtrag.core.answers.citation_labels import label
 from dtrag.core.documents import Citation, SearchResult
 from dtrag.core.text.hidden_characters import visible
 from dtrag.pipeline.answer.citation_marks import rounded
 from dtrag.pipeline.answer.extractive import Quote
+from dtrag.pipeline.state import PipelineState
 
 
 def cite(quotes: Sequence[Quote], passages: Sequence[SearchResult]) -> tuple[str, tuple[Citation, ...]]:
@@ -37,3 +40,61 @@ def cite(quotes: Sequence[Quote], passages: Sequence[SearchResult]) -> tuple[str
             )
         )
     return "\n".join(parts), tuple(citations)
+
+
+def chunks_of(passages: Sequence[SearchResult]) -> list[dict[str, Any]]:
+    """The passages as `PipelineState.retrieved_chunks`; `score` is the rerank score, or the hybrid one without it."""
+    return [
+        {
+            "chunk_id": passage.chunk_id,
+            "text": passage.text,
+            "title": passage.title or "Untitled",
+            "source_url": passage.source_url,
+            "taxonomy_path": list(passage.taxonomy_path),
+            "score": passage.rerank_score if passage.rerank_score > 0 else passage.hybrid_score,
+            "date": str(passage.metadata.get("processed_at", "")),
+            "version": str(passage.metadata.get("version", "")),
+        }
+        for passage in passages
+    ]
+
+
+def passages_of(state: PipelineState) -> list[SearchResult]:
+    """What the state's chunks were made of; made of the chunks where somebody has put them there."""
+    if state.evidence is not None:
+        return list(state.evidence.passages)
+    return [_passage(number, chunk) for number, chunk in enumerate(state.retrieved_chunks, start=1)]
+
+
+def _passage(number: int, chunk: Mapping[str, Any]) -> SearchResult:
+    text, score = str(chunk.get("text", "")), float(chunk.get("score", 0.0))
+    return SearchResult(
+        chunk_id=str(chunk.get("chunk_id", number)),
+        text=text,
+        title=str(chunk.get("title", "Untitled")),
+        source_url=str(chunk.get("source_url", "")),
+        taxonomy_path=list(chunk.get("taxonomy_path", [])),
+        bm25_score=score,
+        hybrid_score=score,
+        rerank_score=score,
+        end=len(text),
+    )
+
+
+def sources_of(state: PipelineState) -> list[dict[str, Any]]:
+    """What the answer cites, in the order of its numbers, with date and version of each document."""
+    passages = {passage.chunk_id: passage for passage in passages_of(state)}
+    sources = []
+    for citation in state.citations:
+        passage = passages.get(citation.chunk_id)
+        facts = passage.metadata if passage is not None else {}
+        sources.append(
+            {
+                **{k: v for k, v in dataclasses.asdict(citation).items() if k != "source_url"},
+                "url": citation.source_url,
+                "title": passage.title if passage is not None else citation.label,
+                "date": str(facts.get("processed_at", "")),
+                "version": str(facts.get("version", "")),
+            }
+        )
+    return sources

@@ -15,16 +15,12 @@ from dtrag.core.ranking.bm25 import LexicalStatistics
 from dtrag.core.text.analysis import language
 from dtrag.errors import LanguageModelFailed, ModelNotAllowed, Overloaded
 from dtrag.pipeline import model_calls
-from dtrag.pipeline.answer.citations import cite
+from dtrag.pipeline.answer.citations import cite, passages_of
 from dtrag.pipeline.answer.extractive import PASSAGES, Quote, extract, nothing_found
-from dtrag.pipeline.answer.generative import MAX_TOKENS, generate
-from dtrag.pipeline.counting import counted
-from dtrag.pipeline.prompt import messages
-from dtrag.pipeline.run import Run
-from dtrag.pipeline.sources import passages_of
+from dtrag.pipeline.answer.generative import MAX_TOKENS, generate, messages
+from dtrag.pipeline.run import Run, counted
 from dtrag.pipeline.state import PipelineState
-from dtrag.pipeline.threads import beside
-from dtrag.pipeline.timeouts import budget_of
+from dtrag.pipeline.timeouts import beside, budget_of
 from dtrag.ports import Embedder, speaks
 
 _LOG = logging.getLogger(__name__)

@@ -6,6 +6,8 @@ names and an inserted "not" (bench/README.md), and is no judge of finer points.
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -15,9 +17,16 @@ from dtrag import embedding_service
 from dtrag.core.answers.citation_labels import label
 from dtrag.core.answers.grounding import STRONG, SUPPORTED, Backing, Claim, Said, backing, claim_of, said_in, united
 from dtrag.core.documents import Citation, SearchResult
+from dtrag.core.text.analysis import language
 from dtrag.core.text.hidden_characters import visible
 from dtrag.pipeline.answer.citation_marks import UNSUPPORTED, Part, read, urls
-from dtrag.ports import Embedder
+from dtrag.pipeline.answer.citations import passages_of
+from dtrag.pipeline.answer.compose import quote, tool_lines
+from dtrag.pipeline.answer.extractive import PASSAGES
+from dtrag.pipeline.run import Run
+from dtrag.pipeline.state import PipelineState
+from dtrag.pipeline.timeouts import beside, budget_of
+from dtrag.ports import Embedder, speaks
 
 CLOSE = 0.75
 """Cosine of a sentence to one of a passage from which on they say the same in other words."""
@@ -32,6 +41,11 @@ MOST_EMBEDDED = 40
 LONGEST_HEADING = 4
 """Content words of a heading that is no sentence, when one passage has them all."""
 _HEADING = ("#", ":", "：")
+_LOG = logging.getLogger(__name__)
+
+_QUICK = 0.6
+"""Share of the step's budget that looking by meaning may take, too; by words alone takes some 10 ms."""
+NO_SENTENCE_SUPPORTED = "The language model's answer was not supported by the passages and is not shown."
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,3 +276,44 @@ def _notes(found: Sequence[Sentence], invented: Sequence[int], listed: bool) -> 
 
 def _listed(numbers: Sequence[int]) -> str:
     return ", ".join(map(str, numbers[:10])) + (" …" if len(numbers) > 10 else "")
+
+
+async def verified(state: PipelineState, run: Run) -> PipelineState:
+    """The checked answer with its citations; quotations where no sentence of the answer is supported."""
+    passages = passages_of(state)[:PASSAGES]
+    assert state.answer is not None  # noqa: S101 - the caller has looked
+    checked = await asyncio.to_thread(check, state.answer, passages)
+    if not all(sentence.supported for sentence in checked.sentences):
+        checked = await _checked_by_meaning(state, run) or checked
+    kept = [sentence for sentence in checked.sentences if sentence.supported]
+    run.recording.facts |= {"sentences": len(checked.sentences), "supported": len(kept)}
+    if not kept and not tool_lines(state.tool_results):
+        state.notes.append(NO_SENTENCE_SUPPORTED)
+        state.model = None
+        state = await quote(state, run)
+        state.decision = "review" if state.citations else "abstain"
+        return state
+    if len(kept) < len(checked.sentences):
+        state.decision = "review"
+        state.reason = f"{len(checked.sentences) - len(kept)} of {len(checked.sentences)} sentences have no support."
+    if checked.text != state.answer:
+        run.emit("replace", {"text": checked.text})
+    state.answer, state.citations = checked.text, checked.citations
+    state.notes += checked.notes
+    return state
+
+
+async def _checked_by_meaning(state: PipelineState, run: Run) -> Checked | None:
+    """The check with the embedder's help; None where there is none, it takes too long, or fails (the named seam)."""
+    answer = state.answer or ""
+    if run.embedder is None or not speaks(run.embedder, language(answer)) or "vector" in state.degraded:
+        return None
+    passages = passages_of(state)[:PASSAGES]
+    try:
+        async with asyncio.timeout(_QUICK * budget_of("check")):
+            return await beside(check, answer, passages, embedder=run.embedder)
+    except TimeoutError:
+        return None
+    except Exception:  # noqa: BLE001 - the seam: words alone decide then
+        _LOG.warning("the embedder failed while an answer was checked", exc_info=True)
+        return None

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any, get_args
 
 from dtrag.core.chat import Reply, Usage
-from dtrag.debate.length import cut
 from dtrag.errors import InvalidInput, LanguageModelFailed
 from dtrag.pipeline import model_calls
+from dtrag.pipeline.answer.generative import MAX_PASSAGE, NO_ANSWER
+from dtrag.pipeline.debate.merge import cut
 from dtrag.pipeline.debate.prompts import Role, argue
-from dtrag.pipeline.prompt import MAX_PASSAGE, NO_ANSWER
 from dtrag.pipeline.run import Run, of_active_app
 from dtrag.ports import ChatModel
 

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from dtrag.core.text.analysis import normalise, terms
-from dtrag.debate.length import cut, statements
+import re
+
+from dtrag.core.text.analysis import normalise, sentences, terms
 
 REPEATED = 0.6
 """A sentence whose words are found to this share in one that is there already is taken for the same thing said again:
 of two sentences about one fact more than half of the words are those of the fact."""
+SYLLABLES_PER_TOKEN = 2
+"""Hangul, kana and Han characters of a token; tokenizers of today need one token for 1 to 1.7 of them."""
+LETTERS_PER_TOKEN = 24
+"""A word is one token, as the acceptance text counts, unless nobody would call it a word."""
+WORTH_KEEPING = 0.5
+"""A text is cut at the end of a sentence if at least this share of what may stay is kept so; else at a word."""
+_WIDE = re.compile(r"[가-힣\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff]")
+_WORD = re.compile(r"\S+")
+_LAST = re.compile(r"[.!?。？！](?:\s*\[\d{1,3}\])*(?=\s|$)|\[\d{1,3}\][.。]?(?=\s|$)")
+_MARKS = re.compile(r"(?:\s*\[\d{1,3}\])+[.。]?")
 
 
 def same(first: str, second: str) -> bool:
@@ -32,3 +43,44 @@ def merged(first: str, second: str, limit: int) -> str:
 
 def _bare(text: str) -> str:
     return normalise(text).rstrip(".。")
+
+
+def tokens(text: str) -> int:
+    """About how many tokens the text is; never fewer than its words."""
+    return sum(map(_cost, text.split()))
+
+
+def cut(text: str, limit: int) -> str:
+    """The text, or its beginning of at most `limit` tokens: whole sentences where they are most of it, else words."""
+    end, used = 0, 0
+    for word in _WORD.finditer(text):
+        used += _cost(word.group())
+        if used > limit:
+            return _ended(text, end or word.start() + limit * SYLLABLES_PER_TOKEN)
+        end = word.end()
+    return text.strip()
+
+
+def statements(text: str) -> list[str]:
+    """The sentences of an answer, each with the numbers of passages that follow it: `It is so. [1]` is one."""
+    found: list[str] = []
+    for start, end in sentences(text):
+        sentence = text[start:end]
+        marks = _MARKS.match(sentence)
+        if marks and found:
+            found[-1] += " " + marks.group().strip()
+            sentence = sentence[marks.end() :].strip()
+        if sentence:
+            found.append(sentence)
+    return found
+
+
+def _cost(word: str) -> int:
+    wide = len(_WIDE.findall(word))
+    return max(1, -(-wide // SYLLABLES_PER_TOKEN), -(-len(word) // LETTERS_PER_TOKEN))
+
+
+def _ended(text: str, end: int) -> str:
+    kept = text[:end].strip()
+    last = max((match.end() for match in _LAST.finditer(kept)), default=0)
+    return kept[:last] if last >= WORTH_KEEPING * len(kept) else kept + "…"

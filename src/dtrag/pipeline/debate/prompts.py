@@ -14,7 +14,7 @@ from dtrag.core.chat import Message
 from dtrag.core.prompt_fence import boundary, fenced
 from dtrag.core.text.analysis import language
 from dtrag.core.text.hidden_characters import neutralised
-from dtrag.pipeline.prompt import NO_ANSWER
+from dtrag.pipeline.answer.generative import NO_ANSWER
 
 Role = Literal["affirmative", "critical"]
 

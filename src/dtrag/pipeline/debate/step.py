@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import logging
 
-from dtrag.debate import DebateEngine, worth_a_debate
 from dtrag.errors import InvalidInput, LanguageModelFailed, ModelNotAllowed
+from dtrag.pipeline.answer.citations import passages_of
 from dtrag.pipeline.answer.compose import tool_lines
 from dtrag.pipeline.answer.extractive import PASSAGES
+from dtrag.pipeline.debate.engine import DebateEngine
 from dtrag.pipeline.run import Run
-from dtrag.pipeline.sources import passages_of
 from dtrag.pipeline.state import PipelineState
 from dtrag.pipeline.timeouts import budget_of
 
 _LOG = logging.getLogger(__name__)
+SURE = 0.9
+"""Calibrated confidence from which on there is no debate: of such answers at most one in ten is wrong, so ten debates,
+fifty calls of models, would be paid for at most one answer that could become better."""
 
 
 def when(setting: str) -> str:
@@ -84,3 +87,14 @@ def _no_debate(state: PipelineState, run: Run) -> str | None:
         ),
     )
     return next((reason for holds, reason in reasons if holds), None)
+
+
+def worth_a_debate(confidence: float, decision: str) -> bool:
+    """Whether an answer with this calibrated confidence in [0, 1] lies in the grey band where a debate may change it.
+
+    `review` always does. `abstain` never does: where the passages do not answer, two agents who read the same passages
+    only argue each other into an answer. `answer` does below SURE.
+    """
+    if decision == "abstain":
+        return False
+    return decision == "review" or confidence < SURE

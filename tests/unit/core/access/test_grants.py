@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.access.scope import Access, Grant, Scope
-from dtrag.core.caller import LOCAL, Caller
 from dtrag.core.taxonomy.tree import ROOT, CategoryPath, Node, Taxonomy
 
 BEFORE = Taxonomy.of(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dtrag.core.access.scope import Access, Anchor, Grant
-from dtrag.core.confines import lies_within, reaches_out
+from dtrag.core.access.scope import Access, Anchor, Grant, lies_within, reaches_out
 from dtrag.core.taxonomy.tree import CategoryPath, Node, Taxonomy
 
 TREE = Taxonomy.of(

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from dtrag.debate import DebateAgent
 from dtrag.errors import InvalidInput, NoActiveApp
+from dtrag.pipeline.debate.agent import DebateAgent
 from tests.unit.pipeline.debate.scripted import Scripted, run_of
 
 

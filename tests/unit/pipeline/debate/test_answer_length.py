@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dtrag.debate.length import cut, statements, tokens
+from dtrag.pipeline.debate.merge import cut, statements, tokens
 
 TEXTS = st.text(st.sampled_from("ab 가나.\n[1]?! 漢かー"), max_size=300)
 

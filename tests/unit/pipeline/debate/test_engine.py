@@ -14,12 +14,11 @@ from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
 
 from dtrag.core.chat import Message, Reply, Usage
-from dtrag.debate import DebateEngine, DebateResult
-from dtrag.debate.course import MAX_QUERY
-from dtrag.debate.length import tokens
+from dtrag.core.debate import DebateResult
 from dtrag.errors import InvalidInput, LanguageModelFailed, ModelNotAllowed, NoActiveApp, Overloaded
-from dtrag.pipeline.debate.engine import MAX_CALLS, MAX_ROUNDS
-from dtrag.pipeline.prompt import MAX_PASSAGE, NO_ANSWER
+from dtrag.pipeline.answer.generative import MAX_PASSAGE, NO_ANSWER
+from dtrag.pipeline.debate.engine import MAX_CALLS, MAX_QUERY, MAX_ROUNDS, DebateEngine
+from dtrag.pipeline.debate.merge import tokens
 from tests.unit.pipeline.debate.scripted import Scripted, failing, run_of
 
 PASSAGES = [{"text": "Leave lasts two semesters."}, {"text": "Military service is counted apart."}]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dtrag.debate.length import tokens
-from dtrag.pipeline.debate.merge import merged, same
+from dtrag.pipeline.debate.merge import merged, same, tokens
 
 SENTENCES = st.lists(
     st.sampled_from(

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dtrag.debate import worth_a_debate
-from dtrag.debate.worth import SURE
+from dtrag.pipeline.debate.step import SURE, worth_a_debate
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import uuid
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
 from dtrag.adapters.postgres.database import Database
 from dtrag.adapters.postgres.queries import queries
+from dtrag.core.access.scope import Scope
 from dtrag.core.conversation import Conversation, Turn
 
 
@@ -75,3 +77,19 @@ class PostgresConversations:
 
 def _turn(row: Mapping[str, Any]) -> Turn:
     return Turn(row["turn"], row["question"], row["answer"], row["created_at"], tuple(row["document_ids"]))
+
+
+class PostgresSight:
+    """The documents of one database."""
+
+    def __init__(self, database: Database):
+        self._database = database
+
+    async def visible(self, document_ids: Collection[uuid.UUID], scope: Scope) -> frozenset[uuid.UUID]:
+        """Those of the documents that are there and in scope."""
+        if not document_ids:
+            return frozenset()
+        asked = {"document_ids": list(document_ids)}
+        async with self._database.scoped("reader", scope) as connection:
+            rows = await (await connection.execute(queries("content")["visible"], asked)).fetchall()
+        return frozenset(row["document_id"] for row in rows)

@@ -15,9 +15,9 @@ from fastapi import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dtrag import logs
+from dtrag.core.access.api_key import Caller
 from dtrag.core.access.audit_chain import Decision
-from dtrag.core.caller import Caller
-from dtrag.core.confines import scope_rows
+from dtrag.core.access.scope import scope_rows
 from dtrag.core.rate_limit import RateLimit
 from dtrag.delivery.api.errors import error_response
 from dtrag.delivery.api.permissions import Needs

@@ -15,9 +15,8 @@ from fastapi.responses import JSONResponse
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from dtrag.core.access.api_key import Key
+from dtrag.core.access.api_key import LOCAL, Key
 from dtrag.core.access.confinement import confined
-from dtrag.core.caller import LOCAL
 from dtrag.core.rate_limit import Allowance, RateLimit
 from dtrag.delivery.api.errors import error_response
 from dtrag.delivery.api.middleware.forwarding import Address, parse_address

@@ -2,18 +2,47 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
+import shutil
+import tempfile
+import unicodedata
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import quote
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import JSONResponse
+from starlette.datastructures import FormData, UploadFile
+from starlette.exceptions import HTTPException
+from starlette.formparsers import MultiPartException, MultiPartParser
 
-from dtrag.delivery.api.dependencies import app_of, service_of
+from dtrag.core.access.api_key import Caller
+from dtrag.core.taxonomy.tree import CategoryPath
+from dtrag.delivery.api.dependencies import Service, app_of, service_of
 from dtrag.delivery.api.errors import error_body
+from dtrag.delivery.api.json_body import media_type
 from dtrag.delivery.api.permissions import caller_of, needs
-from dtrag.delivery.api.schemas.common import DocumentList, DocumentShape, DocumentWithText, Total, UploadResponse
+from dtrag.delivery.api.request_tasks import until_gone
+from dtrag.delivery.api.schemas.common import (
+    DocumentList,
+    DocumentShape,
+    DocumentWithText,
+    FailedFile,
+    Total,
+    UploadCounts,
+    UploadedDocument,
+    UploadResponse,
+)
 from dtrag.delivery.api.schemas.errors import failures
-from dtrag.delivery.api.uploads import MAX_FILES, ingest_upload
+from dtrag.errors import InvalidInput
+from dtrag.ingestion.ingest import IngestReport, Source
 
+MAX_FILES = 100
+MAX_FIELDS = 10
+MAX_FIELD_BYTES = 64 << 10
+MAX_NAME = 255
 router = APIRouter(tags=["documents"])
 
 READ, WRITE = [Depends(needs("read"))], [Depends(needs("write"))]
@@ -110,3 +139,159 @@ async def delete(request: Request, document_id: str) -> Response:
     request.state.subjects = [document_id[:SHOWN_ID]]
     await app_of(request).delete_document(document_id, scope=caller_of(request).access)
     return Response(status_code=204)
+
+
+def display_name(given: str) -> str:
+    """A harmless name for an uploaded file: its last part, NFC, without control characters, at most 255 characters.
+
+    It is shown and decides the format; on disk the file has a name of ours.
+    """
+    last = re.split(r"[/\\]", unicodedata.normalize("NFC", given))[-1]
+    name = "".join(c for c in last if unicodedata.category(c)[0] != "C").strip()
+    if not name.strip("."):
+        return "unnamed"
+    if len(name) > MAX_NAME:
+        stem, dot, suffix = name.rpartition(".")
+        ending = dot + suffix if stem and len(suffix) <= 10 else ""
+        name = name[: MAX_NAME - len(ending)] + ending
+    return name
+
+
+async def ingest_upload(request: Request, service: Service, caller: Caller) -> UploadResponse:
+    """Everything from the form to the response; it ends when the client leaves.
+
+    Raises `InvalidInput` and `HTTPException` for a bad form, `Forbidden` for a category outside the caller's branches,
+    and `Overloaded` when too many uploads wait already.
+    """
+    if media_type(request)[0] != "multipart/form-data":
+        raise HTTPException(415, "Send the files as multipart/form-data, in parts named files")
+    async with service.app.run.admission.upload():
+        folder = Path(await asyncio.to_thread(tempfile.mkdtemp, dir=service.uploads))
+        try:
+            parts, category = _read_form(await _received(request, folder))
+            room = _room(category) if caller.access.grants else ""
+            sources, refused = _sources(parts, room)
+            reading = service.app.ingest_sources(sources, category, scope=caller.access)
+            report = await until_gone(request, service.in_flight, reading)
+        finally:
+            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+    return _response(report, sources, refused)
+
+
+class _FileOnDisk(UploadFile):
+    """A file of a form, written to `path`."""
+
+    def __init__(self, path: Path, filename: str | None) -> None:
+        super().__init__(path.open("xb"), size=0, filename=filename)
+        self.path = path
+
+    async def seek(self, offset: int) -> None:
+        """The parser does this when the file is whole. It is read by its path, so that its descriptor is closed."""
+        await self.close()
+
+
+class _FormOnDisk(MultiPartParser):
+    """The framework's parser, with the files in a folder of ours; a form that ends early is an error."""
+
+    def __init__(self, request: Request, folder: Path) -> None:
+        super().__init__(
+            request.headers,
+            request.stream(),
+            max_files=MAX_FILES,
+            max_fields=MAX_FIELDS,
+            max_part_size=MAX_FIELD_BYTES,
+        )
+        self._folder = folder
+        self._ended = False
+
+    def on_headers_finished(self) -> None:
+        """A part begins. The framework would keep the start of a file in memory, and the rest in a folder of all."""
+        super().on_headers_finished()
+        part = self._current_part
+        if part.file is not None:
+            in_memory = self._files_to_close_on_error.pop()
+            in_memory.close()
+            part.file = _FileOnDisk(self._folder / f"{self._current_files:04}", part.file.filename)
+            self._files_to_close_on_error.append(part.file.file)  # type: ignore[arg-type]
+
+    def on_end(self) -> None:
+        """The last boundary has been seen."""
+        self._ended = True
+
+    async def parse(self) -> FormData:
+        """The form. Raises `MultiPartException`."""
+        form = await super().parse()
+        if not self._ended:
+            for file in self._files_to_close_on_error:
+                file.close()
+            raise MultiPartException("The form ends before its last boundary")
+        return form
+
+
+async def _received(request: Request, folder: Path) -> FormData:
+    """The form of the request, its files whole in the folder. Raises `HTTPException`, `ClientDisconnect`."""
+    try:
+        return await _FormOnDisk(request, folder).parse()
+    except MultiPartException as error:
+        raise HTTPException(400, error.message) from error
+
+
+def _read_form(form: FormData) -> tuple[list[_FileOnDisk], str | None]:
+    """The file parts that hold a file (a browser sends an empty one when none was chosen), and the category."""
+    unknown = sorted(set(form.keys()) - {"files", "category"})
+    if unknown:
+        raise InvalidInput(f"There is no form field {unknown[0][:60]!r}; the fields are files and category.")
+    values = form.getlist("files")
+    parts = [value for value in values if isinstance(value, _FileOnDisk)]
+    if len(parts) < len(values):
+        raise InvalidInput("A part named files has no file name, so it is not a file.")
+    parts = [part for part in parts if part.filename or part.size]
+    if not parts:
+        raise InvalidInput("The form has no file; send one or more parts named files.")
+    categories = form.getlist("category")
+    if len(categories) > 1 or any(isinstance(value, UploadFile) for value in categories):
+        raise InvalidInput("The field category is one text, such as HR/Leave.")
+    category = str(categories[0]).strip() if categories else ""
+    return parts, category or None
+
+
+def _sources(parts: Sequence[_FileOnDisk], room: str) -> tuple[list[Source], list[FailedFile]]:
+    """The files to read; and those whose name another file of the form has already."""
+    sources: dict[str, Source] = {}
+    refused: list[FailedFile] = []
+    for part in parts:
+        name = display_name(part.filename or "")
+        if name in sources:
+            refused.append(FailedFile(file=name, reason="Another file of this upload has the same name."))
+            continue
+        sources[name] = Source(part.path, name, f"upload:{room}{quote(name)}")
+    return list(sources.values()), refused
+
+
+def _room(category: str | None) -> str:
+    """The part of an address that keeps the files of callers with a scope apart by category: `hr/leave/`.
+
+    A name alone would tell whether somebody else has uploaded a file of that name, and would replace it.
+    """
+    if category is None:
+        return ""
+    return "".join(f"{quote(key, safe='')}/" for key in CategoryPath.parse(category).key)
+
+
+def _response(report: IngestReport, sources: Sequence[Source], refused: Sequence[FailedFile]) -> UploadResponse:
+    names = {str(source.path): source.name for source in sources}
+    failed = [FailedFile(file=names.get(path, "unnamed"), reason=reason) for path, reason in report.failed]
+    failed.extend(refused)
+    documents = [
+        UploadedDocument(document_id=str(document_id), file=source.name, unchanged=source.unchanged)
+        for source in sources
+        for document_id in source.document_ids
+    ]
+    counts = UploadCounts(
+        documents=report.documents,
+        chunks=report.chunks,
+        unchanged=report.unchanged,
+        removed=report.removed,
+        failed=len(failed),
+    )
+    return UploadResponse(documents=documents, counts=counts, failed=failed, notes=report.notes)

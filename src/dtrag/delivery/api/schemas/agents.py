@@ -7,8 +7,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from dtrag.core.agent import Edition, Spending
-from dtrag.core.agent_options import MAX_TOOLS, TOOLS
-from dtrag.core.manifest import MAX_AGENT_NAME, MAX_LEVELS, MAX_PATHS
+from dtrag.core.manifest import MAX_AGENT_NAME, MAX_LEVELS, MAX_PATHS, MAX_TOOLS, TOOLS
 from dtrag.delivery.api.schemas.common import AskResponse
 from dtrag.delivery.api.schemas.search import Filters
 from dtrag.governance.agents import Budget

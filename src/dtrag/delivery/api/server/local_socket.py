@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from dtrag import __version__
-from dtrag.core.caller import LOCAL
-from dtrag.core.confines import scope_rows
+from dtrag.core.access.api_key import LOCAL
+from dtrag.core.access.scope import scope_rows
 from dtrag.delivery.api.dependencies import Service
 from dtrag.delivery.api.request_tasks import ended, result_of
 from dtrag.delivery.local.operations import OPERATIONS
