@@ -65,8 +65,10 @@ if TYPE_CHECKING:
     from dtrag.retrieval.engine import HybridSearchEngine
     from dtrag.retrieval.rerank import CrossEncoderReranker
     from dtrag.settings import Settings, get_env_manager
-    from dtrag.tools.executor import ToolExecutionResult, execute_tool
-    from dtrag.tools.registry import Tool, ToolRegistry, get_tool_registry, list_tools
+    from dtrag.tools.default import get_tool_registry, list_tools
+    from dtrag.tools.executor import execute_tool
+    from dtrag.tools.registry import Tool, ToolRegistry
+    from dtrag.tools.result import ToolExecutionResult
     from dtrag.tools.schema import tool
 
 __version__ = "0.1.0"
@@ -127,12 +129,12 @@ _HOMES = {
     "CrossEncoderReranker": "dtrag.retrieval.rerank",
     "Settings": "dtrag.settings",
     "get_env_manager": "dtrag.settings",
-    "ToolExecutionResult": "dtrag.tools.executor",
+    "ToolExecutionResult": "dtrag.tools.result",
     "execute_tool": "dtrag.tools.executor",
     "Tool": "dtrag.tools.registry",
     "ToolRegistry": "dtrag.tools.registry",
-    "get_tool_registry": "dtrag.tools.registry",
-    "list_tools": "dtrag.tools.registry",
+    "get_tool_registry": "dtrag.tools.default",
+    "list_tools": "dtrag.tools.default",
     "tool": "dtrag.tools.schema",
 }
 

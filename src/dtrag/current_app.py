@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Any, Protocol, TypeVar
 
 from dtrag.core.access.scope import Viewer
 from dtrag.core.text.analysis import Analyzer
 from dtrag.errors import NoActiveApp
 from dtrag.ports import Embedder, Index
 
-if TYPE_CHECKING:
-    from dtrag.pipeline.run import Run
-    from dtrag.retrieval.engine import HybridSearchEngine
+Engine_co = TypeVar("Engine_co", covariant=True)
+Run_co = TypeVar("Run_co", covariant=True)
 
 
-class Opened(Protocol):
-    """What is needed of an open app."""
+class Opened(Protocol[Engine_co, Run_co]):
+    """What is needed of an open app. Of its engine and its run only the modules that use them know the types."""
 
     @property
     def index(self) -> Index:
@@ -30,31 +29,31 @@ class Opened(Protocol):
         """What its terms are made with."""
 
     @property
-    def engine(self) -> HybridSearchEngine:
+    def engine(self) -> Engine_co:
         """What it searches with."""
 
     @property
-    def run(self) -> Run:
+    def run(self) -> Run_co:
         """What a run of the pipeline works with."""
 
     async def counts(self, *, scope: Viewer) -> tuple[int, int]:
         """Numbers of documents and chunks."""
 
 
-_opened: list[Opened] = []
+_opened: list[Opened[Any, Any]] = []
 
 
-def opened(app: Opened) -> None:
+def opened(app: Opened[Any, Any]) -> None:
     """From now on the app is open."""
     _opened.append(app)
 
 
-def closed(app: Opened) -> None:
+def closed(app: Opened[Any, Any]) -> None:
     """From now on it is not."""
     _opened[:] = [other for other in _opened if other is not app]
 
 
-def active() -> Opened:
+def active() -> Opened[Any, Any]:
     """The open app. Raises `NoActiveApp` when none is, or several are: guessing could search the wrong documents."""
     if len(_opened) != 1:
         raise NoActiveApp(number="no" if not _opened else "more than one")

@@ -10,6 +10,7 @@ from dtrag.core.access import confinement
 from dtrag.core.access.scope import Viewer
 from dtrag.core.documents import SearchMetrics, SearchResult
 from dtrag.current_app import active
+from dtrag.retrieval.engine import HybridSearchEngine
 from dtrag.retrieval.request import ModeSearchOptions, SearchOptions
 
 Plain = tuple[list[dict[str, Any]], dict[str, Any]]
@@ -28,7 +29,7 @@ async def hybrid_search(
     Without a scope it is the owner's, and inside a run, request or tool call what that may see. Raises `NoActiveApp`,
     and what the engine raises.
     """
-    results, metrics = await active().engine.search(query, top_k, filters, scope=scope, **options)
+    results, metrics = await _engine().search(query, top_k, filters, scope=scope, **options)
     return _plain(results, metrics)
 
 
@@ -41,7 +42,7 @@ async def keyword_search(
     **options: Unpack[SearchOptions],
 ) -> Plain:
     """As `hybrid_search`, by words alone."""
-    results, metrics = await active().engine.keyword_only_search(query, top_k, filters, scope=scope, **options)
+    results, metrics = await _engine().keyword_only_search(query, top_k, filters, scope=scope, **options)
     return _plain(results, metrics)
 
 
@@ -54,13 +55,13 @@ async def vector_search(
     **options: Unpack[SearchOptions],
 ) -> Plain:
     """As `hybrid_search`, by meaning alone."""
-    results, metrics = await active().engine.vector_only_search(query, top_k, filters, scope=scope, **options)
+    results, metrics = await _engine().vector_only_search(query, top_k, filters, scope=scope, **options)
     return _plain(results, metrics)
 
 
 async def get_search_statistics(*, scope: Viewer | None = None) -> dict[str, Any]:
     """What there is to search in scope, how the engine of the open app searches, and how its searches went so far."""
-    app = active()
+    app, engine = active(), _engine()
     documents, chunks = await app.counts(scope=confinement.bounded(scope))
     snapshot = await app.index.snapshot()
     return {
@@ -70,10 +71,15 @@ async def get_search_statistics(*, scope: Viewer | None = None) -> dict[str, Any
             "generation": snapshot.generation,
             "taxonomy_version": snapshot.taxonomy.version,
         },
-        "engine_config": app.engine.get_config(),
-        "performance_metrics": app.engine.performance(),
+        "engine_config": engine.get_config(),
+        "performance_metrics": engine.performance(),
         "timestamp": datetime.now(UTC).isoformat(),
     }
+
+
+def _engine() -> HybridSearchEngine:
+    engine: HybridSearchEngine = active().engine
+    return engine
 
 
 def _plain(results: list[SearchResult], metrics: SearchMetrics) -> Plain:

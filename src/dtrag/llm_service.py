@@ -35,7 +35,7 @@ async def generate_answer(
     Without `model` it is the open app's. With `on_text` the reply is streamed, and `on_text` gets each piece as it
     comes. Raises `NoActiveApp` and `LanguageModelFailed`.
     """
-    chosen = active().run.model if model is None else model
+    chosen: ChatModel | NotConfigured | None = active().run.model if model is None else model
     if chosen is None or isinstance(chosen, NotConfigured):
         return None
     if on_text is None:

@@ -235,6 +235,25 @@ class KeyStore(Protocol):
         """Remember when the key was used, unless that is known of a time after `before`."""
 
 
+class Recorder(Protocol):
+    """Writes a line of the audit log; `Audit.record` is one."""
+
+    async def __call__(
+        self,
+        actor: str,
+        action: str,
+        *,
+        scope: list[Any] | None,
+        subjects: Sequence[str],
+        decision: Any,
+        details: Mapping[str, Any],
+    ) -> object: ...
+
+
+async def unrecorded(actor: str, action: str, **line: object) -> None:
+    """Where there is no audit log."""
+
+
 class AuditStore(Protocol):
     """The audit log: lines are added and read, never changed."""
 

@@ -8,8 +8,8 @@ import pytest
 
 from dtrag.app import App
 from dtrag.core.access.scope import Access, Grant
+from dtrag.core.access.visible_tree import seen_version
 from dtrag.core.taxonomy.tree import CategoryPath
-from dtrag.core.taxonomy.versions import seen_version
 from dtrag.errors import InvalidInput, NotFound
 from dtrag.pipeline.state import PipelineRequest, PipelineResponse
 

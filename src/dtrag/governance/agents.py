@@ -19,11 +19,10 @@ from dtrag.core.documents import Answer, SearchMetrics, SearchResult
 from dtrag.core.manifest import AgentManifest, manifest_from_category
 from dtrag.core.taxonomy.tree import Taxonomy
 from dtrag.errors import BudgetSpent, Conflict, FilterBypass, InvalidInput, NotFound
-from dtrag.governance.audit import Recorder, unrecorded
 from dtrag.pipeline.execution import Pipeline
 from dtrag.pipeline.run import Emit
 from dtrag.pipeline.state import PipelineRequest, PipelineResponse
-from dtrag.ports import AgentStore, Index
+from dtrag.ports import AgentStore, Index, Recorder, unrecorded
 from dtrag.retrieval.engine import HybridSearchEngine
 from dtrag.settings import Settings
 

@@ -18,8 +18,7 @@ from dtrag.core.access.api_key import LOCAL, ROLES, Caller, Key, Role, digest_of
 from dtrag.core.access.scope import Grant
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
 from dtrag.errors import Conflict, DtragError, InvalidInput, NotFound, Unauthorized
-from dtrag.governance.audit import Recorder, unrecorded
-from dtrag.ports import Index, KeyStore
+from dtrag.ports import Index, KeyStore, Recorder, unrecorded
 
 KNOWN_S = 5.0
 """How long a key is taken as it was read, in seconds."""

@@ -15,7 +15,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any
 
 from dtrag.core.access.audit_chain import START, Decision, Entry, Head, Row, Verdict, content, settled, verify
 from dtrag.errors import DatabaseUnavailable, DtragError, InvalidInput
@@ -37,25 +37,6 @@ PAGE = 2_000
 MAX_LISTED = 10_000
 
 _LOG = logging.getLogger(__name__)
-
-
-class Recorder(Protocol):
-    """Writes a line of the audit log; `Audit.record` is one."""
-
-    async def __call__(
-        self,
-        actor: str,
-        action: str,
-        *,
-        scope: list[Any] | None,
-        subjects: Sequence[str],
-        decision: Any,
-        details: Mapping[str, Any],
-    ) -> object: ...
-
-
-async def unrecorded(actor: str, action: str, **line: object) -> None:
-    """Where there is no audit log."""
 
 
 class Audit:

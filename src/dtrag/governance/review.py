@@ -21,9 +21,8 @@ from dtrag.core.taxonomy.review import MAX_NOTE, Decision, Item
 from dtrag.core.taxonomy.tree import UNCLASSIFIED, CategoryPath, Taxonomy
 from dtrag.core.text.analysis import clean, normalise
 from dtrag.errors import Conflict, InvalidInput, NotFound
-from dtrag.governance.audit import Recorder, unrecorded
 from dtrag.ingestion.classify import Classifier
-from dtrag.ports import Index, ReviewStore
+from dtrag.ports import Index, Recorder, ReviewStore, unrecorded
 
 MAX_LIMIT = 1_000
 MAX_TEXT = 200_000

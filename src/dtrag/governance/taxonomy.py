@@ -15,8 +15,7 @@ from dtrag.core.taxonomy.versions import Diff, diff, parse_version
 from dtrag.core.text.analysis import clean
 from dtrag.errors import Conflict, InvalidInput, NotFound
 from dtrag.governance import taxonomy_yaml
-from dtrag.governance.audit import Recorder, unrecorded
-from dtrag.ports import TaxonomyStore
+from dtrag.ports import Recorder, TaxonomyStore, unrecorded
 
 ACTIVE = "active"
 """In the place of a version: the one in force."""

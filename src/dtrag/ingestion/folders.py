@@ -20,10 +20,9 @@ from dtrag.core.document_selection import file_path
 from dtrag.core.documents import Draft, document_id
 from dtrag.core.text.analysis import Analyzer, clean
 from dtrag.errors import InvalidInput, ParseFailed
-from dtrag.governance.audit import Recorder
 from dtrag.ingestion.analysis import index
 from dtrag.ingestion.ingest import CONTENT_BYTES, IngestReport, Source, content_digest
-from dtrag.ports import Embedder, FolderStore, IndexWriter, Parser, StoredFile
+from dtrag.ports import Embedder, FolderStore, IndexWriter, Parser, Recorder, StoredFile
 
 MOST_GONE = 1 / 3
 """Share of a folder's files that may go without `--prune-all`: a disk that is not mounted shows a folder without most

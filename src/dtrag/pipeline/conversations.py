@@ -19,8 +19,7 @@ from dtrag.core.conversation import Conversation, Turn, conversation_id
 from dtrag.core.retention import TidyTimer
 from dtrag.core.text.analysis import clean
 from dtrag.errors import InvalidInput, NotFound
-from dtrag.governance.audit import Recorder, unrecorded
-from dtrag.ports import ConversationStore, Index, Sight
+from dtrag.ports import ConversationStore, Index, Recorder, Sight, unrecorded
 
 MOST_TURNS = 100
 """Turns kept of a conversation; older ones go."""

@@ -126,7 +126,8 @@ class Run:
 
 def of_active_app() -> Run:
     """A run by the open app, for a step or a debate that is called alone. Raises `NoActiveApp`."""
-    return replace(active().run, flags=active_flags(), recording=Recording(), scope=confinement.bounded())
+    run: Run = active().run
+    return replace(run, flags=active_flags(), recording=Recording(), scope=confinement.bounded())
 
 
 async def counted(question: str, run: Run) -> tuple[IndexSnapshot, LexicalStatistics]:

@@ -11,9 +11,9 @@ import logging
 import time
 from dataclasses import replace
 
+from dtrag.core.access.visible_tree import seen_version
 from dtrag.core.answers.confidence import SETTING, Confidence, confidence, confidence_of
 from dtrag.core.ranking.bm25 import LexicalStatistics
-from dtrag.core.taxonomy.versions import seen_version
 from dtrag.errors import InvalidInput
 from dtrag.pipeline.answer.citations import chunks_of, sources_of
 from dtrag.pipeline.answer.compose import compose, unfinished

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dtrag.core.access.visible_tree import seen_version
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
-from dtrag.core.taxonomy.versions import active_paths, parse_version, seen_version
+from dtrag.core.taxonomy.versions import active_paths, parse_version
 from dtrag.errors import NotFound
 from dtrag.pipeline.run import Run
 from dtrag.pipeline.state import PipelineState

@@ -1,8 +1,10 @@
 """Tools: what can be executed for a question beside searching, how it is allowed, checked and kept within limits."""
 
-from dtrag.tools.executor import ToolExecutionResult, execute_plan, execute_tool
+from dtrag.tools.default import get_tool_registry, list_tools
+from dtrag.tools.executor import execute_plan, execute_tool
 from dtrag.tools.policy import get_tool_whitelist, validate_tool
-from dtrag.tools.registry import Tool, ToolRegistry, get_tool_registry, list_tools
+from dtrag.tools.registry import Tool, ToolRegistry
+from dtrag.tools.result import ToolExecutionResult
 from dtrag.tools.schema import tool
 
 __all__ = [

@@ -14,9 +14,11 @@ from typing import Any
 from dtrag.errors import InvalidInput
 from dtrag.logs import redact
 from dtrag.settings import flag
+from dtrag.tools.default import get_tool_registry
 from dtrag.tools.output import plain
 from dtrag.tools.policy import get_tool_whitelist, validate_tool
-from dtrag.tools.registry import TIMEOUT, Tool, ToolRegistry, get_tool_registry
+from dtrag.tools.registry import TIMEOUT, Tool, ToolRegistry
+from dtrag.tools.result import ToolExecutionResult
 
 BLOCKED = "Blocked by whitelist policy"
 TIMED_OUT = "Tool execution timeout"
@@ -34,21 +36,6 @@ logger = logging.getLogger("dtrag.tools")
 
 _left_behind: set[asyncio.Task[_Ended]] = set()
 """Tools that ignored being cancelled; the event loop itself holds tasks only weakly."""
-
-
-@dataclass(frozen=True, slots=True)
-class ToolExecutionResult:
-    """What came of executing a tool. `result` is plain JSON and None without success; `error` is None with success.
-
-    `elapsed` in seconds. `note` says when the output was cut.
-    """
-
-    success: bool
-    result: Any
-    error: str | None
-    tool_name: str
-    elapsed: float
-    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,7 @@ from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.access.scope import scope_rows
 from dtrag.core.tool_approval import Approval, OfferedTool, State, fingerprint, problem, state
 from dtrag.errors import Conflict, DtragError, InvalidInput, NotFound, ToolChanged, ToolServerFailed
-from dtrag.governance.audit import Recorder, unrecorded
-from dtrag.ports import ApprovalStore, ToolServer
+from dtrag.ports import ApprovalStore, Recorder, ToolServer, unrecorded
 from dtrag.tools.registry import Tool, ToolRegistry
 
 FRESH_S = 300.0

@@ -10,11 +10,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from dtrag.current_app import active
-from dtrag.errors import InvalidInput, NoActiveApp
+from dtrag.errors import InvalidInput
+from dtrag.tools.result import ToolExecutionResult
 
 if TYPE_CHECKING:
-    from dtrag.tools.executor import ToolExecutionResult
     from dtrag.tools.validation import Check
 
 TIMEOUT = 30.0
@@ -83,29 +82,3 @@ class ToolRegistry:
             {"name": tool.name, "description": tool.description, "input_schema": copy.deepcopy(dict(tool.input_schema))}
             for tool in self._tools.values()
         ]
-
-
-_default: list[ToolRegistry] = []
-
-
-def get_tool_registry() -> ToolRegistry:
-    """The tools of the open app; without one (or with several) the built-in ones, which then have no way outside."""
-    try:
-        tools = active().run.tools
-    except NoActiveApp:
-        tools = None
-    if tools is not None:
-        return tools
-    if not _default:
-        from dtrag.tools.builtin import builtin_tools
-
-        registry = ToolRegistry()
-        for tool in builtin_tools():
-            registry.register(tool)
-        _default.append(registry)
-    return _default[0]
-
-
-def list_tools() -> list[dict[str, Any]]:
-    """Name, description and input_schema of every tool of `get_tool_registry()`."""
-    return get_tool_registry().list_tools()

@@ -1,15 +1,13 @@
-"""A category tree that another service sent: validated, and pruned to the branches that a caller may see."""
+"""A category tree that another service sent, validated."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dtrag.core.access.scope import Scope
 from dtrag.core.taxonomy.apply import MOST_NODES
-from dtrag.core.taxonomy.tree import MAX_DEPTH, MAX_NAME, ROOT, Taxonomy, name_key
+from dtrag.core.taxonomy.tree import MAX_DEPTH, MAX_NAME
 from dtrag.core.taxonomy.versions import MAX_VERSION
 from dtrag.errors import InvalidInput
 
@@ -52,32 +50,6 @@ def read_sent_tree(body: bytes) -> SentTree:
         raise InvalidInput("its answer has no list `tree`.")
     reader = _Reader()
     return SentTree(_text(sent.get("version"), MAX_VERSION, "version"), reader.branches(sent["tree"], 1))
-
-
-def pruned(branches: Sequence[Branch], active: Taxonomy, scope: Scope) -> tuple[Branch, ...]:
-    """The branches of a scope and the names above them, without ids and without counts outside the scope.
-
-    A category is recognised by its folded path in the active tree and spelled as it is there; what has no counterpart
-    in the active tree is left out with everything below it.
-    """
-    own = frozenset(active.nodes) if scope.nodes is None else scope.nodes
-    return _pruned(branches, ROOT, active, own, active.with_above(own))
-
-
-def _pruned(
-    branches: Sequence[Branch], parent: int, active: Taxonomy, own: frozenset[int], shown: frozenset[int]
-) -> tuple[Branch, ...]:
-    matched: dict[int, Branch] = {}
-    for branch in branches:
-        node = active.children.get(parent, {}).get(name_key(branch.name) or "")
-        if node is None or node not in shown or node in matched:
-            continue
-        below = _pruned(branch.children, node, active, own, shown)
-        matched[node] = Branch(
-            active.nodes[node].name, branch.documents if node in own else 0, node_id=None, children=below
-        )
-    # A category above the scope without anything of the scope below it says nothing that the caller may know.
-    return tuple(branch for node, branch in matched.items() if node in own or branch.children)
 
 
 class _Reader:

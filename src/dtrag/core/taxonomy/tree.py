@@ -94,7 +94,7 @@ class Taxonomy:
     known: dict[Hashable, frozenset[int]] = field(default_factory=dict, compare=False, repr=False)
     """Nodes of grants that were looked up before: callers come again and again, and the version stays as it is."""
     versions_seen: dict[frozenset[int], str] = field(default_factory=dict, compare=False, repr=False)
-    """By the nodes of a scope: the version that it is shown (`core/taxonomy/versions.py::seen_version`)."""
+    """By the nodes of a scope: the version that it is shown (`core/access/visible_tree.py::seen_version`)."""
 
     @classmethod
     def of(cls, version: str, nodes: Iterable[Node]) -> Taxonomy:

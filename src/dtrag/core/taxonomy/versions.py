@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import Any
 
-from dtrag.core.access.scope import MOST_KNOWN, Scope
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
 from dtrag.errors import InvalidInput
 
@@ -30,23 +27,6 @@ def parse_version(text: object) -> tuple[int, int, int]:
     if found is None:
         raise InvalidInput("Invalid version format: write MAJOR.MINOR.PATCH, such as 1.4.0.")
     return int(found[1]), int(found[2]), int(found[3])
-
-
-def seen_version(taxonomy: Taxonomy, scope: Scope) -> str:
-    """The version of the tree as a scope is shown it.
-
-    With the whole tree its number. With a part of it `0.0.0+<digest>`, a semantic version that changes when the names
-    that the scope sees change and at no other time: numbers would tell how often the rest of the tree has changed.
-    """
-    if scope.nodes is None:
-        return taxonomy.version
-    known = taxonomy.versions_seen.get(scope.nodes)
-    if known is None:
-        names = sorted(json.dumps(taxonomy.path(node), ensure_ascii=False) for node in taxonomy.with_above(scope.nodes))
-        known = f"0.0.0+{blake2b(','.join(names).encode(), digest_size=6).hexdigest()}"
-        if len(taxonomy.versions_seen) < MOST_KNOWN:
-            taxonomy.versions_seen[scope.nodes] = known
-    return known
 
 
 def next_version(parent: str, kinds: Collection[str], taken: Collection[str] = ()) -> str:

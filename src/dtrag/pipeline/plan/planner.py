@@ -19,8 +19,9 @@ from dtrag.pipeline.plan.arithmetic import expression_of
 from dtrag.pipeline.plan.prompt import MAX_TOKENS, Refused, choice_of, messages
 from dtrag.pipeline.run import Run
 from dtrag.ports import ChatModel
+from dtrag.tools.default import get_tool_registry
 from dtrag.tools.policy import get_tool_whitelist, validate_tool
-from dtrag.tools.registry import Tool, ToolRegistry, get_tool_registry
+from dtrag.tools.registry import Tool, ToolRegistry
 
 Complexity = Literal["simple", "medium", "complex"]
 Plan = dict[str, Any]

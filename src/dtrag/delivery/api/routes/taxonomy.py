@@ -8,9 +8,10 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Request
 
 from dtrag.core.access.scope import Access
-from dtrag.core.taxonomy.external_tree import Branch, pruned
+from dtrag.core.access.visible_tree import pruned, seen_version
+from dtrag.core.taxonomy.external_tree import Branch
 from dtrag.core.taxonomy.tree import ROOT, Taxonomy
-from dtrag.core.taxonomy.versions import parse_version, seen_version
+from dtrag.core.taxonomy.versions import parse_version
 from dtrag.delivery.api.dependencies import app_of
 from dtrag.delivery.api.json_body import JsonRoute
 from dtrag.delivery.api.permissions import caller_of, needs
