@@ -14,19 +14,12 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeGuard
 
 from dtrag.core.taxonomy.tree import CategoryPath
+from dtrag.core.taxonomy.versions import parse_version
 from dtrag.errors import InvalidInput
 
 MAX_PATHS = 10
 MAX_LEVELS = 5
-MAX_VERSION = 100
 MAX_AGENT_NAME = 120
-
-_NUMBER = r"(?:0|[1-9][0-9]*)"
-_MARK = r"(?:0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*)"
-_VERSION = re.compile(
-    rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-{_MARK}(?:\.{_MARK})*)?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?"
-)
-"""Semantic Versioning 2.0.0, its grammar as written, matched in full and in ASCII (decision D4)."""
 MAX_CUSTOM = 20
 TOOLS = ("calculator", "doc_parser", "web_search", "searcher", "translator", "summarizer", "analyzer")
 """Tools that come with dtrag, and names that the acceptance text reserves for those of others."""
@@ -263,10 +256,9 @@ def manifest_from_category(
 
 
 def checked_version(version: object) -> str:
-    """A semantic version. Raises `InvalidInput`."""
-    if not isinstance(version, str) or len(version) > MAX_VERSION or not _VERSION.fullmatch(version):
-        raise InvalidInput("Invalid version format: give MAJOR.MINOR.PATCH, such as 1.0.0 or 2.5.3-beta.1.")
-    return version
+    """A semantic version as it was given. Raises `InvalidInput`."""
+    parse_version(version)
+    return str(version)
 
 
 def checked_name(name: object) -> str:

@@ -25,7 +25,7 @@ def parse_version(text: object) -> tuple[int, int, int]:
     """Major, minor and patch of a semantic version. Raises `InvalidInput` for anything else."""
     found = _VERSION.fullmatch(text) if isinstance(text, str) and len(text) <= MAX_VERSION else None
     if found is None:
-        raise InvalidInput("Invalid version format: write MAJOR.MINOR.PATCH, such as 1.4.0.")
+        raise InvalidInput("Invalid version format: write MAJOR.MINOR.PATCH, such as 1.4.0 or 2.5.3-beta.1.")
     return int(found[1]), int(found[2]), int(found[3])
 
 
