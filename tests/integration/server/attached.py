@@ -23,15 +23,7 @@ as_user = pytest.mark.skipif(ROOT, reason="root may do everything")
 on_linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
 ROLES = ("dtrag_owner", "dtrag_search", "dtrag_reader")
 
-ATTACH = """
-import sys
-from pathlib import Path
-from dtrag.adapters.postgres import process
-from dtrag.adapters.postgres.server.server import EmbeddedServer
-with EmbeddedServer.open(Path(sys.argv[1])) as attached:
-    print(process.running_pid(attached.address.data_dir / "postgres"), flush=True)
-    sys.stdin.readline()
-"""
+ATTACH_PROGRAM = Path(__file__).with_name("attach_program.py")
 
 
 def copy(source: Path, target: Path) -> None:
@@ -65,13 +57,17 @@ def until(happened: Callable[[], bool]) -> None:
 def attach_elsewhere(folder: Path) -> subprocess.Popen[str]:
     """Another process that attaches, tells the postmaster's number, and leaves when told to."""
     return subprocess.Popen(
-        [sys.executable, "-c", ATTACH, folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, ATTACH_PROGRAM, folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
 
 
 def told(child: subprocess.Popen[str]) -> int:
     assert child.stdout is not None
-    return int(child.stdout.readline())
+    line = child.stdout.readline()
+    if not line:  # Reap the process, or its open pipes fail a later test that has nothing to do with it.
+        child.communicate(timeout=60)
+    assert line, f"the attaching process ended with {child.returncode} before it printed a pid"
+    return int(line)
 
 
 def dismiss(child: subprocess.Popen[str]) -> None:

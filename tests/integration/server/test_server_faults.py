@@ -20,7 +20,7 @@ from dtrag.adapters.postgres.server.filelock import FileLock
 from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.errors import DatabaseStartFailed
 from tests.integration.server.attached import (
-    ATTACH,
+    ATTACH_PROGRAM,
     ROLES,
     ROOT,
     as_nobody,
@@ -105,7 +105,7 @@ def test_killed_initialisation_leaves_nothing_half_made(tmp_path: Path) -> None:
 
 def test_ctrl_c_during_initialisation_cleans_up(tmp_path: Path) -> None:
     folder = tmp_path / "data"
-    child = subprocess.Popen([sys.executable, "-c", ATTACH, folder], stderr=subprocess.PIPE, text=True)
+    child = subprocess.Popen([sys.executable, ATTACH_PROGRAM, folder], stderr=subprocess.PIPE, text=True)
     until(lambda: any(folder.glob("postgres.new-*/PG_VERSION")))
     child.send_signal(signal.SIGINT)
     _, said = child.communicate(timeout=60)
