@@ -43,6 +43,11 @@ def content(question: str) -> str:
     return kept if terms(kept) else question
 
 
+def without_particle(word: str) -> str:
+    """A written Korean word without its particle (휴학은 gives 휴학); other words as they are."""
+    return _PARTICLE.sub("", word)
+
+
 def weighted_terms(question: str, analyzer: Analyzer = Analyzer()) -> list[tuple[int, float]]:
     """The term ids of a question with their weights in (0, 1], in order: 1 for content, ASKING_WEIGHT for the rest.
 

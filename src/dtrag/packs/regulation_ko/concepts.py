@@ -1,0 +1,160 @@
+"""A question as concepts: what each of its words means, in its own form and in the official words of regulations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dtrag.core.query import content, weighted_terms, without_particle
+from dtrag.core.text import Analyzer, term_id, terms
+from dtrag.packs.regulation_ko.lexicon import Lexicon, Match, words_of
+
+EXPANSION_WEIGHT = 0.8
+"""Weight of the official words of one entry, divided by the square root of their number (measured flat around it)."""
+WITHIN_LONGER = 0.5
+"""Factor for an entry of one word when an entry of several words explains the same word."""
+CORRECTED = 0.7
+"""Factor for an entry that matches only after a letter was corrected."""
+LATER = 0.8
+"""Factor of each further official word: the first is the usual one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """One way to say a concept: its terms (of the index), its text and a weight in (0, 1]; `own` is the user's."""
+
+    text: str
+    terms: frozenset[int]
+    weight: float
+    own: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Concept:
+    """What one or more words of the question mean: covered by a passage that holds one of the wordings."""
+
+    wordings: tuple[Wording, ...]
+
+    @property
+    def is_explained(self) -> bool:
+        """Whether the lexicon knows an official word for it."""
+        return any(not wording.own for wording in self.wordings)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A question as the pack reads it."""
+
+    question: str
+    concepts: tuple[Concept, ...]
+    matches: tuple[Match, ...]
+    weighted: tuple[tuple[int, float], ...]
+    """Term ids with weights: the question's own, then those of the official words."""
+
+    @property
+    def official(self) -> tuple[str, ...]:
+        """The official words that were added, best first."""
+        return tuple(
+            dict.fromkeys(
+                wording.text
+                for concept in self.concepts
+                for wording in sorted(concept.wordings, key=lambda wording: -wording.weight)
+                if not wording.own
+            )
+        )
+
+    def term_ids(self) -> list[int]:
+        """Every term that a statistic is needed of."""
+        ids = {term for term, _ in self.weighted}
+        ids |= {term for concept in self.concepts for wording in concept.wordings for term in wording.terms}
+        return sorted(ids)
+
+
+def read(question: str, lexicon: Lexicon, analyzer: Analyzer = Analyzer()) -> Reading:
+    """The question's concepts and the weighted terms to search for."""
+    words = words_of(question)
+    matches = lexicon.matches(question)
+    longer = {position for match in matches if match.size > 1 for position in match.words}
+    weights = _official_weights(matches, longer)
+    return Reading(
+        question,
+        _concepts(words, matches, weights, question),
+        tuple(matches),
+        _weighted(question, weights, analyzer),
+    )
+
+
+def _official_weights(matches: Sequence[Match], longer: set[int]) -> dict[int, list[tuple[str, float]]]:
+    """Position of a match -> its official words with their weights."""
+    weighed: dict[int, list[tuple[str, float]]] = {}
+    for number, match in enumerate(matches):
+        official = match.entry.official
+        weight = EXPANSION_WEIGHT / math.sqrt(len(official))
+        if match.size == 1 and longer & set(match.words):
+            weight *= WITHIN_LONGER
+        if not match.exact:
+            weight *= CORRECTED
+        weighed[number] = [(word, weight * LATER**rank) for rank, word in enumerate(official)]
+    return weighed
+
+
+def _weighted(
+    question: str, weights: Mapping[int, list[tuple[str, float]]], analyzer: Analyzer
+) -> tuple[tuple[int, float], ...]:
+    own = weighted_terms(question, analyzer)
+    added: dict[int, float] = {}
+    for words in weights.values():
+        for word, weight in words:
+            ids = [term_id(term) for term in terms(word)]
+            for term in ids:
+                added[term] = max(added.get(term, 0.0), weight * len(ids) ** -0.2)
+    present: dict[int, float] = {}
+    for term, weight in own:
+        present[term] = max(present.get(term, 0.0), weight)
+    more = [(term, weight) for term, weight in added.items() if weight > present.get(term, 0.0)]
+    # A term that the question has, too, is raised to the official word's weight, not counted twice.
+    return (*own, *((term, weight - present.get(term, 0.0)) for term, weight in more))
+
+
+def _concepts(
+    words: Sequence[str], matches: Sequence[Match], weights: Mapping[int, list[tuple[str, float]]], question: str
+) -> tuple[Concept, ...]:
+    about = set(words_of(content(question)))
+    groups = _groups(len(words), matches)
+    concepts = []
+    for positions in groups:
+        wordings: dict[str, Wording] = {}
+        for position in sorted(positions):
+            word = without_particle(words[position])
+            if word in about or words[position] in about:
+                _add(wordings, word, 1.0, own=True)
+        for number, match in enumerate(matches):
+            if positions & set(match.words):
+                for word, weight in weights[number]:
+                    _add(wordings, word, weight, own=False)
+        if wordings:
+            concepts.append(Concept(tuple(wordings.values())))
+    return tuple(concepts)
+
+
+def _add(wordings: dict[str, Wording], word: str, weight: float, *, own: bool) -> None:
+    ids = frozenset(map(term_id, terms(word)))
+    if not ids:
+        return
+    present = wordings.get(word)
+    if present is None or weight > present.weight:
+        wordings[word] = Wording(word, ids, weight, own)
+
+
+def _groups(count: int, matches: Sequence[Match]) -> list[set[int]]:
+    """Positions of words that belong to one concept: those that one entry of several words explains together."""
+    groups: list[set[int]] = []
+    taken: set[int] = set()
+    for match in matches:
+        positions = set(match.words)
+        if len(positions) > 1 and not positions & taken:
+            groups.append(positions)
+            taken |= positions
+    groups += [{position} for position in range(count) if position not in taken]
+    return sorted(groups, key=min)
