@@ -89,6 +89,10 @@ _PARTICLE_AFTER = re.compile(
     rf"$|[^가-힣]|(?:에서|에게|에는|에도|에의|에|의|을|를|은|는|과|와|이|가|으로|로|및|또는|이나|나|도|만|등|중|상|내|별표|별지|부칙|제{_SPACE}\d|시행|준용|따|개정|제정|안에|하|이라|이란|이며|이고|이외|외|규정에)"
 )
 _PREFIXES = ("본교", "본대학교", "본대학", "우리대학교", "우리대학", "대학교", "대학", "법인", "본법인", "학교법인", "당해", "관련", "해당", "동", "현행", "구", "각")
+_PLAIN = re.compile(
+    rf"(?:[「『｢]?[가-힣{_DOTS}]*(?:{_RULE_ENDING})[」』｣]?{_SPACE})?제{_SPACE}\d{{1,4}}{_SPACE}조(?:{_SPACE}의{_SPACE}\d{{1,3}})?"
+    rf"|[가-힣{_DOTS}]+(?:{_RULE_ENDING})"
+)
 _ALIAS = re.compile(rf"[(（]{_SPACE}이하{_SPACE}[“\"‘'「『]?([^”\"’'」』()（）]{{1,20}}?)[”\"’'」』]?{_SPACE}(?:이라|라|으로|로)?{_SPACE}(?:고{_SPACE})?(?:칭)?(?:한다|함|약칭)?[^()（）]{{0,8}}[)）]")
 
 
@@ -130,6 +134,11 @@ class _References:
 def citations(text: str, source: Outline, label: str, catalog: Catalog) -> list[Citation]:
     """The citations of an article, appendix or addendum (`label`) of the regulation `source`, in reading order."""
     return _Reader(text, source, label, catalog).read()
+
+
+def cited_texts(text: str) -> list[str]:
+    """What a passage of an unknown collection cites, as text: articles (제15조) and names with articles (학칙 제20조)."""
+    return list(dict.fromkeys(found.group().strip() for found in _PLAIN.finditer(_masked(text))))
 
 
 class _Reader:
