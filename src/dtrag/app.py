@@ -68,6 +68,7 @@ from dtrag.pipeline.run import DebateEvent, Run
 from dtrag.pipeline.traces import Traces
 from dtrag.ports import Embedder, Reranker, check_identity
 from dtrag.retrieval.engine import HybridSearchEngine
+from dtrag.retrieval.regulations import RegulationRanking
 from dtrag.retrieval.request import CANDIDATES, SearchOptions
 from dtrag.retrieval.rerank import CrossEncoderReranker
 from dtrag.settings import Settings
@@ -455,6 +456,7 @@ def _engine(
         cache_ttl=max(1, settings.cache_seconds),
         embedding_timeout=max(1, settings.embed_query_ms) / 1000,
         on_search=on_search,
+        pack=RegulationRanking(index, mode=settings.regulations, analyzer=analyzer),
     )
 
 

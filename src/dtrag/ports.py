@@ -140,6 +140,30 @@ def check_identity(settings: Mapping[str, Any], analyzer: str, embedder: Embedde
         raise IndexMismatch(what="the embedder", stored=known, configured=embedder.id)
 
 
+class QueryReading(Protocol):
+    """A query as a pack reads it: `added` are term ids with weights in (0, 1] that it is also searched for."""
+
+    @property
+    def added(self) -> Sequence[tuple[int, float]]:
+        """Terms beyond those of the query itself."""
+
+
+class QueryPack(Protocol):
+    """Knowledge of one kind of documents that a search uses: other words for a query, and an order of its own."""
+
+    @property
+    def id(self) -> str:
+        """What tells its results from those of another state of the pack."""
+
+    async def read(self, query: str, snapshot: IndexSnapshot, scope: Scope) -> QueryReading | None:
+        """The query as the pack reads it; None where it does not apply to what the scope holds."""
+
+    async def ranked(
+        self, reading: QueryReading, passages: Sequence[SearchResult], caller: Scope
+    ) -> list[SearchResult]:
+        """The passages in the pack's order, joined where several are pieces of one; terms are counted for `caller`."""
+
+
 class Index(Protocol):
     """The reading side of the store. Every read takes the caller's scope."""
 
@@ -169,6 +193,9 @@ class Index(Protocol):
 
     async def titled(self, numbers: Sequence[int], scope: Scope) -> dict[int, list[str]]:
         """Number of a title (core/text/title_mentions.py) -> passages of the only document in scope that has it."""
+
+    async def holds_kind(self, kind: str, scope: Scope) -> bool:
+        """Whether a document in scope has this `metadata["kind"]`."""
 
     async def vector_scores(self, query: Vector, chunk_ids: Sequence[str], scope: Scope) -> dict[str, float]:
         """Chunk id -> cosine of these very passages, as far as they are in scope and have a vector."""

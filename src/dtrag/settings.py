@@ -62,6 +62,11 @@ class Settings:
     embed_api_key: str | None = _setting(
         None, "Key of the server of embeddings (default: OPENAI_API_KEY, for OpenAI's own server).", secret=True
     )
+    regulations: str = _setting(
+        "auto",
+        "Everyday words read as official ones, and articles ranked a second time: auto (where a caller can see Korean "
+        "regulations), on, off.",
+    )
     embed_threads: int = _setting(2, "CPU threads of the embedder, and of the reranker.")
     reranker: str = _setting(
         "auto",

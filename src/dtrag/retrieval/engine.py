@@ -18,7 +18,7 @@ from dtrag.core.text.analysis import Analyzer
 from dtrag.core.text.questions import analyze_query
 from dtrag.current_app import active
 from dtrag.errors import DtragError
-from dtrag.ports import Embedder, Index
+from dtrag.ports import Embedder, Index, QueryPack
 from dtrag.retrieval.cache import ResultCache, cache_key
 from dtrag.retrieval.config import EngineChanges, EngineConfig, EngineOptions
 from dtrag.retrieval.explain import Explainer
@@ -34,6 +34,8 @@ __all__ = ["MAX_QUERY", "MAX_TOP_K", "MODES", "HybridSearchEngine", "Mode"]
 
 RERANKED = 50
 """Passages that a reranker reads, unless more are asked for."""
+RANKED_BY_PACK = 120
+"""Passages that a pack ranks, unless more are asked for."""
 
 
 class HybridSearchEngine(TwoLegs):
@@ -67,6 +69,7 @@ class HybridSearchEngine(TwoLegs):
         filter_keys: Collection[str] = (),
         clock: Callable[[], float] = time.monotonic,
         on_search: Callable[[SearchMetrics], None] | None = None,
+        pack: QueryPack | None = None,
         **config: Unpack[EngineOptions],
     ):
         named: dict[str, Any] = {"enable_caching": enable_caching, "enable_reranking": enable_reranking}
@@ -90,6 +93,7 @@ class HybridSearchEngine(TwoLegs):
         self._cache = self._new_cache()
         self._tally = Tally()
         self._loader = ModelLoader()
+        self._pack = pack
         self._on_search = on_search
 
     @property
@@ -236,6 +240,7 @@ class HybridSearchEngine(TwoLegs):
             return await self._found(asked, reach, config, limits)
         how = (asked.mode, asked.bm25_candidates, asked.vector_candidates, asked.highlight, config)
         models = (self._analyzer.id, getattr(self._embedder.embedder, "id", None), self._passages.reranker_id)
+        models = (*models, self._pack.id if self._pack is not None else None)
         # A search without a limit may take longer than a caller who has one can wait for it.
         key = cache_key(asked.query, None, asked.top_k, (how, models, reach.identity(), seconds is None))
         results, metrics, hit = await self._cache.once(key, lambda: self._found(asked, reach, config, limits))
@@ -254,19 +259,26 @@ class HybridSearchEngine(TwoLegs):
     async def _found(
         self, asked: Asked, reach: Reach, config: EngineConfig, limits: TimeLimits
     ) -> tuple[list[SearchResult], SearchMetrics]:
+        reading = None
+        if self._pack is not None and asked.mode == "hybrid":
+            reading = await self._pack.read(asked.query, reach.snapshot, reach.scope)
         # The vector first: its thread and the database are at work while the words are counted up here.
         vector, lexical = await asyncio.gather(
-            self._vector_leg(asked, reach, limits), self._lexical_leg(asked, reach, limits)
+            self._vector_leg(asked, reach, limits),
+            self._lexical_leg(asked, reach, limits, reading.added if reading is not None else ()),
         )
         raise_if_nothing_worked([lexical, vector], limits.seconds)
         fusing = time.perf_counter()
         ranking = _fused(asked, config, lexical, vector)
         fetching = time.perf_counter()
         rerank = config.enable_reranking and asked.mode == "hybrid"
-        wanted = ranking.order[: max(asked.top_k, RERANKED if rerank else 0)]
+        wanted = ranking.order[: max(asked.top_k, RANKED_BY_PACK if reading is not None else RERANKED if rerank else 0)]
         passages = await self._passages.fetched(wanted, reach, ranking)
         left_out = [name for name, leg in (("lexical", lexical), ("vector", vector)) if leg.failure is not None]
-        if config.hops > 1 and asked.mode == "hybrid" and len(wanted) > FIRST_PLACE:
+        if reading is not None and self._pack is not None:
+            passages = await self._pack.ranked(reading, passages, reach.caller)
+            passages = passages[: max(asked.top_k, RERANKED)]
+        elif config.hops > 1 and asked.mode == "hybrid" and len(wanted) > FIRST_PLACE:
             try:
                 async with asyncio.timeout(limits.following):
                     passages = await self._with_mentioned(passages, reach, ranking, len(wanted), config)

@@ -19,6 +19,9 @@ from dtrag.retrieval.results import Passages, Ranking, ResultReranker
 from dtrag.retrieval.retrievers import Leg, QueryEmbedder, attempt
 from dtrag.retrieval.time_limits import TimeLimits
 
+PACK_CANDIDATES = 200
+"""Passages that the lexical side proposes to a pack, which ranks them a second time."""
+
 
 class TwoLegs:
     """The two legs over one index.
@@ -44,13 +47,16 @@ class TwoLegs:
         self._taxonomy = Taxonomy("")
         self.filter_keys = frozenset(filter_keys)
 
-    async def _lexical_leg(self, asked: Asked, reach: Reach, limits: TimeLimits) -> Leg:
+    async def _lexical_leg(
+        self, asked: Asked, reach: Reach, limits: TimeLimits, added: Sequence[tuple[int, float]] = ()
+    ) -> Leg:
         leg = Leg(skipped=asked.mode == "vector")
         if leg.skipped:
             return leg
+        candidates = max(asked.bm25_candidates, PACK_CANDIDATES) if added else asked.bm25_candidates
         return await attempt(
             leg,
-            lambda: self._perform_bm25_search(asked.query, asked.bm25_candidates, reach, mode=asked.mode, leg=leg),
+            lambda: self._perform_bm25_search(asked.query, candidates, reach, mode=asked.mode, leg=leg, added=added),
             limits.words,
         )
 
@@ -81,14 +87,14 @@ class TwoLegs:
         scope: Viewer | None = None,
         mode: str = "lexical",
         leg: Leg | None = None,
+        added: Sequence[tuple[int, float]] = (),
     ) -> tuple[list[SearchResult], SearchMetrics]:
-        """The passages that hold words of the query. Inside a search (`leg`) it leaves the candidates there instead."""
+        """The passages that hold words of the query, or `added` terms. Inside a search (`leg`) it leaves the candidates there instead."""
         asked = text(query)
 
         async def fill(reach: Reach, into: Leg) -> None:
-            await retrievers.lexical(
-                self._index, self._analyzer, asked, reach, into, wanted=whole("top_k", top_k), mode=mode
-            )
+            wanted = whole("top_k", top_k)
+            await retrievers.lexical(self._index, self._analyzer, asked, reach, into, wanted=wanted, mode=mode, added=added)
 
         own, results = await self._one_leg(fill, filters, scope, leg)
         return results, SearchMetrics(

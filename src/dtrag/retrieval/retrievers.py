@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -80,9 +80,20 @@ def raise_if_nothing_worked(legs: Sequence[Leg], seconds: float | None = None) -
 
 
 async def lexical(
-    index: Index, analyzer: Analyzer, query: str, reach: Reach, leg: Leg, *, wanted: int, mode: str
+    index: Index,
+    analyzer: Analyzer,
+    query: str,
+    reach: Reach,
+    leg: Leg,
+    *,
+    wanted: int,
+    mode: str,
+    added: Sequence[tuple[int, float]] = (),
 ) -> None:
-    """Fill the leg with the passages that hold words of the query; in mode `strict`, all of them."""
+    """Fill the leg with the passages that hold words of the query; in mode `strict`, all of them.
+
+    `added` are further terms with weights, which count for a passage; shares are of what the query's own can reach.
+    """
     if mode == "strict":
         leg.note = await index.strict_note(reach.scope)
         leg.raw = leg.scores = await index.strict(query, reach.scope, reach.filters, wanted)
@@ -91,8 +102,11 @@ async def lexical(
     terms = (
         await asyncio.to_thread(weighted_terms, query, analyzer) if analyzer.more else weighted_terms(query, analyzer)
     )
-    statistics = await index.statistics([term for term, _ in terms], reach.caller)
-    leg.asked = asked = LexicalQuery.of(terms, statistics)
+    statistics = await index.statistics([term for term, _ in (*terms, *added)], reach.caller)
+    asked = LexicalQuery.of([*terms, *added], statistics)
+    if added:
+        asked = replace(asked, ceiling=LexicalQuery.of(terms, statistics).ceiling)
+    leg.asked = asked
     leg.raw = await index.lexical(asked, reach.scope, reach.filters, wanted)
     leg.scores = {key: asked.share(score) for key, score in leg.raw.items()}
 

@@ -130,6 +130,9 @@ class MemoryIndex:
             if number in numbers and number and len(documents) == 1
         }
 
+    async def holds_kind(self, kind: str, scope: Scope) -> bool:
+        return any(self.rows[key].metadata.get("kind") == kind for key in self._seen(scope))
+
     async def vector_scores(self, query: Vector, chunk_ids: Sequence[str], scope: Scope) -> dict[str, float]:
         await self._enter("vector_scores")
         return self._cosines(query, [key for key in chunk_ids if key in self._seen(scope)])

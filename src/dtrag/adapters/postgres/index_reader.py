@@ -101,6 +101,13 @@ class PostgresIndex:
         """Number of a title -> passages of the document that alone in scope has it; others are not in."""
         return self._postings.titled(numbers, scope)
 
+    async def holds_kind(self, kind: str, scope: Scope) -> bool:
+        """Whether a document in scope has this `metadata["kind"]`."""
+        async with self._database.scoped("reader", scope) as connection:
+            cursor = await connection.execute(queries("content")["holds_kind"], {"kind": kind})
+            row = await cursor.fetchone()
+        return bool(row and row["present"])
+
     async def vector_scores(self, query: Vector, chunk_ids: Sequence[str], scope: Scope) -> dict[str, float]:
         """Chunk id -> cosine of these very passages, as far as they are in scope and have a vector."""
         if not chunk_ids:

@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from dtrag.packs.regulation_ko.ranking import folded_name
-
 Number = tuple[int, int]
 """Number and minor number of an article: 제15조의2 is (15, 2), 제15조 is (15, 0)."""
 
+_NOT_LETTERS = re.compile(r"[\s․·ㆍ・‧･•⸱\-()「」『』]+")
 _LABEL = re.compile(r"제\s*(\d{1,4})\s*조(?:\s*의\s*(\d{1,3}))?")
 _DELETED = re.compile(
     r"(?m)^[ \t*#]*제\s*(\d{1,4})\s*조(?:\s*의\s*(\d{1,3}))?"
@@ -101,6 +100,11 @@ class Catalog:
                     return own[0]
         general = [outline for outline in owners if not re.search("대학원|산학협력단", outline.name)]
         return min(general or owners, key=lambda outline: len(outline.name), default=None)
+
+
+def folded_name(name: str) -> str:
+    """A regulation's name without white space, middle dots and brackets, as names are compared."""
+    return _NOT_LETTERS.sub("", name)
 
 
 def article_number(label: str) -> Number | None:

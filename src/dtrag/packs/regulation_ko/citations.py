@@ -32,12 +32,21 @@ _ARTICLE = re.compile(
     rf"제{_SPACE}(\d{{1,4}}){_SPACE}조(?!{_SPACE}(?:건|직|치))"
     rf"(?:{_SPACE}의{_SPACE}(\d{{1,3}})(?!{_SPACE}(?:항|호|\d|[%,.]?\d|개|년|월|일|분|차|인|명|배|회|학기|과목|시간)))?"
 )
+_BARE_ARTICLE = re.compile(
+    r"(?<![\d.,제가-힣~∼-])(\d{1,3})조(?:의(\d{1,2}))?(?=에\s?(?:규정|의한|의하여|의거|따른|따라|정한|명시)|의\s?규정|제\s?\d+\s?항)"
+)
 _TITLE = re.compile(rf"{_SPACE}[(（](?!이하)[^()（）\n]{{1,40}}[)）]")
-_PARAGRAPH = re.compile(rf"{_SPACE}(?:의{_SPACE})?(?:제?{_SPACE}(\d{{1,3}}){_SPACE}|제{_SPACE}([①-⑳]){_SPACE})항(?:{_SPACE}의{_SPACE}\d{{1,2}}(?!\d))?")
-_ITEM = re.compile(rf"{_SPACE}(?:의{_SPACE})?제?{_SPACE}(\d{{1,3}}){_SPACE}호(?:{_SPACE}의{_SPACE}\d{{1,2}}(?!\d))?(?!\s*(?:서식|양식))")
+_PARAGRAPH = re.compile(
+    rf"{_SPACE}(?:의{_SPACE})?(?:제?{_SPACE}(\d{{1,3}}){_SPACE}|제{_SPACE}([①-⑳]){_SPACE})항(?:{_SPACE}의{_SPACE}\d{{1,2}}(?!\d))?"
+)
+_ITEM = re.compile(
+    rf"{_SPACE}(?:의{_SPACE})?제?{_SPACE}(\d{{1,3}}){_SPACE}호(?:{_SPACE}의{_SPACE}\d{{1,2}}(?!\d))?(?!\s*(?:서식|양식))"
+)
 _SUBITEM = re.compile(rf"{_SPACE}([가-하]){_SPACE}목(?![가-힣](?<!의|에|을|은|과|및))")
 _OWN_PARAGRAPH = re.compile(rf"제{_SPACE}(\d{{1,3}}){_SPACE}항")
-_OWN_ITEM = re.compile(rf"제{_SPACE}(\d{{1,3}}){_SPACE}호(?!{_SPACE}(?:의?{_SPACE}\d*{_SPACE})?(?:서식|양식|의결|안건))")
+_OWN_ITEM = re.compile(
+    rf"제{_SPACE}(\d{{1,3}}){_SPACE}호(?!{_SPACE}(?:의?{_SPACE}\d*{_SPACE})?(?:서식|양식|의결|안건))"
+)
 _TO = re.compile(rf"{_SPACE}(?:내지|부터|에서|[~∼～〜\-－–])\s?{_SPACE}")
 _UNTIL = re.compile(rf"{_SPACE}까지")
 _AND = re.compile(rf"{_SPACE}(?:[,，、/{_DOTS}]|및|와|과|또는|이나|혹은){_SPACE}(?:및{_SPACE})?")
@@ -48,7 +57,9 @@ _PREVIOUS_PARAGRAPH = re.compile(r"(?<![가-힣])(?:전\s?항|전\s?[2-9]항)(?=
 _SAME_PARAGRAPH = re.compile(r"(?<![가-힣])(?:같은\s?항|동\s?항)(?=[의에을은과,\s.]|제\s*\d)")
 _SELF = re.compile(r"(?<![가-힣])(?:이|본|현)\s?(?:규정|세칙|시행세칙|학칙|정관|지침|내규|규칙|요령|준칙)")
 _SAME_RULE = re.compile(r"(?<![가-힣])(?:같은|동|위)\s?(?:규정|세칙|시행세칙|학칙|정관|지침|내규)")
-_SAME_LAW = re.compile(r"(?<![가-힣])(?:같은|동)\s?(?:법률|법|영|령)(?:\s?시행령|\s?시행규칙)?|(?<![가-힣])동\s?(?:시행령|시행규칙)")
+_SAME_LAW = re.compile(
+    r"(?<![가-힣])(?:같은|동)\s?(?:법률|법|영|령)(?:\s?시행령|\s?시행규칙)?|(?<![가-힣])동\s?(?:시행령|시행규칙)"
+)
 _APPENDIX = re.compile(
     rf"(?<![가-힣])(별{_SPACE}표|별{_SPACE}지|별{_SPACE}첨)"
     rf"({_SPACE}(?:서식{_SPACE})?(?:제|#)?{_SPACE}\d{{1,3}}(?:{_SPACE}(?:의|[-–]){_SPACE}\d{{1,3}}(?!{_SPACE}(?:호|항)?\d))?{_SPACE}(?:호)?(?:{_SPACE}의{_SPACE}\d{{1,2}})?)?"
@@ -57,7 +68,9 @@ _APPENDIX = re.compile(
 _ADDENDUM = re.compile(rf"(?<![가-힣])부{_SPACE}칙(?![가-힣]*규정)")
 _RULE_ENDING = r"규정|세칙|시행세칙|학칙|정관|지침|내규|요령|준칙|강령|요강|규약|헌장|기준"
 _QUOTED = re.compile(r"[「『｢“\"‘'<〈《]([^「」『』｢｣“”\"‘’'<>〈〉《》\n]{2,60})[」』｣”\"’'>〉》]")
-_LAW_ENDING = re.compile(r"(?:법|법률|시행령|시행규칙|[가-힣]령|에\s?관한\s?규칙|조례|기본법|특별법)$")
+_LAW_ENDING = re.compile(
+    r"(?:법|법률|시행령|시행규칙|[가-힣]령|에\s?관한\s?규칙|조례|기본법|특별법|회계\s?규칙|예규|고시|훈령)$"
+)
 _STATE_RULE = re.compile(
     r"국가|공무원|공공기관|교육부|교육과학|과학기술|정부|지방자치|행정|대통령|보건복지|고용노동|문화|국방|병무|법무|조달|기획재정|회계예규"
     r"|고시|훈령|예규"
@@ -67,12 +80,14 @@ _BARE_LAW = re.compile(
     r"(\s?시행령|\s?시행규칙)?(?![가-힣]*(?:인|적|상))"
 )
 _NOT_LAW = re.compile(
-    r"^(?:방|문|용|기|불|위|적|입|사|합|편|화|수|어|요|공|처|해|비|작|타|제|관|이|재|초|탈|준|무|진|범|마)법$|(?:방|치료|학습|교수|연구|측정|작성|분석|평가|제조|공식|투자|계산|표기|지급|지도|실험)법$"
+    r"^(?:방|문|용|기|불|위|적|입|사|합|편|화|수|어|요|공|처|해|비|작|타|제|관|이|재|초|탈|준|무|진|범|마|창|필|농|육|주|검|총|태)법$|(?:방|기|용|관련|해당|소관|맞춤|재배|조리|사용|기록|표현|검사|운용|설계|시공|가공|치료|학습|교수|연구|측정|작성|분석|평가|제조|공식|투자|계산|표기|지급|지도|실험)법$"
     r"|(?:명|연|고|발|훈|사|법|강|지|수|호|점|대통)령$|방법|^법령$|불법|적법|위법"
 )
 _WORDS_BEFORE = re.compile(
     rf"(?:[가-힣A-Za-z0-9{_DOTS}]*[가-힣A-Za-z0-9](?<![은는이가을를에])(?:및)?[ ]){{0,4}}[가-힣A-Za-z0-9{_DOTS}()]+$"
 )
+_LAW_PARTICLE = re.compile(r"(?:에|의|상|을|를|과|와|및|이나|또는|으로|에서|[,，ㆍ·])(?!니)")
+_LONG_RULE = re.compile(r"[가-힣·ㆍ]+(?:[ ][가-힣·ㆍ]+){0,4}?[ ]?[가-힣]*에[ ]?관한[ ]?(?:규정|규칙|지침|세칙)$")
 _KNOWN_LAWS = frozenset(
     "사립학교법 고등교육법 교육기본법 교육공무원법 국가공무원법 지방공무원법 근로기준법 병역법 민법 형법 상법 헌법 저작권법 특허법 발명진흥법 "
     "사립학교교직원연금법 사립학교교직원연금법시행령 국민건강보험법 고용보험법 산업재해보상보험법 산업안전보건법 개인정보보호법 평생교육법 "
@@ -88,12 +103,32 @@ _AFTER_NAME = re.compile(
 _PARTICLE_AFTER = re.compile(
     rf"$|[^가-힣]|(?:에서|에게|에는|에도|에의|에|의|을|를|은|는|과|와|이|가|으로|로|및|또는|이나|나|도|만|등|중|상|내|별표|별지|부칙|제{_SPACE}\d|시행|준용|따|개정|제정|안에|하|이라|이란|이며|이고|이외|외|규정에)"
 )
-_PREFIXES = ("본교", "본대학교", "본대학", "우리대학교", "우리대학", "대학교", "대학", "법인", "본법인", "학교법인", "당해", "관련", "해당", "동", "현행", "구", "각")
+_PREFIXES = (
+    "본교",
+    "본대학교",
+    "본대학",
+    "우리대학교",
+    "우리대학",
+    "대학교",
+    "대학",
+    "법인",
+    "본법인",
+    "학교법인",
+    "당해",
+    "관련",
+    "해당",
+    "동",
+    "현행",
+    "구",
+    "각",
+)
 _PLAIN = re.compile(
     rf"(?:[「『｢]?[가-힣{_DOTS}]*(?:{_RULE_ENDING})[」』｣]?{_SPACE})?제{_SPACE}\d{{1,4}}{_SPACE}조(?:{_SPACE}의{_SPACE}\d{{1,3}})?"
     rf"|[가-힣{_DOTS}]+(?:{_RULE_ENDING})"
 )
-_ALIAS = re.compile(rf"[(（]{_SPACE}이하{_SPACE}[“\"‘'「『]?([^”\"’'」』()（）]{{1,20}}?)[”\"’'」』]?{_SPACE}(?:이라|라|으로|로)?{_SPACE}(?:고{_SPACE})?(?:칭)?(?:한다|함|약칭)?[^()（）]{{0,8}}[)）]")
+_ALIAS = re.compile(
+    rf"[(（]{_SPACE}이하{_SPACE}[“\"‘'「『]?([^”\"’'」』()（）]{{1,20}}?)[”\"’'」』]?{_SPACE}(?:이라|라|으로|로)?{_SPACE}(?:고{_SPACE})?(?:칭)?(?:한다|함|약칭)?[^()（）]{{0,8}}[)）]"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +204,11 @@ class _Reader:
         if name is not None:
             return self._named(name)
         character = self._masked[position]
+        if character.isdigit() and (bare := _BARE_ARTICLE.match(self._masked, position)):
+            read = _References(bare.end(), [(int(bare[1]), int(bare[2] or 0))])
+            self._read_paragraphs(read)
+            self._cite(position, read, self._source)
+            return read.end
         if character not in "제같동본이전현위별부<〈[(（【「":
             return position
         for pattern, action in _ACTIONS:
@@ -223,15 +263,27 @@ class _Reader:
         for found in _BARE_LAW.finditer(self._masked):
             law = found.group().strip()
             folded = re.sub(r"\s", "", law)
-            if _NOT_LAW.search(found[1]) or folded in {"법", "이법", "동법"} or law.startswith(("같은", "동법", "이 법")):
+            if (
+                _NOT_LAW.search(found[1])
+                or folded in {"법", "이법", "동법"}
+                or law.startswith(("같은", "동법", "이 법"))
+            ):
                 continue
             start = found.start()
             is_cited = _AFTER_NAME.match(self._masked, found.end()) is not None
             is_known = found[1] in _KNOWN_LAWS or bool(re.search(r"에\s?관한\s?(?:특별법|법률|특례법)$", found[1]))
-            if (is_cited and not law.endswith("법령")) or is_known or (found[2] and found[1].endswith("법")):
+            is_named = found[1].endswith(("법", "법률")) and _LAW_PARTICLE.match(self._masked, found.end()) is not None
+            if (
+                (is_cited and not law.endswith("법령"))
+                or is_known
+                or is_named
+                or (found[2] and found[1].endswith("법"))
+            ):
                 start += _outer_words(found[1]) if "관한" in found[1] else 0
                 yield _Name(start, found.end(), None, is_law=True)
-        for found in re.finditer(rf"(?<![가-힣])(?:법|영|시행령|시행규칙)(?={_SPACE}(?:제{_SPACE}\d+{_SPACE}조|별{_SPACE}표))", self._masked):
+        for found in re.finditer(
+            rf"(?<![가-힣])(?:법|영|시행령|시행규칙)(?={_SPACE}(?:제{_SPACE}\d+{_SPACE}조|별{_SPACE}표))", self._masked
+        ):
             yield _Name(found.start(), found.end(), None, is_law=True)
 
     def _quoted(self) -> Iterator[_Name]:
@@ -243,7 +295,9 @@ class _Reader:
             if article:
                 folded = _folded(found[1][: article.start()])
             owner = self._owner(folded)
-            start, end = (found.start(), found.end()) if not article else (found.start(), found.start(1) + article.start())
+            start, end = (
+                (found.start(), found.end()) if not article else (found.start(), found.start(1) + article.start())
+            )
             if owner is not None and len(folded) > 1:
                 yield _Name(start, end, owner)
             elif _LAW_ENDING.search(found[1].strip()) and not _NOT_LAW.search(found[1].strip()):
@@ -269,17 +323,24 @@ class _Reader:
     def _unknown_rule(self, folded: str, places: Sequence[int], end: int) -> Iterator[_Name]:
         """A rule that the collection does not have, when a part of it is cited: its articles are not ours."""
         stop = places[end - 1] + 1
+        word = re.search(r"[가-힣]+$", self._masked[:stop])
         if not _AFTER_NAME.match(self._masked, stop):
+            if word and len(word.group()) > 4 and _STATE_RULE.match(word.group()):
+                yield _Name(word.start(), stop, None, is_law=True)
+            return
+        line = self._masked.rfind("\n", 0, stop) + 1
+        if long := _LONG_RULE.search(self._masked, max(line, stop - 60), stop):
+            yield _Name(long.start() + _outer_words(long.group()), stop, None, is_law=True)
             return
         found = _WORDS_BEFORE.search(self._masked, 0, stop)
         if found is None:
             return
         start = found.start() + len(found.group()) - len(found.group().lstrip())
         name = self._masked[start:stop]
-        refers = any(
-            pattern.search(name) for pattern in (_SELF, _SAME_RULE)
-        ) or re.fullmatch(rf"(?:[가-힣]+(?:의|한|된|는)\s)?(?:{_RULE_ENDING})", name)
-        if not refers or not re.search(_SELF.pattern + "|" + _SAME_RULE.pattern, name) and "기준" in name:
+        refers = any(pattern.search(name) for pattern in (_SELF, _SAME_RULE)) or re.fullmatch(
+            rf"(?:[가-힣]+(?:의|한|된|는)\s)?(?:{_RULE_ENDING})", name
+        )
+        if not refers or (not re.search(_SELF.pattern + "|" + _SAME_RULE.pattern, name) and "기준" in name):
             if re.search(_SELF.pattern + "|" + _SAME_RULE.pattern, name):
                 return
             before = self._masked[max(0, start - 12) : start]
@@ -314,6 +375,10 @@ class _Reader:
     # -- articles ------------------------------------------------------------------------------------------------
 
     def _article(self, found: re.Match[str]) -> int:
+        if not self._text[: found.start()].strip() and article_number(found.group()) == self._own:
+            titled = _TITLE.match(self._masked, found.end())
+            if titled:  # the article's own heading
+                return titled.end()
         return self._references_of(found.start(), found.start(), self._source)
 
     def _references_of(self, start: int, place: int, owner: Outline | None, *, is_law: bool = False) -> int:
@@ -434,6 +499,8 @@ class _Reader:
         """제2항, 제1호 without an article: of the article that stands here."""
         if self._own is None or (found.start() and self._masked[found.start() - 1].isalnum()):
             return 0
+        if re.search(r"제\s*\d+\s*[장절편관]\s*$", self._masked[: found.start()][-12:]):
+            return found.end()
         read = _References(found.start(), [self._own])
         self._read_paragraphs(read)
         if read.end == found.start():
@@ -515,7 +582,11 @@ class _Reader:
             rf"{_SPACE}(?:[,，{_DOTS}~∼～]|및|와|과|또는|내지){_SPACE}(제?{_SPACE}\d{{1,3}}(?:{_SPACE}[-–의]{_SPACE}\d{{1,3}})?{_SPACE}호?)({_SPACE}(?:서식|양식))"
         ).match(self._masked, end):
             target = _appendix_label(owner, found[1] + following[1] + following[2])
-            self._add(following.start(1), following.end(), *(("appendix", (f"{owner.name} {target}",)) if target else ("missing",)))  # type: ignore[arg-type]
+            self._add(
+                following.start(1),
+                following.end(),
+                *(("appendix", (f"{owner.name} {target}",)) if target else ("missing",)),
+            )  # type: ignore[arg-type]
             end = following.end()
         return end
 
@@ -594,7 +665,10 @@ def _outer_words(name: str) -> int:
     words = list(re.finditer(r"\S+", name))
     cut = 0
     for word, following in zip(words, words[1:], strict=False):
-        if re.search(r"(?:은|는|이|가|하여|하고|하며|따라|의하여|의한|의거|및|또는|등)$", word.group()) and "관한" not in word.group():
+        if (
+            re.search(r"(?:은|는|이|가|함은|후에|하여|하고|하며|따라|의하여|의한|의거|및|또는|등)$", word.group())
+            and "관한" not in word.group()
+        ):
             if not (word.group().endswith(("및", "등")) and cut == 0 and len(words) > 3):
                 cut = following.start()
     return cut

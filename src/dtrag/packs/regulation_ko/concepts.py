@@ -14,6 +14,8 @@ EXPANSION_WEIGHT = 0.8
 """Weight of the official words of one entry, divided by the square root of their number (measured flat around it)."""
 WITHIN_LONGER = 0.5
 """Factor for an entry of one word when an entry of several words explains the same word."""
+RIVALS = 0.5
+"""Power of the number of entries that explain the same words: each counts less, as the words of one entry do."""
 CORRECTED = 0.7
 """Factor for an entry that matches only after a letter was corrected."""
 LATER = 0.8
@@ -49,8 +51,8 @@ class Reading:
     question: str
     concepts: tuple[Concept, ...]
     matches: tuple[Match, ...]
-    weighted: tuple[tuple[int, float], ...]
-    """Term ids with weights: the question's own, then those of the official words."""
+    added: tuple[tuple[int, float], ...]
+    """Term ids with weights of the official words, beyond the question's own terms."""
 
     @property
     def official(self) -> tuple[str, ...]:
@@ -66,7 +68,7 @@ class Reading:
 
     def term_ids(self) -> list[int]:
         """Every term that a statistic is needed of."""
-        ids = {term for term, _ in self.weighted}
+        ids = {term for term, _ in self.added}
         ids |= {term for concept in self.concepts for wording in concept.wordings for term in wording.terms}
         return sorted(ids)
 
@@ -81,7 +83,7 @@ def read(question: str, lexicon: Lexicon, analyzer: Analyzer = Analyzer()) -> Re
         question,
         _concepts(words, matches, weights, question),
         tuple(matches),
-        _weighted(question, weights, analyzer),
+        _added(question, weights, analyzer),
     )
 
 
@@ -90,7 +92,8 @@ def _official_weights(matches: Sequence[Match], longer: set[int]) -> dict[int, l
     weighed: dict[int, list[tuple[str, float]]] = {}
     for number, match in enumerate(matches):
         official = match.entry.official
-        weight = EXPANSION_WEIGHT / math.sqrt(len(official))
+        rivals = sum(other.words == match.words for other in matches)
+        weight = EXPANSION_WEIGHT / math.sqrt(len(official) * rivals**RIVALS)
         if match.size == 1 and longer & set(match.words):
             weight *= WITHIN_LONGER
         if not match.exact:
@@ -99,7 +102,7 @@ def _official_weights(matches: Sequence[Match], longer: set[int]) -> dict[int, l
     return weighed
 
 
-def _weighted(
+def _added(
     question: str, weights: Mapping[int, list[tuple[str, float]]], analyzer: Analyzer
 ) -> tuple[tuple[int, float], ...]:
     own = weighted_terms(question, analyzer)
@@ -114,7 +117,7 @@ def _weighted(
         present[term] = max(present.get(term, 0.0), weight)
     more = [(term, weight) for term, weight in added.items() if weight > present.get(term, 0.0)]
     # A term that the question has, too, is raised to the official word's weight, not counted twice.
-    return (*own, *((term, weight - present.get(term, 0.0)) for term, weight in more))
+    return tuple((term, weight - present.get(term, 0.0)) for term, weight in more)
 
 
 def _concepts(

@@ -35,7 +35,9 @@ class EntityMatch:
     expanded_terms: tuple[str, ...] = ()
 
 
-_SECTION = re.compile(r"제?\s?\d{1,4}\s?조(?:\s?의\s?\d{1,3})?(?![가-힣]*[차회])|제\s?\d{1,3}\s?(?:항|호)|(?<=조)\s?\d{1,3}\s?(?:항|호)")
+_SECTION = re.compile(
+    r"제?\s?\d{1,4}\s?조(?:\s?의\s?\d{1,3})?(?![가-힣]*[차회])|제\s?\d{1,3}\s?(?:항|호)|(?<=조)\s?\d{1,3}\s?(?:항|호)"
+)
 
 _RELATED: Mapping[str, Sequence[str]] = {
     "신청": ("신청서", "제출", "등록"),
@@ -153,7 +155,9 @@ def _keywords(query: str) -> Iterator[EntityMatch]:
 def _topics(query: str) -> Iterator[EntityMatch]:
     for topic, levels in HYPERNYMS.items():
         for found in re.finditer(topic, query):
-            yield EntityMatch(EntityType.HYPERNYM, topic, found.start(), found.end(), KEYWORD_CONFIDENCE, (topic, *levels))
+            yield EntityMatch(
+                EntityType.HYPERNYM, topic, found.start(), found.end(), KEYWORD_CONFIDENCE, (topic, *levels)
+            )
 
 
 def _stands_for_itself(query: str, start: int, end: int, keyword: str) -> bool:

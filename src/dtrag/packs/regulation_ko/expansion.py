@@ -20,7 +20,9 @@ LEAST_CONFIDENCE = 0.6
 EXPANDED_CONFIDENCE = 0.85
 
 _ARTICLE_REFERENCE = re.compile(r"제?\s?\d{1,4}\s?조(?![가-힣]*[차회])|제\s?\d{1,3}\s?[항호]")
-_NAME_ENDING = re.compile(r"^[가-힣A-Za-z0-9·ㆍ]*[가-힣](?:규정|세칙|지침|내규|요령|준칙|강령)$|^(?:학칙|정관|[가-힣]+학칙|[가-힣]+정관)$")
+_NAME_ENDING = re.compile(
+    r"^[가-힣A-Za-z0-9·ㆍ]*[가-힣](?:규정|세칙|지침|내규|요령|준칙|강령)$|^(?:학칙|정관|[가-힣]+학칙|[가-힣]+정관)$"
+)
 _SYNONYMS: dict[str, tuple[str, ...]] = {
     "장학금": ("장학금 지급", "장학금 지원", "재정 지원"),
     "연구년": ("안식년", "교원연구년"),
@@ -61,9 +63,7 @@ class MultiStageQueryExpander:
         """The question and its expansions by stage."""
         if is_formal(query, self._names):
             return ExpansionResult(query, (), (), (), query, 1.0)
-        entities = [
-            match for match in self._recognizer.recognize(query) if match.confidence >= LEAST_ENTITY_CONFIDENCE
-        ]
+        entities = [match for match in self._recognizer.recognize(query) if match.confidence >= LEAST_ENTITY_CONFIDENCE]
         synonyms = self._synonyms(query)
         hypernyms = _of_types(entities, {EntityType.HYPERNYM}, MOST_HYPERNYMS, query)
         kinds = {EntityType.PROCEDURE, EntityType.REQUIREMENT, EntityType.BENEFIT, EntityType.DEADLINE}

@@ -57,6 +57,8 @@ class AdaptiveTopKSelector:
         """5, 10, 15 or 20 passages; half of that when the search has already taken more than `SLOW_SECONDS`."""
         top_k = TOP_K[self.classify(query)]
         if elapsed > SLOW_SECONDS:
-            _LOG.warning("The search took %.0f ms: %d passages are used instead of %d.", elapsed * 1e3, top_k // 2, top_k)
+            _LOG.warning(
+                "The search took %.0f ms: %d passages are used instead of %d.", elapsed * 1e3, top_k // 2, top_k
+            )
             top_k //= 2
         return min(top_k, MOST)
