@@ -1,0 +1,154 @@
+"""The lexicon: its form, how it matches, and that it was not written from the questions it is judged by."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections import Counter
+from importlib import resources
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dtrag.packs.regulation_ko import lexicon as lexicon_package
+from dtrag.packs.regulation_ko.jamo import within_one
+from dtrag.packs.regulation_ko.lexicon import Entry, Lexicon, built_in, read_entries, words_of
+
+QUESTIONS = Path(__file__).parents[5] / "shared/data/korean-regulations/questions.dev.jsonl"
+FILES = sorted(
+    (file for file in resources.files(lexicon_package).iterdir() if file.name.endswith(".toml")),
+    key=lambda file: file.name,
+)
+
+SMALL = Lexicon.of(
+    [
+        Entry(("학교 쉬", "한 학기 쉬"), ("휴학", "일반휴학")),
+        Entry(("책 잃어버", "책 분실"), ("변상",)),
+        Entry(("기숙사",), ("생활관",)),
+        Entry(("계절학기",), ("계절수업",)),
+        Entry(("leave of absence",), ("휴학",)),
+        Entry(("방",), ("호실",)),
+    ]
+)
+
+
+def official(question: str) -> set[str]:
+    return {word for match in SMALL.matches(question) for word in match.entry.official}
+
+
+def test_every_file_has_the_form_of_a_lexicon() -> None:
+    problems = []
+    for file in FILES:
+        read = tomllib.loads(file.read_text("utf-8"))
+        if read.keys() != {"field", "entries"}:
+            problems.append(f"{file.name}: {sorted(read)}")
+        for entry in read["entries"]:
+            if entry.keys() != {"spoken", "official"} or not 1 <= len(entry["official"]) <= 4:
+                problems.append(f"{file.name}: {entry}")
+            elif not 1 <= len(entry["spoken"]) <= 8 or not all(words_of(form) for form in entry["spoken"]):
+                problems.append(f"{file.name}: {entry}")
+    assert not problems
+
+
+def test_it_is_large_and_most_forms_have_alternatives() -> None:
+    entries = built_in().entries
+    assert len(entries) >= 1_500
+    assert sum(len(entry.spoken) >= 3 for entry in entries) >= 0.9 * len(entries)
+    assert len({entry.field for entry in entries}) >= 12
+
+
+def test_no_entry_only_repeats_its_official_word() -> None:
+    assert not [entry for entry in built_in().entries if set(entry.spoken) <= set(entry.official)]
+
+
+@pytest.mark.skipif(not QUESTIONS.exists(), reason="the development questions are not here")
+def test_no_form_shares_four_words_with_a_development_question() -> None:
+    questions = [json.loads(line)["question"] for line in QUESTIONS.read_text("utf-8").splitlines()]
+    runs = {
+        tuple(words[start : start + 4])
+        for words in (re.findall(r"[\w가-힣]+", question) for question in questions)
+        for start in range(len(words) - 3)
+    }
+    shared = [
+        form
+        for entry in built_in().entries
+        for form in entry.spoken
+        for words in [form.split()]
+        for start in range(len(words) - 3)
+        if tuple(words[start : start + 4]) in runs
+    ]
+    assert not shared
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "학교를 한 학기 쉬고 싶어요",
+        "학교 좀 쉬어도 되나요",
+        "학교쉬고싶어",
+        "Can I take a leave of absence?",
+    ],
+)
+def test_forms_match_beginnings_in_order_with_gaps_and_written_as_one(question: str) -> None:
+    assert "휴학" in official(question)
+
+
+def test_words_may_be_split_inside_compounds_or_misspelt() -> None:
+    assert "생활관" in official("기숙 사비가 얼마예요")
+    assert "생활관" in official("기숙싸 언제 들어가요")
+    assert "계절수업" in official("하계계절학기 신청")
+    assert "변상" in official("도서관책을잃어버렸는데")
+
+
+def test_one_syllable_matches_a_whole_word_only() -> None:
+    assert "호실" in official("방을 바꾸고 싶어요")
+    assert "호실" not in official("방학에 뭐 하나요")
+
+
+def test_words_in_the_wrong_order_or_too_far_apart_do_not_match() -> None:
+    assert "변상" not in official("잃어버린 우산과 도서관의 책")
+    assert "휴학" not in official("학교 근처 식당 메뉴 가격이 올라서 쉬었어요")
+
+
+def test_a_correct_word_is_not_corrected() -> None:
+    assert not SMALL.matches("기숙자", known={"기숙자"})
+
+
+@given(st.text(max_size=80))
+def test_any_text_is_matched_within_its_words(text: str) -> None:
+    words = words_of(text)
+    for match in built_in().matches(text):
+        assert match.words and set(match.words) <= set(range(len(words)))
+
+
+@given(st.text("ㄱㄴㄷㅏㅑ", max_size=6), st.text("ㄱㄴㄷㅏㅑ", max_size=6))
+def test_one_edit_is_what_a_table_of_edits_says(left: str, right: str) -> None:
+    assert within_one(left, right) == (_distance(left, right) <= 1)
+
+
+def _distance(left: str, right: str) -> int:
+    """Edits with exchanged neighbours (Damerau 1964, restricted), by the textbook table."""
+    table = {(i, 0): i for i in range(len(left) + 1)} | {(0, j): j for j in range(len(right) + 1)}
+    for i in range(1, len(left) + 1):
+        for j in range(1, len(right) + 1):
+            cost = left[i - 1] != right[j - 1]
+            table[i, j] = min(table[i - 1, j] + 1, table[i, j - 1] + 1, table[i - 1, j - 1] + cost)
+            if i > 1 and j > 1 and left[i - 1] == right[j - 2] and left[i - 2] == right[j - 1]:
+                table[i, j] = min(table[i, j], table[i - 2, j - 2] + 1)
+    return table[len(left), len(right)]
+
+
+@pytest.mark.parametrize(
+    "text", ['[[entries]]\nspoken = []\nofficial = ["휴학"]', '[[entries]]\nspoken = ["쉬"]\nofficial = [" "]']
+)
+def test_an_empty_entry_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="no spoken form or no official word"):
+        read_entries(text, "test")
+
+
+def test_fields_are_counted() -> None:
+    counted = Counter(entry.field for entry in built_in().entries)
+    assert min(counted.values()) >= 20

@@ -1,0 +1,122 @@
+"""The second ranking: concepts of a question, features of articles, exact references first, wrong entries."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dtrag.core.text import term_id, terms
+from dtrag.packs.regulation_ko.concepts import read
+from dtrag.packs.regulation_ko.lexicon import Entry, Lexicon
+from dtrag.packs.regulation_ko.ranking import (
+    FEATURES,
+    Article,
+    Scorer,
+    kind_factor,
+    regulation_scores,
+    reranked,
+    weights,
+)
+
+ENTRIES = [
+    Entry(("학교 쉬", "한 학기 쉬"), ("휴학",)),
+    Entry(("돈 돌려받", "환불"), ("반환",)),
+    Entry(("방 빼", "나가"), ("퇴사",)),
+    Entry(("늦게 들어오", "늦게 오"), ("외박", "귀사시각")),
+]
+LEXICON = Lexicon.of(ENTRIES)
+
+
+def article(key: str, regulation: str, title: str, text: str, score: float = 1.0, kind: str = "article") -> Article:
+    return Article(key, regulation, key, title, "", text, kind, score, score)
+
+
+BOOK = [
+    article("제5조", "휴학규정", "휴학기간", "일반휴학은 한 번에 두 학기까지 할 수 있다.", 0.5),
+    article("제9조", "등록금규정", "등록금의 반환", "자퇴한 학생에게는 등록금을 반환한다.", 0.5),
+    article("제11조", "생활관규정", "퇴사", "사생이 퇴사하려는 때에는 퇴사원을 낸다.", 0.5),
+    article("제12조", "생활관규정", "외박", "귀사시각 이후에 들어오는 사생은 미리 허가를 받는다.", 0.5),
+    article("제1조", "휴학규정", "목적", "이 규정은 휴학에 필요한 사항을 정함을 목적으로 한다.", 0.5),
+]
+FREQUENCIES = {
+    term: sum(term in map(term_id, terms(f"{one.title} {one.text}")) for one in BOOK)
+    for one in BOOK
+    for term in map(term_id, terms(f"{one.regulation} {one.title} {one.text}"))
+}
+IDF = {term: math.log(1 + (len(BOOK) - count + 0.5) / (count + 0.5)) for term, count in FREQUENCIES.items()}
+
+
+def first(question: str, lexicon: Lexicon = LEXICON, book: list[Article] = BOOK) -> str:
+    return reranked(Scorer(read(question, lexicon), IDF), book, 50)[0][0]
+
+
+CASES = [
+    ("학교를 한 학기 쉬고 싶어요", "제5조"),
+    ("돈을 돌려받을 수 있나요", "제9조"),
+    ("방을 빼려면 어떻게 해요", "제11조"),
+    ("밤에 늦게 들어오면 어떻게 되나요", "제12조"),
+]
+
+
+@pytest.mark.parametrize(("question", "label"), CASES)
+def test_everyday_words_find_the_article_that_says_it_officially(question: str, label: str) -> None:
+    assert first(question) == label
+
+
+def test_wrong_entries_are_worse_than_none() -> None:
+    """What helps is what the entries say: with the official words exchanged it finds less than without entries."""
+    official = [entry.official for entry in ENTRIES]
+    random.Random(3).shuffle(official)
+    shuffled = Lexicon.of([Entry(entry.spoken, words) for entry, words in zip(ENTRIES, official, strict=True)])
+    right = [sum(first(question, lexicon) == label for question, label in CASES) for lexicon in (LEXICON, shuffled)]
+    assert right[0] == len(CASES) > right[1]
+
+
+def test_an_article_named_exactly_is_first_whatever_the_scores() -> None:
+    book = [
+        article("제8조", "JA교원인사규정", "임용", "임용한다.", 1.0),
+        Article("other", "교원인사규정", "제8조", "자격", "", "자격은 이렇다.", "article", 0.1, 0.1),
+        article("제9조", "교원인사규정", "임용", "임용한다.", 0.9),
+    ]
+    order = reranked(Scorer(read("교원인사규정 제8조 알려줘", LEXICON), IDF), book, 50)
+    assert order[0] == ("other", 1.0)
+
+
+def test_features_and_shares_lie_in_their_ranges_and_fall() -> None:
+    scorer = Scorer(read("휴학은 몇 학기까지 돼요", LEXICON), IDF)
+    for one in BOOK:
+        values = scorer.features(one, 0.5, 0.5)
+        assert len(values) == len(FEATURES) == len(weights())
+        assert all(0.0 <= value <= 1.0 for value in values)
+    scores = [score for _, score in reranked(scorer, BOOK, 3)]
+    assert scores == sorted(scores, reverse=True)
+    assert all(0.0 <= score <= 1.0 for score in scores)
+
+
+def test_the_pieces_behind_the_ranked_ones_keep_their_order() -> None:
+    book = [article(f"제{number}조", "규정집", "", "본문", 1.0 / number) for number in range(1, 9)]
+    order = [key for key, _ in reranked(Scorer(read("본문", LEXICON), IDF), book, 3)]
+    assert order[3:] == [f"제{number}조" for number in range(4, 9)]
+
+
+def test_addenda_and_forms_count_less_unless_they_are_asked_for() -> None:
+    assert kind_factor("addendum", "부칙", "휴학 기간") < kind_factor("article", "제1조", "휴학 기간")
+    assert kind_factor("appendix", "별지 제1호 서식", "휴학 기간") < kind_factor("appendix", "별표 1", "휴학 기간")
+    assert kind_factor("appendix", "별지 제1호 서식", "휴학 신청서 서식") == 1.0
+
+
+def test_the_score_of_a_regulation_is_the_mean_of_its_three_best() -> None:
+    scores = regulation_scores({"a": 0.9, "b": 0.6, "c": 0.3, "d": 0.1, "e": 0.6}, dict.fromkeys("abcd", "x") | {"e": "y"})
+    assert scores["x"] == pytest.approx(0.6)
+    assert scores["y"] == pytest.approx(0.2)
+
+
+@given(st.text(max_size=60))
+def test_any_question_is_read_and_ranked(question: str) -> None:
+    reading = read(question, LEXICON)
+    assert all(0.0 < weight <= 1.0 for _, weight in reading.added)
+    assert len(reranked(Scorer(reading, IDF), BOOK, 50)) == len(BOOK)
