@@ -22,6 +22,8 @@ KIND = "regulation"
 """`metadata["kind"]` of documents that the pack has split."""
 RANKED = 50
 """Articles that are ranked a second time."""
+FIRST = 10
+"""Passages that tell what a search is about."""
 MODES = ("auto", "on", "off")
 MOST_SCOPES = 256
 
@@ -76,7 +78,7 @@ class RegulationRanking:
 
         `hybrid_score` becomes the share of the reachable score of that ranking, in [0, 1].
         """
-        if not passages or not isinstance(reading, Reading):
+        if not isinstance(reading, Reading) or not _about_regulations(passages):
             return list(passages)
         pieces = _by_article(passages)
         first = {
@@ -93,6 +95,12 @@ class RegulationRanking:
             replace(max(pieces[key], key=lambda piece: (piece.hybrid_score, piece.chunk_id)), hybrid_score=score)
             for key, score in order
         ]
+
+
+def _about_regulations(passages: Sequence[SearchResult]) -> bool:
+    """Whether at least half of the first passages are of regulations; other documents keep the order of the search."""
+    first = passages[:FIRST]
+    return 2 * sum(bool(passage.metadata.get("regulation")) for passage in first) >= max(1, len(first))
 
 
 def _by_article(passages: Sequence[SearchResult]) -> dict[str, list[SearchResult]]:
