@@ -240,9 +240,9 @@ class HybridSearchEngine(TwoLegs):
             return await self._found(asked, reach, config, limits)
         how = (asked.mode, asked.bm25_candidates, asked.vector_candidates, asked.highlight, config)
         models = (self._analyzer.id, getattr(self._embedder.embedder, "id", None), self._passages.reranker_id)
-        models = (*models, self._pack.id if self._pack is not None else None)
+        pack = self._pack.id if self._pack is not None else None
         # A search without a limit may take longer than a caller who has one can wait for it.
-        key = cache_key(asked.query, None, asked.top_k, (how, models, reach.identity(), seconds is None))
+        key = cache_key(asked.query, None, asked.top_k, (how, models, pack, reach.identity(), seconds is None))
         results, metrics, hit = await self._cache.once(key, lambda: self._found(asked, reach, config, limits))
         if hit:
             metrics = SearchMetrics(

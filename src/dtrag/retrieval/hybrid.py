@@ -89,12 +89,17 @@ class TwoLegs:
         leg: Leg | None = None,
         added: Sequence[tuple[int, float]] = (),
     ) -> tuple[list[SearchResult], SearchMetrics]:
-        """The passages that hold words of the query, or `added` terms. Inside a search (`leg`) it leaves the candidates there instead."""
+        """The passages that hold words of the query, or `added` terms.
+
+        Inside a search (`leg`) it leaves the candidates there instead.
+        """
         asked = text(query)
 
         async def fill(reach: Reach, into: Leg) -> None:
             wanted = whole("top_k", top_k)
-            await retrievers.lexical(self._index, self._analyzer, asked, reach, into, wanted=wanted, mode=mode, added=added)
+            await retrievers.lexical(
+                self._index, self._analyzer, asked, reach, into, wanted=wanted, mode=mode, added=added
+            )
 
         own, results = await self._one_leg(fill, filters, scope, leg)
         return results, SearchMetrics(

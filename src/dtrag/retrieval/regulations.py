@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
+from dtrag.core.access.scope import Scope
 from dtrag.core.documents import SearchResult
-from dtrag.core.scope import Scope
-from dtrag.core.scoring import LexicalStatistics, idf
-from dtrag.core.text import Analyzer, language, term_id, terms
+from dtrag.core.ranking.bm25 import LexicalStatistics, idf
+from dtrag.core.text.analysis import Analyzer, language, term_id, terms
 from dtrag.errors import InvalidInput
 from dtrag.packs.regulation_ko.concepts import Reading, read
 from dtrag.packs.regulation_ko.lexicon import Lexicon, built_in

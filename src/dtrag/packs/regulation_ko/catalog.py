@@ -17,7 +17,8 @@ _DELETED = re.compile(
     r"\s*(?:[(（][^()（）\n]*[)）])?\s*[<〈(（\[]?\s*삭\s*제"
 )
 _DELETED_APPENDIX = re.compile(
-    r"(?m)^[ \t*]*[<〈\[(（【「〔［]?\s*(별\s*[표지첨](?:\s*(?:서식)?\s*제?\s*\d+(?:\s*[-–의]\s*\d+)*\s*호?)?(?:\s*서\s*식)?)"
+    r"(?m)^[ \t*]*[<〈\[(（【「〔［]?\s*"
+    r"(별\s*[표지첨](?:\s*(?:서식)?\s*제?\s*\d+(?:\s*[-–의]\s*\d+)*\s*호?)?(?:\s*서\s*식)?)"
     r"\s*[>〉\])）】」〕］]?\s*[<〈(（\[]\s*삭\s*제"
 )
 _INSTITUTION = re.compile(r"^(?:학교법인[가-힣]+?(?=정관)|[가-힣]+?대학교(?=.))")
@@ -89,7 +90,7 @@ class Catalog:
         )
 
     def _branch(self, ending: str, source: Outline | None) -> Outline | None:
-        """학칙 or 정관: the source itself if it is one, that of its branch (대학원, 산학협력단), else the general one."""
+        """학칙 or 정관: the source itself if it is one, else that of its branch (대학원 …), else the general one."""
         if source is not None and source.name.endswith(ending):
             return source
         owners = [outline for name, outline in self.by_name.items() if name.endswith(ending)]

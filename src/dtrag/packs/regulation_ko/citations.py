@@ -1,11 +1,12 @@
 """Citations in the text of regulations: what is cited, of which regulation, and whether it is there.
 
-Reads 제15조제2항제3호, ranges (제13조 내지 제17조, 제13조부터 제17조까지), lists, 같은 조, 전조, 전항, 이 규정 제N조, names with
-or without quotation marks, blanks and middle dots, 별표, 별지, 부칙, and laws outside the collection with 같은 법.
+Reads 제15조제2항제3호, ranges (제13조 내지 제17조, 제13조부터 제17조까지), lists, 같은 조, 전조, 전항, 이 규정 제N조,
+names with or without quotation marks, blanks and middle dots, 별표, 별지, 부칙, and laws outside the collection with 같은 법.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +23,8 @@ from dtrag.packs.regulation_ko.catalog import (
 
 Kind = Literal["internal", "other-regulation", "appendix", "addendum", "external-law", "repealed", "missing"]
 WIDEST_RANGE = 200
+LONG_NAME_WORDS = 3
+"""Words from which on a name of a law may itself hold 및 or 등."""
 
 _DOTS = "·ㆍ‧•・․･⸱∙⋅"
 _SPACE = r"[ \t\u00a0\u3000]*"
@@ -76,7 +79,8 @@ _STATE_RULE = re.compile(
     r"|고시|훈령|예규"
 )
 _BARE_LAW = re.compile(
-    r"(?<![가-힣])((?:[가-힣·ㆍ]+\s){0,5}?[가-힣·ㆍ]*에\s?관한\s?(?:특별법|법률|특례법)|[가-힣·ㆍ]{1,18}법(?:률)?|[가-힣]{2,15}령|[가-힣·ㆍ ]{2,30}에\s?관한\s?규칙)"
+    r"(?<![가-힣])((?:[가-힣·ㆍ]+\s){0,5}?[가-힣·ㆍ]*에\s?관한\s?(?:특별법|법률|특례법)"
+    r"|[가-힣·ㆍ]{1,18}법(?:률)?|[가-힣]{2,15}령|[가-힣·ㆍ ]{2,30}에\s?관한\s?규칙)"
     r"(\s?시행령|\s?시행규칙)?(?![가-힣]*(?:인|적|상))"
 )
 _NOT_LAW = re.compile(
@@ -89,12 +93,15 @@ _WORDS_BEFORE = re.compile(
 _LAW_PARTICLE = re.compile(r"(?:에|의|상|을|를|과|와|및|이나|또는|으로|에서|[,，ㆍ·])(?!니)")
 _LONG_RULE = re.compile(r"[가-힣·ㆍ]+(?:[ ][가-힣·ㆍ]+){0,4}?[ ]?[가-힣]*에[ ]?관한[ ]?(?:규정|규칙|지침|세칙)$")
 _KNOWN_LAWS = frozenset(
-    "사립학교법 고등교육법 교육기본법 교육공무원법 국가공무원법 지방공무원법 근로기준법 병역법 민법 형법 상법 헌법 저작권법 특허법 발명진흥법 "
-    "사립학교교직원연금법 사립학교교직원연금법시행령 국민건강보험법 고용보험법 산업재해보상보험법 산업안전보건법 개인정보보호법 평생교육법 "
-    "초ㆍ중등교육법 초·중등교육법 초중등교육법 학술진흥법 과학기술기본법 산업교육진흥법 소득세법 법인세법 부가가치세법 국세기본법 지방세법 "
-    "남녀고용평등법 장애인복지법 노동조합법 도로교통법 의료법 약사법 간호법 동물보호법 실험동물법 소방기본법 원자력안전법 원자력법 "
-    "생명윤리법 정보통신망법 전자서명법 행정절차법 청소년보호법 국가보훈기본법 예비군법 향토예비군설치법 민방위기본법 국가배상법 "
-    "최저임금법 국민연금법 국적법 출입국관리법 재외동포법 도서관법 기록물관리법 감사원법 국고금관리법 국가재정법 국가계약법 지방재정법".split()
+    "사립학교법 고등교육법 교육기본법 교육공무원법 국가공무원법 지방공무원법 근로기준법 병역법 민법 형법 "
+    "상법 헌법 저작권법 특허법 발명진흥법 사립학교교직원연금법 사립학교교직원연금법시행령 국민건강보험법 "
+    "고용보험법 산업재해보상보험법 산업안전보건법 개인정보보호법 평생교육법 초ㆍ중등교육법 초·중등교육법 "
+    "초중등교육법 학술진흥법 과학기술기본법 산업교육진흥법 소득세법 법인세법 부가가치세법 국세기본법 "
+    "지방세법 남녀고용평등법 장애인복지법 노동조합법 도로교통법 의료법 약사법 간호법 동물보호법 "
+    "실험동물법 소방기본법 원자력안전법 원자력법 생명윤리법 정보통신망법 전자서명법 행정절차법 "
+    "청소년보호법 국가보훈기본법 예비군법 향토예비군설치법 민방위기본법 국가배상법 최저임금법 국민연금법 "
+    "국적법 출입국관리법 재외동포법 도서관법 기록물관리법 감사원법 국고금관리법 국가재정법 국가계약법 "
+    "지방재정법".split()
 )
 _AFTER_NAME = re.compile(
     rf"[」』｣”\"’'>〉》]?{_SPACE}(?:[(（][^()（）\n]{{0,60}}[)）])?{_SPACE}(?:의{_SPACE}|중{_SPACE}|상의{_SPACE})?"
@@ -133,8 +140,11 @@ _ALIAS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """`text` is `source_text[start:end]`. `targets` are `규정명 제N조`, `규정명 별표 2`, `규정명 부칙` or `규정명`; empty for
-    laws outside the collection and for what is missing. `paragraph` and `item` are the first 항 and 호 that are named."""
+    """`text` is `source_text[start:end]`.
+
+    `targets` are `규정명 제N조`, `규정명 별표 2`, `규정명 부칙` or `규정명`; none for laws outside the collection and
+    for what is missing. `paragraph` and `item` are the first 항 and 호 that are named.
+    """
 
     start: int
     end: int
@@ -172,7 +182,7 @@ def citations(text: str, source: Outline, label: str, catalog: Catalog) -> list[
 
 
 def cited_texts(text: str) -> list[str]:
-    """What a passage of an unknown collection cites, as text: articles (제15조) and names with articles (학칙 제20조)."""
+    """What a passage of an unknown collection cites, as text: articles (제15조), names with articles (학칙 제20조)."""
     return list(dict.fromkeys(found.group().strip() for found in _PLAIN.finditer(_masked(text))))
 
 
@@ -569,9 +579,9 @@ class _Reader:
 
     def _appendix_of(self, start: int, found: re.Match[str], owner: Outline) -> int:
         end = found.end()
-        if not found[2] and not found[3] and re.match(r"[가-힣]{2}", self._masked[end : end + 2] or ""):
-            if not _PARTICLE_AFTER.match(self._masked, end):
-                return end
+        is_bare = not found[2] and not found[3] and re.match(r"[가-힣]{2}", self._masked[end : end + 2])
+        if is_bare and not _PARTICLE_AFTER.match(self._masked, end):
+            return end
         label = "".join(part for part in (found[1], found[2], found[3]) if part)
         target = _appendix_label(owner, label)
         if target is None:
@@ -586,7 +596,7 @@ class _Reader:
                 following.start(1),
                 following.end(),
                 *(("appendix", (f"{owner.name} {target}",)) if target else ("missing",)),
-            )  # type: ignore[arg-type]
+            )
             end = following.end()
         return end
 
@@ -611,7 +621,7 @@ class _Reader:
     def _line(self, position: int) -> int:
         return self._text.count("\n", 0, position)
 
-    def _add(
+    def _add(  # noqa: PLR0917 - in the order of the fields of `Citation`
         self,
         start: int,
         end: int,
@@ -664,13 +674,11 @@ def _outer_words(name: str) -> int:
     """Characters before the name of a law that belong to the sentence ("본 규정은 공공기관의 … 법률")."""
     words = list(re.finditer(r"\S+", name))
     cut = 0
-    for word, following in zip(words, words[1:], strict=False):
-        if (
-            re.search(r"(?:은|는|이|가|함은|후에|하여|하고|하며|따라|의하여|의한|의거|및|또는|등)$", word.group())
-            and "관한" not in word.group()
-        ):
-            if not (word.group().endswith(("및", "등")) and cut == 0 and len(words) > 3):
-                cut = following.start()
+    for word, following in itertools.pairwise(words):
+        ends = re.search(r"(?:은|는|이|가|함은|후에|하여|하고|하며|따라|의하여|의한|의거|및|또는|등)$", word.group())
+        joins = word.group().endswith(("및", "등")) and cut == 0 and len(words) > LONG_NAME_WORDS
+        if ends and "관한" not in word.group() and not joins:
+            cut = following.start()
     return cut
 
 

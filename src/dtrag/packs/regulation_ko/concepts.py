@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dtrag.core.query import content, weighted_terms, without_particle
-from dtrag.core.text import Analyzer, term_id, terms
+from dtrag.core.text.analysis import Analyzer, term_id, terms
+from dtrag.core.text.questions import content, weighted_terms, without_particle
 from dtrag.packs.regulation_ko.lexicon import Lexicon, Match, words_of
 
 EXPANSION_WEIGHT = 0.8

@@ -17,7 +17,7 @@ from importlib import resources
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrag.core.text import sentences, term_id, terms
+from dtrag.core.text.analysis import sentences, term_id, terms
 from dtrag.packs.regulation_ko.catalog import Catalog, Outline, article_label, article_number, folded_name
 from dtrag.packs.regulation_ko.concepts import Concept, Reading, Wording
 from dtrag.packs.regulation_ko.lexicon import words_of
@@ -203,7 +203,8 @@ def _sentences(text: str) -> tuple[str, ...]:
 
 
 _BOILERPLATE = re.compile(
-    r"^(?:목\s*적|정\s*의|적용\s?범위|용어의?\s?정의|명\s*칭|시행\s?세칙|운영\s?세칙|준\s*용|시행일|기\s*타|위임\s?규정|세부\s?사항|설\s*치|소\s*재|적용|다른 \S+과의 관계)"
+    r"^(?:목\s*적|정\s*의|적용\s?범위|용어의?\s?정의|명\s*칭|시행\s?세칙|운영\s?세칙|준\s*용"
+    r"|시행일|기\s*타|위임\s?규정|세부\s?사항|설\s*치|소\s*재|적용|다른 \S+과의 관계)"
 )
 _QUESTION_KINDS: Sequence[tuple[str, re.Pattern[str], re.Pattern[str]]] = (
     (
@@ -310,7 +311,7 @@ def reranked(scorer: Scorer, articles: Sequence[Article], most: int) -> list[tup
     features = np.array([scorer.features(article, best, best_regulation) for article in ranked])
     reachable = float(weights().clip(min=0.0).sum())
     shares = np.clip(features @ weights() / reachable, LEAST_SHARE, 1.0)
-    exact = scorer.exact([article for article in ranked])
+    exact = scorer.exact(ranked)
     order = sorted(range(len(ranked)), key=lambda at: (ranked[at].key != exact, -shares[at], ranked[at].key))
     scores = [(ranked[at].key, 1.0 if ranked[at].key == exact else float(shares[at])) for at in order]
     least = min((score for _, score in scores), default=1.0)

@@ -46,9 +46,13 @@ def test_every_file_has_the_form_of_a_lexicon() -> None:
         if read.keys() != {"field", "entries"}:
             problems.append(f"{file.name}: {sorted(read)}")
         for entry in read["entries"]:
-            if entry.keys() != {"spoken", "official"} or not 1 <= len(entry["official"]) <= 4:
-                problems.append(f"{file.name}: {entry}")
-            elif not 1 <= len(entry["spoken"]) <= 8 or not all(words_of(form) for form in entry["spoken"]):
+            is_well_formed = (
+                entry.keys() == {"spoken", "official"}
+                and 1 <= len(entry["official"]) <= 4
+                and 1 <= len(entry["spoken"]) <= 8
+                and all(words_of(form) for form in entry["spoken"])
+            )
+            if not is_well_formed:
                 problems.append(f"{file.name}: {entry}")
     assert not problems
 

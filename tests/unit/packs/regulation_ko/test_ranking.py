@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dtrag.core.text import term_id, terms
+from dtrag.core.text.analysis import term_id, terms
 from dtrag.packs.regulation_ko.concepts import read
 from dtrag.packs.regulation_ko.lexicon import Entry, Lexicon
 from dtrag.packs.regulation_ko.ranking import (
@@ -31,8 +31,8 @@ ENTRIES = [
 LEXICON = Lexicon.of(ENTRIES)
 
 
-def article(key: str, regulation: str, title: str, text: str, score: float = 1.0, kind: str = "article") -> Article:
-    return Article(key, regulation, key, title, "", text, kind, score, score)
+def article(key: str, regulation: str, title: str, text: str, score: float = 1.0) -> Article:
+    return Article(key, regulation, key, title, "", text, "article", score, score)
 
 
 BOOK = [
@@ -110,7 +110,9 @@ def test_addenda_and_forms_count_less_unless_they_are_asked_for() -> None:
 
 
 def test_the_score_of_a_regulation_is_the_mean_of_its_three_best() -> None:
-    scores = regulation_scores({"a": 0.9, "b": 0.6, "c": 0.3, "d": 0.1, "e": 0.6}, dict.fromkeys("abcd", "x") | {"e": "y"})
+    scores = regulation_scores(
+        {"a": 0.9, "b": 0.6, "c": 0.3, "d": 0.1, "e": 0.6}, dict.fromkeys("abcd", "x") | {"e": "y"}
+    )
     assert scores["x"] == pytest.approx(0.6)
     assert scores["y"] == pytest.approx(0.2)
 

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 
-from dtrag.core.query import without_particle
-from dtrag.core.text import normalise
+from dtrag.core.text.analysis import normalise
+from dtrag.core.text.questions import without_particle
 from dtrag.packs.regulation_ko.jamo import SpellingIndex
 
 MAX_GAP = 2
@@ -184,7 +184,7 @@ def _placed(tokens: Sequence[str], words: Sequence[str], first: int) -> tuple[in
 
 
 def _contains(word: str, start: int, tokens: Sequence[str]) -> bool:
-    """Whether the tokens follow each other in one written word from `start` on, with at most `MAX_PARTICLE` syllables between."""
+    """Whether the tokens follow each other in one word from `start` on, `MAX_PARTICLE` syllables apart at most."""
     if not word.startswith(tokens[0], start):
         return False
     end = start + len(tokens[0])
