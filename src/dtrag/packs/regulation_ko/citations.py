@@ -1,7 +1,7 @@
 """Citations in the text of regulations: what is cited, of which regulation, and whether it is there.
 
 Reads 제15조제2항제3호, ranges (제13조 내지 제17조, 제13조부터 제17조까지), lists, 같은 조, 전조, 전항, 이 규정 제N조,
-names with or without quotation marks, blanks and middle dots, 별표, 별지, 부칙, and laws outside the collection with 같은 법.
+names with or without quotation marks, blanks and middle dots, 별표, 별지, 부칙, and laws outside the book with 같은 법.
 """
 
 from __future__ import annotations
