@@ -48,6 +48,10 @@ if TYPE_CHECKING:
     from dtrag.opening import SyncApp
     from dtrag.pipeline.debate.agent import DebateAgent
     from dtrag.pipeline.debate.engine import DebateEngine
+    from dtrag.packs.regulation_ko.entities import EntityMatch, EntityType, RegulationEntityRecognizer
+    from dtrag.packs.regulation_ko.expansion import MultiStageQueryExpander
+    from dtrag.packs.regulation_ko.hops import MultiHopRetriever
+    from dtrag.packs.regulation_ko.top_k import AdaptiveTopKSelector
     from dtrag.pipeline.execution import Pipeline
     from dtrag.pipeline.graph import LangGraphPipeline
     from dtrag.pipeline.state import PipelineRequest, PipelineResponse, PipelineState
@@ -63,6 +67,8 @@ if TYPE_CHECKING:
     from dtrag.pipeline.timeouts import STEP_TIMEOUTS, execute_with_timeout
     from dtrag.retrieval.cache import ResultCache
     from dtrag.retrieval.engine import HybridSearchEngine
+    from dtrag.retrieval.functions import get_search_statistics, hybrid_search, keyword_search, vector_search
+    from dtrag.retrieval.regulations import EnhancedSearchService
     from dtrag.retrieval.rerank import CrossEncoderReranker
     from dtrag.settings import Settings, get_env_manager
     from dtrag.tools.default import get_tool_registry, list_tools
@@ -106,6 +112,13 @@ _HOMES = {
     "SyncApp": "dtrag.opening",
     "IngestReport": "dtrag.ingestion.ingest",
     "Progress": "dtrag.ingestion.ingest",
+    "RegulationEntityRecognizer": "dtrag.packs.regulation_ko.entities",
+    "EntityType": "dtrag.packs.regulation_ko.entities",
+    "EntityMatch": "dtrag.packs.regulation_ko.entities",
+    "MultiStageQueryExpander": "dtrag.packs.regulation_ko.expansion",
+    "AdaptiveTopKSelector": "dtrag.packs.regulation_ko.top_k",
+    "MultiHopRetriever": "dtrag.packs.regulation_ko.hops",
+    "EnhancedSearchService": "dtrag.retrieval.regulations",
     "LangGraphPipeline": "dtrag.pipeline.graph",
     "Pipeline": "dtrag.pipeline.execution",
     "PipelineRequest": "dtrag.pipeline.state",
@@ -144,6 +157,7 @@ _MODULES = frozenset({"embedding_service", "llm_service"})
 __all__ = [
     "STEP_TIMEOUTS",
     "Absence",
+    "AdaptiveTopKSelector",
     "AgentManifest",
     "Answer",
     "App",
@@ -157,6 +171,9 @@ __all__ = [
     "DebateResult",
     "DocumentSummary",
     "DtragError",
+    "EnhancedSearchService",
+    "EntityMatch",
+    "EntityType",
     "Explanation",
     "FolderPlan",
     "FromCategoryRequest",
@@ -165,6 +182,8 @@ __all__ = [
     "IngestReport",
     "InvalidInput",
     "LangGraphPipeline",
+    "MultiHopRetriever",
+    "MultiStageQueryExpander",
     "NoActiveApp",
     "NotOpened",
     "Pipeline",
@@ -173,6 +192,7 @@ __all__ = [
     "PipelineState",
     "Progress",
     "QueryCharacteristics",
+    "RegulationEntityRecognizer",
     "ResultCache",
     "Scope",
     "ScoreNormalizer",

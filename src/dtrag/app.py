@@ -36,6 +36,16 @@ from dtrag.adapters.postgres.stores.taxonomy import PostgresTaxonomy
 from dtrag.adapters.postgres.stores.tool_approvals import PostgresApprovals
 from dtrag.adapters.postgres.stores.traces import PostgresTraces
 from dtrag.adapters.rerankers import factory as rerankers
+from dtrag.adapters.postgres.folders import PostgresFolders
+from dtrag.adapters.postgres.index import PostgresIndex
+from dtrag.adapters.postgres.keys import PostgresKeys
+from dtrag.adapters.postgres.regulations import PostgresRegulations
+from dtrag.adapters.postgres.review import PostgresReview
+from dtrag.adapters.postgres.sight import PostgresSight
+from dtrag.adapters.postgres.taxonomy import PostgresTaxonomy
+from dtrag.adapters.postgres.traces import PostgresTraces
+from dtrag.adapters.postgres.writer import PostgresWriter
+from dtrag.adapters.rerankers import choose as rerankers
 from dtrag.adapters.web.fetch import WebFetcher
 from dtrag.adapters.web.taxonomy_service import TaxonomyService
 from dtrag.core.access import confinement
@@ -68,7 +78,8 @@ from dtrag.pipeline.run import DebateEvent, Run
 from dtrag.pipeline.traces import Traces
 from dtrag.ports import Embedder, Reranker, check_identity
 from dtrag.retrieval.engine import HybridSearchEngine
-from dtrag.retrieval.regulations import RegulationRanking
+from dtrag.retrieval.regulation_collection import CollectionReader
+from dtrag.retrieval.regulations import RegulationRanking, Regulations
 from dtrag.retrieval.request import CANDIDATES, SearchOptions
 from dtrag.retrieval.rerank import CrossEncoderReranker
 from dtrag.settings import Settings
@@ -164,7 +175,18 @@ class App:
         self.on_search: Callable[[SearchMetrics], None] = lambda metrics: None
         self.on_debate: Callable[[DebateEvent], None] = lambda event: None
         at_question_time = CachedEmbedder(embedder) if embedder is not None else None
-        self.engine = _engine(settings, self.index, at_question_time, analyzer, reranker, on_search=self._searched)
+        stored_regulations = PostgresRegulations(database)
+        collections = CollectionReader(stored_regulations)
+        self.engine = _engine(
+            settings,
+            self.index,
+            at_question_time,
+            analyzer,
+            reranker,
+            collections=collections,
+            on_search=self._searched,
+        )
+        self.regulations = Regulations(self.engine, self.index, stored_regulations, collections)
         self.model, self.critic = llms.choose(settings)
         self._tool_parser = _parser(settings, settings.max_upload_mb)
         self.tools = registry_of(settings, self._tool_parser, WebFetcher)
@@ -441,6 +463,7 @@ def _engine(
     analyzer: Analyzer,
     reranker: Reranker | None,
     *,
+    collections: CollectionReader,
     on_search: Callable[[SearchMetrics], None],
 ) -> HybridSearchEngine:
     return HybridSearchEngine(
@@ -456,7 +479,7 @@ def _engine(
         cache_ttl=max(1, settings.cache_seconds),
         embedding_timeout=max(1, settings.embed_query_ms) / 1000,
         on_search=on_search,
-        pack=RegulationRanking(index, mode=settings.regulations, analyzer=analyzer),
+        pack=RegulationRanking(index, mode=settings.regulations, analyzer=analyzer, collections=collections),
     )
 
 

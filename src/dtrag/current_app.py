@@ -33,6 +33,10 @@ class Opened(Protocol[Engine_co, Run_co]):
         """What it searches with."""
 
     @property
+    def regulations(self) -> Any:
+        """Its regulations (`retrieval.regulations.Regulations`)."""
+
+    @property
     def run(self) -> Run_co:
         """What a run of the pipeline works with."""
 

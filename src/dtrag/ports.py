@@ -24,6 +24,15 @@ from dtrag.core.taxonomy.operations import Operation
 from dtrag.core.taxonomy.review import Decision, Item, Placement
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
 from dtrag.core.tool_approval import Approval, OfferedTool
+from dtrag.core.governing import Preview, TreeVersion
+from dtrag.core.key import Key
+from dtrag.core.offered import Approval, OfferedTool
+from dtrag.core.operations import Operation
+from dtrag.core.provisions import RegulationText
+from dtrag.core.review import Decision, Item, Placement
+from dtrag.core.scope import NO_FILTERS, Grant, Scope, SearchFilters
+from dtrag.core.scoring import LexicalQuery, LexicalStatistics
+from dtrag.core.taxonomy import CategoryPath, Taxonomy
 from dtrag.core.trace import Trace
 from dtrag.errors import IndexMismatch
 
@@ -148,6 +157,15 @@ class QueryReading(Protocol):
         """Terms beyond those of the query itself."""
 
 
+@dataclass(frozen=True, slots=True)
+class CitedProvision:
+    """The provision `name` (`학칙 제20조`) with its passages, cited by the provision `source`."""
+
+    name: str
+    source: str
+    chunk_ids: tuple[str, ...]
+
+
 class QueryPack(Protocol):
     """Knowledge of one kind of documents that a search uses: other words for a query, and an order of its own."""
 
@@ -162,6 +180,24 @@ class QueryPack(Protocol):
         self, reading: QueryReading, passages: Sequence[SearchResult], caller: Scope
     ) -> list[SearchResult]:
         """The passages in the pack's order, joined where several are pieces of one; terms are counted for `caller`."""
+
+    async def prepare(self, snapshot: IndexSnapshot, caller: Scope) -> None:
+        """Read what `cited` needs; it goes on while the candidates are searched for."""
+
+    async def cited(
+        self, passages: Sequence[SearchResult], snapshot: IndexSnapshot, caller: Scope
+    ) -> list[CitedProvision]:
+        """What the first of the passages cite, in one or two hops, as far as `caller` may see it."""
+
+
+class RegulationStore(Protocol):
+    """The documents of the kind `regulation`. Every read takes the caller's scope."""
+
+    async def versions(self, scope: Scope) -> dict[uuid.UUID, bytes]:
+        """The regulations in scope, ordered by name, each with a fingerprint that changes with its text."""
+
+    async def read(self, document_ids: Sequence[uuid.UUID], scope: Scope) -> list[RegulationText]:
+        """Those of the regulations that are in scope, ordered by name."""
 
 
 class Index(Protocol):

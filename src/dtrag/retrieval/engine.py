@@ -7,6 +7,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from types import ModuleType
 from typing import Any, Unpack
@@ -25,6 +26,8 @@ from dtrag.retrieval.explain import Explainer
 from dtrag.retrieval.hybrid import TwoLegs
 from dtrag.retrieval.model_loading import ModelLoader
 from dtrag.retrieval.multihop import FIRST_PLACE, inserted, mentioned
+from dtrag.retrieval.ordering import LEAST, Ranking, ResultReranker
+from dtrag.retrieval.regulation_hops import cited_mentions
 from dtrag.retrieval.request import MAX_QUERY, MAX_TOP_K, MODES, Asked, Mode, Reach, ScopedSearchOptions
 from dtrag.retrieval.results import LEAST, Ranking, ResultReranker
 from dtrag.retrieval.retrievers import Leg, raise_if_nothing_worked
@@ -263,9 +266,10 @@ class HybridSearchEngine(TwoLegs):
         if self._pack is not None and asked.mode == "hybrid":
             reading = await self._pack.read(asked.query, reach.snapshot, reach.scope)
         # The vector first: its thread and the database are at work while the words are counted up here.
-        vector, lexical = await asyncio.gather(
+        vector, lexical, _ = await asyncio.gather(
             self._vector_leg(asked, reach, limits),
             self._lexical_leg(asked, reach, limits, reading.added if reading is not None else ()),
+            self._pack_prepared(reach, limits, needed=reading is not None),
         )
         raise_if_nothing_worked([lexical, vector], limits.seconds)
         fusing = time.perf_counter()
@@ -278,6 +282,11 @@ class HybridSearchEngine(TwoLegs):
         if reading is not None and self._pack is not None:
             passages = await self._pack.ranked(reading, passages, reach.caller)
             passages = passages[: max(asked.top_k, RERANKED)]
+            try:
+                async with asyncio.timeout(limits.citations):
+                    passages = await self._with_cited(self._pack, passages, reach, ranking, config)
+            except (TimeoutError, DtragError):
+                left_out.append("citations")
         elif config.hops > 1 and asked.mode == "hybrid" and len(wanted) > FIRST_PLACE:
             try:
                 async with asyncio.timeout(limits.following):
@@ -312,6 +321,23 @@ class HybridSearchEngine(TwoLegs):
             absent=absent,
         )
         return results, metrics
+
+    async def _pack_prepared(self, reach: Reach, limits: TimeLimits, *, needed: bool) -> None:
+        """Let the pack read what it needs for citations; if that fails or is late, the search goes on without them."""
+        if self._pack is None or not needed:
+            return
+        with suppress(TimeoutError, DtragError):
+            async with asyncio.timeout(limits.words):
+                await self._pack.prepare(reach.snapshot, reach.caller)
+
+    async def _with_cited(
+        self, pack: QueryPack, passages: list[SearchResult], reach: Reach, ranking: Ranking, config: EngineConfig
+    ) -> list[SearchResult]:
+        """The passages with the provisions among them that the first of them cite."""
+        cited = await pack.cited(passages, reach.snapshot, reach.caller)
+        weights = (config.bm25_weight, config.vector_weight)
+        found = await cited_mentions(self._index, reach, ranking, passages, cited, weights=weights)
+        return await inserted(self._index, reach, passages, found)
 
     async def _with_mentioned(
         self, passages: list[SearchResult], reach: Reach, ranking: Ranking, most: int, config: EngineConfig

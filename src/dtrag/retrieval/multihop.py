@@ -30,12 +30,16 @@ PASSAGES = 20
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """The best passage of a mentioned document, with its scores, and the title of the document that mentions it."""
+    """The best passage of a mentioned document, with its scores, and the title of the document that mentions it.
+
+    `relation` is the key of the result's metadata that has the title.
+    """
 
     chunk_id: str
     bm25_score: float
     vector_score: float
     source: str
+    relation: str = "mentioned_by"
 
 
 async def mentioned(
@@ -60,8 +64,8 @@ async def mentioned(
     passages = [key for found in linked.values() for key in found]
     if not passages:
         return []
-    lexical = await _lexical(index, reach, ranking.lexical, passages)
-    vector = await _vector(index, reach, ranking.vector, passages)
+    lexical = await lexical_shares(index, reach, ranking.lexical, passages)
+    vector = await vector_shares(index, reach, ranking.vector, passages)
     mixed = {key: weights[0] * lexical.get(key, 0.0) + weights[1] * vector.get(key, 0.0) for key in lexical}
     chosen = [
         (max((key for key in found if key in mixed), key=lambda key: (mixed[key], key), default=None), number)
@@ -86,7 +90,7 @@ async def inserted(
             bm25_score=mention.bm25_score,
             vector_score=mention.vector_score,
             hybrid_score=score,
-            metadata={**there[mention.chunk_id].metadata, "mentioned_by": mention.source},
+            metadata={**there[mention.chunk_id].metadata, mention.relation: mention.source},
         )
         for mention in found
         if mention.chunk_id in there
@@ -96,14 +100,16 @@ async def inserted(
     return [*rest[:FIRST_PLACE], *extra, *rest[FIRST_PLACE:]]
 
 
-async def _lexical(index: Index, reach: Reach, leg: Leg, passages: Sequence[str]) -> dict[str, float]:
+async def lexical_shares(index: Index, reach: Reach, leg: Leg, passages: Sequence[str]) -> dict[str, float]:
+    """Chunk id -> lexical score in [0, 1] of those of the passages that are in reach."""
     if leg.asked is None:
         return dict.fromkeys(passages, 0.0)
     found = await index.lexical_scores(leg.asked, passages, reach.scope)
     return {key: leg.asked.share(score) for key, score in found.items()}
 
 
-async def _vector(index: Index, reach: Reach, leg: Leg, passages: Sequence[str]) -> dict[str, float]:
+async def vector_shares(index: Index, reach: Reach, leg: Leg, passages: Sequence[str]) -> dict[str, float]:
+    """Chunk id -> cosine in [0, 1] of those of the passages that are in reach and have a vector."""
     if leg.vector is None:
         return {}
     found = await index.vector_scores(leg.vector, passages, reach.scope)

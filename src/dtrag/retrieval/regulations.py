@@ -1,11 +1,14 @@
 """Search in Korean regulations: everyday words are read as official ones, and articles are ranked a second time.
 
 The pack (`packs/regulation_ko`) is pure; here it meets the engine: which searches use it, and the passages it ranks.
+`Regulations` is what an open app offers about them: search, one article whole, and what they cite.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+import asyncio
+import uuid
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 
 from dtrag.core.access.scope import Scope
@@ -13,10 +16,24 @@ from dtrag.core.documents import SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics, idf
 from dtrag.core.text.analysis import Analyzer, language, term_id, terms
 from dtrag.errors import InvalidInput
+from dtrag.core import confinement
+from dtrag.core.documents import SearchResult
+from dtrag.core.provisions import ProvisionCitation, RegulationSummary, RegulationText, ShownProvision
+from dtrag.core.scope import Scope, Viewer
+from dtrag.core.scoring import LexicalStatistics, idf
+from dtrag.core.text import Analyzer, language, term_id, terms
+from dtrag.errors import InvalidInput, NotFound
+from dtrag.packs.regulation_ko.collection import BETWEEN, Collection, Source
 from dtrag.packs.regulation_ko.concepts import Reading, read
 from dtrag.packs.regulation_ko.lexicon import Lexicon, built_in
 from dtrag.packs.regulation_ko.ranking import Article, Scorer, kind_factor, regulation_scores, reranked
-from dtrag.ports import Index, IndexSnapshot, QueryReading
+from dtrag.packs.regulation_ko.top_k import AdaptiveTopKSelector
+from dtrag.ports import CitedProvision, Index, IndexSnapshot, QueryReading, RegulationStore
+from dtrag.retrieval.active import active
+from dtrag.retrieval.engine import HybridSearchEngine
+from dtrag.retrieval.regulation_collection import READ_AT_ONCE, CollectionReader
+from dtrag.retrieval.regulation_hops import citations_from
+from dtrag.retrieval.request import CANDIDATES, MAX_TOP_K, whole
 
 KIND = "regulation"
 """`metadata["kind"]` of documents that the pack has split."""
@@ -26,13 +43,22 @@ FIRST = 10
 """Passages that tell what a search is about."""
 MODES = ("auto", "on", "off")
 MOST_SCOPES = 256
+LEAST_LISTED = 10
+"""Articles of a list of results for which no number was given, where there are as many."""
+PIECES_OF_AN_ARTICLE = 4
+"""Passages that are asked for in the place of each article where the pack does not join the pieces of one."""
 
 
 class RegulationRanking:
     """The regulation pack for one engine. `mode` is the setting: auto, on or off. Raises `InvalidInput` for others."""
 
     def __init__(
-        self, index: Index, lexicon: Lexicon | None = None, mode: str = "auto", analyzer: Analyzer = Analyzer()
+        self,
+        index: Index,
+        lexicon: Lexicon | None = None,
+        mode: str = "auto",
+        analyzer: Analyzer = Analyzer(),
+        collections: CollectionReader | None = None,
     ):
         if mode not in MODES:
             raise InvalidInput(f"There is no mode {mode[:20]!r} for regulations. Modes: {', '.join(MODES)}.")
@@ -40,6 +66,7 @@ class RegulationRanking:
         self._lexicon = lexicon
         self._mode = mode
         self._analyzer = analyzer
+        self._collections = collections
         self._present: dict[Hashable, bool] = {}
 
     @property
@@ -95,6 +122,163 @@ class RegulationRanking:
             replace(max(pieces[key], key=lambda piece: (piece.hybrid_score, piece.chunk_id)), hybrid_score=score)
             for key, score in order
         ]
+
+    async def prepare(self, snapshot: IndexSnapshot, caller: Scope) -> None:
+        """Read the names and articles that the caller may see, which is done once for each state of the index."""
+        if self._collections is not None:
+            await self._collections.read(snapshot, caller)
+
+    async def cited(
+        self, passages: Sequence[SearchResult], snapshot: IndexSnapshot, caller: Scope
+    ) -> list[CitedProvision]:
+        """What the first of the passages cite, in one or two hops, as far as `caller` may see it."""
+        if self._collections is None:
+            return []
+        collection = await self._collections.read(snapshot, caller)
+        return await citations_from(self._index, collection, passages, snapshot, caller)
+
+
+class Regulations:
+    """The regulations of an app. Reads in `scope`; without one in the owner's, inside a run in that of the run.
+
+    What is cited in a branch outside the scope is `missing`, as what does not exist.
+    """
+
+    def __init__(
+        self, engine: HybridSearchEngine, index: Index, store: RegulationStore, collections: CollectionReader
+    ) -> None:
+        self._engine = engine
+        self._index = index
+        self._store = store
+        self._collections = collections
+        self._selector = AdaptiveTopKSelector()
+
+    async def search(self, query: str, top_k: int | None = None, *, scope: Viewer | None = None) -> list[SearchResult]:
+        """The best articles for a question, each once. Their `metadata` has `regulation`, `article`, `code`, `kind`.
+
+        Without `top_k` their number depends on the question, at least `LEAST_LISTED`. Raises what the engine raises.
+        """
+        wanted = max(LEAST_LISTED, self._selector.select_top_k(query)) if top_k is None else whole("top_k", top_k)
+        results, _ = await self._engine.search(
+            query,
+            min(MAX_TOP_K, PIECES_OF_AN_ARTICLE * wanted),
+            bm25_candidates=CANDIDATES,
+            vector_candidates=CANDIDATES,
+            scope=scope,
+        )
+        return [pieces[0] for pieces in _by_article(results).values()][:wanted]
+
+    async def regulations(self, *, scope: Viewer | None = None) -> list[RegulationSummary]:
+        """The regulations, by name."""
+        _, _, collection = await self._collection(scope)
+        return [
+            RegulationSummary(
+                regulation.name,
+                regulation.code,
+                str(regulation.document_id),
+                regulation.count("article"),
+                regulation.count("appendix"),
+                regulation.count("addendum"),
+            )
+            for regulation in collection.regulations
+        ]
+
+    async def show(self, reference: str, *, scope: Viewer | None = None) -> ShownProvision:
+        """The whole text of a provision such as `학칙 제21조`, `학칙 별표 1` or `학칙 부칙`, with its citations.
+
+        Raises `NotFound` with what there is instead, and `InvalidInput` for a reference without an article.
+        """
+        snapshot, within, collection = await self._collection(scope)
+        source = collection.find(reference)
+        text = await self._text(source, within)
+        first_passage = f"{source.regulation.document_id}:{source.provisions[0].first}"
+        passage = (await self._index.fetch([first_passage], within, snapshot.taxonomy)).get(first_passage)
+        if passage is None:
+            raise NotFound(f"{source.name} was replaced meanwhile. Try again.")
+        texts = _texts(source, text)
+        found = await asyncio.to_thread(lambda: tuple(collection.citations_of(source, texts)))
+        first = source.provisions[0]
+        return ShownProvision(
+            name=source.name,
+            regulation=source.regulation.name,
+            code=source.regulation.code,
+            article=first.label,
+            title=first.title if len(source.provisions) == 1 else "",
+            kind=first.kind,
+            text=BETWEEN.join(texts),
+            document_id=str(source.regulation.document_id),
+            source_url=passage.source_url,
+            taxonomy_path=tuple(passage.taxonomy_path),
+            spans=tuple((provision.start, provision.end) for provision in source.provisions),
+            citations=found,
+        )
+
+    async def citations(self, regulation: str | None = None, *, scope: Viewer | None = None) -> list[ProvisionCitation]:
+        """What the provisions of one regulation cite, or those of all; in the order of the text.
+
+        Raises `NotFound` for an unknown name.
+        """
+        _, within, collection = await self._collection(scope)
+        only = collection.named(regulation) if regulation is not None else None
+        by_document: dict[uuid.UUID, list[Source]] = {}
+        for source in collection.sources.values():
+            if only is None or source.regulation.name == only.name:
+                by_document.setdefault(source.regulation.document_id, []).append(source)
+        keys, found = list(by_document), list[ProvisionCitation]()
+        for first in range(0, len(keys), READ_AT_ONCE):
+            for text in await self._store.read(keys[first : first + READ_AT_ONCE], within):
+                found += await asyncio.to_thread(_cited, collection, by_document[text.document_id], text)
+        return found
+
+    async def _collection(self, scope: Viewer | None) -> tuple[IndexSnapshot, Scope, Collection]:
+        snapshot = await self._index.snapshot()
+        within = confinement.bounded(scope).resolved(snapshot.taxonomy)
+        return snapshot, within, await self._collections.read(snapshot, within)
+
+    async def _text(self, source: Source, within: Scope) -> RegulationText:
+        """The regulation as the collection knows it. Raises `NotFound` when it was replaced since."""
+        for text in await self._store.read([source.regulation.document_id], within):
+            if text.provisions == source.regulation.provisions:
+                return text
+        raise NotFound(f"{source.regulation.name} was replaced meanwhile. Try again.")
+
+
+class EnhancedSearchService:
+    """Search in the regulations of `regulations`, or without it in those of the open app."""
+
+    def __init__(self, regulations: Regulations | None = None) -> None:
+        self._regulations = regulations
+
+    async def search(self, query: str, top_k: int | None = None, *, scope: Viewer | None = None) -> list[SearchResult]:
+        """As `Regulations.search`. Raises `NoActiveApp` where no app is open."""
+        regulations = self._regulations if self._regulations is not None else active().regulations
+        return await regulations.search(query, top_k, scope=scope)
+
+
+async def legacy_search(query: str, top_k: int = 10, *, scope: Viewer | None = None) -> list[SearchResult]:
+    """What the open app finds without the regulation pack: to compare with `EnhancedSearchService`."""
+    app = active()
+    engine = HybridSearchEngine(
+        app.embedder, app.index, enable_caching=False, normalization="absolute", analyzer=app.analyzer
+    )
+    results, _ = await engine.search(
+        query, top_k, bm25_candidates=CANDIDATES, vector_candidates=CANDIDATES, scope=scope
+    )
+    return results
+
+
+def _texts(source: Source, regulation: RegulationText) -> list[str]:
+    return [regulation.text[provision.start : provision.end] for provision in source.provisions]
+
+
+def _cited(collection: Collection, sources: Iterable[Source], regulation: RegulationText) -> list[ProvisionCitation]:
+    """The citations of one regulation's provisions; none when it was replaced since the collection was read."""
+    return [
+        citation
+        for source in sources
+        if source.regulation.provisions == regulation.provisions
+        for citation in collection.citations_of(source, _texts(source, regulation))
+    ]
 
 
 def _about_regulations(passages: Sequence[SearchResult]) -> bool:

@@ -16,6 +16,10 @@ FOLLOWING = 0.3
 """Share of the time that is left which documents mentioned by the best passages may take."""
 
 
+CITATIONS = 0.1
+"""Seconds that following citations may take at most."""
+
+
 class TimeLimits:
     """The limits of one search; `seconds` is the time of the caller, None for no limit.
 
@@ -47,6 +51,13 @@ class TimeLimits:
     def following(self) -> float | None:
         """Seconds for mentioned documents; None for no limit."""
         return self._share(FOLLOWING)
+
+    @property
+    def citations(self) -> float:
+        """Seconds for the provisions that the best passages cite."""
+        following = self.following
+        longest = CITATIONS * self._multiplier
+        return longest if following is None else min(longest, following)
 
     @property
     def reranking(self) -> float:

@@ -19,7 +19,9 @@ from dtrag.delivery.cli import (
     evaluate,
     ingest,
     keys,
+    lexicon,
     models,
+    regulations,
     review,
     search,
     serve,
@@ -78,6 +80,8 @@ app.add_typer(keys.app, name="keys")
 app.add_typer(audit.app, name="audit")
 app.add_typer(review.app, name="review")
 app.add_typer(taxonomy.app, name="taxonomy")
+app.add_typer(regulations.app, name="regulations")
+app.add_typer(lexicon.app, name="lexicon")
 app.add_typer(tools.app, name="tools")
 app.command("up")(serve.up)
 app.command()(demo.demo)

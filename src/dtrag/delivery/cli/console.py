@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # Documents come from anywhere: none of their characters may steer the terminal (escape sequences, bidirectional marks).
 _STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
-_PLURALS = {"category": "categories", "addendum": "addenda", "appendix": "appendices"}
+_PLURALS = {"category": "categories", "entry": "entries", "addendum": "addenda", "appendix": "appendices"}
 
 
 class _DataConsole(Console):

@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Any
 from dtrag.core.access.confinement import OWNER
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
 from dtrag.delivery.local.results import Answered, Listing, Passages, Shown
+from dtrag.core.confinement import OWNER
+from dtrag.core.taxonomy import CategoryPath, Taxonomy
+from dtrag.delivery.results import Answered, Citations, Listing, Passages, Regulations, Shown, ShownProvision
 from dtrag.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -44,11 +47,27 @@ async def _document(app: App, document_id: str) -> Shown:
     return Shown(*await app.document(document_id, scope=OWNER))
 
 
+async def _regulations(app: App) -> Regulations:
+    regulations = await app.regulations.regulations(scope=OWNER)
+    return Regulations(regulations, not regulations and (await app.counts(scope=OWNER))[0] == 0)
+
+
+async def _provision(app: App, reference: str) -> ShownProvision:
+    return await app.regulations.show(reference, scope=OWNER)
+
+
+async def _citations(app: App, regulation: str | None) -> Citations:
+    return Citations(await app.regulations.citations(regulation, scope=OWNER))
+
+
 OPERATIONS: Mapping[str, Callable[..., Coroutine[Any, Any, Any]]] = {
     "ask": _ask,
     "search": _search,
     "documents": _documents,
     "document": _document,
+    "regulations": _regulations,
+    "provision": _provision,
+    "citations": _citations,
 }
 """Reading operations on an app, by the names that commands and services use between them."""
 

@@ -10,6 +10,9 @@ from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from dtrag.core.documents import Answer, DocumentSummary, SearchMetrics, SearchResult
+from dtrag.core.provisions import ProvisionCitation, RegulationSummary, ShownProvision
+
+__all__ = ["Answered", "Citations", "Listing", "Passages", "Regulations", "Shown", "ShownProvision", "revived"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,21 @@ class Shown:
 
     summary: DocumentSummary
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Regulations:
+    """The regulations; `empty` when there is no document at all."""
+
+    regulations: list[RegulationSummary]
+    empty: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Citations:
+    """What provisions cite."""
+
+    citations: list[ProvisionCitation]
 
 
 def revived(kind: Any, value: Any) -> Any:

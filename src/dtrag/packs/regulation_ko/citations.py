@@ -193,6 +193,7 @@ class _Reader:
         self._text = text
         self._source = source
         self._own = article_number(label)
+        self._is_addendum = re.match(r"부\s*칙", label) is not None
         self._catalog = catalog
         self._masked = _masked(text)
         self._names = {name.start: name for name in self._find_names()}
@@ -389,6 +390,10 @@ class _Reader:
             titled = _TITLE.match(self._masked, found.end())
             if titled:  # the article's own heading
                 return titled.end()
+        if self._is_addendum and not self._text[: found.start()].rpartition("\n")[2].strip(" \t#*"):
+            titled = _TITLE.match(self._masked, found.end())
+            if titled:  # an article of the addendum itself
+                return titled.end()
         return self._references_of(found.start(), found.start(), self._source)
 
     def _references_of(self, start: int, place: int, owner: Outline | None, *, is_law: bool = False) -> int:
@@ -583,7 +588,7 @@ class _Reader:
         if is_bare and not _PARTICLE_AFTER.match(self._masked, end):
             return end
         label = "".join(part for part in (found[1], found[2], found[3]) if part)
-        target = _appendix_label(owner, label)
+        target = appendix_label(owner, label)
         if target is None:
             self._add(start, end, *_appendix_kind(owner, label))
         else:
@@ -591,7 +596,7 @@ class _Reader:
         while following := re.compile(
             rf"{_SPACE}(?:[,，{_DOTS}~∼～]|및|와|과|또는|내지){_SPACE}(제?{_SPACE}\d{{1,3}}(?:{_SPACE}[-–의]{_SPACE}\d{{1,3}})?{_SPACE}호?)({_SPACE}(?:서식|양식))"
         ).match(self._masked, end):
-            target = _appendix_label(owner, found[1] + following[1] + following[2])
+            target = appendix_label(owner, found[1] + following[1] + following[2])
             self._add(
                 following.start(1),
                 following.end(),
@@ -682,7 +687,8 @@ def _outer_words(name: str) -> int:
     return cut
 
 
-def _appendix_label(owner: Outline, label: str) -> str | None:
+def appendix_label(owner: Outline, label: str) -> str | None:
+    """The label of the owner's appendix that is meant, as the owner writes it; None when there is none."""
     folded = folded_appendix(label)
     if folded in owner.appendices:
         return owner.appendices[folded]

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from dtrag.packs.regulation_ko.citations import cited_texts
+
 MAX_HOPS = 2
 LEAST_RELEVANCE = 0.5
 """Cited passages less relevant to the question than this are left out (SPEC-RAG-SEARCH-001, TAG-004)."""
@@ -64,7 +66,7 @@ class MultiHopRetriever:
         vector_store: VectorStore,
         chunk_store: ChunkStore,
         *,
-        cited: Callable[[str], Iterable[str]],
+        cited: Callable[[str], Iterable[str]] = cited_texts,
         max_hops: int = MAX_HOPS,
         least_relevance: float = LEAST_RELEVANCE,
     ) -> None:

@@ -1,0 +1,53 @@
+"""The regulations of a collection, read in the caller's scope under row-level security."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from dtrag.adapters.postgres.database import Database
+from dtrag.adapters.postgres.queries import queries
+from dtrag.core.provisions import Provision, RegulationText
+from dtrag.core.scope import Scope
+
+
+class PostgresRegulations:
+    """Documents of the kind `regulation` with their provisions."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def versions(self, scope: Scope) -> dict[uuid.UUID, bytes]:
+        """The regulations in scope, ordered by name, each with a fingerprint that changes with its text."""
+        async with self._database.scoped("reader", scope) as connection:
+            cursor = await connection.execute(queries("regulations")["versions"])
+            return {row["document_id"]: bytes(row["fingerprint"]) for row in await cursor.fetchall()}
+
+    async def read(self, document_ids: Sequence[uuid.UUID], scope: Scope) -> list[RegulationText]:
+        """Those of the regulations that are in scope, ordered by name."""
+        async with self._database.scoped("reader", scope) as connection:
+            cursor = await connection.execute(
+                queries("regulations")["regulations"], {"document_ids": list(document_ids)}
+            )
+            return [
+                RegulationText(
+                    row["document_id"], row["title"], row["code"] or "", row["text"], _provisions(row["pieces"] or ())
+                )
+                for row in await cursor.fetchall()
+            ]
+
+
+def _provisions(pieces: Sequence[Sequence[Any]]) -> tuple[Provision, ...]:
+    """The provisions of the passages; the pieces of a long one follow each other."""
+    provisions: list[Provision] = []
+    for ordinal, start, end, kind, label, title, occurrence in pieces:
+        if not kind or not label:
+            continue
+        last = provisions[-1] if provisions else None
+        if last is not None and (last.kind, last.label, last.occurrence) == (kind, label, occurrence):
+            provisions[-1] = replace(last, end=end, last=ordinal)
+        else:
+            provisions.append(Provision(kind, label, title or "", occurrence, start, end, ordinal, ordinal))
+    return tuple(provisions)

@@ -1,0 +1,87 @@
+"""Provisions of regulations: articles (조), appendices (별표, 별지), addenda (부칙), and what they cite."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Provision:
+    """One provision in the text of its regulation: `text[start:end]`, and the passages `first` to `last` of it.
+
+    `kind` is `article`, `appendix` or `addendum`; `label` is 제15조의2, 별표 1 or 부칙. `occurrence` counts provisions
+    with the same label in one regulation.
+    """
+
+    kind: str
+    label: str
+    title: str
+    occurrence: int
+    start: int
+    end: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class RegulationText:
+    """A regulation as it is stored: one document with its provisions in the order of the text."""
+
+    document_id: uuid.UUID
+    name: str
+    code: str
+    text: str
+    provisions: tuple[Provision, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RegulationSummary:
+    """A regulation as lists show it; the numbers count provisions by kind."""
+
+    name: str
+    code: str
+    document_id: str
+    articles: int
+    appendices: int
+    addenda: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProvisionCitation:
+    """A citation in the provision `source` (`학칙 제21조`): `text` is `[start:end]` of the text that `show` returns.
+
+    `targets` are `규정명 제N조`, `규정명 별표 2`, `규정명 부칙` or `규정명`; empty for laws outside the collection
+    and for what is missing. `paragraph` and `item` are the first 항 and 호 that are named.
+    """
+
+    source: str
+    start: int
+    end: int
+    text: str
+    kind: str
+    targets: tuple[str, ...]
+    paragraph: int | None
+    item: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ShownProvision:
+    """A provision with its whole text. `name` is what cites it, `학칙 제21조`.
+
+    `spans` are its places in the document's text; several provisions with one label (addenda of several years) are
+    shown together, with a blank line between them.
+    """
+
+    name: str
+    regulation: str
+    code: str
+    article: str
+    title: str
+    kind: str
+    text: str
+    document_id: str
+    source_url: str
+    taxonomy_path: tuple[str, ...]
+    spans: tuple[tuple[int, int], ...]
+    citations: tuple[ProvisionCitation, ...]

@@ -1,0 +1,130 @@
+"""`dtrag regulations`: which regulations there are, one article whole, and what regulations cite."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dtrag.delivery.cli.exits import OK
+from dtrag.delivery.cli.invocation import Direct, Json
+
+if TYPE_CHECKING:
+    from dtrag.core.provisions import ProvisionCitation
+
+app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="List regulations, show articles and citations.")
+
+
+@app.command("list")
+def list_regulations(context: typer.Context, direct: Direct = False, as_json: Json = False) -> int:
+    """The regulations with their codes and numbers of articles, by name."""
+    from dtrag.delivery.cli.reading import read
+    from dtrag.delivery.results import Regulations
+
+    listing = read(context, "regulations", {}, Regulations, direct=direct)
+    from dtrag.delivery.cli.console import data, note, plural, show_json, table
+
+    if as_json:
+        show_json({"regulations": [asdict(summary) for summary in listing.regulations]})
+        return OK
+    if listing.regulations:
+        rows = [
+            (summary.name, summary.code, summary.articles, summary.appendices, summary.addenda)
+            for summary in listing.regulations
+        ]
+        data().print(table(("Name", "Code", "Articles", "Appendices", "Addenda"), rows))
+        articles = sum(summary.articles for summary in listing.regulations)
+        note(f"{plural(len(rows), 'regulation')} with {plural(articles, 'article')}")
+    elif listing.empty:
+        note("There are no documents yet. Read a regulation book with: dtrag ingest FILE")
+    else:
+        note("None of the documents is a regulation. Read a regulation book with: dtrag ingest FILE")
+    return OK
+
+
+@app.command("show")
+def show_provision(
+    context: typer.Context,
+    reference: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="REFERENCE", help='Such as "학칙 제21조", "학칙 별표 1", "학칙 부칙".', show_default=False
+        ),
+    ],
+    direct: Direct = False,
+    as_json: Json = False,
+) -> int:
+    """One article whole, with what it cites.
+
+    The name may be short where only one regulation is meant, or the code of
+    the regulation.
+    """
+    from dtrag.delivery.cli.reading import read
+    from dtrag.delivery.results import ShownProvision
+
+    shown = read(context, "provision", {"reference": " ".join(reference)}, ShownProvision, direct=direct)
+    from dtrag.delivery.cli.console import data, facts, place, safe, show_json
+
+    if as_json:
+        show_json({**asdict(shown), "citations": [_row(citation) for citation in shown.citations]})
+        return OK
+    rows = [
+        ("Article", f"{shown.name}({shown.title})" if shown.title else shown.name),
+        *([("Code", shown.code)] if shown.code else []),
+        ("Category", "/".join(shown.taxonomy_path) or "no category"),
+        ("Source", place(shown.source_url)),
+    ]
+    console = data()
+    console.print(facts(rows))
+    console.print()
+    console.print(safe(shown.text), soft_wrap=True)
+    if shown.citations:
+        console.print()
+        for citation in shown.citations:
+            console.print(safe(f"  {_one_line(citation.text)}: {_meaning(citation)}"), soft_wrap=True, style="dim")
+    return OK
+
+
+@app.command("citations")
+def show_citations(
+    context: typer.Context,
+    *,
+    regulation: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Only what this regulation cites.", show_default=False)
+    ] = None,
+    direct: Direct = False,
+    as_json: Json = False,
+) -> int:
+    """What articles, appendices and addenda cite, and whether it is there."""
+    from dtrag.delivery.cli.reading import read
+    from dtrag.delivery.results import Citations
+
+    citations = read(context, "citations", {"regulation": regulation}, Citations, direct=direct).citations
+    from dtrag.delivery.cli.console import data, note, plural, safe, show_json
+
+    if as_json:
+        show_json({"citations": [_row(citation) for citation in citations]})
+        return OK
+    console = data()
+    for citation in citations:
+        line = f"{citation.source}: {_one_line(citation.text)}: {_meaning(citation)}"
+        console.print(safe(line), soft_wrap=True)
+    kinds = Counter(citation.kind for citation in citations)
+    counted = ", ".join(f"{number:,} {kind}" for kind, number in kinds.most_common())
+    note(f"{plural(len(citations), 'citation')}" + (f": {counted}" if counted else ""))
+    return OK
+
+
+def _row(citation: ProvisionCitation) -> dict[str, Any]:
+    return asdict(citation)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _meaning(citation: ProvisionCitation) -> str:
+    """The kind, and the targets where there are some."""
+    return f"{citation.kind} → {', '.join(citation.targets)}" if citation.targets else citation.kind
