@@ -7,6 +7,7 @@ The pack (`packs/regulation_ko`) is pure; here it meets the engine: which search
 from __future__ import annotations
 
 import asyncio
+import re
 import uuid
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
@@ -23,6 +24,7 @@ from dtrag.core.scope import Scope, Viewer
 from dtrag.core.scoring import LexicalStatistics, idf
 from dtrag.core.text import Analyzer, language, term_id, terms
 from dtrag.errors import InvalidInput, NotFound
+from dtrag.packs.regulation_ko.catalog import article_number
 from dtrag.packs.regulation_ko.collection import BETWEEN, Collection, Source
 from dtrag.packs.regulation_ko.concepts import Reading, read
 from dtrag.packs.regulation_ko.lexicon import Lexicon, built_in
@@ -43,6 +45,7 @@ FIRST = 10
 """Passages that tell what a search is about."""
 MODES = ("auto", "on", "off")
 MOST_SCOPES = 256
+_ARTICLE_ONLY = re.compile(r"제\s*\d{1,4}\s*조(?:\s*의\s*\d{1,3})?")
 LEAST_LISTED = 10
 """Articles of a list of results for which no number was given, where there are as many."""
 PIECES_OF_AN_ARTICLE = 4
@@ -117,7 +120,7 @@ class RegulationRanking:
         articles = [_article(key, found, first[key], of_regulation[documents[key]]) for key, found in pieces.items()]
         needed = _needed(reading, articles)
         scorer = Scorer(reading, _idf(needed, await self._index.statistics(needed, caller)))
-        order = reranked(scorer, articles, RANKED)
+        order = _labelled_first(reranked(scorer, articles, RANKED), articles, reading.question)
         return [
             replace(max(pieces[key], key=lambda piece: (piece.hybrid_score, piece.chunk_id)), hybrid_score=score)
             for key, score in order
@@ -285,6 +288,18 @@ def _about_regulations(passages: Sequence[SearchResult]) -> bool:
     """Whether at least half of the first passages are of regulations; other documents keep the order of the search."""
     first = passages[:FIRST]
     return 2 * sum(bool(passage.metadata.get("regulation")) for passage in first) >= max(1, len(first))
+
+
+def _labelled_first(
+    order: Sequence[tuple[str, float]], articles: Sequence[Article], question: str
+) -> list[tuple[str, float]]:
+    """The order, with the articles first that a question asks for which is nothing but 제15조."""
+    number = article_number(question.strip()) if _ARTICLE_ONLY.fullmatch(question.strip()) else None
+    if number is None:
+        return list(order)
+    meant = {article.key for article in articles if article_number(article.label) == number}
+    first = [(key, 1.0) for key, _ in order if key in meant]
+    return first + [(key, score) for key, score in order if key not in meant]
 
 
 def _by_article(passages: Sequence[SearchResult]) -> dict[str, list[SearchResult]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import re
 import unicodedata
 import uuid
@@ -34,6 +35,7 @@ _REFERENCE = re.compile(
     r"(?:\s*(?:의\s*)?제?\s*\d{1,3}\s*[항호])*|(?P<appendix>별\s*[표지첨](?:[^가-힣]|서식|양식|의|호|제)*)"
     r"|(?P<addendum>부\s*칙))\s*$"
 )
+_NO_QUOTES = str.maketrans("", "", "「」『』“”‘’")
 _AROUND_NAME = " \t「」『』\"'“”‘’<>〈〉《》"
 
 
@@ -100,6 +102,10 @@ class Collection:
         catalog = Catalog.of(regulation.outline for regulation in regulations)
         return cls(regulations, catalog, sources, {regulation.document_id: regulation for regulation in regulations})
 
+    @functools.cached_property
+    def _by_folded_name(self) -> dict[str, Source]:
+        return {_folded_reference(name): source for name, source in reversed(self.sources.items())}
+
     def source(self, target: str) -> Source | None:
         """The provision that the target of a citation means; None for a whole regulation."""
         return self.sources.get(target)
@@ -135,6 +141,9 @@ class Collection:
         Raises `NotFound` for what is not there, and `InvalidInput` for a reference without a provision.
         """
         text = _tidied(reference)
+        exact = self._by_folded_name.get(_folded_reference(text))
+        if exact is not None:
+            return exact
         found = _REFERENCE.search(text)
         name = text[: found.start()] if found else text
         if not _without_quotes(name):
@@ -185,6 +194,11 @@ BETWEEN = "\n\n"
 def _tidied(text: str) -> str:
     """With composed letters and single blanks; names keep their capitals."""
     return " ".join(unicodedata.normalize("NFC", text).split())
+
+
+def _folded_reference(text: str) -> str:
+    """Without blanks and quotation marks: `「학칙」제21조` is `학칙 제21조`."""
+    return "".join(text.translate(_NO_QUOTES).split())
 
 
 def _without_quotes(name: str) -> str:
