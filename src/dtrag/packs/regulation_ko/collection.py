@@ -36,7 +36,7 @@ _REFERENCE = re.compile(
     r"|(?P<addendum>부\s*칙))\s*$"
 )
 _NO_QUOTES = str.maketrans("", "", "「」『』“”‘’")
-_AROUND_NAME = " \t「」『』\"'“”‘’<>〈〉《》"
+_AROUND_NAME = " \t「」『』\"'“”‘’<>〈〉《》[]【】()"
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +211,7 @@ def _label(found: re.Match[str], regulation: Regulation) -> str | None:
         text = found["article"].strip()
         number = article_number(text if text.startswith("제") else f"제{text}")
         return article_label(number) if number else None
-    return ADDENDUM if found["addendum"] else appendix_label(regulation.outline, found["appendix"])
+    return ADDENDUM if found["addendum"] else appendix_label(regulation.outline, found["appendix"].strip(_AROUND_NAME))
 
 
 def _sources(regulation: Regulation) -> Iterator[Source]:

@@ -1,0 +1,176 @@
+"""Regulations on a real database: one article whole, citations, hops in a search, and a branch out of sight."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from dtrag.adapters.postgres.server import EmbeddedServer
+from dtrag.app import App, open_app
+from dtrag.core.scope import Access, Grant
+from dtrag.core.taxonomy import CategoryPath
+from dtrag.errors import DatabaseUnavailable, InvalidInput, NotFound
+from dtrag.retrieval.multihop import FIRST_PLACE
+from tests.store import Databases
+
+BOOK = Path(__file__).parents[2] / "examples" / "hanbit-university" / "regulations.md"
+OPEN_RULE = """# 차량관리규정
+
+## 제1조(목적)
+
+이 규정은 차량의 배차와 운행을 정함을 목적으로 한다.
+
+## 제2조(배차)
+
+배차는 「비밀차고규정」 제2조에 따르고, 기록은 보관규정 제3조에 따른다.
+
+## 제3조(운행)
+
+① 운행은 제2조의 배차를 받은 사람이 한다.
+
+② 전항의 운행에는 별표 1을 적용한다.
+"""
+HIDDEN_RULE = """# 비밀차고규정
+
+## 제1조(목적)
+
+이 규정은 차고의 위치를 정함을 목적으로 한다.
+
+## 제2조(위치)
+
+차고는 본관 지하에 둔다.
+"""
+
+
+@pytest_asyncio.fixture(scope="module")
+async def app(embedded: EmbeddedServer, template: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[App]:
+    folder = tmp_path_factory.mktemp("regulations")
+    databases = Databases(embedded.address, template)
+    async with open_app(databases.settings()) as opened:
+        assert not (await opened.ingest(BOOK, "Book")).failed
+        for name, text, category in (("open", OPEN_RULE, "Open"), ("hidden", HIDDEN_RULE, "Hidden")):
+            (folder / f"{name}.md").write_text(text, "utf-8")
+            assert not (await opened.ingest(folder / f"{name}.md", category)).failed
+        yield opened
+    databases.drop()
+
+
+async def only(app: App, *paths: str) -> Access:
+    taxonomy = (await app.index.snapshot()).taxonomy
+    return Access((Grant.of([CategoryPath.parse(path) for path in paths], taxonomy),))
+
+
+async def test_an_article_is_shown_whole_with_its_citations(app: App) -> None:
+    shown = await app.regulations.show("학칙 제15조")
+    assert (shown.name, shown.regulation, shown.title, shown.kind) == ("학칙 제15조", "학칙", "제적", "article")
+    _, text = await app.document(shown.document_id)
+    assert [text[start:end] for start, end in shown.spans] == [shown.text]
+    assert shown.text.startswith("① 총장은") and shown.text.endswith("주어야 한다.")
+    assert [citation.targets for citation in shown.citations][:2] == [("학칙 제9조",), ("학칙 제13조",)]
+
+
+async def test_every_citation_stands_in_the_text_of_its_source(app: App) -> None:
+    citations = await app.regulations.citations()
+    assert len(citations) > 50
+    assert {"internal", "other-regulation", "appendix"} <= {citation.kind for citation in citations}
+    for source in dict.fromkeys(citation.source for citation in citations):
+        shown = await app.regulations.show(source)
+        own = [citation for citation in citations if citation.source == source]
+        assert [shown.text[citation.start : citation.end] for citation in own] == [citation.text for citation in own]
+        assert list(shown.citations) == own
+
+
+async def test_every_target_can_be_shown(app: App) -> None:
+    names = {regulation.name for regulation in await app.regulations.regulations()}
+    for citation in await app.regulations.citations():
+        for target in citation.targets if citation.kind != "repealed" else ():
+            assert target in names or (await app.regulations.show(target)).name == target
+
+
+async def test_addenda_of_several_years_are_shown_together(app: App) -> None:
+    shown = await app.regulations.show("학칙 부칙")
+    assert len(shown.spans) == 2
+    assert all(citation.targets != ("학칙 제1조",) for citation in shown.citations), "its own articles are no citations"
+
+
+async def test_citations_of_one_regulation(app: App) -> None:
+    citations = await app.regulations.citations("차량관리규정")
+    assert {citation.source.partition(" ")[0] for citation in citations} == {"차량관리규정"}
+    with pytest.raises(NotFound, match="Nearest: 차량관리규정"):
+        await app.regulations.citations("차량관리규칙")
+
+
+async def test_a_citation_into_a_hidden_branch_is_text_only(app: App) -> None:
+    scope = await only(app, "Open")
+    found = {citation.text: citation for citation in await app.regulations.citations(scope=scope)}
+    hidden, nowhere = found["「비밀차고규정」 제2조"], found["보관규정 제3조"]
+    assert (hidden.kind, hidden.targets) == (nowhere.kind, nowhere.targets) == ("missing", ())
+    everything = {citation.text: citation for citation in await app.regulations.citations("차량관리규정")}
+    assert everything["「비밀차고규정」 제2조"].targets == ("비밀차고규정 제2조",)
+
+
+async def test_a_hidden_regulation_is_not_there(app: App) -> None:
+    scope = await only(app, "Open")
+    assert [regulation.name for regulation in await app.regulations.regulations(scope=scope)] == ["차량관리규정"]
+    with pytest.raises(NotFound) as hidden:
+        await app.regulations.show("비밀차고규정 제2조", scope=scope)
+    known = "There is no regulation '비밀차고규정' that you may see. "
+    known += "Nearest: 차량관리규정. All of them: dtrag regulations list"
+    assert str(hidden.value) in {known, known.replace("Nearest: 차량관리규정. ", "")}
+    results = await app.regulations.search("차고 위치와 배차", scope=scope)
+    assert results and {result.metadata["regulation"] for result in results} == {"차량관리규정"}
+
+
+async def test_a_search_puts_what_the_first_articles_cite_behind_the_first_places(app: App) -> None:
+    scope = await only(app, "Book")
+    results, metrics = await app.search("장학금 신청 방법", top_k=15, scope=scope)
+    assert metrics.degraded == ()
+    cited = {place: result for place, result in enumerate(results) if "cited_by" in result.metadata}
+    assert cited and min(cited) == FIRST_PLACE, "the first places never move"
+    before = {f"{result.metadata['regulation']} {result.metadata['article']}" for result in results[:FIRST_PLACE]}
+    reached = before | {f"{found.metadata['regulation']} {found.metadata['article']}" for found in cited.values()}
+    for found in cited.values():
+        assert found.metadata["cited_by"] in reached
+        source = await app.regulations.show(str(found.metadata["cited_by"]), scope=scope)
+        target = f"{found.metadata['regulation']} {found.metadata['article']}"
+        assert any(target in citation.targets for citation in source.citations)
+    assert len({result.chunk_id for result in results}) == len(results)
+
+
+async def test_a_hop_leads_nowhere_outside_the_filter(app: App) -> None:
+    """What is cited outside the branches that a search is narrowed to stays outside."""
+    results, _ = await app.search("배차 운행", top_k=10, filters={"taxonomy_paths": ["Open"]})
+    assert results and {result.metadata["regulation"] for result in results} == {"차량관리규정"}
+
+
+async def test_a_search_goes_on_when_citations_cannot_be_read(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def broken(*arguments: object) -> None:
+        raise DatabaseUnavailable(reason="for the test")
+
+    monkeypatch.setattr("dtrag.retrieval.regulations.citations_from", broken)
+    results, metrics = await app.search("등록금 반환은 언제까지인가요", top_k=9)
+    assert results and metrics.degraded == ("citations",)
+
+
+async def test_the_number_of_results_is_the_given_one(app: App) -> None:
+    assert len(await app.regulations.search("휴학", 4)) == 4
+    assert len(await app.regulations.search("휴학")) >= 10
+    with pytest.raises(InvalidInput, match="top_k"):
+        await app.regulations.search("휴학", 0)
+
+
+async def test_a_regulation_that_is_replaced_is_read_again(app: App, tmp_path: Path) -> None:
+    file = tmp_path / "bicycles.md"
+    file.write_text(OPEN_RULE.replace("차량", "자전거"), "utf-8")
+    await app.ingest(file, "Bicycles")
+    assert "배차" in (await app.regulations.show("자전거관리규정 제2조")).text
+    file.write_text(OPEN_RULE.replace("차량", "자전거").replace("배차는", "대여는"), "utf-8")
+    await app.ingest(file, "Bicycles")
+    shown = await app.regulations.show("자전거관리규정 제2조")
+    assert shown.text.startswith("대여는")
+    await app.delete_document(shown.document_id)
+    with pytest.raises(NotFound):
+        await app.regulations.show("자전거관리규정 제2조")

@@ -1,0 +1,112 @@
+"""Entities, expansion, the number of passages and hops, beyond the cases of the acceptance text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dtrag.packs.regulation_ko.entities import EntityType, RegulationEntityRecognizer
+from dtrag.packs.regulation_ko.expansion import MultiStageQueryExpander, is_formal
+from dtrag.packs.regulation_ko.hops import MOST_FOLLOWED, MultiHopRetriever
+from dtrag.packs.regulation_ko.top_k import AdaptiveTopKSelector, QueryComplexity
+
+
+@given(st.text(max_size=80))
+def test_entities_are_spans_of_the_question(query: str) -> None:
+    for match in RegulationEntityRecognizer().recognize(query):
+        assert query[match.start : match.end] == match.text
+        assert 0 <= match.confidence <= 1
+
+
+@pytest.mark.parametrize("query", ["조교가 하는 일", "3조원 예산", "제1차 회의"])
+def test_what_only_looks_like_an_article_is_none(query: str) -> None:
+    found = RegulationEntityRecognizer().recognize(query)
+    assert not [match for match in found if match.entity_type == EntityType.SECTION and "조" in match.text], found
+
+
+@pytest.mark.parametrize(
+    ("query", "formal"),
+    [
+        ("교원인사규정 제15조", True),
+        ("휴학규정", True),
+        ("학칙", True),
+        ("제3항", True),
+        ("조교 근무 시간", False),
+        ("장학금 관련 규정", False),
+        ("휴학 규정", False),
+    ],
+)
+def test_formal_questions(query: str, formal: bool) -> None:
+    assert is_formal(query) is formal
+
+
+def test_names_of_the_collection_are_formal() -> None:
+    expander = MultiStageQueryExpander(regulation_names=["생활관 이용 안내"])
+    assert expander.expand("생활관이용안내").confidence == 1.0
+
+
+WORDS = "장학금 신청 방법 자격 기한 휴학 등록금 까지 혜택 연구년 조교 언제".split()
+
+
+@given(st.lists(st.sampled_from(WORDS), max_size=9))
+def test_expansions_keep_the_question_and_its_limit(words: list[str]) -> None:
+    query = " ".join(words)
+    result = MultiStageQueryExpander().expand(query)
+    assert result.final_expanded.startswith(query)
+    assert len(result.final_expanded.split()) <= max(10, len(words))
+    assert len(result.stage1_synonyms) <= 3 and len(result.stage2_hypernyms) <= 2 and len(result.stage3_procedures) <= 2
+
+
+@pytest.mark.parametrize(
+    ("query", "complexity"),
+    [
+        ("휴학, 복학 언제", QueryComplexity.MULTI_PART),
+        ("신청 자격", QueryComplexity.COMPLEX),
+        ("기숙사", QueryComplexity.SIMPLE),
+        ("학칙 제21조", QueryComplexity.SIMPLE),
+        ("도서관에서 책을 잃어버렸어요", QueryComplexity.MEDIUM),
+    ],
+)
+def test_complexity(query: str, complexity: QueryComplexity) -> None:
+    assert AdaptiveTopKSelector().classify(query) is complexity
+
+
+class Chain:
+    """Documents 0, 1, 2 … of which each cites what `cites` says."""
+
+    def __init__(self, cites: Mapping[str, Sequence[str]]) -> None:
+        self.cites = cites
+
+    def get(self, chunk_id: str) -> str | None:
+        return chunk_id
+
+    def cited(self, text: str) -> Sequence[str]:
+        return self.cites.get(text, ())
+
+    def resolve(self, citation: str, source_id: str) -> str | None:
+        return None if citation == "nowhere" else citation
+
+    def similarity(self, query: str, ids: Sequence[str]) -> dict[str, float]:
+        return {key: 0.5 if key == "least" else 0.4 if key == "less" else 0.9 for key in ids if key != "unknown"}
+
+
+def followed(cites: Mapping[str, Sequence[str]], *initial: str, hops: int = 2) -> tuple[str, ...]:
+    chain = Chain(cites)
+    return MultiHopRetriever(chain, chain, cited=chain.cited, max_hops=hops).retrieve("q", initial).hop_results
+
+
+def test_hops_end_and_begin_where_they_should() -> None:
+    line = {str(number): [str(number + 1)] for number in range(9)}
+    assert followed(line, "0") == ("1", "2")
+    assert followed(line, "0", hops=9) == ("1", "2"), "two at most, whatever is asked for"
+    assert followed(line, "0", hops=1) == ("1",)
+    assert followed({}, "0") == ()
+    assert followed({"0": ["0", "nowhere", "unknown", "less", "least"]}, "0") == ("least",)
+
+
+def test_of_many_passages_the_first_are_read() -> None:
+    many = [str(number) for number in range(MOST_FOLLOWED + 5)]
+    assert len(followed({key: [f"cited{key}"] for key in many}, *many)) == MOST_FOLLOWED
