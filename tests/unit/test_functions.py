@@ -17,6 +17,7 @@ from dtrag.errors import InvalidInput, NoActiveApp
 from dtrag.pipeline.run import Run
 from dtrag.ports import Embedder, Index
 from dtrag.retrieval.engine import HybridSearchEngine
+from dtrag.retrieval.regulations import Regulations
 from tests.toy import ToyEmbedder
 from tests.unit.retrieval.memory import MemoryIndex, Row
 
@@ -35,6 +36,10 @@ class OpenApp:
     @property
     def run(self) -> Run:
         return Run(engine=self.engine, index=self.index, embedder=self.embedder)
+
+    @property
+    def regulations(self) -> Regulations:
+        raise NotImplementedError
 
     async def counts(self, *, scope: Viewer) -> tuple[int, int]:
         return (2, 3) if scope.resolved(Taxonomy("")).nodes is None else (0, 0)

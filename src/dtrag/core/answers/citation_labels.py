@@ -5,6 +5,17 @@ from __future__ import annotations
 from dtrag.core.documents import SearchResult
 
 
+def cited_label(passage: SearchResult) -> str:
+    """As `label`; of an article that a search reached by a citation, with the article that cites it:
+    `학칙 제24조에 따라 제20조(제목)`."""
+    source = passage.metadata.get("cited_by")
+    name = label(passage)
+    if not source:
+        return name
+    regulation = f"{passage.metadata.get('regulation') or passage.title} "
+    return f"{source}에 따라 {name.removeprefix(regulation) if str(source).startswith(regulation) else name}"
+
+
 def label(passage: SearchResult) -> str:
     """`규정명 제N조(제목)` for an article of a regulation, else title and headings."""
     article = passage.metadata.get("article")

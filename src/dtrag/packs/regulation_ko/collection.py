@@ -104,7 +104,7 @@ class Collection:
 
     @functools.cached_property
     def _by_folded_name(self) -> dict[str, Source]:
-        return {_folded_reference(name): source for name, source in reversed(self.sources.items())}
+        return {_folded_reference(name): source for name, source in reversed(tuple(self.sources.items()))}
 
     def source(self, target: str) -> Source | None:
         """The provision that the target of a citation means; None for a whole regulation."""

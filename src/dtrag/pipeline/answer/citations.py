@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dtrag.core.answers.citation_labels import label
+from dtrag.core.answers.citation_labels import cited_label
 from dtrag.core.documents import Citation, SearchResult
 from dtrag.core.text.hidden_characters import visible
 from dtrag.pipeline.answer.citation_marks import rounded
@@ -29,7 +29,7 @@ def cite(quotes: Sequence[Quote], passages: Sequence[SearchResult]) -> tuple[str
         citations.append(
             Citation(
                 number=number,
-                label=label(passage),
+                label=cited_label(passage),
                 chunk_id=passage.chunk_id,
                 document_id=str(passage.metadata.get("document_id", "")),
                 source_url=passage.source_url,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dtrag import embedding_service
-from dtrag.core.answers.citation_labels import label
+from dtrag.core.answers.citation_labels import cited_label
 from dtrag.core.answers.grounding import STRONG, SUPPORTED, Backing, Claim, Said, backing, claim_of, said_in, united
 from dtrag.core.documents import Citation, SearchResult
 from dtrag.core.text.analysis import language
@@ -250,7 +250,7 @@ def _citation(number: int, passage: SearchResult, start: int, end: int) -> Citat
     shown = visible(quote)
     return Citation(
         number=number,
-        label=label(passage),
+        label=cited_label(passage),
         chunk_id=passage.chunk_id,
         document_id=str(passage.metadata.get("document_id", "")),
         source_url=passage.source_url,

@@ -205,6 +205,12 @@ def _subjects(result: dict[str, Any]) -> list[str]:
         ids = [citation["document_id"] for citation in result["answer"]["citations"]]
     elif "results" in result:
         ids = [passage["chunk_id"].rpartition(":")[0] for passage in result["results"]]
+    elif "document_id" in result:
+        ids = [result["document_id"]]
+    elif "regulations" in result:
+        ids = [regulation["document_id"] for regulation in result["regulations"]]
+    elif "citations" in result:
+        ids = []
     else:
         ids = [document["document_id"] for document in result.get("documents", [result.get("summary")])]
     return list(dict.fromkeys(ids))

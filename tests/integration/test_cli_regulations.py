@@ -1,0 +1,96 @@
+"""`dtrag regulations` and `dtrag lexicon` on a real index."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dtrag.adapters.postgres.server import EmbeddedServer
+from dtrag.delivery.cli import exits
+from tests.integration.cli_process import Cli, assert_shape, documented_shapes
+
+BOOK = Path(__file__).parents[2] / "examples" / "hanbit-university" / "regulations.md"
+SHAPES = documented_shapes()
+
+
+@pytest.fixture(scope="module")
+def empty() -> Iterator[Cli]:
+    folder = Path(tempfile.mkdtemp(prefix="dtrag-cli-regulations-"))
+    with EmbeddedServer.open(folder / "data"):
+        yield Cli(folder / "data", (("DTRAG_EMBEDDER", "none"),))
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def cli(empty: Cli) -> Cli:
+    nothing = empty.call("regulations", "list")
+    assert (nothing.code, "dtrag ingest" in nothing.err) == (exits.OK, True)
+    unknown = empty.call("regulations", "show", "학칙 제21조")
+    assert unknown.code == exits.FAILURE and "dtrag ingest" in unknown.err
+    ran = empty.call("ingest", BOOK)
+    assert ran.code == exits.OK, ran.err
+    return empty
+
+
+def test_the_list(cli: Cli) -> None:
+    ran = cli.call("regulations", "list", "--json")
+    assert_shape(ran.json, SHAPES["dtrag regulations"])
+    assert {row["name"]: row["articles"] for row in ran.json["regulations"]}["학칙"] == 23
+    assert "학칙" in cli.call("regulations", "list").out
+
+
+def test_one_article(cli: Cli) -> None:
+    ran = cli.call("regulations", "show", "학칙", "제21조", "--json")
+    assert_shape(ran.json, SHAPES["dtrag regulations show"])
+    assert ran.json["citations"][0]["targets"] == ["학칙 제20조"]
+    people = cli.call("regulations", "show", "학칙 제21조").out
+    assert "학칙 제21조(학위의 수여)" in people and "internal → 학칙 제20조" in people
+
+
+@pytest.mark.parametrize(
+    ("reference", "advice"),
+    [
+        ("장학규정 제8조", "Nearest: 장학금지급규정"),
+        ("학칙 제99조", "It has 제1조 to 제7조"),
+        ("학칙 제8조", "has been deleted"),
+    ],
+)
+def test_what_is_not_there_is_answered_with_what_is(cli: Cli, reference: str, advice: str) -> None:
+    ran = cli.call("regulations", "show", reference)
+    assert ran.code == exits.FAILURE
+    assert advice in ran.err
+
+
+def test_citations_are_those_of_the_shown_texts(cli: Cli) -> None:
+    ran = cli.call("regulations", "citations", "--regulation", "장학금지급규정", "--json")
+    assert list(ran.json) == ["citations"]
+    assert_shape(ran.json, SHAPES["dtrag regulations citations"])
+    sources = list(dict.fromkeys(row["source"] for row in ran.json["citations"]))
+    assert "장학금지급규정 부칙" in sources
+    for source in (sources[0], sources[-1]):
+        text = cli.call("regulations", "show", source, "--json").json["text"]
+        rows = [row for row in ran.json["citations"] if row["source"] == source]
+        assert [text[row["start"] : row["end"]] for row in rows] == [row["text"] for row in rows]
+    people = cli.call("regulations", "citations")
+    assert "장학금지급규정 제10조: 학칙 제12조: other-regulation → 학칙 제12조" in people.out
+    assert "internal" in people.err
+
+
+def test_the_lexicon(cli: Cli) -> None:
+    ran = cli.call("lexicon", "check", "책을 잃어버렸는데 어떡하죠", "--json")
+    assert_shape(ran.json, SHAPES["dtrag lexicon check"])
+    assert "분실" in {word for match in ran.json["matches"] for word in match["official"]}
+    assert ran.json["unknown"] == ["어떡하죠"]
+    people = cli.call("lexicon", "check", "책을 잃어버렸는데 어떡하죠")
+    assert "분실" in people.out and "어떡하죠" in people.err
+    entries = cli.call("lexicon", "list", "--json").json
+    assert_shape(entries, SHAPES["dtrag lexicon"])
+    field = entries["entries"][0]["field"]
+    assert field in cli.call("lexicon", "list").out
+    assert "→" in cli.call("lexicon", "list", "--field", field).out
+    wrong = cli.call("lexicon", "list", "--field", "nonesuch")
+    assert wrong.code == 2 and field in wrong.err
