@@ -46,12 +46,12 @@ if TYPE_CHECKING:
     from dtrag.ingestion.folders import FolderPlan
     from dtrag.ingestion.ingest import IngestReport, Progress
     from dtrag.opening import SyncApp
-    from dtrag.pipeline.debate.agent import DebateAgent
-    from dtrag.pipeline.debate.engine import DebateEngine
     from dtrag.packs.regulation_ko.entities import EntityMatch, EntityType, RegulationEntityRecognizer
     from dtrag.packs.regulation_ko.expansion import MultiStageQueryExpander
     from dtrag.packs.regulation_ko.hops import MultiHopRetriever
     from dtrag.packs.regulation_ko.top_k import AdaptiveTopKSelector
+    from dtrag.pipeline.debate.agent import DebateAgent
+    from dtrag.pipeline.debate.engine import DebateEngine
     from dtrag.pipeline.execution import Pipeline
     from dtrag.pipeline.graph import LangGraphPipeline
     from dtrag.pipeline.state import PipelineRequest, PipelineResponse, PipelineState
@@ -67,7 +67,6 @@ if TYPE_CHECKING:
     from dtrag.pipeline.timeouts import STEP_TIMEOUTS, execute_with_timeout
     from dtrag.retrieval.cache import ResultCache
     from dtrag.retrieval.engine import HybridSearchEngine
-    from dtrag.retrieval.functions import get_search_statistics, hybrid_search, keyword_search, vector_search
     from dtrag.retrieval.regulations import EnhancedSearchService
     from dtrag.retrieval.rerank import CrossEncoderReranker
     from dtrag.settings import Settings, get_env_manager

@@ -31,21 +31,12 @@ from dtrag.adapters.postgres.stores.api_keys import PostgresKeys
 from dtrag.adapters.postgres.stores.audit import PostgresAudit
 from dtrag.adapters.postgres.stores.conversations import PostgresConversations, PostgresSight
 from dtrag.adapters.postgres.stores.folders import PostgresFolders
+from dtrag.adapters.postgres.stores.regulations import PostgresRegulations
 from dtrag.adapters.postgres.stores.review import PostgresReview
 from dtrag.adapters.postgres.stores.taxonomy import PostgresTaxonomy
 from dtrag.adapters.postgres.stores.tool_approvals import PostgresApprovals
 from dtrag.adapters.postgres.stores.traces import PostgresTraces
 from dtrag.adapters.rerankers import factory as rerankers
-from dtrag.adapters.postgres.folders import PostgresFolders
-from dtrag.adapters.postgres.index import PostgresIndex
-from dtrag.adapters.postgres.keys import PostgresKeys
-from dtrag.adapters.postgres.regulations import PostgresRegulations
-from dtrag.adapters.postgres.review import PostgresReview
-from dtrag.adapters.postgres.sight import PostgresSight
-from dtrag.adapters.postgres.taxonomy import PostgresTaxonomy
-from dtrag.adapters.postgres.traces import PostgresTraces
-from dtrag.adapters.postgres.writer import PostgresWriter
-from dtrag.adapters.rerankers import choose as rerankers
 from dtrag.adapters.web.fetch import WebFetcher
 from dtrag.adapters.web.taxonomy_service import TaxonomyService
 from dtrag.core.access import confinement

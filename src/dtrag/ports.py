@@ -18,21 +18,13 @@ from dtrag.core.agent import Agent, Edition, Spending
 from dtrag.core.chat import Message, Reply
 from dtrag.core.conversation import Conversation, Turn
 from dtrag.core.documents import Draft, IndexedDocument, ParsedDocument, SearchResult, Vector
+from dtrag.core.provisions import RegulationText
 from dtrag.core.ranking.bm25 import LexicalQuery, LexicalStatistics
 from dtrag.core.taxonomy.centroids import Sample
 from dtrag.core.taxonomy.operations import Operation
 from dtrag.core.taxonomy.review import Decision, Item, Placement
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
 from dtrag.core.tool_approval import Approval, OfferedTool
-from dtrag.core.governing import Preview, TreeVersion
-from dtrag.core.key import Key
-from dtrag.core.offered import Approval, OfferedTool
-from dtrag.core.operations import Operation
-from dtrag.core.provisions import RegulationText
-from dtrag.core.review import Decision, Item, Placement
-from dtrag.core.scope import NO_FILTERS, Grant, Scope, SearchFilters
-from dtrag.core.scoring import LexicalQuery, LexicalStatistics
-from dtrag.core.taxonomy import CategoryPath, Taxonomy
 from dtrag.core.trace import Trace
 from dtrag.errors import IndexMismatch
 

@@ -21,10 +21,10 @@ from dtrag import (
     MultiStageQueryExpander,
     RegulationEntityRecognizer,
     SearchResult,
+    current_app,
 )
-from dtrag.adapters.postgres.server import EmbeddedServer
+from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.app import open_app
-from dtrag.retrieval import active
 from dtrag.retrieval.regulations import legacy_search
 from tests.store import Databases
 
@@ -94,7 +94,7 @@ async def service(
 
 @pytest.fixture
 def opened(service: App) -> App:
-    active.opened(service)
+    current_app.opened(service)
     return service
 
 

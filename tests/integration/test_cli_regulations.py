@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from dtrag.adapters.postgres.server import EmbeddedServer
-from dtrag.delivery.cli import exits
+from dtrag.adapters.postgres.server.server import EmbeddedServer
+from dtrag.delivery.cli import exit_codes
 from tests.integration.cli_process import Cli, assert_shape, documented_shapes
 
 BOOK = Path(__file__).parents[2] / "examples" / "hanbit-university" / "regulations.md"
@@ -28,11 +28,11 @@ def empty() -> Iterator[Cli]:
 @pytest.fixture(scope="module")
 def cli(empty: Cli) -> Cli:
     nothing = empty.call("regulations", "list")
-    assert (nothing.code, "dtrag ingest" in nothing.err) == (exits.OK, True)
+    assert (nothing.code, "dtrag ingest" in nothing.err) == (exit_codes.OK, True)
     unknown = empty.call("regulations", "show", "학칙 제21조")
-    assert unknown.code == exits.FAILURE and "dtrag ingest" in unknown.err
+    assert unknown.code == exit_codes.FAILURE and "dtrag ingest" in unknown.err
     ran = empty.call("ingest", BOOK)
-    assert ran.code == exits.OK, ran.err
+    assert ran.code == exit_codes.OK, ran.err
     return empty
 
 
@@ -61,7 +61,7 @@ def test_one_article(cli: Cli) -> None:
 )
 def test_what_is_not_there_is_answered_with_what_is(cli: Cli, reference: str, advice: str) -> None:
     ran = cli.call("regulations", "show", reference)
-    assert ran.code == exits.FAILURE
+    assert ran.code == exit_codes.FAILURE
     assert advice in ran.err
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from dtrag.adapters.postgres.server import EmbeddedServer
+from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.app import App, open_app
-from dtrag.core.scope import Access, Grant
-from dtrag.core.taxonomy import CategoryPath
+from dtrag.core.access.scope import Access, Grant
+from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.errors import DatabaseUnavailable, InvalidInput, NotFound
 from dtrag.retrieval.multihop import FIRST_PLACE
 from tests.store import Databases

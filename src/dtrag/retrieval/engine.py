@@ -26,7 +26,6 @@ from dtrag.retrieval.explain import Explainer
 from dtrag.retrieval.hybrid import TwoLegs
 from dtrag.retrieval.model_loading import ModelLoader
 from dtrag.retrieval.multihop import FIRST_PLACE, inserted, mentioned
-from dtrag.retrieval.ordering import LEAST, Ranking, ResultReranker
 from dtrag.retrieval.regulation_hops import cited_mentions
 from dtrag.retrieval.request import MAX_QUERY, MAX_TOP_K, MODES, Asked, Mode, Reach, ScopedSearchOptions
 from dtrag.retrieval.results import LEAST, Ranking, ResultReranker

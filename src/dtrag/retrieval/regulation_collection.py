@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Hashable
 
-from dtrag.core.scope import Scope
+from dtrag.core.access.scope import Scope
 from dtrag.packs.regulation_ko.collection import Collection, Regulation
 from dtrag.ports import IndexSnapshot, RegulationStore
 

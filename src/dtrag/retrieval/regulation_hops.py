@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from dtrag.core.access.scope import Scope
 from dtrag.core.documents import SearchResult
-from dtrag.core.scope import Scope
 from dtrag.packs.regulation_ko.citations import citations
 from dtrag.packs.regulation_ko.collection import Collection, Source
 from dtrag.packs.regulation_ko.hops import MAX_HOPS, MultiHopRetriever
 from dtrag.ports import CitedProvision, Index, IndexSnapshot
 from dtrag.retrieval.multihop import FIRST_PLACE, MOST, Mention, lexical_shares, vector_shares
-from dtrag.retrieval.ordering import Ranking
 from dtrag.retrieval.request import Reach
+from dtrag.retrieval.results import Ranking
 
 FOLLOWED = 3
 """Articles of a list of results whose citations are followed."""

@@ -12,17 +12,13 @@ import uuid
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 
-from dtrag.core.access.scope import Scope
-from dtrag.core.documents import SearchResult
-from dtrag.core.ranking.bm25 import LexicalStatistics, idf
-from dtrag.core.text.analysis import Analyzer, language, term_id, terms
-from dtrag.errors import InvalidInput
-from dtrag.core import confinement
+from dtrag.core.access import confinement
+from dtrag.core.access.scope import Scope, Viewer
 from dtrag.core.documents import SearchResult
 from dtrag.core.provisions import ProvisionCitation, RegulationSummary, RegulationText, ShownProvision
-from dtrag.core.scope import Scope, Viewer
-from dtrag.core.scoring import LexicalStatistics, idf
-from dtrag.core.text import Analyzer, language, term_id, terms
+from dtrag.core.ranking.bm25 import LexicalStatistics, idf
+from dtrag.core.text.analysis import Analyzer, language, term_id, terms
+from dtrag.current_app import active
 from dtrag.errors import InvalidInput, NotFound
 from dtrag.packs.regulation_ko.catalog import article_number
 from dtrag.packs.regulation_ko.collection import BETWEEN, Collection, Source
@@ -31,7 +27,6 @@ from dtrag.packs.regulation_ko.lexicon import Lexicon, built_in
 from dtrag.packs.regulation_ko.ranking import Article, Scorer, kind_factor, regulation_scores, reranked
 from dtrag.packs.regulation_ko.top_k import AdaptiveTopKSelector
 from dtrag.ports import CitedProvision, Index, IndexSnapshot, QueryReading, RegulationStore
-from dtrag.retrieval.active import active
 from dtrag.retrieval.engine import HybridSearchEngine
 from dtrag.retrieval.regulation_collection import READ_AT_ONCE, CollectionReader
 from dtrag.retrieval.regulation_hops import citations_from

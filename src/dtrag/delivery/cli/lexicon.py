@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from dtrag.delivery.cli.exits import OK
-from dtrag.delivery.cli.invocation import Json
+from dtrag.delivery.cli.context import Json
+from dtrag.delivery.cli.exit_codes import OK
 
 app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Everyday words for the words of regulations.")
 
@@ -52,7 +52,7 @@ def check(
     as_json: Json = False,
 ) -> int:
     """Which entries a question finds, and which of its words no entry knows."""
-    from dtrag.core.query import content
+    from dtrag.core.text.questions import content
     from dtrag.delivery.cli.console import data, note, safe, show_json
     from dtrag.delivery.cli.question import question_of
     from dtrag.packs.regulation_ko.lexicon import built_in, words_of

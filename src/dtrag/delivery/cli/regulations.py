@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dtrag.delivery.cli.exits import OK
-from dtrag.delivery.cli.invocation import Direct, Json
+from dtrag.delivery.cli.context import Direct, Json
+from dtrag.delivery.cli.exit_codes import OK
 
 if TYPE_CHECKING:
     from dtrag.core.provisions import ProvisionCitation
@@ -21,7 +21,7 @@ app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="List regula
 def list_regulations(context: typer.Context, direct: Direct = False, as_json: Json = False) -> int:
     """The regulations with their codes and numbers of articles, by name."""
     from dtrag.delivery.cli.reading import read
-    from dtrag.delivery.results import Regulations
+    from dtrag.delivery.local.results import Regulations
 
     listing = read(context, "regulations", {}, Regulations, direct=direct)
     from dtrag.delivery.cli.console import data, note, plural, show_json, table
@@ -62,7 +62,7 @@ def show_provision(
     the regulation.
     """
     from dtrag.delivery.cli.reading import read
-    from dtrag.delivery.results import ShownProvision
+    from dtrag.delivery.local.results import ShownProvision
 
     shown = read(context, "provision", {"reference": " ".join(reference)}, ShownProvision, direct=direct)
     from dtrag.delivery.cli.console import data, facts, place, safe, show_json
@@ -99,7 +99,7 @@ def show_citations(
 ) -> int:
     """What articles, appendices and addenda cite, and whether it is there."""
     from dtrag.delivery.cli.reading import read
-    from dtrag.delivery.results import Citations
+    from dtrag.delivery.local.results import Citations
 
     citations = read(context, "citations", {"regulation": regulation}, Citations, direct=direct).citations
     from dtrag.delivery.cli.console import data, note, plural, safe, show_json

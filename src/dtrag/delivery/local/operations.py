@@ -11,10 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from dtrag.core.access.confinement import OWNER
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
-from dtrag.delivery.local.results import Answered, Listing, Passages, Shown
-from dtrag.core.confinement import OWNER
-from dtrag.core.taxonomy import CategoryPath, Taxonomy
-from dtrag.delivery.results import Answered, Citations, Listing, Passages, Regulations, Shown, ShownProvision
+from dtrag.delivery.local.results import Answered, Citations, Listing, Passages, Regulations, Shown, ShownProvision
 from dtrag.errors import InvalidInput
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import Any
 
 from dtrag.adapters.postgres.database import Database
 from dtrag.adapters.postgres.queries import queries
+from dtrag.core.access.scope import Scope
 from dtrag.core.provisions import Provision, RegulationText
-from dtrag.core.scope import Scope
 
 
 class PostgresRegulations:
