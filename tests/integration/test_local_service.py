@@ -33,6 +33,7 @@ from dtrag.settings import Settings, answer_settings
 from tests.integration.cli_process import Cli, Ran
 from tests.store import Databases
 
+BOOK = Path(__file__).parents[2] / "examples" / "hanbit-university" / "regulations.md"
 QUESTION = "How many days of annual leave are there?"
 
 
@@ -322,3 +323,19 @@ async def test_searches_of_commands_are_admitted_like_those_of_requests(filled: 
         async with serving(filled):
             refused = await call(cli, "search", "leave", "--json")
     assert (refused.code, refused.json["error"]["type"]) == (exit_codes.FAILURE, "Overloaded")
+
+
+async def test_regulations_come_from_the_service_and_are_in_the_audit_log(app: App, cli: Cli) -> None:
+    assert not (await app.ingest(BOOK)).failed
+    with never_alone():
+        async with serving(app):
+            listed = await call(cli, "regulations", "list", "--json")
+            shown = await call(cli, "regulations", "show", "학칙 제21조", "--json")
+            cited = await call(cli, "regulations", "citations", "--regulation", "학칙", "--json")
+    ids = {row["name"]: row["document_id"] for row in listed.json["regulations"]}
+    assert shown.json["document_id"] == ids["학칙"]
+    assert shown.json["citations"][0] in cited.json["citations"]
+    lines = {str(line.entry.action): line.entry for line in await app.audit.newest(limit=10)}
+    assert lines["cli provision"].subjects == [ids["학칙"]]
+    assert set(lines["cli regulations"].subjects) == set(ids.values())
+    assert "cli citations" in lines

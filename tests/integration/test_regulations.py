@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -174,3 +176,14 @@ async def test_a_regulation_that_is_replaced_is_read_again(app: App, tmp_path: P
     await app.delete_document(shown.document_id)
     with pytest.raises(NotFound):
         await app.regulations.show("자전거관리규정 제2조")
+
+
+async def test_citations_that_take_too_long_are_left_out(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def late(*arguments: object) -> None:
+        await asyncio.sleep(30)
+
+    monkeypatch.setattr("dtrag.retrieval.regulations.citations_from", late)
+    started = time.monotonic()
+    results, metrics = await app.search("재입학은 언제 할 수 있나요", top_k=9)
+    assert results and metrics.degraded == ("citations",)
+    assert time.monotonic() - started < 3
