@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from dtrag.core.answers.citation_labels import cited_label
 from dtrag.core.documents import SearchResult
-from dtrag.core.labels import cited_label
 
 
 @pytest.mark.parametrize(
