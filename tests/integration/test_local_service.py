@@ -21,7 +21,7 @@ from unittest.mock import patch
 import pytest
 
 from dtrag import __version__
-from dtrag.adapters.postgres.server.server import server
+from dtrag.adapters.postgres.server import server
 from dtrag.app import App
 from dtrag.delivery.api.dependencies import Service
 from dtrag.delivery.api.server import local_socket as side
