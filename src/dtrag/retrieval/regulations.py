@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 import uuid
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from dtrag.core.access import confinement
@@ -105,7 +105,18 @@ class RegulationRanking:
         """
         if not isinstance(reading, Reading) or not _about_regulations(passages):
             return list(passages)
-        pieces = _by_article(passages)
+        pieces = by_article(passages)
+        articles, scorer = await self.scored(reading, pieces, caller)
+        order = _labelled_first(reranked(scorer, articles, RANKED), articles, reading.question)
+        return [
+            replace(max(pieces[key], key=lambda piece: (piece.hybrid_score, piece.chunk_id)), hybrid_score=score)
+            for key, score in order
+        ]
+
+    async def scored(
+        self, reading: Reading, pieces: Mapping[str, Sequence[SearchResult]], caller: Scope
+    ) -> tuple[list[Article], Scorer]:
+        """The articles with their first scores, and what makes the features of the second ranking."""
         first = {
             key: max(piece.hybrid_score for piece in found) * _factor(found[0], reading.question)
             for key, found in pieces.items()
@@ -114,12 +125,7 @@ class RegulationRanking:
         of_regulation = regulation_scores(first, documents)
         articles = [_article(key, found, first[key], of_regulation[documents[key]]) for key, found in pieces.items()]
         needed = _needed(reading, articles)
-        scorer = Scorer(reading, _idf(needed, await self._index.statistics(needed, caller)))
-        order = _labelled_first(reranked(scorer, articles, RANKED), articles, reading.question)
-        return [
-            replace(max(pieces[key], key=lambda piece: (piece.hybrid_score, piece.chunk_id)), hybrid_score=score)
-            for key, score in order
-        ]
+        return articles, Scorer(reading, _idf(needed, await self._index.statistics(needed, caller)))
 
     async def prepare(self, snapshot: IndexSnapshot, caller: Scope) -> None:
         """Read the names and articles that the caller may see, which is done once for each state of the index."""
@@ -164,7 +170,7 @@ class Regulations:
             vector_candidates=CANDIDATES,
             scope=scope,
         )
-        return [pieces[0] for pieces in _by_article(results).values()][:wanted]
+        return [pieces[0] for pieces in by_article(results).values()][:wanted]
 
     async def regulations(self, *, scope: Viewer | None = None) -> list[RegulationSummary]:
         """The regulations, by name."""
@@ -297,7 +303,7 @@ def _labelled_first(
     return first + [(key, score) for key, score in order if key not in meant]
 
 
-def _by_article(passages: Sequence[SearchResult]) -> dict[str, list[SearchResult]]:
+def by_article(passages: Sequence[SearchResult]) -> dict[str, list[SearchResult]]:
     """Article -> its pieces, in the order of the first of them; other passages stand for themselves."""
     pieces: dict[str, list[SearchResult]] = {}
     for passage in passages:

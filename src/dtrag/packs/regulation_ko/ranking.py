@@ -298,17 +298,24 @@ def weights() -> NDArray[np.float64]:
     return np.array([read["weights"][name] for name in FEATURES])
 
 
+def feature_rows(
+    scorer: Scorer, articles: Sequence[Article], most: int
+) -> tuple[list[Article], list[Article], NDArray[np.float64]]:
+    """The `most` best articles by their first scores, the others, and a row of `FEATURES` for each of the best."""
+    by_first = sorted(articles, key=lambda article: (-article.first, article.key))
+    ranked, rest = by_first[:most], by_first[most:]
+    best = max((article.score for article in ranked), default=0.0)
+    best_regulation = max((article.regulation_score for article in ranked), default=0.0)
+    return ranked, rest, np.array([scorer.features(article, best, best_regulation) for article in ranked])
+
+
 def reranked(scorer: Scorer, articles: Sequence[Article], most: int) -> list[tuple[str, float]]:
     """Keys of the articles with their share of the reachable score in [0, 1], best first.
 
     The first score mixed with the regulation's decides which `most` articles are ranked a second time; the others
     follow in that order, with scores below theirs.
     """
-    by_first = sorted(articles, key=lambda article: (-article.first, article.key))
-    ranked, rest = by_first[:most], by_first[most:]
-    best = max((article.score for article in ranked), default=0.0)
-    best_regulation = max((article.regulation_score for article in ranked), default=0.0)
-    features = np.array([scorer.features(article, best, best_regulation) for article in ranked])
+    ranked, rest, features = feature_rows(scorer, articles, most)
     reachable = float(weights().clip(min=0.0).sum())
     shares = np.clip(features @ weights() / reachable, LEAST_SHARE, 1.0)
     exact = scorer.exact(ranked)
