@@ -6,8 +6,8 @@ They are in src/dtrag/packs/regulation_ko/ranking_weights.json.
 
 BOOK is a file with regulations; a question is a line `{"question", "relevant": ["code:제N조", …]}`. Pairwise logistic
 regression (a linear ranker, as in Joachims 2002) over the articles that the product's own search ranks a second time;
-Recall@10 and nDCG@10 of articles, with 95 % bootstrap intervals, by 10 folds for what is fitted on, and of the product as
-it is for sets to `--judge`.
+Recall@10 and nDCG@10 of articles, with 95 % bootstrap intervals, by 10 folds for what is fitted on, and of the product
+as it is for sets to `--judge`.
 """
 
 from __future__ import annotations
