@@ -165,6 +165,9 @@ class QueryPack(Protocol):
     def id(self) -> str:
         """What tells its results from those of another state of the pack."""
 
+    async def load(self, query: str | None) -> None:
+        """Load what reading this query takes (None: any query), before the time of a question begins."""
+
     async def read(self, query: str, snapshot: IndexSnapshot, scope: Scope) -> QueryReading | None:
         """The query as the pack reads it; None where it does not apply to what the scope holds."""
 

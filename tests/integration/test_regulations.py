@@ -15,7 +15,9 @@ from dtrag.app import App, open_app
 from dtrag.core.access.scope import Access, Grant
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.errors import DatabaseUnavailable, InvalidInput, NotFound
+from dtrag.packs.regulation_ko.lexicon import Lexicon
 from dtrag.retrieval.multihop import FIRST_PLACE
+from dtrag.retrieval.regulations import RegulationRanking
 from tests.store import Databases
 
 BOOK = Path(__file__).parents[2] / "examples" / "hanbit-university" / "regulations.md"
@@ -187,3 +189,24 @@ async def test_citations_that_take_too_long_are_left_out(app: App, monkeypatch: 
     results, metrics = await app.search("재입학은 언제 할 수 있나요", top_k=9)
     assert results and metrics.degraded == ("citations",)
     assert time.monotonic() - started < 3
+
+
+async def test_the_lexicon_is_loaded_for_korean_questions_only(app: App) -> None:
+    """An English question to a collection without regulations never reads it."""
+    used: list[str] = []
+
+    class Watched(RegulationRanking):
+        @property
+        def lexicon(self) -> Lexicon:
+            used.append("read")
+            return super().lexicon
+
+    pack = Watched(app.index)
+    await pack.load("How many days of leave are there?")
+    assert pack.id == "auto:built-in"
+    assert not used
+    await pack.load("휴학은 몇 학기까지 돼요")
+    await pack.load(None)
+    assert used == ["read", "read"]
+    await Watched(app.index, mode="off").load("휴학")
+    assert used == ["read", "read"]

@@ -171,6 +171,8 @@ class HybridSearchEngine(TwoLegs):
 
         Every search does so before its time begins. What cannot be loaded shows when it is used.
         """
+        if self._pack is not None and mode == "hybrid" and (query is None or isinstance(query, str)):
+            await self._pack.load(query)
         embedder = self._embedder.embedder
         if query is None:
             await self._loader.wait(embedder, self._passages.reranker, self._analyzer.more)
