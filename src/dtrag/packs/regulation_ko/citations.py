@@ -133,9 +133,6 @@ _PLAIN = re.compile(
     rf"(?:[「『｢]?[가-힣{_DOTS}]*(?:{_RULE_ENDING})[」』｣]?{_SPACE})?제{_SPACE}\d{{1,4}}{_SPACE}조(?:{_SPACE}의{_SPACE}\d{{1,3}})?"
     rf"|[가-힣{_DOTS}]+(?:{_RULE_ENDING})"
 )
-_ALIAS = re.compile(
-    rf"[(（]{_SPACE}이하{_SPACE}[“\"‘'「『]?([^”\"’'」』()（）]{{1,20}}?)[”\"’'」』]?{_SPACE}(?:이라|라|으로|로)?{_SPACE}(?:고{_SPACE})?(?:칭)?(?:한다|함|약칭)?[^()（）]{{0,8}}[)）]"
-)
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,11 +38,6 @@ class Concept:
 
     wordings: tuple[Wording, ...]
 
-    @property
-    def is_explained(self) -> bool:
-        """Whether the lexicon knows an official word for it."""
-        return any(not wording.own for wording in self.wordings)
-
 
 @dataclass(frozen=True, slots=True)
 class Reading:

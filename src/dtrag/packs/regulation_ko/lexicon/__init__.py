@@ -26,7 +26,6 @@ INSIDE_LEAST = 3
 """Syllables from which on a single word is also searched for inside a compound ("하계계절학기")."""
 CORRECTED_LEAST = 3
 """Syllables from which on a misspelt word is compared by its letters (jamo)."""
-MAX_ENTRIES = 20_000
 _WORD = re.compile(r"[가-힣]+|[a-z0-9]+(?:[-'][a-z0-9]+)*")
 
 
