@@ -143,8 +143,8 @@ async def main(data: Path, cache: Path | None, write: bool) -> None:
             print("  ", told(f"{name}, hidden", values, np.array([case.label for case in measured])))
     if write:
         written = {
-            "about": "Logistic regressions for the probability that passages answer a question: docs/confidence.md. "
-            "The signals are described in core/answers/evidence.py.",
+            "about": "Logistic regressions for the probability that passages answer a question: "
+            "docs/explanation/confidence.md. The signals are described in core/answers/evidence.py.",
             "command": "python scripts/fit_confidence.py DATA --write",
             "fitted_at": datetime.now(UTC).date().isoformat(),
             "signals": SIGNALS_VERSION,

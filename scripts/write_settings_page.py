@@ -1,4 +1,4 @@
-"""Writes docs/settings.md from the declarations in src/dtrag/settings.py, so that the page cannot disagree with them.
+"""Writes docs/reference/settings.md from the declarations in src/dtrag/settings.py.
 
     .venv/bin/python scripts/write_settings_page.py
 
@@ -14,7 +14,7 @@ from typing import Any
 
 from dtrag.settings import FLAGS, LIVE, PREFIX, Settings
 
-PAGE = Path(__file__).parents[1] / "docs" / "settings.md"
+PAGE = Path(__file__).parents[1] / "docs" / "reference" / "settings.md"
 DATA_DIR = "the user's data folder (`~/.local/share/dtrag` on Linux), as root `/var/lib/dtrag`"
 """What the default of `data_dir` is in words: the value itself depends on who asks, and where."""
 

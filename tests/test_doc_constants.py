@@ -23,32 +23,32 @@ S, O = STEP_TIMEOUTS, OPTIONAL_STEP_TIMEOUTS  # noqa: E741
 
 STATEMENTS = [
     (
-        "docs/architecture.md",
+        "docs/explanation/architecture.md",
         f"at most {extractive.MAX_SENTENCES} sentences and {extractive.MAX_CHARACTERS} characters, in reading order, "
         f"none twice, none whose score (log-odds) lies more than {extractive.FLOOR:g} below the best one's.",
     ),
     (
-        "docs/architecture.md",
+        "docs/explanation/architecture.md",
         f"Up to √({index_reader.EXACT_BELOW} · n) of the n passages, and never more than {index_reader.MOST_EXACT:,}, "
         "are compared",
     ),
-    ("docs/architecture.md", f"batch of about {ingest.BATCH_CHUNKS} passages"),
-    ("docs/operations.md", f"{MIGRATIONS} of {MIGRATIONS} migrations"),
-    ("docs/audit.md", f"at most {audit.NOTE_S * 1000:.0f} ms later"),
-    ("docs/audit.md", f"at most {audited.TURNED_AWAY_PER_MINUTE} refusals a minute"),
-    ("docs/keys.md", f"to {authentication.FAILURES_PER_MINUTE} a minute from one address"),
-    ("docs/keys.md", f"A key may make {Settings().rate_per_minute} requests a minute"),
-    ("docs/http.md", f"parts `files` (at most {documents.MAX_FILES})"),
-    ("docs/http.md", f"at most {ingest.SHOWN_DOCUMENTS:,} for each file"),
-    ("docs/security.md", f"At most {documents.MAX_FILES} files"),
-    ("docs/pipeline.md", f"| 1 | `intent` | {S['intent']} |"),
-    ("docs/pipeline.md", f"| `rewrite` | {O['rewrite']} |"),
-    ("docs/pipeline.md", f"| 2 | `retrieve` | {S['retrieve']} |"),
-    ("docs/pipeline.md", f"| 3 | `plan` | {O['plan']}, with a model {O['plan_by_model']} |"),
-    ("docs/pipeline.md", f"| `tools_debate` | {O['tools']} a tool, {O['debate']:g} for a debate |"),
-    ("docs/pipeline.md", f"| 5 | `compose` | {S['compose']} |"),
-    ("docs/pipeline.md", f"| 6 | `cite` | {O['cite']}; what a model wrote {O['check']} |"),
-    ("docs/pipeline.md", f"| 7 | `respond` | {S['respond']} |"),
+    ("docs/explanation/architecture.md", f"batch of about {ingest.BATCH_CHUNKS} passages"),
+    ("docs/how-to/operations.md", f"{MIGRATIONS} of {MIGRATIONS} migrations"),
+    ("docs/how-to/audit.md", f"at most {audit.NOTE_S * 1000:.0f} ms later"),
+    ("docs/how-to/audit.md", f"at most {audited.TURNED_AWAY_PER_MINUTE} refusals a minute"),
+    ("docs/how-to/keys.md", f"to {authentication.FAILURES_PER_MINUTE} a minute from one address"),
+    ("docs/how-to/keys.md", f"A key may make {Settings().rate_per_minute} requests a minute"),
+    ("docs/reference/http.md", f"parts `files` (at most {documents.MAX_FILES})"),
+    ("docs/reference/http.md", f"at most {ingest.SHOWN_DOCUMENTS:,} for each file"),
+    ("docs/explanation/security.md", f"At most {documents.MAX_FILES} files"),
+    ("docs/explanation/pipeline.md", f"| 1 | `intent` | {S['intent']} |"),
+    ("docs/explanation/pipeline.md", f"| `rewrite` | {O['rewrite']} |"),
+    ("docs/explanation/pipeline.md", f"| 2 | `retrieve` | {S['retrieve']} |"),
+    ("docs/explanation/pipeline.md", f"| 3 | `plan` | {O['plan']}, with a model {O['plan_by_model']} |"),
+    ("docs/explanation/pipeline.md", f"| `tools_debate` | {O['tools']} a tool, {O['debate']:g} for a debate |"),
+    ("docs/explanation/pipeline.md", f"| 5 | `compose` | {S['compose']} |"),
+    ("docs/explanation/pipeline.md", f"| 6 | `cite` | {O['cite']}; what a model wrote {O['check']} |"),
+    ("docs/explanation/pipeline.md", f"| 7 | `respond` | {S['respond']} |"),
 ]
 
 
@@ -59,5 +59,7 @@ def test_a_number_on_a_page_is_that_of_the_code(page: str, statement: str) -> No
 
 def test_a_third_is_what_prune_takes_at_most() -> None:
     assert folders.MOST_GONE == 1 / 3
-    assert "more than a third of its known files" in " ".join((ROOT / "docs/cli.md").read_text("utf-8").split())
+    assert "more than a third of its known files" in " ".join(
+        (ROOT / "docs/reference/cli.md").read_text("utf-8").split()
+    )
     assert traces.WRITE_S == audit.NOTE_S

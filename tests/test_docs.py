@@ -24,7 +24,7 @@ from dtrag.settings import FLAGS, LIVE, PREFIX, Settings
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "dtrag"
 PAGES = [
-    page for folder in (".", "docs", "examples", "bench") for page in sorted((ROOT / folder).glob("*.md")) if page.stem
+    page for pattern in ("*.md", "docs/**/*.md", "examples/*.md", "bench/*.md") for page in sorted(ROOT.glob(pattern))
 ]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SPAN = re.compile(r"`([^`\n]+)`")
@@ -49,7 +49,7 @@ def name_of(page: Path) -> str:
 
 
 pages = pytest.mark.parametrize("page", PAGES, ids=name_of)
-architecture = text_of(ROOT / "docs" / "architecture.md")
+architecture = text_of(ROOT / "docs" / "explanation" / "architecture.md")
 
 
 # --- links --------------------------------------------------------------------------------------------------------
@@ -74,10 +74,25 @@ def test_every_relative_link_resolves(page: Path) -> None:
     assert missing == []
 
 
+def test_every_page_named_in_code_and_prose_exists() -> None:
+    """Also in error texts, docstrings, scripts and tests, which are no links."""
+    files = [
+        file
+        for folder in ("src", "tests", "scripts", "bench", "docs", "examples")
+        for pattern in ("*.py", "*.md", "*.yml", "*.json", "*.sql")
+        for file in (ROOT / folder).rglob(pattern)
+    ]
+    files += [*ROOT.glob("*.md"), ROOT / "Makefile", ROOT / "pyproject.toml"]
+    named = {
+        (name_of(file), path) for file in files for path in re.findall(r"(?<![\w./-])docs/[\w./-]+\.\w+", text_of(file))
+    }
+    assert sorted((where, path) for where, path in named if not (ROOT / path).exists()) == []
+
+
 @pytest.mark.parametrize("readme", ["README.md", "README.ko.md"])
 def test_every_page_is_linked_from_the_readme(readme: str) -> None:
     linked = {link.partition("#")[0] for link in LINK.findall(text_of(ROOT / readme))}
-    assert {f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")} <= linked
+    assert {name_of(page) for page in (ROOT / "docs").rglob("*.md")} <= linked
 
 
 # --- commands -----------------------------------------------------------------------------------------------------
@@ -168,7 +183,7 @@ def test_the_settings_page_is_current() -> None:
 
 
 def test_every_setting_is_on_its_page() -> None:
-    assert set(VARIABLE.findall(text_of(ROOT / "docs" / "settings.md"))) == declared_variables()
+    assert set(VARIABLE.findall(text_of(ROOT / "docs" / "reference" / "settings.md"))) == declared_variables()
 
 
 @pages
@@ -259,7 +274,7 @@ def said_by_the_code() -> str:
 
 
 def test_the_messages_of_the_troubleshooting_table_are_real() -> None:
-    section = text_of(ROOT / "docs" / "operations.md").partition("## When something is wrong")[2]
+    section = text_of(ROOT / "docs" / "how-to" / "operations.md").partition("## When something is wrong")[2]
     messages = re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE)
     assert len(messages) > 10
     said = said_by_the_code()

@@ -1,7 +1,8 @@
 """Settings and feature flags: every one declared once, with its help. The only module that touches the environment.
 
 `Settings.load()` reads the environment once; what it returns never changes. Flags are read live, so that a switch
-takes effect on the next request (`flag("...")`). `dtrag settings` and docs/settings.md are derived from the tables.
+takes effect on the next request (`flag("...")`). `dtrag settings` and docs/reference/settings.md come from the
+tables.
 """
 
 from __future__ import annotations
@@ -157,7 +158,7 @@ class Settings:
     )
     web_search_key: str | None = _setting(None, "Key of the search service.", secret=True)
     mcp_servers: Path | None = _setting(
-        None, "A TOML or JSON file that names the MCP servers whose tools may be used (docs/tools.md)."
+        None, "A TOML or JSON file that names the MCP servers whose tools may be used (docs/how-to/tools.md)."
     )
     egress_allow: str | None = _setting(
         None, "Pairs host:port, with commas, that tools may connect to although they are not public."

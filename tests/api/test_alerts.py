@@ -1,4 +1,4 @@
-"""docs/alerts.yml: a rule file of Prometheus over series that a service really has, with the limits of the texts."""
+"""docs/how-to/alerts.yml: Prometheus rules over series that a service really exposes, with the limits of the texts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dtrag.errors import DatabaseUnavailable
 from tests.store import Databases
 
 ROOT = Path(__file__).parents[2]
-RULES = ROOT / "docs" / "alerts.yml"
+RULES = ROOT / "docs" / "how-to" / "alerts.yml"
 DURATION = re.compile(r"(\d+(ms|[smhdwy]))+")
 SELECTOR = re.compile(r"\b(dtrag_\w+)(?:\{([^{}]*)\})?(?:\[(\w+)\])?")
 MATCHER = re.compile(r'(\w+)(=~|=)"([^"]*)"')
@@ -89,9 +89,9 @@ def test_promtool_takes_the_file() -> None:
 
 
 def test_operations_explains_every_rule() -> None:
-    page = (ROOT / "docs" / "operations.md").read_text("utf-8")
+    page = (ROOT / "docs" / "how-to" / "operations.md").read_text("utf-8")
     for rule in rules():
-        assert rule["annotations"]["runbook"] == f"docs/operations.md#{rule['alert'].lower()}"
+        assert rule["annotations"]["runbook"] == f"docs/how-to/operations.md#{rule['alert'].lower()}"
         assert f'<a id="{rule["alert"].lower()}"></a>`{rule["alert"]}` | {rule["labels"]["severity"]} |' in page
 
 

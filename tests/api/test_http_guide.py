@@ -1,4 +1,4 @@
-"""docs/http.md says everything there is, and its examples work."""
+"""docs/reference/http.md says everything there is, and its examples work."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fastapi import FastAPI
 
 from dtrag.delivery.api.dependencies import Service
 
-GUIDE = (Path(__file__).parents[2] / "docs" / "http.md").read_text(encoding="utf-8")
+GUIDE = (Path(__file__).parents[2] / "docs" / "reference" / "http.md").read_text(encoding="utf-8")
 EXAMPLE = re.compile(r"localhost:8001(/\S+) -H 'Content-Type: application/json' \\\n\s+-d '([^']+)'")
 
 

@@ -19,7 +19,7 @@ from unittest.mock import patch
 from dtrag.delivery.cli.main import main
 
 PROGRAM = Path(sys.executable).with_name("dtrag")
-DOCS = Path(__file__).parents[2] / "docs" / "cli.md"
+DOCS = Path(__file__).parents[2] / "docs" / "reference" / "cli.md"
 OPEN_MAPS = {"facts", "metadata", "structure", "stages", "details", "kinds", "paths", "weights", "input_schema"}
 
 
@@ -93,7 +93,7 @@ class Cli:
 
 
 def documented_shapes() -> dict[str, Any]:
-    """Command -> the JSON example below its heading in docs/cli.md."""
+    """Command -> the JSON example below its heading in docs/reference/cli.md."""
     sections = re.split(r"^##+ ", DOCS.read_text("utf-8"), flags=re.M)[1:]
     shapes = {}
     for section in sections:

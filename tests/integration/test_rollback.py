@@ -1,4 +1,4 @@
-"""docs/rollback.md, rehearsed: parts are switched off under a running service, and what was changed is taken back."""
+"""docs/how-to/rollback.md, rehearsed: parts of a running service are switched off, and changes are taken back."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ async def test_a_version_of_the_tree_is_gone_back_to_under_a_running_service(set
 async def test_a_dump_is_restored_beside_the_database_and_gone_back_to(
     databases: Databases, leave: Path, tmp_path: Path
 ) -> None:
-    """With the commands of docs/operations.md; the restored database answers, has its vectors and is whole."""
+    """With the commands of docs/how-to/operations.md; the restored database answers, has its vectors and is whole."""
     settings, restored = databases.settings(), databases.settings()
     async with open_app(settings) as app:
         await app.ingest([leave], category="HR")
@@ -204,7 +204,7 @@ def host_of(databases: Databases) -> str:
 
 
 def test_the_page_names_every_flag_and_the_settings_of_the_rehearsals() -> None:
-    page = (ROOT / "docs" / "rollback.md").read_text("utf-8")
+    page = (ROOT / "docs" / "how-to" / "rollback.md").read_text("utf-8")
     for declared in FLAGS:
         assert f"FEATURE_{declared.name.upper()}=" in page
     for name in ("DTRAG_LLM", "DTRAG_RERANKER=none", "DTRAG_EMBEDDER=none", "DTRAG_DATABASE_NAME", "SENTRY_DSN"):

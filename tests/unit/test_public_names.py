@@ -23,7 +23,7 @@ def test_every_public_name_is_there(name: str) -> None:
 
 
 def test_the_page_of_public_names_has_one_line_for_each() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "python.md").read_text("utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "python.md").read_text("utf-8")
     lines = re.findall(r"^\| `(\w+)` \| ([^|]+) \|$", page, re.MULTILINE)
     assert sorted(name for name, _ in lines) == sorted(dtrag.__all__)
     assert all(line.endswith(".") for _, line in lines)

@@ -78,7 +78,7 @@ def _uncounted(event: DebateEvent) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One run. `emit(event, data)` is told of what happens: step, token, citations (see docs/pipeline.md).
+    """One run. `emit(event, data)` is told of what happens: step, token, citations (see docs/explanation/pipeline.md).
 
     `forbidden()` says in words why no model may be called now, or None; it is asked before every call, and `charge`
     told after it. `prepare` brings the registry up to date before a plan is made. `tools_allowed` are the tools that

@@ -1,6 +1,6 @@
 """How sure we are that the passages answer, as a probability, and what to do with it: answer, say so weakly, abstain.
 
-`confidence` is the formula of the acceptance text, kept beside it; docs/confidence.md says what both are worth.
+`confidence` is the formula of the acceptance text, kept beside it; docs/explanation/confidence.md compares the two.
 """
 
 from __future__ import annotations

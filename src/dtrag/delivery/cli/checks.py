@@ -159,7 +159,8 @@ async def _language_models(settings: Settings) -> list[Check]:
     try:
         model, critic = choose_llms(settings)
     except DtragError as error:
-        return [Check("language model", "fail", str(error), "docs/language-models.md has an example for each provider")]
+        advice = "docs/how-to/language-models.md has an example for each provider"
+        return [Check("language model", "fail", str(error), advice)]
     if model is None:
         return [Check("language model", "ok", "none: answers are quotations (optional: DTRAG_LLM)")]
     found = [await _answers("language model", model)]

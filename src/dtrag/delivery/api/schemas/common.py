@@ -1,4 +1,4 @@
-"""The shapes of requests and responses over HTTP, as OpenAPI shows them. docs/http.md explains them to people."""
+"""Shapes of requests and responses over HTTP, as OpenAPI shows them; docs/reference/http.md explains them."""
 
 from __future__ import annotations
 

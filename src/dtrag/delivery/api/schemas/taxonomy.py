@@ -85,7 +85,7 @@ class ProposeBody(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     operations: Annotated[list[Any], WithJsonSchema(_OPERATION)] = Field(
-        max_length=MOST_OPERATIONS, description="In order; docs/taxonomy.md describes each."
+        max_length=MOST_OPERATIONS, description="In order; docs/how-to/taxonomy.md describes each."
     )
     rationale: str = Field("", max_length=2_000, description="Why.")
     parent: str | None = Field(None, max_length=100, description="The version to change; null: the one in force.")
