@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from dtrag.core.access.scope import Scope
+from dtrag.core.access.scope import EVERYTHING
 from dtrag.core.answers.confidence import model_name
 from dtrag.core.answers.evidence import READ, signals
 from dtrag.core.documents import SearchResult
@@ -20,7 +20,6 @@ from dtrag.retrieval.request import CANDIDATES
 PASSAGES = 10
 HIDDEN_OF = 50
 """Passages among which those that answer are looked for, to be hidden."""
-EVERYTHING = Scope.everything()
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, Unpack
 
-from dtrag.core.access.scope import Scope, Viewer
+from dtrag.core.access.scope import EVERYTHING, Scope, Viewer
 from dtrag.core.documents import Answer, DocumentSummary, SearchMetrics, SearchResult
 from dtrag.core.text.analysis import clean
 from dtrag.errors import DtragError, InvalidInput
@@ -33,7 +33,6 @@ from dtrag.evaluation.twins.visits import Comparison, route_name
 from dtrag.ports import Index
 from dtrag.retrieval.request import SearchOptions
 
-EVERYTHING = Scope.everything()
 AT_ONCE = 8
 """Requests under way at the same time; more wait for the database."""
 HTTP_SHARE = 0.08

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from dtrag.core.access.scope import Scope, Viewer
+from dtrag.core.access.scope import EVERYTHING, Scope, Viewer
 from dtrag.core.documents import Draft, IndexedDocument, ParsedDocument, Vector, document_id
 from dtrag.core.ranking.segments import FREQUENCY_UNIT, quantised
 from dtrag.core.taxonomy.centroids import FIRST_PASSAGES, Centroids, TermCounts, mean_vector
@@ -42,7 +42,6 @@ MODEL_CHARACTERS = 6_000
 PLACED = "A person has put it there."
 LEARNED_SCOPES = 32
 """Scopes for which the learned centroids are kept, the least recently used go first; each takes a few megabytes."""
-EVERYTHING = Scope.everything()
 
 
 def wanted(setting: str) -> bool:

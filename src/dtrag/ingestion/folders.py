@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from dtrag.core.access.api_key import LOCAL
-from dtrag.core.access.scope import Scope
+from dtrag.core.access.scope import EVERYTHING
 from dtrag.core.document_selection import file_path
 from dtrag.core.documents import Draft, document_id
 from dtrag.core.text.analysis import Analyzer, clean
@@ -29,7 +29,6 @@ MOST_GONE = 1 / 3
 of its files, and ordinary changes remove fewer."""
 PAGE = 200
 """Documents of a renamed file that are rewritten at a time, as in a reindex."""
-EVERYTHING = Scope.everything()
 
 
 @dataclass(slots=True)

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from dtrag.core.access.scope import Scope
+from dtrag.core.access.scope import EVERYTHING, Scope
 from dtrag.core.documents import Draft, IndexedDocument, ParsedDocument, Passages, document_id
 from dtrag.core.taxonomy.tree import UNCLASSIFIED, CategoryPath, Taxonomy
 from dtrag.core.text.analysis import Analyzer, clean
@@ -44,7 +44,6 @@ SHOWN_REFUSALS = 5
 CONTENT_BYTES = 32
 """Of a source's fingerprint, the first: they depend on the content of the file only."""
 
-EVERYTHING = Scope.everything()
 Splitter = Callable[[ParsedDocument], Iterable[Passages] | None]
 
 

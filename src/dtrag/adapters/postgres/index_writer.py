@@ -36,13 +36,12 @@ from dtrag.adapters.postgres.queries import queries
 from dtrag.adapters.postgres.rows import draft_of, statements
 from dtrag.adapters.postgres.stores.taxonomy import PostgresTaxonomy
 from dtrag.adapters.postgres.stores.taxonomy_moves import living_nodes
-from dtrag.core.access.scope import Scope
+from dtrag.core.access.scope import EVERYTHING, Scope
 from dtrag.core.documents import Draft, IndexedDocument
 from dtrag.core.ranking.segments import build
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
 from dtrag.errors import Forbidden
 
-EVERYTHING = Scope.everything()
 BYTES_A_CHARACTER = 12
 """Disk that a character of text takes while it is written, about: 2,000 to 6,000 bytes a passage of 500."""
 CONTESTED_ATTEMPTS = 20

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from dtrag.core.access.scope import Access, Intersection, Scope, Viewer
+from dtrag.core.access.scope import EVERYTHING, Access, Intersection, Viewer
 
-OWNER: Viewer = Scope.everything()
+OWNER: Viewer = EVERYTHING
 _confined_to: ContextVar[Viewer | None] = ContextVar("dtrag_confined_to", default=None)
 
 

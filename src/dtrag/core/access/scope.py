@@ -46,6 +46,10 @@ class Scope:
         return Scope(wanted if self.nodes is None else self.nodes & wanted, self.server_paths)
 
 
+EVERYTHING = Scope.everything()
+"""The scope of an administrator: the whole tree."""
+
+
 @dataclass(frozen=True, slots=True)
 class Anchor:
     """A branch that somebody may see: its path when it was granted, and the node that the path led to then.

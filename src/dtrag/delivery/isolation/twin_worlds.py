@@ -14,6 +14,7 @@ from pathlib import Path
 
 from dtrag.app import App, open_throwaway
 from dtrag.core.access.api_key import LOCAL
+from dtrag.core.access.scope import EVERYTHING
 from dtrag.core.chat import Message, Reply, Usage
 from dtrag.delivery.api.app import create_app
 from dtrag.delivery.isolation.asgi_client import send_request
@@ -31,7 +32,7 @@ from dtrag.evaluation.twins.library import (
 )
 from dtrag.evaluation.twins.visits import Received, Send, Sent, World, sent_prompts
 from dtrag.ingestion.ingest import Source
-from dtrag.ports import EVERYTHING, Embedder
+from dtrag.ports import Embedder
 from dtrag.settings import Settings, set_feature_flag
 
 RATE = 1_000_000

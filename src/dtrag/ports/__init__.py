@@ -1,0 +1,67 @@
+"""Interfaces between services and adapters: protocols, implemented in `dtrag.adapters` and in `dtrag.testing`."""
+
+from dtrag.ports.conversations import ConversationStore, Sight, TraceStore
+from dtrag.ports.files import FolderStore, Parser, StoredFile
+from dtrag.ports.governance import (
+    AgentStore,
+    AuditSpoolStore,
+    AuditStore,
+    KeyStore,
+    Recorder,
+    unrecorded,
+)
+from dtrag.ports.index import Index, IndexSnapshot, IndexWriter, check_identity
+from dtrag.ports.models import (
+    NOT_CONFIGURED,
+    CategoryModel,
+    ChatModel,
+    Embedder,
+    Loadable,
+    NotConfigured,
+    Reranker,
+    Warmable,
+    speaks,
+)
+from dtrag.ports.packs import CitedProvision, QueryPack, QueryReading, RegulationStore
+from dtrag.ports.taxonomy import PlacementStore, ReviewStore, TaxonomyStore
+from dtrag.ports.tools import ApprovalStore, Fetcher, ToolServer, WebReply, WebRequest
+
+__all__ = [
+    "NOT_CONFIGURED",
+    "AgentStore",
+    "ApprovalStore",
+    "AuditSpoolStore",
+    "AuditStore",
+    "CategoryModel",
+    "ChatModel",
+    "CitedProvision",
+    "ConversationStore",
+    "Embedder",
+    "Fetcher",
+    "FolderStore",
+    "Index",
+    "IndexSnapshot",
+    "IndexWriter",
+    "KeyStore",
+    "Loadable",
+    "NotConfigured",
+    "Parser",
+    "PlacementStore",
+    "QueryPack",
+    "QueryReading",
+    "Recorder",
+    "RegulationStore",
+    "Reranker",
+    "ReviewStore",
+    "Sight",
+    "StoredFile",
+    "TaxonomyStore",
+    "ToolServer",
+    "TraceStore",
+    "Warmable",
+    "WebReply",
+    "WebRequest",
+    "check_identity",
+    "speaks",
+    "unrecorded",
+]

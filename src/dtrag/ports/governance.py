@@ -1,0 +1,124 @@
+"""Ports of governance: agents, API keys and the audit log."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+from dtrag.core.access.api_key import Key
+from dtrag.core.access.audit_chain import Entry, Head, Row
+from dtrag.core.agent import Agent, Edition, Spending
+from dtrag.core.taxonomy.tree import Taxonomy
+
+
+class AgentStore(Protocol):
+    """Agents, all editions of their manifests, and their spending."""
+
+    async def add(self, agent: Agent) -> None:
+        """Store a new agent with its first edition."""
+
+    async def get(self, agent_id: uuid.UUID) -> Agent | None:
+        """The agent, or None."""
+
+    async def every(self) -> list[Agent]:
+        """All agents, newest first."""
+
+    async def replace(self, agent: Agent, changed_by: str) -> bool:
+        """Store `agent` as the next edition; False when the stored edition is not the one before it."""
+
+    async def delete(self, agent_id: uuid.UUID) -> bool:
+        """Delete the agent with its editions and spending; False when it does not exist."""
+
+    async def editions(self, agent_id: uuid.UUID) -> list[Edition]:
+        """All editions of the agent's manifest, newest first."""
+
+    async def charge(self, agent_id: uuid.UUID, day: date, calls: int, tokens: int, cost: int) -> Spending:
+        """Add to the agent's spending on the day and return the new sum. `cost` is in millionths of a won.
+
+        Raises `NotFound`.
+        """
+
+    async def spending(self, agent_id: uuid.UUID, day: date) -> Spending:
+        """The agent's spending on the day."""
+
+    async def tree(self, version: str) -> Taxonomy | None:
+        """A version of the category tree, or None."""
+
+
+class KeyStore(Protocol):
+    """API keys: of their secrets only prefixes and digests."""
+
+    async def add(self, key: Key) -> bool:
+        """Store a new key; False when an unrevoked key has its name."""
+
+    async def of_prefix(self, prefix: str) -> Key | None:
+        """The key with this prefix, also when it is revoked or expired; or None."""
+
+    async def every(self) -> list[Key]:
+        """All keys, revoked and expired ones included, newest first."""
+
+    async def any(self) -> bool:
+        """Whether a key exists or has existed."""
+
+    async def revoke(self, name: str, now: datetime) -> Key | None:
+        """Revoke the unrevoked key with this name; None when there is none."""
+
+    async def used(self, key_id: uuid.UUID, now: datetime, before: datetime) -> None:
+        """Set the key's time of last use to `now`, unless it is `before` or later already."""
+
+
+class Recorder(Protocol):
+    """Writes a line of the audit log: `Audit.record`, or `unrecorded`."""
+
+    async def __call__(
+        self,
+        actor: str,
+        action: str,
+        *,
+        scope: list[Any] | None,
+        subjects: Sequence[str],
+        decision: Any,
+        details: Mapping[str, Any],
+    ) -> object: ...
+
+
+async def unrecorded(actor: str, action: str, **line: object) -> None:
+    """The `Recorder` of a service without an audit log: does nothing."""
+
+
+class AuditStore(Protocol):
+    """The audit log: lines are added and read, never changed."""
+
+    async def append(self, entries: Sequence[Entry]) -> Head:
+        """Append all entries to the chain, or none; durable when this returns. Raises `DatabaseUnavailable`."""
+
+    async def page(self, after: int, limit: int) -> list[Row]:
+        """The next `limit` lines with numbers above `after`, in order."""
+
+    async def newest(self, limit: int, before: int | None, since: datetime | None, actor: str | None) -> list[Row]:
+        """The newest `limit` lines with a number below `before`, a time from `since` on, by `actor`; newest first.
+
+        None does not restrict.
+        """
+
+
+class AuditSpoolStore(Protocol):
+    """Files for audit entries that the database cannot take. All methods may raise `OSError`."""
+
+    def add(self, entries: Sequence[Entry]) -> None:
+        """Append the entries; durable when this returns."""
+
+    def left(self) -> list[Path]:
+        """Files that no other running process writes."""
+
+    def read(self, path: Path) -> list[Entry]:
+        """The entries in a file."""
+
+    def remove(self, path: Path) -> None:
+        """Delete a file, after its entries have been written to the log."""
+
+    def close(self) -> None:
+        """Release the file of this process; another process may move its entries to the log."""

@@ -1,0 +1,148 @@
+"""Ports of the index: searching it, and writing it."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from dtrag.core.access.scope import EVERYTHING, NO_FILTERS, Scope, SearchFilters
+from dtrag.core.documents import Draft, IndexedDocument, SearchResult, Vector
+from dtrag.core.ranking.bm25 import LexicalQuery, LexicalStatistics
+from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
+from dtrag.errors import IndexMismatch
+from dtrag.ports.models import Embedder
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSnapshot:
+    """State of the index at one generation.
+
+    `settings` holds the stored settings by name (`generation`, `analyzer`, `embedder`, `calibration`); `statistics`
+    are those of all passages, whatever their scope.
+    """
+
+    settings: Mapping[str, Any]
+    statistics: LexicalStatistics
+    taxonomy: Taxonomy
+
+    @property
+    def generation(self) -> int:
+        """Number that grows with every committed write."""
+        return int(self.settings["generation"])
+
+
+def check_identity(settings: Mapping[str, Any], analyzer: str, embedder: Embedder | None) -> None:
+    """Raise `IndexMismatch` when the index with these settings was built with another analyzer or embedder."""
+    built_with = settings.get("analyzer", analyzer)
+    if built_with != analyzer:
+        raise IndexMismatch(what="the analyzer", stored=built_with, configured=analyzer)
+    stored_id = settings.get("embedder", {}).get("id")
+    if embedder is not None and stored_id is not None and stored_id != embedder.id:
+        raise IndexMismatch(what="the embedder", stored=stored_id, configured=embedder.id)
+
+
+class Index(Protocol):
+    """Reads of the index. Every read takes the caller's scope and returns nothing from outside it.
+
+    A chunk id is `DOCUMENT_ID:ORDINAL`. All methods raise `DatabaseUnavailable` when the store cannot be reached.
+    """
+
+    async def snapshot(self) -> IndexSnapshot:
+        """Settings, term statistics and active taxonomy of one generation: that of the last committed write."""
+
+    async def lexical(self, query: LexicalQuery, scope: Scope, filters: SearchFilters, limit: int) -> dict[str, float]:
+        """Chunk id -> BM25 score (> 0) of the `limit` best passages with a query term, best first."""
+
+    async def strict(self, query: str, scope: Scope, filters: SearchFilters, limit: int) -> dict[str, float]:
+        """Chunk id -> ts_rank_cd of the `limit` best passages that contain every word of the query, best first."""
+
+    async def strict_note(self, scope: Scope) -> str:
+        """Why results of `strict` may be incomplete at the moment; "" when they are complete."""
+
+    async def vectors(self, query: Vector, scope: Scope, filters: SearchFilters, limit: int) -> dict[str, float]:
+        """Chunk id -> cosine similarity of the `limit` nearest passages, nearest first. `query` has shape (dim,)."""
+
+    async def chunk_ids(self, document_id: uuid.UUID, scope: Scope) -> list[str]:
+        """Passages of a document in their order; empty when the document does not exist or is out of scope."""
+
+    async def lexical_scores(self, query: LexicalQuery, chunk_ids: Sequence[str], scope: Scope) -> dict[str, float]:
+        """Chunk id -> BM25 score of exactly these passages; 0.0 without a query term, absent when out of scope."""
+
+    async def statistics(self, terms: Collection[int], scope: Scope) -> LexicalStatistics:
+        """BM25 statistics of these terms over the passages in scope; passages outside it do not contribute."""
+
+    async def titled(self, numbers: Sequence[int], scope: Scope) -> dict[int, list[str]]:
+        """Title number (core/text/title_mentions.py) -> chunk ids of the document with that title.
+
+        Titles that no document in scope has, or several have, are absent.
+        """
+
+    async def holds_kind(self, kind: str, scope: Scope) -> bool:
+        """Whether a document in scope has this `metadata["kind"]`."""
+
+    async def vector_scores(self, query: Vector, chunk_ids: Sequence[str], scope: Scope) -> dict[str, float]:
+        """Chunk id -> cosine similarity of exactly these passages; absent when out of scope or without a vector."""
+
+    def filter_clause(self, filters: SearchFilters, scope: Scope) -> tuple[str, dict[str, object]]:
+        """Condition for filters and scope, and its parameters; values are never part of the text."""
+
+    async def fetch(
+        self, chunk_ids: Sequence[str], scope: Scope, taxonomy: Taxonomy, filters: SearchFilters = NO_FILTERS
+    ) -> dict[str, SearchResult]:
+        """Chunk id -> passage, without scores.
+
+        Scope and filters are applied to the current state of the document, which may have changed since the search:
+        passages that no longer pass are absent.
+        """
+
+
+class IndexWriter(Protocol):
+    """Writes of the index. All methods raise `DatabaseUnavailable`; those that add data raise `StorageFull`."""
+
+    async def fingerprints(self, document_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, bytes]:
+        """Document id -> fingerprint, for the documents that exist."""
+
+    async def write(self, documents: Sequence[IndexedDocument], scope: Scope = EVERYTHING) -> None:
+        """Insert or replace each document as a whole; durable and searchable when this returns.
+
+        Raises `Forbidden` when a document with the same id exists outside of `scope`.
+        """
+
+    async def source_fingerprint(self, source_id: uuid.UUID) -> bytes | None:
+        """Fingerprint of a source that was read to its end, or None."""
+
+    async def documents_of(self, source_id: uuid.UUID, most: int) -> list[uuid.UUID]:
+        """The first `most` documents of a source, ordered by id."""
+
+    async def reaches_out(self, source_id: uuid.UUID, scope: Scope) -> bool:
+        """Whether a document of this source lies outside of the scope."""
+
+    async def finish_source(
+        self,
+        source_id: uuid.UUID,
+        source_uri: str,
+        fingerprint: bytes,
+        current: Sequence[int],
+        scope: Scope = EVERYTHING,
+    ) -> int:
+        """Record that a source was read to its end, and delete its documents in scope that are not in `current`.
+
+        `current` holds the upper 64 bits of the ids of its documents. Returns the number of deleted documents.
+        """
+
+    async def delete(self, document_id: uuid.UUID, scope: Scope) -> bool:
+        """Delete a document; False when it does not exist or is out of scope."""
+
+    async def read_back(self, after: uuid.UUID | None, limit: int) -> list[Draft]:
+        """The next `limit` documents as they were written, ordered by id, after the id `after` (None: the first)."""
+
+    async def recover(self) -> int:
+        """Make the batches that a crashed writer committed but did not index searchable; returns their number."""
+
+    async def tidy(self) -> None:
+        """Merge and vacuum after many writes, so that searching stays fast."""
+
+    async def ensure_paths(self, paths: Collection[CategoryPath]) -> Taxonomy:
+        """The active taxonomy, after adding those of the paths that it lacked."""

@@ -1,0 +1,119 @@
+"""Ports of the models: embedder, reranker, language models."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from enum import Enum
+from typing import Final, Protocol, runtime_checkable
+
+from dtrag.core.chat import Message, Reply
+from dtrag.core.documents import Vector
+
+
+@runtime_checkable
+class Embedder(Protocol):
+    """Turns texts into unit vectors. Blocking and CPU-bound: callers run it in a thread."""
+
+    @property
+    def id(self) -> str:
+        """Model name and hash of the weights, e.g. `minilm-int8@1b7d3c2a`.
+
+        Stored with the index: vectors of different embedders are never compared.
+        """
+
+    @property
+    def dim(self) -> int:
+        """Length of a vector."""
+
+    @property
+    def max_tokens(self) -> int:
+        """Longest input in tokens of the model; longer texts are truncated."""
+
+    @property
+    def languages(self) -> frozenset[str]:
+        """Supported languages as ISO 639-1 codes; `{"*"}` = all. Texts in other languages get no vector."""
+
+    def embed_documents(self, texts: Sequence[str]) -> Vector:
+        """Vectors of passages: float32, shape (len(texts), dim), L2-normalised."""
+
+    def embed_queries(self, texts: Sequence[str]) -> Vector:
+        """Vectors of questions: float32, shape (len(texts), dim), L2-normalised."""
+
+
+class NotConfigured(Enum):
+    """The type of `NOT_CONFIGURED`."""
+
+    NOT_CONFIGURED = "not configured"
+
+
+NOT_CONFIGURED: Final = NotConfigured.NOT_CONFIGURED
+"""Passed to `embedding_service` and `llm_service` for "no model": there, None means the model of the open app."""
+
+
+def speaks(embedder: Embedder | None, code: str) -> bool:
+    """Whether there is an embedder and it supports the language (ISO 639-1 code)."""
+    return embedder is not None and ("*" in embedder.languages or code in embedder.languages)
+
+
+@runtime_checkable
+class Loadable(Protocol):
+    """A model or dictionary with a slow first use: an embedder, a reranker, a morphological analyzer."""
+
+    def load(self) -> None:
+        """Load it now, if it is not loaded. Blocking. Raises what its first use would raise."""
+
+
+@runtime_checkable
+class Warmable(Protocol):
+    """A model client with a slow first use, because it imports libraries."""
+
+    async def warm(self) -> None:
+        """Import the libraries now, if they are not. Sends nothing and raises nothing."""
+
+
+class Reranker(Protocol):
+    """Scores passages by reading them together with the query. Blocking and CPU-bound: callers run it in a thread."""
+
+    @property
+    def id(self) -> str:
+        """Name of the model, e.g. `cross-encoder/ms-marco-MiniLM-L-6-v2`."""
+
+    @property
+    def languages(self) -> frozenset[str]:
+        """Languages of the queries that it supports, as ISO 639-1 codes; `{"*"}` = all."""
+
+    def score(self, query: str, texts: Sequence[str], deadline: float) -> Sequence[float] | None:
+        """Relevance in (0, 1) of each text; None when it was not finished by `deadline` (of `time.monotonic()`)."""
+
+
+class ChatModel(Protocol):
+    """A language model that replies to messages."""
+
+    @property
+    def id(self) -> str:
+        """Provider and model, such as `openai:gpt-4o-mini`; never contains a secret."""
+
+    def cost_of(self, input_tokens: int, output_tokens: int) -> float:
+        """Price of that many tokens in won; 0.0 when no price is configured."""
+
+    async def complete(self, messages: Sequence[Message], *, max_tokens: int, seconds: float) -> Reply:
+        """The whole reply. Retries transient failures (429, 5xx, broken connections) as long as `seconds` allow.
+
+        Raises `LanguageModelFailed`, also when `seconds` have passed; nothing else but `CancelledError`.
+        """
+
+    def stream(self, messages: Sequence[Message], *, max_tokens: int, seconds: float) -> AsyncIterator[str | Reply]:
+        """Pieces of the reply as they arrive; the last item is the whole `Reply`.
+
+        Raises as `complete` does; there are no retries after the first piece.
+        """
+
+    async def close(self) -> None:
+        """Release connections."""
+
+
+class CategoryModel(Protocol):
+    """A language model that classifies texts. Blocking: callers run it in a thread."""
+
+    def classify(self, text: str, paths: Sequence[str]) -> tuple[str, float]:
+        """One of the category paths (`AI/ML`), and the model's own confidence in [0, 1]."""
