@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import uuid
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dtrag.core.taxonomy.operations import Add, Delete, Merge, Move, Operation, Part, Rename, Split
@@ -28,6 +29,18 @@ class Divided:
 
     node_id: int
     parts: tuple[Part, ...]
+
+    def part_of(self, document_id: uuid.UUID, keywords: Collection[str]) -> int | None:
+        """The part that names the document, else that of which it holds most keywords and more than half; or None.
+
+        `keywords` are those of the parts that the document holds.
+        """
+        for part in self.parts:
+            if document_id in part.documents:
+                return part.node_id
+        counts = [(sum(word in keywords for word in part.keywords), part) for part in self.parts]
+        most, chosen = max(counts, key=lambda pair: pair[0])
+        return chosen.node_id if most and 2 * most > len(chosen.keywords) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,3 +274,18 @@ def nearest(node_id: int, now: Taxonomy, other: Taxonomy, emptied: Mapping[int, 
             return current
         current = now.nodes[current].parent_id if current in now.nodes else None
     return UNCLASSIFIED
+
+
+def successor(node_id: int, living: Collection[int], vacated: Sequence[Mapping[int, int]]) -> int:
+    """The node, or the one that took its documents when it left the tree; UNCLASSIFIED when none did.
+
+    `vacated` says for each activation, the newest first, which nodes left the tree and where their documents went.
+    It ends, since each step only looks at later activations.
+    """
+    newest = len(vacated)
+    while node_id not in living:
+        place = next((at for at, step in enumerate(vacated[:newest]) if node_id in step), None)
+        if place is None:
+            return UNCLASSIFIED
+        node_id, newest = vacated[place][node_id], place
+    return node_id

@@ -96,20 +96,10 @@ async def _rehomed(
     for row in await cursor.fetchall():
         node, document = row["node_id"], row["document_id"]
         known = held.get(document, frozenset())
-        to = rehoming.route(node, lambda step: _part(step, document, known)) if node in divided else whole[node]  # noqa: B023
+        to = rehoming.route(node, lambda step: step.part_of(document, known)) if node in divided else whole[node]  # noqa: B023
         if to != node:
             moves[node, to].append(document)
     return dict(moves)
-
-
-def _part(step: Divided, document: uuid.UUID, held: frozenset[str]) -> int | None:
-    """The part that names the document, else that of which it holds the most keywords and more than half of them."""
-    for part in step.parts:
-        if document in part.documents:
-            return part.node_id
-    counts = [(sum(word in held for word in part.keywords), part) for part in step.parts]
-    most, chosen = max(counts, key=lambda pair: pair[0])
-    return chosen.node_id if most and 2 * most > len(chosen.keywords) else None
 
 
 async def _held(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,6 +20,7 @@ from dtrag.adapters.postgres.lexical.rows import (
 from dtrag.adapters.postgres.locks import Lock, lock_shared
 from dtrag.adapters.postgres.queries import queries
 from dtrag.core.ranking.segments import build
+from dtrag.core.taxonomy.apply import successor
 from dtrag.core.taxonomy.tree import UNCLASSIFIED
 
 
@@ -76,20 +77,9 @@ async def living_nodes(connection: Connection, nodes: Collection[int]) -> dict[i
     succession = [{int(node): to for node, to in row["vacated"].items()} for row in rows]
     everyone = {node for step in succession for pair in step.items() for node in pair}
     found |= await _living(connection, everyone)
-    return {node: _successor(node, found, succession) for node in nodes}
+    return {node: successor(node, found, succession) for node in nodes}
 
 
 async def _living(connection: Connection, nodes: Collection[int]) -> set[int]:
     rows = await (await connection.execute(queries("taxonomy")["living"], {"node_ids": sorted(set(nodes))})).fetchall()
     return {row["node_id"] for row in rows} | {UNCLASSIFIED}
-
-
-def _successor(node: int, living: Collection[int], succession: Sequence[Mapping[int, int]]) -> int:
-    """Follow who took whose documents, each time the last who did; ends, since it never looks back in time."""
-    newest = len(succession)
-    while node not in living:
-        place = next((at for at, step in enumerate(succession[:newest]) if node in step), None)
-        if place is None:
-            return UNCLASSIFIED
-        node, newest = succession[place][node], place
-    return node
