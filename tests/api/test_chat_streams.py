@@ -11,6 +11,7 @@ from typing import Any
 import httpx2
 import pytest
 import pytest_asyncio
+from fastapi.sse import KEEPALIVE_COMMENT
 
 from dtrag.delivery.api import sse
 from dtrag.delivery.api.dependencies import Service
@@ -84,7 +85,7 @@ async def test_silence_is_filled_with_comments(
     monkeypatch.setattr(sse, "HEARTBEAT_S", 0.1)
     model.delay = 1.0
     text = (await built.clients["all"].post("/chat/stream", json={"message": QUESTION})).text
-    assert text.count(sse.BEAT.decode()) >= 3
+    assert text.count(KEEPALIVE_COMMENT.decode()) >= 3
     assert events_of(text)[-1][0] == "done"
 
 

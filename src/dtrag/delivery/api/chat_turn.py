@@ -1,4 +1,4 @@
-"""One turn of a conversation over HTTP: who asks what, of whom, after what; the same for every chat route."""
+"""One turn of a conversation over HTTP, the same for every chat route."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from dtrag.retrieval.request import MAX_QUERY
 
 _LOG = logging.getLogger(__name__)
 MOST_HISTORY = 20
-"""Messages before the question that are looked at, the newest ones: what a follow-up rests on lies in the last few."""
+"""Newest messages before the question that are used: a follow-up refers to the last few."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
-    """A question with all that it is asked with. `conversation_id` is "" where the client keeps the conversation.
+class ChatTurn:
+    """A question with its context. `conversation_id` is "" where the client keeps the conversation.
 
-    `history_documents` are those that the answers in `history` rest on, as far as the service knows.
+    `history_documents` are the known source documents of the answers in `history`.
     """
 
     question: str
@@ -47,8 +47,8 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """What a turn got. `hitl_required`: the agent is so little sure of it that a person has to look at it, too."""
+class TurnAnswer:
+    """The answer to a turn. `hitl_required`: its confidence is below the agent's threshold for a human review."""
 
     response: PipelineResponse
     hitl_required: bool = False
@@ -59,7 +59,7 @@ class Given:
         return list(dict.fromkeys(citation.document_id for citation in self.response.citations))
 
 
-async def turn_of(
+async def prepare_turn(
     request: Request,
     question: str,
     *,
@@ -68,9 +68,9 @@ async def turn_of(
     options: Mapping[str, Any] | None = None,
     history: Sequence[Message] | None = None,
     conversation: str | None = None,
-    kept: bool = True,
-) -> Turn:
-    """The turn, once it is known to be allowed. `history` None: what the service keeps of the conversation.
+    stored: bool = True,
+) -> ChatTurn:
+    """The checked turn. `history` None: the stored messages of the conversation.
 
     Raises `FilterBypass` and `InvalidInput`.
     """
@@ -81,13 +81,13 @@ async def turn_of(
     app, caller = app_of(request), caller_of(request)
     access = caller.access if agent is None else app.agents.access(agent, caller)
     await refuse_bypass(request, filters, caller, access)
-    talk = conversation_id(conversation) if kept else ""
+    stored_id = conversation_id(conversation) if stored else ""
     documents: tuple[str, ...] = ()
     if history is None:
-        last = await app.conversations.last(talk, caller, scope=access) if conversation else []
-        history = [message for turn in last for message in turn.messages()]
-        documents = tuple(dict.fromkeys(str(found) for turn in last for found in turn.shown_documents()))
-    return Turn(
+        earlier = await app.conversations.last(stored_id, caller, scope=access) if conversation else []
+        history = [message for turn in earlier for message in turn.messages()]
+        documents = tuple(dict.fromkeys(str(document) for turn in earlier for document in turn.shown_documents()))
+    return ChatTurn(
         question=question,
         caller=caller,
         agent=agent,
@@ -95,16 +95,16 @@ async def turn_of(
         options=options or {},
         history=tuple(history)[-MOST_HISTORY:],
         history_documents=documents,
-        conversation_id=talk,
+        conversation_id=stored_id,
     )
 
 
-async def answered(app: App, turn: Turn, emit: Emit | None = None) -> Given:
-    """The answer, kept in its conversation. Raises `DtragError`, `Overloaded` when there is too much to do."""
-    asked = PipelineRequest(query=turn.question, options=turn.options)
+async def answer_turn(app: App, turn: ChatTurn, emit: Emit | None = None) -> TurnAnswer:
+    """The answer, stored in its conversation. Raises `DtragError`, of these `Overloaded` under load."""
+    request = PipelineRequest(query=turn.question, options=turn.options)
     if turn.agent is None:
         response = await app.pipeline.execute(
-            asked,
+            request,
             scope=turn.caller.access,
             filters=turn.filters,
             history=turn.history,
@@ -112,11 +112,11 @@ async def answered(app: App, turn: Turn, emit: Emit | None = None) -> Given:
             emit=emit,
             owner=turn.caller.owner,
         )
-        given = Given(response)
+        answer = TurnAnswer(response)
     else:
         response, hitl_required = await app.agents.execute(
             turn.agent,
-            asked,
+            request,
             filters=turn.filters,
             history=turn.history,
             history_documents=turn.history_documents,
@@ -124,32 +124,34 @@ async def answered(app: App, turn: Turn, emit: Emit | None = None) -> Given:
             owner=turn.caller.owner,
             caller=turn.caller,
         )
-        given = Given(response, hitl_required)
-    if turn.conversation_id and not response.unfinished:  # what was not answered is nothing to remember
-        found = (chunk["chunk_id"].rpartition(":")[0] for chunk in response.retrieved_chunks)
-        rests_on = (*found, *turn.history_documents)
+        answer = TurnAnswer(response, hitl_required)
+    if turn.conversation_id and not response.unfinished:
+        retrieved = (chunk["chunk_id"].rpartition(":")[0] for chunk in response.retrieved_chunks)
+        source_documents = (*retrieved, *turn.history_documents)
         try:
-            await app.conversations.add(turn.conversation_id, turn.caller, turn.question, response.answer, rests_on)
-        except StorageFull as error:  # answers go on; the next question does without this turn
-            _LOG.warning("a turn of a conversation is not kept", exc_info=error)
-    return given
+            await app.conversations.add(
+                turn.conversation_id, turn.caller, turn.question, response.answer, source_documents
+            )
+        except StorageFull as error:  # the answer is given; the next question has this turn not in its history
+            _LOG.warning("a turn of a conversation is not stored", exc_info=error)
+    return answer
 
 
-def name_subjects(request: Request, turn: Turn, given: Given | None = None) -> None:
-    """Remember for the audit log which agent and which documents the answer is about."""
+def add_turn_subjects(request: Request, turn: ChatTurn, answer: TurnAnswer | None = None) -> None:
+    """Add the agent and the cited documents to the subjects in the audit log line of the request."""
     if turn.agent is not None:
         add_subjects(request, [str(turn.agent.agent_id)])
-    if given is not None:
-        add_subjects(request, given.document_ids)
+    if answer is not None:
+        add_subjects(request, answer.document_ids)
 
 
-async def note_streamed(request: Request, turn: Turn, given: Given) -> None:
-    """A line of the audit log about the documents of a streamed answer: the line of its request was written before."""
+async def audit_streamed_answer(request: Request, turn: ChatTurn, answer: TurnAnswer) -> None:
+    """Write an audit log line with the documents of a streamed answer: the line of its request was written before."""
     await app_of(request).audit.note(
         turn.caller.name,
         f"{request.method} {request.url.path} answered",
         scope=scope_rows(turn.caller.access),
-        subjects=given.document_ids,
+        subjects=answer.document_ids,
         decision="allowed",
-        details={"trace_id": given.response.trace_id},
+        details={"trace_id": answer.response.trace_id},
     )

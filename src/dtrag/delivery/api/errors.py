@@ -1,4 +1,4 @@
-"""Every way in which a request can fail, in one shape: `{"detail": "<one sentence>", "type": …, "request_id": …}`."""
+"""Error responses, all of one shape: `{"detail": "<one sentence>", "type": …, "request_id": …}`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import NotRequired, TypedDict
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -32,7 +32,7 @@ _SENTENCES = {
     405: "This address does not take the method {method}; /docs lists the routes.",
 }
 OPENAI_ROUTES = "/v1/"
-"""Below this, failures are told in the words of the OpenAI protocol, too, and what is not valid is a 400 there."""
+"""Below this path errors also have the form of the OpenAI protocol, and invalid input is a 400."""
 _CODES = {
     "Unauthorized": "invalid_api_key",
     "NotFound": "model_not_found",
@@ -42,20 +42,38 @@ _CODES = {
 _speaks_openai: ContextVar[bool] = ContextVar("dtrag_speaks_openai", default=False)
 _SHOWN_NAME = 60
 _SUBJECT = re.compile(r"^(Value error, |(Input|String|List|Dictionary|Tuple|Set|Bytes) (?=should ))")
-"""What a sentence of the validating library begins with; ours begins with the name of the field."""
+"""The beginning of pydantic's messages; ours begin with the name of the field."""
 RETRY_AFTER_S = "1"
-"""A database that restarts or a queue that drains is back in about this time."""
+"""About the time that a restart of the database or a full queue takes."""
+
+
+class OpenAIErrorBody(TypedDict):
+    """The `error` of the OpenAI protocol."""
+
+    message: str
+    type: str
+    param: None
+    code: str
+
+
+class ErrorBody(TypedDict):
+    """The body of every error response."""
+
+    detail: str
+    type: str
+    request_id: str | None
+    error: NotRequired[OpenAIErrorBody]
 
 
 def sentence(text: str) -> str:
-    """One line that can be sent: no line breaks, no lone surrogates, a full stop at the end."""
+    """The text on one line, without lone surrogates, with a full stop at the end."""
     line = " ".join(text.split()).encode("utf-8", "replace").decode("utf-8")
     return line if line.endswith((".", "!", "?")) or re.search(r"dtrag [a-z]+\S*( \S+)*$", line) else f"{line}."
 
 
 @contextmanager
 def protocol_of(path: str) -> Iterator[None]:
-    """While the block runs, failures are told as clients of this path understand them."""
+    """Error responses inside the block have the form that clients of this path expect."""
     token = _speaks_openai.set(path.startswith(OPENAI_ROUTES))
     try:
         yield
@@ -63,9 +81,9 @@ def protocol_of(path: str) -> Iterator[None]:
         _speaks_openai.reset(token)
 
 
-def error_body(detail: str, kind: str, status: int = 500) -> dict[str, Any]:
-    """The body of every failure."""
-    body: dict[str, Any] = {"detail": sentence(detail), "type": kind, "request_id": logs.request_id.get()}
+def error_body(detail: str, kind: str, status: int = 500) -> ErrorBody:
+    """The body of an error response; below /v1 with the `error` of the OpenAI protocol."""
+    body = ErrorBody(detail=sentence(detail), type=kind, request_id=logs.request_id.get())
     if _speaks_openai.get():
         group = "rate_limit_error" if status == 429 else "server_error" if status >= 500 else "invalid_request_error"
         code = _CODES.get(kind) or re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind).lower()
@@ -74,42 +92,51 @@ def error_body(detail: str, kind: str, status: int = 500) -> dict[str, Any]:
 
 
 def error_response(status: int, detail: str, kind: str = "", headers: Mapping[str, str] | None = None) -> JSONResponse:
-    """The answer to a failure; 503 also says when to try again."""
-    sent = dict(headers or {})
+    """The response to a failed request; 503 has a `Retry-After` header."""
+    all_headers = dict(headers or {})
     if status == 503:
-        sent.setdefault("Retry-After", RETRY_AFTER_S)
+        all_headers.setdefault("Retry-After", RETRY_AFTER_S)
     if status == 422 and _speaks_openai.get():
         status, kind = 400, kind or _TYPES[422]
-    return JSONResponse(error_body(detail, kind or _TYPES.get(status, "HTTPError"), status), status, headers=sent)
+    body = error_body(detail, kind or _TYPES.get(status, "HTTPError"), status)
+    return JSONResponse(body, status, headers=all_headers)
 
 
 def install(api: FastAPI) -> None:
-    """Map what routes raise: our errors, the framework's, and requests that do not have the declared shape."""
-    api.add_exception_handler(DtragError, _ours)
-    api.add_exception_handler(RequestValidationError, _shape)
-    api.add_exception_handler(HTTPException, _framework)
+    """Register the exception handlers: for our errors, the framework's, and invalid requests."""
+    api.add_exception_handler(DtragError, _dtrag_error)
+    api.add_exception_handler(RequestValidationError, _validation_error)
+    api.add_exception_handler(HTTPException, _framework_error)
 
 
-async def _ours(request: Request, error: Exception) -> JSONResponse:
+async def _dtrag_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, DtragError)  # noqa: S101 - registered for this class
     wait_s = error.fields.get("seconds")
     headers = {"Retry-After": str(wait_s)} if wait_s is not None and error.http_status in {429, 503} else None
     return error_response(error.http_status, str(error), type(error).__name__, headers=headers)
 
 
-async def _framework(request: Request, error: Exception) -> JSONResponse:
+async def _framework_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)  # noqa: S101 - registered for this class
-    usual = _SENTENCES.get(error.status_code, "").format(method=request.method)
-    return error_response(error.status_code, usual or str(error.detail), headers=error.headers)
+    sentence_for_status = _SENTENCES.get(error.status_code, "").format(method=request.method)
+    return error_response(error.status_code, sentence_for_status or str(error.detail), headers=error.headers)
 
 
-async def _shape(request: Request, error: Exception) -> JSONResponse:
+async def _validation_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for this class
-    return error_response(422, shape_sentence(error.errors()))
+    return error_response(422, validation_sentence(error.errors()))
 
 
-def shape_sentence(problems: Sequence[Mapping[str, Any]]) -> str:
-    """One sentence that names the (first) field that is wrong, and never repeats its value."""
+class ValidationProblem(TypedDict):
+    """What of pydantic's error details is used."""
+
+    type: str
+    loc: tuple[int | str, ...]
+    msg: str
+
+
+def validation_sentence(problems: Sequence[ValidationProblem]) -> str:
+    """One sentence that names the first invalid field and never repeats its value."""
     first = problems[0]
     place = [str(part) for part in first["loc"][1:]]
     name = ".".join(place)[:_SHOWN_NAME]
@@ -121,5 +148,5 @@ def shape_sentence(problems: Sequence[Mapping[str, Any]]) -> str:
         return f"The field {name!r} is missing{more}."
     if kind == "extra_forbidden":
         return f"There is no field {name!r}{more}."
-    said = _SUBJECT.sub("", str(first["msg"]))
-    return f"The field {name!r} {said}{more}."
+    message = _SUBJECT.sub("", str(first["msg"]))
+    return f"The field {name!r} {message}{more}."

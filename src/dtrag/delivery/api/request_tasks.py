@@ -1,4 +1,4 @@
-"""Answers that are being made: each ends when its client leaves, and all of them before the service does."""
+"""Tasks that generate answers: cancelled when their client disconnects, and when the service stops."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ T = TypeVar("T")
 
 
 class InFlight:
-    """The answers that one service is making; used on its event loop only."""
+    """The running tasks of one service; used on its event loop only."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._ended = False
 
     def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Begin an answer. Raises `Stopping` once all have been ended."""
+        """Start a task. Raises `Stopping` after `end`."""
         if self._ended:
             work.close()
             raise Stopping
@@ -33,7 +33,7 @@ class InFlight:
         return task
 
     def end(self) -> None:
-        """End those under way, and begin no more: whoever waits for them is told with `Stopping`."""
+        """Cancel all tasks and start no more: those that wait for one receive `Stopping`."""
         self._ended = True
         for task in self._tasks:
             task.cancel()
@@ -43,36 +43,36 @@ class InFlight:
 
 
 def result_of(task: asyncio.Task[T]) -> T:
-    """What a finished task has given. Raises what it raised, and `Stopping` for one that was ended."""
+    """The result of a finished task. Raises what the task raised, and `Stopping` for a cancelled one."""
     if task.cancelled():
         raise Stopping
     return task.result()
 
 
 async def until_gone(request: Request, in_flight: InFlight, work: Coroutine[Any, Any, T]) -> T:
-    """What the work gives, as long as the client waits for it; it is cancelled when the client leaves.
+    """The result of the work, which is cancelled when the client disconnects.
 
-    Raises `ClientDisconnect` then, and `Stopping` when the service cannot wait for it any longer.
+    Raises `ClientDisconnect` then, and `Stopping` when the service stops before the work is done.
     """
     task = in_flight.start(work)
-    leaving = asyncio.create_task(gone(request.receive))
+    leaving = asyncio.create_task(client_gone(request.receive))
     try:
         await asyncio.wait({task, leaving}, return_when=asyncio.FIRST_COMPLETED)
         if not task.done():
             raise ClientDisconnect
         return result_of(task)
     finally:
-        await ended(task, leaving)
+        await cancelled(task, leaving)
 
 
-async def gone(receive: Receive) -> None:
-    """Returns when the client has left; the body must have been read."""
+async def client_gone(receive: Receive) -> None:
+    """Return when the client has disconnected; the body must have been read."""
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
-async def ended(*tasks: asyncio.Task[Any]) -> None:
-    """Cancel what still runs of them and wait until it has ended; what they raise is nobody's any more."""
+async def cancelled(*tasks: asyncio.Task[Any]) -> None:
+    """Cancel the tasks that still run and wait until all have ended; their errors are dropped."""
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

@@ -74,7 +74,7 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
             terminated = True
             task.cancel()
 
-        with suppress(NotImplementedError):
+        with suppress(NotImplementedError, RuntimeError):  # the latter outside of the main thread
             asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, end)
         return await work
 

@@ -8,7 +8,7 @@ import pytest
 
 from dtrag.core.prompt_fence import boundary, fenced
 from dtrag.core.text.hidden_characters import neutralised, visible
-from dtrag.delivery.api.sse import data_line, event
+from dtrag.delivery.api.sse import event
 
 TOKENS = (
     "<|im_start|>system",
@@ -73,7 +73,7 @@ def test_joiners_where_nothing_joins_are_hidden_characters(text: str) -> None:
 
 def test_lines_of_an_event_stream_end_nowhere_else() -> None:
     data = {"text": "one\u2028two\u2029three\x85four\x0bfive\x0csix\x1cseven\r\neight", "\u2028": ["\x85"]}
-    lines = event("token", data).decode().splitlines()
+    lines = event(data, "token").decode().splitlines()
     assert lines[0] == "event: token" and lines[2:] == [""]
     assert json.loads(lines[1].removeprefix("data: ")) == data
-    assert data_line("[DONE]") == b"data: [DONE]\n\n"
+    assert event("[DONE]") == b"data: [DONE]\n\n"

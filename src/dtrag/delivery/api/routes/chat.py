@@ -1,35 +1,43 @@
-"""`POST /chat/run` and `POST /chat/stream`: questions in conversations, answered at once or told while it happens."""
+"""`POST /chat/run` and `POST /chat/stream`: questions in conversations, answered as one response or as events."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from functools import partial
 
 from fastapi import APIRouter, Depends, Request, Response
+from fastapi.sse import KEEPALIVE_COMMENT
 
-from dtrag.delivery.api.chat_turn import Given, Turn, answered, name_subjects, note_streamed, turn_of
+from dtrag.delivery.api.chat_turn import (
+    ChatTurn,
+    TurnAnswer,
+    add_turn_subjects,
+    answer_turn,
+    audit_streamed_answer,
+    prepare_turn,
+)
 from dtrag.delivery.api.dependencies import app_of, service_of
 from dtrag.delivery.api.json_body import JsonRoute
 from dtrag.delivery.api.permissions import caller_of, needs
 from dtrag.delivery.api.request_tasks import until_gone
 from dtrag.delivery.api.schemas.chat import ChatRequest, ChatResponse
 from dtrag.delivery.api.schemas.errors import failures
-from dtrag.delivery.api.sse import BEAT, EventStream, Feed, event, failure_of
+from dtrag.delivery.api.sse import EventFeed, EventStream, event, failure_of
 
 router = APIRouter(route_class=JsonRoute, tags=["chat"])
 _FAILURES = failures(400, 403, 404, 413, 415, 422, 503)
-_EVENTS = """Server-sent events: `step` for each step that ends, `token` for pieces of the text as a model writes them,
-`replace` when the text so far is not the answer, `citations`, and at last one `done` with the body of /chat/run, or one
-`error` with that of a failure."""
+_EVENTS = """Server-sent events: `step` when a step ends, `token` for pieces of the text as a model writes them,
+`replace` when the text so far is not the answer, `citations`, and finally one `done` with the body of /chat/run, or one
+`error` with that of an error response."""
 
 
 @router.post("/chat/run", responses=_FAILURES, dependencies=[Depends(needs("read"))])
-async def run(request: Request, asked: ChatRequest) -> ChatResponse:
-    """The answer with its sources; or that the documents do not answer."""
-    turn = await _turn(request, asked)
-    given = await until_gone(request, service_of(request).in_flight, answered(app_of(request), turn))
-    name_subjects(request, turn, given)
-    return ChatResponse.of(turn, given)
+async def run(request: Request, body: ChatRequest) -> ChatResponse:
+    """The answer with its sources, or that the documents do not answer."""
+    turn = await _turn(request, body)
+    answer = await until_gone(request, service_of(request).in_flight, answer_turn(app_of(request), turn))
+    add_turn_subjects(request, turn, answer)
+    return ChatResponse.of(turn, answer)
 
 
 @router.post(
@@ -41,41 +49,45 @@ async def run(request: Request, asked: ChatRequest) -> ChatResponse:
     },
     dependencies=[Depends(needs("read"))],
 )
-async def stream(request: Request, asked: ChatRequest) -> Response:
-    """The same answer, told while it is made. What fails before the first event has the status of /chat/run."""
-    turn = await _turn(request, asked)
-    name_subjects(request, turn)
-    feed = Feed(service_of(request).in_flight, partial(answered, app_of(request), turn))
-    await feed.begun(request)
+async def stream(request: Request, body: ChatRequest) -> Response:
+    """The same answer as events while it is generated. A failure before the first event has the status of /chat/run."""
+    turn = await _turn(request, body)
+    add_turn_subjects(request, turn)
+    feed = EventFeed(service_of(request).in_flight, partial(answer_turn, app_of(request), turn))
+    await feed.wait_for_first(request)
     return EventStream(_events(request, turn, feed), feed.close)
 
 
-async def _turn(request: Request, asked: ChatRequest) -> Turn:
-    agent_id = asked.agent()
+async def _turn(request: Request, body: ChatRequest) -> ChatTurn:
+    agent_id = body.agent()
     agent = await app_of(request).agents.get(agent_id, caller=caller_of(request)) if agent_id else None
-    return await turn_of(
+    return await prepare_turn(
         request,
-        asked.question(),
+        body.question(),
         agent=agent,
-        filters=asked.filters(),
-        options=asked.options(),
-        history=asked.history(),
-        conversation=asked.conversation_id,
+        filters=body.filters(),
+        options=body.options(),
+        history=body.history(),
+        conversation=body.conversation_id,
     )
 
 
-async def _events(request: Request, turn: Turn, feed: Feed[Given]) -> AsyncIterator[bytes]:
+async def _events(request: Request, turn: ChatTurn, feed: EventFeed[TurnAnswer]) -> AsyncGenerator[bytes, None]:
     shown = ""
-    async for told in feed.told():
-        yield BEAT if told is None else event(*told)
-        if told is not None and told[0] in {"token", "replace"}:
-            shown = told[1]["text"] if told[0] == "replace" else shown + told[1]["text"]
-    failed = failure_of(feed)
-    if failed is not None:
-        yield event("error", failed)
+    async for run_event in feed.events():
+        if run_event is None:
+            yield KEEPALIVE_COMMENT
+            continue
+        name, data = run_event
+        yield event(data, name)
+        if name in {"token", "replace"}:
+            shown = data["text"] if name == "replace" else shown + data["text"]
+    failure = failure_of(feed)
+    if failure is not None:
+        yield event(failure, "error")
         return
-    given = feed.result()
-    await note_streamed(request, turn, given)
-    if shown != given.response.answer:
-        yield event("replace", {"text": given.response.answer})
-    yield event("done", ChatResponse.of(turn, given).model_dump())
+    answer = feed.result()
+    await audit_streamed_answer(request, turn, answer)
+    if shown != answer.response.answer:
+        yield event({"text": answer.response.answer}, "replace")
+    yield event(ChatResponse.of(turn, answer).model_dump(), "done")

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from dtrag.core.documents import SearchMetrics, SearchResult
 from dtrag.delivery.api.dependencies import app_of, correlation_of, service_of
-from dtrag.delivery.api.errors import sentence, shape_sentence
+from dtrag.delivery.api.errors import ValidationProblem, sentence, validation_sentence
 from dtrag.delivery.api.filter_policy import refuse_bypass
 from dtrag.delivery.api.json_body import JsonRoute
 from dtrag.delivery.api.middleware.audit import add_subjects
@@ -129,5 +129,8 @@ def _parsed(body: Any) -> SearchRequest | SearchFailure:
     try:
         return SearchRequest.model_validate(body)
     except ValidationError as error:
-        problems = [{**problem, "loc": ("body", *problem["loc"])} for problem in error.errors(include_url=False)]
-        return SearchFailure(detail=sentence(shape_sentence(problems)), type=InvalidInput.__name__, status=422)
+        problems = [
+            ValidationProblem(type=problem["type"], loc=("body", *problem["loc"]), msg=problem["msg"])
+            for problem in error.errors(include_url=False)
+        ]
+        return SearchFailure(detail=sentence(validation_sentence(problems)), type=InvalidInput.__name__, status=422)

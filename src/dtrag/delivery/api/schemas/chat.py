@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Any, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from dtrag.core.chat import Message, Role
 from dtrag.core.conversation import MAX_ID
-from dtrag.delivery.api.chat_turn import Given, Turn
+from dtrag.delivery.api.chat_turn import ChatTurn, TurnAnswer
 from dtrag.delivery.api.schemas.search import Filters, RequestBody, Text
 from dtrag.errors import InvalidInput
 from dtrag.pipeline.execution import MAX_TOP_K
@@ -102,7 +101,8 @@ class ChatRequest(RequestBody):
         """The messages before the question that count; None where the service keeps the conversation."""
         if self.messages is None:
             return None
-        return [Message(cast("Role", said.role), said.content) for said in self.messages[:-1] if said.role != "system"]
+        earlier = (message for message in self.messages[:-1] if message.role != "system")
+        return [Message(cast("Role", message.role), message.content) for message in earlier]
 
     def filters(self) -> dict[str, Any] | None:
         """The filters, from whichever field holds them. Raises `InvalidInput` for two."""
@@ -187,42 +187,38 @@ class ChatResponse(BaseModel):
     metadata: ChatMetadata = Field(description="Intent, times, decision, costs and what a reader should know.")
 
     @classmethod
-    def of(cls, turn: Turn, given: Given) -> ChatResponse:
-        """The answer as it is shown."""
-        found = given.response
+    def of(cls, turn: ChatTurn, answer: TurnAnswer) -> ChatResponse:
+        """The response to a turn."""
+        response = answer.response
         return cls(
-            response=found.answer,
-            answer=found.answer,
+            response=response.answer,
+            answer=response.answer,
             conversation_id=turn.conversation_id,
-            sources=[SourceShape.model_validate(source) for source in found.sources],
-            confidence=found.confidence,
-            metadata=_metadata(turn, given),
+            sources=[SourceShape.model_validate(source) for source in response.sources],
+            confidence=response.confidence,
+            metadata=_metadata(turn, answer),
         )
 
 
-def _metadata(turn: Turn, given: Given) -> ChatMetadata:
-    found = given.response
+def _metadata(turn: ChatTurn, answer: TurnAnswer) -> ChatMetadata:
+    response = answer.response
     return ChatMetadata(
-        intent=found.intent,
-        step_timings=found.step_timings,
-        taxonomy_version=found.taxonomy_version,
-        decision=found.decision,
-        unfinished=found.unfinished,
-        reason=found.reason,
-        degraded=list(found.degraded),
-        notes=list(found.notes),
-        model=found.model,
-        tokens=found.usage.tokens,
-        cost=found.cost,
-        latency=found.latency,
-        trace_id=found.trace_id,
-        baseline_confidence=found.baseline_confidence,
-        debated=found.debate is not None,
-        tools=[_tool_run(result) for result in found.tool_results],
+        intent=response.intent,
+        step_timings=response.step_timings,
+        taxonomy_version=response.taxonomy_version,
+        decision=response.decision,
+        unfinished=response.unfinished,
+        reason=response.reason,
+        degraded=list(response.degraded),
+        notes=list(response.notes),
+        model=response.model,
+        tokens=response.usage.tokens,
+        cost=response.cost,
+        latency=response.latency,
+        trace_id=response.trace_id,
+        baseline_confidence=response.baseline_confidence,
+        debated=response.debate is not None,
+        tools=[ToolRun.model_validate(result) for result in response.tool_results],
         agent_id=str(turn.agent.agent_id) if turn.agent else None,
-        hitl_required=given.hitl_required,
+        hitl_required=answer.hitl_required,
     )
-
-
-def _tool_run(result: Mapping[str, Any]) -> ToolRun:
-    return ToolRun.model_validate({name: result.get(name) for name in ToolRun.model_fields})

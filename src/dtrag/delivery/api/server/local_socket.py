@@ -25,7 +25,7 @@ from dtrag import __version__
 from dtrag.core.access.api_key import LOCAL
 from dtrag.core.access.scope import scope_rows
 from dtrag.delivery.api.dependencies import Service
-from dtrag.delivery.api.request_tasks import ended, result_of
+from dtrag.delivery.api.request_tasks import cancelled, result_of
 from dtrag.delivery.local.operations import OPERATIONS
 from dtrag.delivery.local.socket import FOLDER, PROTOCOL, REQUEST_BYTES, SOCKET, socket_address
 from dtrag.errors import DtragError, InvalidInput
@@ -130,7 +130,7 @@ class _Handler:
             task.cancel()
         if self._working:
             await asyncio.wait(self._working, timeout=self._service.settings.stop_seconds)
-        await ended(*self._connections)
+        await cancelled(*self._connections)
 
     async def _converse(
         self, task: asyncio.Task[Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -178,7 +178,7 @@ class _Handler:
         except DtragError as error:
             return {"error": {"type": type(error).__name__, "message": str(error)}}
         finally:
-            await ended(work, leaving)
+            await cancelled(work, leaving)
             _LOG.info("local command", extra={"operation": name, "ms": round((time.perf_counter() - started) * 1e3, 1)})
         return {"result": result}
 
