@@ -1,4 +1,4 @@
-"""Where ports meet adapters: `open()` assembles an `App`, the one thing that command line and service call."""
+"""`App`: dtrag on one database. The command line, the HTTP service and programs all call it; get one from `open()`."""
 
 from __future__ import annotations
 
@@ -14,48 +14,40 @@ from typing import Any, Literal, Unpack
 
 from dtrag import current_app
 from dtrag.adapters.analyzers import factory as morphemes
-from dtrag.adapters.audit_spool import AuditSpool
 from dtrag.adapters.embedders import factory as embedders
 from dtrag.adapters.embedders.cached import CachedEmbedder
 from dtrag.adapters.llms import factory as llms
-from dtrag.adapters.mcp.client import servers
-from dtrag.adapters.mcp.config import read_config
-from dtrag.adapters.parsers.process import ParserProcess
 from dtrag.adapters.postgres import index_settings
 from dtrag.adapters.postgres.connect import connect, connect_throwaway
 from dtrag.adapters.postgres.database import Database
-from dtrag.adapters.postgres.index_reader import PostgresIndex
-from dtrag.adapters.postgres.index_writer import PostgresWriter
-from dtrag.adapters.postgres.stores.agents import PostgresAgents
-from dtrag.adapters.postgres.stores.api_keys import PostgresKeys
-from dtrag.adapters.postgres.stores.audit import PostgresAudit
-from dtrag.adapters.postgres.stores.conversations import PostgresConversations, PostgresSight
-from dtrag.adapters.postgres.stores.folders import PostgresFolders
-from dtrag.adapters.postgres.stores.regulations import PostgresRegulations
-from dtrag.adapters.postgres.stores.review import PostgresReview
-from dtrag.adapters.postgres.stores.taxonomy import PostgresTaxonomy
-from dtrag.adapters.postgres.stores.tool_approvals import PostgresApprovals
-from dtrag.adapters.postgres.stores.traces import PostgresTraces
 from dtrag.adapters.rerankers import factory as rerankers
 from dtrag.adapters.web.fetch import WebFetcher
 from dtrag.adapters.web.taxonomy_service import TaxonomyService
+from dtrag.assembly import (
+    Stores,
+    audit_log,
+    mcp_tools,
+    open_stores,
+    parser_process,
+    pipeline_type,
+    search_engine,
+)
 from dtrag.core.access import confinement
 from dtrag.core.access.api_key import LOCAL
-from dtrag.core.access.egress import allowed_hosts
-from dtrag.core.access.scope import Viewer, filter_keys
+from dtrag.core.access.scope import Scope, Viewer
 from dtrag.core.document_selection import Target, file_path, select
-from dtrag.core.documents import Answer, DocumentSummary, SearchMetrics, SearchResult
-from dtrag.core.taxonomy.tree import CategoryPath
-from dtrag.core.text.analysis import Analyzer, term_id
+from dtrag.core.documents import Answer, DocumentSummary, SearchMetrics, SearchResult, uuid_or_none
+from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
+from dtrag.core.text.analysis import Analyzer
 from dtrag.errors import InvalidInput, NotFound
 from dtrag.evaluation.answerability import Case, Judged, cases
 from dtrag.evaluation.calibration import Calibrated, calibrate
 from dtrag.governance.agents import Agents, budget
 from dtrag.governance.api_keys import Keys
-from dtrag.governance.audit import Audit
 from dtrag.governance.review import Review
 from dtrag.governance.taxonomy import Governance
-from dtrag.ingestion.classify import Classifier, wanted
+from dtrag.ingestion.classify import Classifier
+from dtrag.ingestion.classify import wanted as classify_enabled
 from dtrag.ingestion.folders import FolderPlan, FolderSync, find_files
 from dtrag.ingestion.ingest import Ingestion, IngestReport, Progress, Source
 from dtrag.ingestion.reindex import reindex
@@ -63,24 +55,19 @@ from dtrag.packs.regulation_ko import structure
 from dtrag.pipeline.concurrency import Admission
 from dtrag.pipeline.conversations import Conversations
 from dtrag.pipeline.debate import step
-from dtrag.pipeline.execution import Pipeline
-from dtrag.pipeline.graph import LangGraphPipeline
 from dtrag.pipeline.run import DebateEvent, Run
 from dtrag.pipeline.traces import Traces
 from dtrag.ports import Embedder, Reranker, check_identity
-from dtrag.retrieval.engine import HybridSearchEngine
 from dtrag.retrieval.regulation_collection import CollectionReader
-from dtrag.retrieval.regulations import RegulationRanking, Regulations
+from dtrag.retrieval.regulations import Regulations
 from dtrag.retrieval.request import CANDIDATES, SearchOptions
-from dtrag.retrieval.rerank import CrossEncoderReranker
 from dtrag.settings import Settings
 from dtrag.tools.builtin import registry_of
-from dtrag.tools.mcp import McpTools
 
 MOST_LISTED = 10_000
 """Documents of one page of the list."""
 Prune = Literal["all"] | bool
-"""Whether what is gone from a folder is removed; "all": also when it is more than a third of it."""
+"""Whether documents of files that were deleted from a folder are removed; "all": also more than a third of them."""
 
 
 @asynccontextmanager
@@ -96,7 +83,7 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
 async def open_throwaway(settings: Settings, embedder: Embedder | None = None) -> AsyncIterator[App]:
     """An `App` on a new database of the embedded server, dropped at the end: for evaluations.
 
-    `embedder` takes the place of the one that the settings name.
+    `embedder` overrides the one in the settings.
     """
     async with connect_throwaway(settings) as database, _app(settings, database, embedder) as app:
         yield app
@@ -108,11 +95,11 @@ def _app(settings: Settings, database: Database, embedder: Embedder | None = Non
 
 
 class App:
-    """dtrag on one database: ingest, search, ask, and what there is. Get one from `dtrag.open()`.
+    """Ingest, search and question answering on one database. Get one from `dtrag.open()`.
 
-    With a `reranker` its order decides; without one no results are reranked. `on_search` is told of every search.
-    Every read takes a scope; without one it is the owner's, the whole tree, and inside a run, request or tool call what
-    that may see (core/access/confinement.py).
+    Results are reranked when there is a `reranker`. `on_search` is called after every search, `on_debate` when a debate
+    starts and ends. Every read takes a scope. Without one it is the whole tree, or inside a pipeline run, request or
+    tool call the scope of that (core/access/confinement.py).
     """
 
     def __init__(
@@ -127,71 +114,72 @@ class App:
         self.database = database
         self.embedder = embedder
         self.analyzer = analyzer
-        self.index = PostgresIndex(database, max(1, settings.index_cache_mb) * 2**20)
-        self._writer = PostgresWriter(database)
-        self._parser = _parser(settings, settings.max_file_mb)
-        self.audit = Audit(PostgresAudit(database), settings.audit, spool=AuditSpool.of(settings))
-        placements = PostgresReview(database)
-        self.classifier = Classifier(placements, self.index, analyzer, embedder)
+        self.on_search: Callable[[SearchMetrics], None] = lambda metrics: None
+        self.on_debate: Callable[[DebateEvent], None] = lambda event: None
+        stores = open_stores(settings, database, analyzer)
+        self.index = stores.index
+        self._writer = stores.writer
+        self.audit = audit_log(settings, stores.audit)
+        self._open_ingestion(stores)
+        self._open_governance(stores)
+        self._open_search(stores, reranker)
+        self._open_pipeline(stores)
+
+    def _open_ingestion(self, stores: Stores) -> None:
+        self._parser = parser_process(self.settings, self.settings.max_file_mb)
+        self.classifier = Classifier(stores.review, self.index, self.analyzer, self.embedder)
         self._ingestion = Ingestion(
             self._writer,
             self._parser,
-            embedder,
+            self.embedder,
             (structure.split,),
-            analyzer,
-            classifier=self.classifier if wanted(settings.classify) else None,
+            self.analyzer,
+            classifier=self.classifier if classify_enabled(self.settings.classify) else None,
         )
         self._folders = FolderSync(
-            PostgresFolders(database),
+            stores.folders,
             self._writer,
             self._parser,
-            embedder=embedder,
-            analyzer=analyzer,
+            embedder=self.embedder,
+            analyzer=self.analyzer,
             record=self.audit.record,
         )
-        self.review = Review(placements, self.index, self.classifier, self.audit.record)
-        tree = PostgresTaxonomy(database, lambda text: [term_id(term) for term in analyzer.terms(text)])
-        self.taxonomy = Governance(tree, self.audit.record)
-        self.taxonomy_service = TaxonomyService.of(settings)
-        self.keys = Keys(PostgresKeys(database), self.index, rate=settings.rate_per_minute, record=self.audit.record)
-        sight = PostgresSight(database)
-        self.conversations = Conversations(
-            PostgresConversations(database),
-            sight,
+
+    def _open_governance(self, stores: Stores) -> None:
+        record = self.audit.record
+        self.keys = Keys(stores.keys, self.index, rate=self.settings.rate_per_minute, record=record)
+        self.taxonomy = Governance(stores.taxonomy, record)
+        self.taxonomy_service = TaxonomyService.of(self.settings)
+        self.review = Review(stores.review, self.index, self.classifier, record)
+
+    def _open_search(self, stores: Stores, reranker: Reranker | None) -> None:
+        self._query_embedder = CachedEmbedder(self.embedder) if self.embedder is not None else None
+        collections = CollectionReader(stores.regulations)
+        self.engine = search_engine(
+            self.settings,
             self.index,
-            days=settings.conversation_days,
-            record=self.audit.record,
-        )
-        self.traces = Traces.of(settings, PostgresTraces(database), sight, self.index)
-        self.on_search: Callable[[SearchMetrics], None] = lambda metrics: None
-        self.on_debate: Callable[[DebateEvent], None] = lambda event: None
-        at_question_time = CachedEmbedder(embedder) if embedder is not None else None
-        stored_regulations = PostgresRegulations(database)
-        collections = CollectionReader(stored_regulations)
-        self.engine = _engine(
-            settings,
-            self.index,
-            at_question_time,
-            analyzer,
+            self._query_embedder,
+            self.analyzer,
             reranker,
             collections=collections,
-            on_search=self._searched,
+            on_search=self._on_search,
         )
-        self.regulations = Regulations(self.engine, self.index, stored_regulations, collections)
+        self.regulations = Regulations(self.engine, self.index, stores.regulations, collections)
+
+    def _open_pipeline(self, stores: Stores) -> None:
+        settings, record = self.settings, self.audit.record
+        days = settings.conversation_days
+        self.conversations = Conversations(stores.conversations, stores.sight, self.index, days=days, record=record)
+        self.traces = Traces.of(settings, stores.traces, stores.sight, self.index)
         self.model, self.critic = llms.choose(settings)
-        self._tool_parser = _parser(settings, settings.max_upload_mb)
+        self._tool_parser = parser_process(settings, settings.max_upload_mb)
         self.tools = registry_of(settings, self._tool_parser, WebFetcher)
-        self.mcp = McpTools(
-            servers(read_config(settings.mcp_servers), allowed_hosts(settings.egress_allow or "")),
-            PostgresApprovals(database),
-            self.tools,
-            self.audit.record,
-        )
+        self.mcp = mcp_tools(settings, stores.approvals, self.tools, record)
         self.run = Run(
             engine=self.engine,
             index=self.index,
-            tree_of=tree.tree,
-            embedder=at_question_time,
+            tree_of=stores.taxonomy.tree,
+            embedder=self._query_embedder,
             model=self.model,
             critic=self.critic,
             tools=self.tools,
@@ -199,18 +187,24 @@ class App:
             debates=step.when(settings.debate),
             admission=Admission.of(settings),
             recording=self.traces.recording(),
-            on_debate=self._debated,
+            on_debate=self._on_debate,
         )
         self.pipeline = pipeline_type(settings.pipeline)(lambda: self.run, self.traces.keep)
         self.agents = Agents(
-            PostgresAgents(database),
+            stores.agents,
             self.index,
             self.engine,
             self.pipeline,
             default=budget(settings),
             review=self.review,
-            record=self.audit.record,
+            record=record,
         )
+
+    def _on_search(self, metrics: SearchMetrics) -> None:
+        self.on_search(metrics)  # the callback of now: it may be set after the app is open
+
+    def _on_debate(self, event: DebateEvent) -> None:
+        self.on_debate(event)
 
     async def __aenter__(self) -> App:
         current_app.opened(self)
@@ -230,11 +224,11 @@ class App:
                 await model.close()
 
     async def load(self) -> None:
-        """Load every model, so that no question waits for it. What cannot be loaded shows when it is used."""
+        """Load every model now, so that no question waits for it. Load errors are raised by the first use instead."""
         await self.pipeline.load(self.run)
 
     async def recover(self) -> int:
-        """Count what a crashed writer left behind, so that it is found; returns the number of batches."""
+        """Make the batches that a crashed writer left searchable; returns their number."""
         return await self._writer.recover()
 
     async def ingest(
@@ -245,26 +239,28 @@ class App:
         *,
         prune: Prune = False,
     ) -> IngestReport:
-        """Read files and folders into the index; what is there already in the same form is left alone.
+        """Index files and folders; unchanged files are skipped.
 
-        `category` is for documents that name none themselves. A file that fails is in `report.failed`; the rest is
-        in. Raises `InvalidInput` for a bad category and `IndexMismatch` when the index was built with another embedder.
+        `category` applies to documents that name none themselves. A file that fails is listed in `report.failed`, and
+        the others are indexed. Raises `InvalidInput` for a bad category and `IndexMismatch` when the index was built
+        with another embedder.
 
-        With `prune` what is gone from the folders is removed, and renamed files keep their category and review state.
-        Nothing is removed when a file fails. Raises `InvalidInput`, before anything is changed, when a folder is
-        missing, unreadable or empty, and when more than a third of its files would go, unless it is "all".
+        With `prune`, documents of files that were deleted from the folders are removed, and renamed files keep their
+        category and review state. Nothing is removed when a file fails. Raises `InvalidInput`, before anything is
+        changed, when a folder is missing, unreadable or empty, or more than a third of its files are gone; "all" allows
+        the latter.
         """
-        found = await asyncio.to_thread(find_files, _paths(paths), self._parser)
-        plan = await self._folders.plan(found) if prune else None
+        files = await asyncio.to_thread(find_files, _paths(paths), self._parser)
+        plan = await self._folders.plan(files) if prune else None
         if plan is not None and plan.refusal and prune != "all":
             raise InvalidInput(plan.refusal)
-        followed = IngestReport()
+        renames = IngestReport()
         if plan is not None:
             await self.check_identity()
-            await self._folders.follow(plan, followed)
-        report = await self.ingest_sources(found.sources, category, on_progress)
-        report.failed[:0] = found.failed
-        report.skipped, report.renamed = found.skipped, followed.renamed
+            await self._folders.follow(plan, renames)
+        report = await self.ingest_sources(files.sources, category, on_progress)
+        report.failed[:0] = files.failed
+        report.skipped, report.renamed = files.skipped, renames.renamed
         if plan is not None and report.failed:
             report.notes.append("Nothing was removed, because some files could not be read.")
         elif plan is not None:
@@ -283,15 +279,15 @@ class App:
         *,
         scope: Viewer | None = None,
     ) -> IngestReport:
-        """As `ingest`, for files whose address is not where they lie (uploads).
+        """As `ingest`, for files whose address is not their path (uploads).
 
         Nothing outside of the scope is written or overwritten. Raises `InvalidInput` for a scope without a category,
-        and `Forbidden` for a category outside.
+        and `Forbidden` for a category outside of it.
         """
         started = time.perf_counter()
         self.database.require_space()
         path = CategoryPath.parse(category) if category else None
-        within = confinement.bounded(scope).resolved((await self.index.snapshot()).taxonomy)
+        within, _ = await self._resolved(scope)
         await index_settings.register(self.database, self.analyzer.id, self.embedder)
         report = await self._ingestion.run(sources, path, on_progress, within)
         report.seconds = time.perf_counter() - started
@@ -302,7 +298,7 @@ class App:
         return report
 
     async def reindex(self, on_progress: Callable[[int], None] | None = None) -> int:
-        """Index every document anew from its stored text, with the analyzer and embedder of now; returns how many."""
+        """Rebuild the index from the stored texts with the current analyzer and embedder; returns the documents."""
         self.database.require_space()
         await index_settings.forget(self.database)
         await index_settings.register(self.database, self.analyzer.id, self.embedder)
@@ -313,26 +309,26 @@ class App:
     async def calibrate(
         self, judged: Sequence[Judged], on_progress: Callable[[int], None] | None = None, *, keep: bool = True
     ) -> Calibrated:
-        """Fit the confidence to judged questions about these documents; from the next question on it counts.
+        """Fit the confidence to judged questions about these documents; applies from the next question on.
 
-        A fit that would make something worse is refused (`Calibrated.refusals`); when none is left (`helps` is False)
-        nothing changes. `on_progress` is told how many questions have been asked. Without `keep` nothing changes.
+        A fit that would worsen a measure is rejected (`Calibrated.refusals`); when all are rejected (`helps` is False)
+        nothing changes. `on_progress` gets the number of questions done. With `keep=False` nothing is stored.
         Raises `InvalidInput`.
         """
-        made: list[Case] = []
+        all_cases: list[Case] = []
         done = 0
-        async for found in cases(judged, self.index, self.embedder, self.analyzer):
-            made += found
+        async for question_cases in cases(judged, self.index, self.embedder, self.analyzer):
+            all_cases += question_cases
             done += 1
             if on_progress is not None:
                 on_progress(done)
-        calibrated = await asyncio.to_thread(calibrate, made, len(judged))
+        calibrated = await asyncio.to_thread(calibrate, all_cases, len(judged))
         if keep and calibrated.helps:
             await index_settings.store_calibration(self.database, calibrated.stored(datetime.now(UTC)))
         return calibrated
 
     async def uncalibrate(self) -> bool:
-        """Back to the shipped confidence; whether there was another."""
+        """Restore the shipped confidence; False when nothing was calibrated."""
         return await index_settings.forget_calibration(self.database)
 
     async def search(
@@ -346,10 +342,10 @@ class App:
         highlights: bool = True,
         **options: Unpack[SearchOptions],
     ) -> tuple[list[SearchResult], SearchMetrics]:
-        """The best passages. Modes: hybrid, lexical, strict, vector.
+        """The best passages, best first. Modes: hybrid, lexical, strict, vector.
 
-        Without `highlights` the words of the query are not looked for in the passages, which saves time.
-        `options` are the others of `HybridSearchEngine.search`: numbers of candidates, correlation_id, explain.
+        `highlights=False` saves the time of locating the query's words in the passages.
+        `options` are those of `HybridSearchEngine.search`: numbers of candidates, correlation_id, explain.
         """
         options = {
             "bm25_candidates": CANDIDATES,
@@ -359,55 +355,51 @@ class App:
         }
         return await self.engine.search(query, top_k, filters, scope=scope, mode=mode, **options)
 
-    def _searched(self, metrics: SearchMetrics) -> None:
-        self.on_search(metrics)
-
-    def _debated(self, event: DebateEvent) -> None:
-        self.on_debate(event)
-
     async def ask(
         self, question: str, filters: Mapping[str, Any] | None = None, *, scope: Viewer | None = None, owner: str = ""
     ) -> Answer:
-        """The answer with its citations, or that the documents do not answer; `pipeline.execute` tells more."""
+        """The answer with citations, or a refusal when the documents do not answer; `pipeline.execute` returns more."""
         return (await self.pipeline.execute(question, scope=scope, filters=filters, owner=owner)).as_answer()
+
+    async def _resolved(self, viewer: Viewer | None) -> tuple[Scope, Taxonomy]:
+        """What the viewer may see in the active version of the tree, and that version."""
+        taxonomy = (await self.index.snapshot()).taxonomy
+        return confinement.bounded(viewer).resolved(taxonomy), taxonomy
 
     async def documents(
         self, limit: int = 100, offset: int = 0, *, scope: Viewer | None = None
     ) -> list[DocumentSummary]:
-        """Documents, the newest first."""
+        """A page of the documents, newest first."""
         if not (1 <= limit <= MOST_LISTED and offset >= 0):
             raise InvalidInput(f"limit must be from 1 to {MOST_LISTED:,} and offset at least 0.")
-        snapshot = await self.index.snapshot()
-        within = confinement.bounded(scope).resolved(snapshot.taxonomy)
-        return await self.index.documents(within, snapshot.taxonomy, wanted=limit, skipped=offset)
+        within, taxonomy = await self._resolved(scope)
+        return await self.index.documents(within, taxonomy, wanted=limit, skipped=offset)
 
     async def counts(self, *, scope: Viewer | None = None) -> tuple[int, int]:
         """Numbers of documents and chunks."""
-        snapshot = await self.index.snapshot()
-        return await self.index.counts(confinement.bounded(scope).resolved(snapshot.taxonomy))
+        within, _ = await self._resolved(scope)
+        return await self.index.counts(within)
 
     async def document(self, document_id: str, *, scope: Viewer | None = None) -> tuple[DocumentSummary, str]:
         """A document and its text. Raises `NotFound`."""
-        snapshot = await self.index.snapshot()
-        within = confinement.bounded(scope).resolved(snapshot.taxonomy)
-        found = await self.index.document(_uuid(document_id), within, snapshot.taxonomy)
-        if found is None:
+        within, taxonomy = await self._resolved(scope)
+        document = await self.index.document(_document_uuid(document_id), within, taxonomy)
+        if document is None:
             raise NotFound(kind="document", name=document_id[:60])
-        return found
+        return document
 
     async def delete_document(self, document_id: str, *, scope: Viewer | None = None) -> None:
-        """Delete a document and everything made from it. Raises `NotFound`."""
-        snapshot = await self.index.snapshot()
-        within = confinement.bounded(scope).resolved(snapshot.taxonomy)
-        if not await self._writer.delete(_uuid(document_id), within):
+        """Delete a document with its passages and vectors. Raises `NotFound`."""
+        within, _ = await self._resolved(scope)
+        if not await self._writer.delete(_document_uuid(document_id), within):
             raise NotFound(kind="document", name=document_id[:60])
 
     async def select_documents(
         self, targets: Sequence[str], category: Sequence[str] | str | None = None, *, scope: Viewer | None = None
     ) -> tuple[list[DocumentSummary], list[str]]:
-        """The documents that ids, paths of files or folders and patterns (`*.md`) name; the targets that name none.
+        """Documents that match ids, paths of files or folders, or patterns (`*.md`); and targets without a match.
 
-        `category` narrows to a branch; with it there may be no targets. Raises `InvalidInput` without either.
+        `category` restricts to a branch and may be given without targets. Raises `InvalidInput` without either.
         """
         if not targets and not category:
             raise InvalidInput("Name documents by ids, paths or patterns, or a category.")
@@ -419,9 +411,9 @@ class App:
         return await asyncio.to_thread(select, listed, parsed, branch)
 
     async def delete_documents(self, document_ids: Sequence[str], *, scope: Viewer | None = None) -> int:
-        """Delete those of the documents that are still there, with a line in the audit log; returns how many."""
-        within = confinement.bounded(scope).resolved((await self.index.snapshot()).taxonomy)
-        deleted = [key for key in document_ids if await self._writer.delete(_uuid(key), within)]
+        """Delete the documents that still exist, with an audit entry; returns their number."""
+        within, _ = await self._resolved(scope)
+        deleted = [key for key in document_ids if await self._writer.delete(_document_uuid(key), within)]
         if deleted:
             details = {"documents": len(deleted)}
             await self.audit.record(
@@ -435,47 +427,8 @@ class App:
         check_identity(snapshot.settings, self.analyzer.id, self.embedder)
 
 
-def pipeline_type(name: str) -> type[Pipeline]:
-    """What runs the steps: plain or langgraph. Raises `InvalidInput` for another name."""
-    types: dict[str, type[Pipeline]] = {"plain": Pipeline, "langgraph": LangGraphPipeline}
-    if name not in types:
-        raise InvalidInput(f"DTRAG_PIPELINE is {name[:40]!r}, but must be plain or langgraph.")
-    return types[name]
-
-
-def _parser(settings: Settings, max_file_mb: int) -> ParserProcess:
-    return ParserProcess(memory_mb=settings.parse_memory_mb, seconds=settings.parse_seconds, max_file_mb=max_file_mb)
-
-
-def _engine(
-    settings: Settings,
-    index: PostgresIndex,
-    embedder: Embedder | None,
-    analyzer: Analyzer,
-    reranker: Reranker | None,
-    *,
-    collections: CollectionReader,
-    on_search: Callable[[SearchMetrics], None],
-) -> HybridSearchEngine:
-    return HybridSearchEngine(
-        embedder,
-        index,
-        enable_caching=settings.cache_size > 0,
-        enable_reranking=reranker is not None,
-        normalization="absolute",
-        analyzer=analyzer,
-        reranker=CrossEncoderReranker(model=reranker),
-        filter_keys=filter_keys(settings.filter_keys),
-        cache_size=max(1, settings.cache_size),
-        cache_ttl=max(1, settings.cache_seconds),
-        embedding_timeout=max(1, settings.embed_query_ms) / 1000,
-        on_search=on_search,
-        pack=RegulationRanking(index, mode=settings.regulations, analyzer=analyzer, collections=collections),
-    )
-
-
 def _address(target: str) -> str:
-    """What the path of a file would be that is named so here."""
+    """The target as the absolute path of a file; addresses of uploads as they are."""
     return target if target.startswith("upload:") else unicodedata.normalize("NFC", str(Path(target).resolve()))
 
 
@@ -483,8 +436,8 @@ def _paths(paths: Sequence[str | Path] | str | Path) -> list[Path]:
     return [Path(path) for path in ([paths] if isinstance(paths, (str, Path)) else paths)]
 
 
-def _uuid(document_id: str) -> uuid.UUID:
-    try:
-        return uuid.UUID(document_id)
-    except (ValueError, AttributeError, TypeError) as error:
-        raise NotFound(kind="document", name=str(document_id)[:60]) from error
+def _document_uuid(document_id: str) -> uuid.UUID:
+    key = uuid_or_none(document_id)
+    if key is None:
+        raise NotFound(kind="document", name=str(document_id)[:60])
+    return key

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dtrag import current_app
-from dtrag.app import pipeline_type
+from dtrag.assembly import pipeline_type
 
 
 @pytest.fixture(autouse=True)

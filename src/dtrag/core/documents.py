@@ -32,6 +32,14 @@ def document_id(source_uri: str) -> uuid.UUID:
     return uuid.uuid5(DOCUMENT_NAMESPACE, source_uri)
 
 
+def uuid_or_none(text: object) -> uuid.UUID | None:
+    """The UUID that the text spells; None when it is not one."""
+    try:
+        return uuid.UUID(str(text))
+    except ValueError:
+        return None
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
     """A run of a document's text with the role that its format gave it.

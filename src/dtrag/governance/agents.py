@@ -15,7 +15,7 @@ from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.access.scope import Access, Grant, lies_within, scope_rows
 from dtrag.core.agent import MILLION, Agent, Edition, Spending, allowed_tools
 from dtrag.core.chat import Message, Usage
-from dtrag.core.documents import Answer, SearchMetrics, SearchResult
+from dtrag.core.documents import Answer, SearchMetrics, SearchResult, uuid_or_none
 from dtrag.core.manifest import AgentManifest, manifest_from_category
 from dtrag.core.taxonomy.tree import Taxonomy
 from dtrag.errors import BudgetSpent, Conflict, FilterBypass, InvalidInput, NotFound
@@ -122,9 +122,11 @@ class Agents:
 
     async def get(self, agent_id: str, *, caller: Caller = LOCAL) -> Agent:
         """An agent. Raises `NotFound`, for one that the caller may not see as for one that is not there."""
-        wanted = _uuid(agent_id)
+        key = uuid_or_none(agent_id)
+        if key is None:
+            raise _not_found(agent_id)
         taxonomy = await self.taxonomy()  # first: the same work for a foreign agent as for an unknown one
-        agent = await self._store.get(wanted)
+        agent = await self._store.get(key)
         if agent is None or not lies_within(agent.grant, caller.access, taxonomy):
             raise _not_found(agent_id)
         return agent
@@ -340,13 +342,6 @@ def manifest_yaml(manifest: AgentManifest) -> str:
 
 def _today() -> datetime.date:
     return datetime.datetime.now(datetime.UTC).date()
-
-
-def _uuid(agent_id: str) -> uuid.UUID:
-    try:
-        return uuid.UUID(agent_id)
-    except (ValueError, AttributeError, TypeError) as error:
-        raise _not_found(agent_id) from error
 
 
 def _not_found(agent_id: object) -> NotFound:

@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from dtrag.core.access.api_key import LOCAL, Caller
-from dtrag.core.access.scope import Grant, Scope, lies_within
-from dtrag.core.documents import Answer
+from dtrag.core.access.scope import Grant, Scope, lies_within, scope_rows
+from dtrag.core.documents import Answer, uuid_or_none
 from dtrag.core.taxonomy.classification import Classification
 from dtrag.core.taxonomy.review import MAX_NOTE, Decision, Item
 from dtrag.core.taxonomy.tree import UNCLASSIFIED, CategoryPath, Taxonomy
@@ -114,7 +114,7 @@ class Review:
         await self._record(
             caller.name,
             action[decision.status],
-            scope=_scope_of(caller),
+            scope=scope_rows(caller.access),
             subjects=subjects,
             decision="done",
             details=details,
@@ -134,15 +134,13 @@ class Review:
 
     async def _item(self, item_id: str, scope: Scope, caller: Caller, taxonomy: Taxonomy) -> Item:
         grants = await self._grants(caller, taxonomy)
-        try:
-            found = await self._store.get(uuid.UUID(item_id), scope, grants)
-        except (ValueError, AttributeError, TypeError):
-            found = None
-        if found is None:
+        key = uuid_or_none(item_id)
+        item = await self._store.get(key, scope, grants) if key is not None else None
+        if item is None:
             raise NotFound(
                 f"There is no item {str(item_id)[:60]!r} that you may see. `dtrag review list` shows what waits."
             )
-        return found
+        return item
 
     async def _seen(self, caller: Caller) -> tuple[Taxonomy, Scope]:
         taxonomy = (await self._index.snapshot()).taxonomy
@@ -170,11 +168,6 @@ def _shown(item: Item, scope: Scope, taxonomy: Taxonomy) -> Item:
 
 def _within(node_id: int, scope: Scope) -> bool:
     return scope.nodes is None or node_id in scope.nodes
-
-
-def _scope_of(caller: Caller) -> list[Any] | None:
-    grants = caller.access.grants
-    return [row for grant in grants for row in grant.as_json()] if grants else None
 
 
 def _note(note: str) -> str:

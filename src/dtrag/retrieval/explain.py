@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dtrag.core.access.scope import SearchFilters
-from dtrag.core.documents import Absence, Explanation, SearchResult
+from dtrag.core.documents import Absence, Explanation, SearchResult, uuid_or_none
 from dtrag.core.text.analysis import Analyzer
 from dtrag.core.text.questions import content
 from dtrag.ports import Index
@@ -44,11 +43,11 @@ class Explainer:
     async def absences(self, results: Sequence[SearchResult]) -> tuple[Absence, ...]:
         """For each document that was asked about and has no passage among the results, why not."""
         there = {result.chunk_id.rpartition(":")[0] for result in results}
-        missing = [name for name in self.asked.explained if str(_uuid(name)) not in there]
+        missing = [name for name in self.asked.explained if str(uuid_or_none(name)) not in there]
         return tuple([await self._absence(name) for name in missing])
 
     async def _absence(self, name: str) -> Absence:
-        document_id = _uuid(name)
+        document_id = uuid_or_none(name)
         visible = await self.index.chunk_ids(document_id, self.reach.caller) if document_id else []
         if document_id is None or not visible:
             return Absence(name, NOT_THERE)
@@ -159,10 +158,3 @@ def _last(leg: Leg) -> str:
 
 def _rank(keys: Mapping[str, float] | Sequence[str], key: str) -> int | None:
     return next((rank for rank, other in enumerate(keys, start=1) if other == key), None)
-
-
-def _uuid(name: str) -> uuid.UUID | None:
-    try:
-        return uuid.UUID(name)
-    except ValueError:
-        return None

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from dtrag.app import pipeline_type
+from dtrag.assembly import pipeline_type
 from dtrag.errors import InvalidInput
 from dtrag.pipeline.execution import Pipeline
 from dtrag.pipeline.graph import LangGraphPipeline

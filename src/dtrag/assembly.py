@@ -1,0 +1,130 @@
+"""Builders of the parts of an `App`: each takes settings, and chooses and connects adapters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dtrag.adapters.audit_spool import AuditSpool
+from dtrag.adapters.mcp.client import servers
+from dtrag.adapters.mcp.config import read_config
+from dtrag.adapters.parsers.process import ParserProcess
+from dtrag.adapters.postgres.database import Database
+from dtrag.adapters.postgres.index_reader import PostgresIndex
+from dtrag.adapters.postgres.index_writer import PostgresWriter
+from dtrag.adapters.postgres.stores.agents import PostgresAgents
+from dtrag.adapters.postgres.stores.api_keys import PostgresKeys
+from dtrag.adapters.postgres.stores.audit import PostgresAudit
+from dtrag.adapters.postgres.stores.conversations import PostgresConversations, PostgresSight
+from dtrag.adapters.postgres.stores.folders import PostgresFolders
+from dtrag.adapters.postgres.stores.regulations import PostgresRegulations
+from dtrag.adapters.postgres.stores.review import PostgresReview
+from dtrag.adapters.postgres.stores.taxonomy import PostgresTaxonomy
+from dtrag.adapters.postgres.stores.tool_approvals import PostgresApprovals
+from dtrag.adapters.postgres.stores.traces import PostgresTraces
+from dtrag.core.access.egress import allowed_hosts
+from dtrag.core.access.scope import filter_keys
+from dtrag.core.documents import SearchMetrics
+from dtrag.core.text.analysis import Analyzer, term_id
+from dtrag.errors import InvalidInput
+from dtrag.governance.audit import Audit
+from dtrag.pipeline.execution import Pipeline
+from dtrag.pipeline.graph import LangGraphPipeline
+from dtrag.ports import Embedder, Recorder, Reranker
+from dtrag.retrieval.engine import HybridSearchEngine
+from dtrag.retrieval.regulation_collection import CollectionReader
+from dtrag.retrieval.regulations import RegulationRanking
+from dtrag.retrieval.rerank import CrossEncoderReranker
+from dtrag.settings import Settings
+from dtrag.tools.mcp import McpTools
+from dtrag.tools.registry import ToolRegistry
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """The stores of one database."""
+
+    index: PostgresIndex
+    writer: PostgresWriter
+    folders: PostgresFolders
+    regulations: PostgresRegulations
+    review: PostgresReview
+    taxonomy: PostgresTaxonomy
+    agents: PostgresAgents
+    keys: PostgresKeys
+    audit: PostgresAudit
+    approvals: PostgresApprovals
+    sight: PostgresSight
+    conversations: PostgresConversations
+    traces: PostgresTraces
+
+
+def open_stores(settings: Settings, database: Database, analyzer: Analyzer) -> Stores:
+    """All stores. None of them connects before it is used."""
+    return Stores(
+        index=PostgresIndex(database, max(1, settings.index_cache_mb) * 2**20),
+        writer=PostgresWriter(database),
+        folders=PostgresFolders(database),
+        regulations=PostgresRegulations(database),
+        review=PostgresReview(database),
+        taxonomy=PostgresTaxonomy(database, lambda text: [term_id(term) for term in analyzer.terms(text)]),
+        agents=PostgresAgents(database),
+        keys=PostgresKeys(database),
+        audit=PostgresAudit(database),
+        approvals=PostgresApprovals(database),
+        sight=PostgresSight(database),
+        conversations=PostgresConversations(database),
+        traces=PostgresTraces(database),
+    )
+
+
+def audit_log(settings: Settings, store: PostgresAudit) -> Audit:
+    """The audit log, with a spool in the data folder for when the database is away."""
+    return Audit(store, settings.audit, spool=AuditSpool.of(settings))
+
+
+def parser_process(settings: Settings, max_file_mb: int) -> ParserProcess:
+    """A parser of files of at most `max_file_mb` MiB. Its process starts on first use."""
+    return ParserProcess(memory_mb=settings.parse_memory_mb, seconds=settings.parse_seconds, max_file_mb=max_file_mb)
+
+
+def search_engine(
+    settings: Settings,
+    index: PostgresIndex,
+    embedder: Embedder | None,
+    analyzer: Analyzer,
+    reranker: Reranker | None,
+    *,
+    collections: CollectionReader,
+    on_search: Callable[[SearchMetrics], None],
+) -> HybridSearchEngine:
+    """The engine of the app, with the regulation pack; it reranks when there is a `reranker`."""
+    return HybridSearchEngine(
+        embedder,
+        index,
+        enable_caching=settings.cache_size > 0,
+        enable_reranking=reranker is not None,
+        normalization="absolute",
+        analyzer=analyzer,
+        reranker=CrossEncoderReranker(model=reranker),
+        filter_keys=filter_keys(settings.filter_keys),
+        cache_size=max(1, settings.cache_size),
+        cache_ttl=max(1, settings.cache_seconds),
+        embedding_timeout=max(1, settings.embed_query_ms) / 1000,
+        on_search=on_search,
+        pack=RegulationRanking(index, mode=settings.regulations, analyzer=analyzer, collections=collections),
+    )
+
+
+def mcp_tools(settings: Settings, approvals: PostgresApprovals, registry: ToolRegistry, record: Recorder) -> McpTools:
+    """The tools of the configured MCP servers; approved ones are entered into `registry`."""
+    configured = servers(read_config(settings.mcp_servers), allowed_hosts(settings.egress_allow or ""))
+    return McpTools(configured, approvals, registry, record)
+
+
+def pipeline_type(name: str) -> type[Pipeline]:
+    """The runner of the pipeline steps for `plain` or `langgraph`. Raises `InvalidInput` for another name."""
+    types: dict[str, type[Pipeline]] = {"plain": Pipeline, "langgraph": LangGraphPipeline}
+    if name not in types:
+        raise InvalidInput(f"DTRAG_PIPELINE is {name[:40]!r}, but must be plain or langgraph.")
+    return types[name]
