@@ -141,8 +141,8 @@ async def test_a_late_service_is_a_502_after_a_second(built: House, elsewhere: E
         (answer(body=b"[" * 100_000), "not JSON"),
         (answer(body=b"[]"), "no list `tree`"),
         (answer(body=b'{"version": "1.0.0", "tree": [{"name": "\\ud800"}]}'), "`name`"),
-        (b"nonsense\r\n\r\n", "does not speak HTTP"),
-        (b"", "does not speak HTTP"),
+        (b"nonsense\r\n\r\n", "not valid HTTP"),
+        (b"", "not valid HTTP"),
     ],
 )
 async def test_what_is_not_a_tree_is_a_502_for_every_caller(
@@ -166,7 +166,7 @@ async def test_a_service_that_is_not_there_is_a_502(settings: Settings) -> None:
         address = server.address
     gone = TaxonomyService.of(replace(settings, taxonomy_base=address))
     assert gone is not None
-    with pytest.raises(Exception, match="it does not take connections") as caught:
+    with pytest.raises(Exception, match="it does not accept connections") as caught:
         await gone.tree("active")
     assert getattr(caught.value, "http_status", None) == 502
 

@@ -258,7 +258,7 @@ async def test_a_server_over_http(
     sums.set(json=json_answers)
     assert await server.call("add", ADD, mark) == "42"
     web.stop()
-    with pytest.raises(ToolServerFailed, match=r"127\.0\.0\.1:\d+ does not take connections"):
+    with pytest.raises(ToolServerFailed, match="it does not accept connections"):
         await server.call("add", ADD, mark)
 
 

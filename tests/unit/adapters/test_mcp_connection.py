@@ -18,6 +18,7 @@ from mcp.shared.subscriptions import ToolsListChanged
 from dtrag.adapters.mcp import connection
 from dtrag.adapters.mcp.client import McpServer, servers
 from dtrag.adapters.mcp.config import ServerConfig
+from dtrag.adapters.web.resolving import Resolve, resolve
 from dtrag.core.access.egress import allowed_hosts
 from dtrag.core.tool_approval import fingerprint
 from dtrag.errors import EgressBlocked, ToolChanged, ToolServerFailed
@@ -160,7 +161,9 @@ async def test_closing_while_it_starts() -> None:
 
 
 @asynccontextmanager
-async def web(answer: Answer, start_seconds: float = 20.0) -> AsyncIterator[tuple[McpServer, int]]:
+async def web(
+    answer: Answer, start_seconds: float = 20.0, resolve: Resolve = resolve
+) -> AsyncIterator[tuple[McpServer, int]]:
     """A client of a server on the loopback address that answers every connection by `answer`; its port."""
 
     async def asked(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -177,7 +180,7 @@ async def web(answer: Answer, start_seconds: float = 20.0) -> AsyncIterator[tupl
     config = ServerConfig(
         name="far", url=f"http://127.0.0.1:{port}/mcp", start_seconds=start_seconds, answer_seconds=2.0
     )
-    [client] = servers([config], allowed_hosts(f"127.0.0.1:{port}"))
+    [client] = servers([config], allowed_hosts(f"127.0.0.1:{port}"), resolve)
     try:
         yield client, port
     finally:
@@ -238,41 +241,41 @@ async def test_an_answer_to_another_request_is_not_the_answer() -> None:
     assert not [task for task in asyncio.all_tasks() if task.get_name().startswith("mcp-")]
 
 
-async def test_names_are_judged_when_they_are_connected_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = ["93.184.216.34", "127.0.0.1"]
+async def test_names_are_judged_when_they_are_connected_to() -> None:
+    addresses = ["93.184.216.34", "127.0.0.1"]
 
     async def resolve(host: str, port: int) -> list[str]:
-        return [found.pop()]
+        return [addresses.pop()]
 
-    async def nowhere(host: str, port: int) -> list[str]:
+    async def unknown(host: str, port: int) -> list[str]:
         raise OSError("no such name")
 
-    [client] = servers([ServerConfig(name="far", url="http://tools.example.org/mcp")], frozenset())
-    monkeypatch.setattr("dtrag.adapters.mcp.http_transport.resolve", resolve)
+    config = ServerConfig(name="far", url="http://tools.example.org/mcp")
+    [client] = servers([config], frozenset(), resolve)
     with pytest.raises(EgressBlocked):
         await client.tools()
-    monkeypatch.setattr("dtrag.adapters.mcp.http_transport.resolve", nowhere)
-    with pytest.raises(ToolServerFailed, match=r"the name 'tools\.example\.org' is not known"):
+    await client.close()
+    [client] = servers([config], frozenset(), unknown)
+    with pytest.raises(ToolServerFailed, match="'far' cannot be used: its name cannot be resolved"):
         await client.tools()
     await client.close()
 
 
-async def test_the_next_address_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_next_address_is_tried() -> None:
     async def resolve(host: str, port: int) -> list[str]:
         return ["127.0.0.9", "127.0.0.1"]  # the first one does not listen
 
-    monkeypatch.setattr("dtrag.adapters.mcp.http_transport.resolve", resolve)
-    async with web(canned("404 Not Found")) as (client, _):
+    async with web(canned("404 Not Found"), resolve=resolve) as (client, _):
         with pytest.raises(ToolServerFailed) as caught:
             await client.tools()
-    assert "does not take connections" not in str(caught.value)
+    assert "does not accept connections" not in str(caught.value)
 
 
 async def test_a_header_that_would_split_the_request(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAR_KEY", "x\r\nHost: evil")
     config = ServerConfig(name="far", url="http://tools.example.org/mcp", headers=(("X-Key", "FAR_KEY"),))
     [client] = servers([config], frozenset())
-    with pytest.raises(ToolServerFailed, match="'FAR_KEY' holds what cannot stand in a header") as caught:
+    with pytest.raises(ToolServerFailed, match="'FAR_KEY' holds characters that a header cannot have") as caught:
         await client.tools()
     assert "evil" not in str(caught.value)
     await client.close()

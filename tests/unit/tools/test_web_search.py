@@ -137,7 +137,7 @@ async def test_results_are_plain_text_with_addresses_that_people_can_open() -> N
         (answer(body=b"<html>"), "its answer is not JSON."),
         (answer(body=b"[" * 100_000), "its answer is not JSON."),
         (answer(body=b"\xff\xfe\xfa"), "its answer is not JSON."),
-        (answer(content_type="text/html"), "its answer is of the type 'text/html'."),
+        (answer(content_type="text/html"), "its response is of the type 'text/html'."),
         (answer(302, Location="http://169.254.169.254/latest"), "it is not a public address."),
     ],
 )

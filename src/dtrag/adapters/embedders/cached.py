@@ -1,13 +1,13 @@
-"""An embedder that remembers its latest vectors: for questions, and for sentences that are quoted again and again."""
+"""An embedder with a cache of its latest vectors: for questions, and for sentences that are quoted repeatedly."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from threading import Lock
 
 import numpy as np
+from cachetools import LRUCache
 
 from dtrag.core.documents import Vector
 from dtrag.ports import Embedder, Loadable
@@ -20,13 +20,12 @@ _KEY_BYTES = 16
 class CachedEmbedder:
     """The same vectors as `embedder`, computed once while they stay in the cache; safe to call from several threads.
 
-    For what is asked at question time. Ingestion has no use for it: no text of a document comes twice.
+    For question time. Ingestion has no use for it: no text of a document comes twice.
     """
 
     def __init__(self, embedder: Embedder, cache_bytes: int = CACHE_BYTES) -> None:
         self._embedder = embedder
-        self._capacity = max(1, cache_bytes // (4 * embedder.dim + _KEY_BYTES))
-        self._vectors: OrderedDict[bytes, Vector] = OrderedDict()
+        self._vectors: LRUCache[bytes, Vector] = LRUCache(max(1, cache_bytes // (4 * embedder.dim + _KEY_BYTES)))
         self._lock = Lock()
         self.id = embedder.id
         self.dim = embedder.dim
@@ -62,18 +61,13 @@ class CachedEmbedder:
 
     def _cached(self, keys: Sequence[bytes]) -> dict[bytes, Vector]:
         with self._lock:
-            present = {key: self._vectors[key] for key in keys if key in self._vectors}
-            for key in present:
-                self._vectors.move_to_end(key)
-        return present
+            return {key: self._vectors[key] for key in keys if key in self._vectors}
 
     def _keep(self, vectors: dict[bytes, Vector]) -> None:
-        """Only finite ones: a model that failed once is asked again."""
+        """Only finite ones: after a failure of the model the next call computes them again."""
         finite = {key: vector for key, vector in vectors.items() if np.isfinite(vector).all()}
         with self._lock:
             self._vectors.update(finite)
-            while len(self._vectors) > self._capacity:
-                self._vectors.popitem(last=False)
 
 
 def _key(kind: bytes, text: str) -> bytes:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from dtrag.adapters.llms.http_client import TooLarge
+from dtrag.adapters.llms.http_client import ResponseRefused
 
 ATTEMPTS = 5
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 8.0
@@ -42,8 +42,8 @@ def explain(error: Exception, key: str) -> Failure:
     if isinstance(error, Unusable):
         return Failure(str(error), passing=False)
     chain = tuple(_chain(error))
-    if any(isinstance(one, TooLarge) for one in chain):
-        return Failure(str(next(one for one in chain if isinstance(one, TooLarge))), passing=False)
+    if any(isinstance(one, ResponseRefused) for one in chain):
+        return Failure(str(next(one for one in chain if isinstance(one, ResponseRefused))), passing=False)
     for one in chain:
         status = _status(one)
         if status is not None:

@@ -8,6 +8,8 @@ from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from typing import Any
 
+from dtrag.adapters.web.bounded_body import bound
+
 MAX_BODY = 8 * 2**20
 """Bytes of one reply. A streamed token takes some 300 bytes, so that this is room for more than 20,000 of them."""
 CONNECTIONS, KEPT_OPEN = 128, 32
@@ -33,8 +35,8 @@ async def closing_responses() -> AsyncIterator[None]:
             await response.aclose()
 
 
-class TooLarge(Exception):
-    """A reply beyond the limit, or one whose size cannot be told before it is unpacked."""
+class ResponseRefused(Exception):
+    """A response beyond the limit, or a compressed one, whose size is unknown. The message is the reason."""
 
 
 def bounded_client(*, local: bool) -> Any:
@@ -42,15 +44,12 @@ def bounded_client(*, local: bool) -> Any:
     import openai
 
     library = _library(openai.DefaultAsyncHttpxClient)
-    bounded_stream = _bounded_stream(library)
 
-    async def bound(response: Any) -> None:
+    async def limit(response: Any) -> None:
         opened = _opened.get()
         if opened is not None:
             opened.append(response)
-        if response.headers.get("content-encoding", "identity") != "identity":
-            raise TooLarge("the reply came compressed, which was not asked for.")
-        response.stream = bounded_stream(response.stream)
+        bound(response, MAX_BODY, ResponseRefused)
 
     return openai.DefaultAsyncHttpxClient(
         timeout=None,  # every call has a limit of its own
@@ -58,7 +57,7 @@ def bounded_client(*, local: bool) -> Any:
         follow_redirects=False,
         headers={"Accept-Encoding": "identity"},
         limits=library.Limits(max_connections=CONNECTIONS, max_keepalive_connections=KEPT_OPEN),
-        event_hooks={"response": [bound]},
+        event_hooks={"response": [limit]},
     )
 
 
@@ -66,24 +65,3 @@ def _library(client: type[Any]) -> Any:
     """httpx or its successor: the library of the client class, which depends on the version of `openai`."""
     base = next(base for base in client.__mro__ if base.__name__ == "AsyncClient")
     return sys.modules[base.__module__.partition(".")[0]]
-
-
-def _bounded_stream(library: Any) -> type[Any]:
-    class BoundedStream(library.AsyncByteStream):  # type: ignore[misc]
-        """The body of a reply, which raises `TooLarge` where it becomes too long."""
-
-        def __init__(self, stream: Any) -> None:
-            self._stream = stream
-
-        async def __aiter__(self) -> AsyncIterator[bytes]:
-            total = 0
-            async for part in self._stream:
-                total += len(part)
-                if total > MAX_BODY:
-                    raise TooLarge(f"the reply was larger than {MAX_BODY // 2**20} MiB.")
-                yield part
-
-        async def aclose(self) -> None:
-            await self._stream.aclose()
-
-    return BoundedStream

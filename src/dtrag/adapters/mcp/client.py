@@ -6,12 +6,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dtrag.adapters.mcp.config import ServerConfig
 from dtrag.adapters.mcp.connection import Connection, Link
-from dtrag.adapters.mcp.http_transport import address
+from dtrag.adapters.mcp.http_transport import http_streams
 from dtrag.adapters.mcp.stdio_transport import program
+from dtrag.adapters.web.resolving import Resolve, resolve
 from dtrag.core.access.egress import Allowed
 from dtrag.core.tool_approval import OfferedTool, fingerprint, problem
 from dtrag.errors import ToolChanged, ToolFailed, ToolServerFailed
@@ -23,12 +25,10 @@ MESSAGE = 500
 """Characters of a tool's own error that are told."""
 
 
-def servers(configs: Sequence[ServerConfig], allowed: Allowed) -> list[McpServer]:
-    """The servers of the list; nothing is connected yet. `allowed`: hosts that need not be public."""
-    return [
-        McpServer(config, program if config.command else lambda config, health: address(config, health, allowed))
-        for config in configs
-    ]
+def servers(configs: Sequence[ServerConfig], allowed: Allowed, resolve: Resolve = resolve) -> list[McpServer]:
+    """The servers of the list, not connected yet. `allowed`: hosts and ports that need not be public."""
+    http = partial(http_streams, allowed=allowed, resolve=resolve)
+    return [McpServer(config, program if config.command else http) for config in configs]
 
 
 class McpServer:

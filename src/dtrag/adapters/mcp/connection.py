@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from dtrag.adapters.mcp.config import ServerConfig
 from dtrag.adapters.mcp.health import Health
 from dtrag.core.tool_approval import OfferedTool
-from dtrag.errors import DtragError, MissingExtra, ToolServerFailed
+from dtrag.errors import DtragError, FetchFailed, MissingExtra, ToolServerFailed
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -204,12 +204,12 @@ class Connection:
         return ToolServerFailed(name=self._config.name, reason=self._health.reason(reason))
 
     def _failed(self, reason: str, cause: BaseException | None = None) -> None:
-        if isinstance(cause, ToolServerFailed):
+        if isinstance(cause, ToolServerFailed | FetchFailed):
             reason = str(cause.fields["reason"])
         self._health.problem = self._health.problem or _sentence(reason)
         if not self._ready.done():
-            known = isinstance(cause, DtragError) and not isinstance(cause, ToolServerFailed)
-            self._ready.set_exception(cause if known and cause is not None else self._refused(reason))
+            explained = isinstance(cause, DtragError) and not isinstance(cause, ToolServerFailed | FetchFailed)
+            self._ready.set_exception(cause if explained and cause is not None else self._refused(reason))
         _LOG.info("The connection to an MCP server ended", extra={"server": self._config.name, "why": reason})
 
 

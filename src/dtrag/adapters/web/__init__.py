@@ -1,1 +1,1 @@
-"""Connections to servers of the web: guarded, limited, one request each."""
+"""HTTP requests to other servers: behind the egress policy, with limits on every response."""

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dtrag.adapters.llms.failures import ATTEMPTS, LONGEST_PAUSE_S, Failure, Unusable, explain, pause
-from dtrag.adapters.llms.http_client import TooLarge
+from dtrag.adapters.llms.http_client import ResponseRefused
 
 PASSING = Failure("why", passing=True)
 
@@ -62,7 +62,7 @@ def test_what_nobody_knows_does_not(error: Exception) -> None:
 def test_our_own_reasons_stay_as_they_are() -> None:
     assert explain(Unusable("no text."), "") == Failure("no text.", passing=False)
     wrapped = RuntimeError("x")
-    wrapped.__cause__ = TooLarge("too large.")
+    wrapped.__cause__ = ResponseRefused("too large.")
     assert explain(wrapped, "") == Failure("too large.", passing=False)
 
 

@@ -84,7 +84,7 @@ async def test_a_flood_is_cut_and_not_read_to_its_end(server: ModelServer, model
     assert len(reply.text) == 160
     assert await asyncio.to_thread(server.wait_until_idle)
     assert server.bytes_sent < FLOOD / 2
-    with pytest.raises(LanguageModelFailed, match="larger than 8 MiB"):
+    with pytest.raises(LanguageModelFailed, match="longer than 8 MiB"):
         await asked(model, False, max_tokens=10, seconds=20.0)
 
 

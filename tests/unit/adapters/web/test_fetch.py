@@ -85,10 +85,10 @@ async def test_chunked_answers_and_provisional_ones_are_understood() -> None:
         (answer(body=b"x" * 10_001), "longer than 10,000 bytes"),
         (answer(content_type="text/html"), "of the type 'text/html'"),
         (answer(Content_Encoding="gzip"), "compressed"),
-        (b"SSH-2.0-OpenSSH_9.9\r\n", "does not speak HTTP"),
-        (b"HTTP/1.1 200 OK\r\nX: " + b"x" * 100_000, "does not speak HTTP"),
-        (b"", "does not speak HTTP|closed the connection"),
-        (answer(body=b"{}")[:-1], "does not speak HTTP"),
+        (b"SSH-2.0-OpenSSH_9.9\r\n", "not valid HTTP"),
+        (b"HTTP/1.1 200 OK\r\nX: " + b"x" * 100_000, "not valid HTTP"),
+        (b"", "not valid HTTP"),
+        (answer(body=b"{}")[:-1], "not valid HTTP"),
     ],
 )
 async def test_what_is_no_usable_answer_is_refused(said: bytes, reason: str) -> None:
@@ -136,7 +136,7 @@ async def test_a_broken_connection_is_said() -> None:
 async def test_nobody_there_is_said() -> None:
     async with web_server(always(answer())) as server:
         pass
-    with pytest.raises(FetchFailed, match="does not take connections"):
+    with pytest.raises(FetchFailed, match="does not accept connections"):
         await ask(server)
 
 
@@ -144,7 +144,7 @@ async def test_a_name_that_is_not_known_is_said() -> None:
     async def unknown(host: str, port: int) -> Sequence[str]:
         raise socket.gaierror(-2, "Name or service not known")
 
-    with pytest.raises(FetchFailed, match="name is not known"):
+    with pytest.raises(FetchFailed, match="name cannot be resolved"):
         await WebFetcher(resolve=unknown).fetch(WebRequest("https://example.com"), seconds=5, most=1, types=JSON)
 
 
@@ -185,7 +185,7 @@ async def test_what_was_sent_does_not_go_to_another_server() -> None:
         async with web_server(always(moved)) as first:
             fetcher = WebFetcher(first.allowed | second.allowed)
             request = WebRequest(first.address, method="POST", body=b"secret")
-            with pytest.raises(FetchFailed, match="redirects what was sent to another server"):
+            with pytest.raises(FetchFailed, match="redirects a request with a body to another server"):
                 await fetcher.fetch(request, seconds=10, most=100, types=JSON)
     assert second.connections == 0
 
@@ -203,7 +203,7 @@ async def test_redirects_end() -> None:
     async with web_server(always(answer(302, Location="/again"))) as server:
         with pytest.raises(FetchFailed, match="more than 3 times"):
             await ask(server)
-    assert len(server.requests) == REDIRECTS + 1
+    assert len(server.requests) == server.connections == REDIRECTS + 1
 
 
 async def test_a_redirect_to_nowhere_is_an_answer() -> None:
@@ -242,11 +242,11 @@ async def test_the_address_that_was_judged_is_the_one_that_is_connected_to() -> 
 async def test_hostile_29_a_name_whose_address_changes_is_judged_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
 
-    async def open_connection(host: str, port: int, **_: object) -> None:
+    async def connect(loop: object, factory: object, host: str, port: int, **_: object) -> None:
         opened.append(host)
         raise ConnectionRefusedError
 
-    monkeypatch.setattr(asyncio, "open_connection", open_connection)
+    monkeypatch.setattr(asyncio.BaseEventLoop, "create_connection", connect)
     fetcher = WebFetcher(resolve=Names(rebind_example=[["8.8.8.8"], ["127.0.0.1"]]))
     request = WebRequest("http://rebind.example/")
     with pytest.raises(FetchFailed):
@@ -273,7 +273,7 @@ async def test_hostile_28_what_may_not_be_asked_opens_no_socket(url: str, monkey
     async def refused(*_: object, **__: object) -> None:
         raise AssertionError("a connection was opened")
 
-    monkeypatch.setattr(asyncio, "open_connection", refused)
+    monkeypatch.setattr(asyncio.BaseEventLoop, "create_connection", refused)
     names = Names()
     with pytest.raises(EgressBlocked):
         await WebFetcher(resolve=names).fetch(WebRequest(url), seconds=5, most=1, types=JSON)
