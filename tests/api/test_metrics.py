@@ -63,7 +63,7 @@ async def test_searches_are_counted_by_stage(client: httpx2.AsyncClient) -> None
     assert grown(before, after, "dtrag_searches_total", mode="hybrid") == 2
     assert grown(before, after, "dtrag_search_stage_seconds_count", stage="total") == 4
     assert grown(before, after, "dtrag_search_stage_seconds_count", stage="lexical") == 4
-    assert grown(before, after, "dtrag_search_candidates_count", leg="lexical") == 4
+    assert grown(before, after, "dtrag_search_candidates_count", retriever="lexical") == 4
     assert grown(before, after, "dtrag_search_results_count") == 4
     assert grown(before, after, "dtrag_search_cache_total", outcome="miss") == 4
 
@@ -109,9 +109,9 @@ async def test_answers_are_counted_with_their_steps(client: httpx2.AsyncClient) 
     assert after["dtrag_pipeline_latency_p99", frozenset()] >= after["dtrag_pipeline_latency_p50", frozenset()]
     assert ("dtrag_pipeline_confidence_avg", frozenset()) in after
     assert ("dtrag_pipeline_sources_count_avg", frozenset()) in after
-    for room in ("run", "cpu", "model"):
-        assert after["dtrag_admission", frozenset({("room", room), ("state", "working")})] == 0
-        assert ("dtrag_admission_refused_total", frozenset({("room", room)})) in after
+    for limiter in ("run", "cpu", "model"):
+        assert after["dtrag_admission", frozenset({("limiter", limiter), ("state", "working")})] == 0
+        assert ("dtrag_admission_refused_total", frozenset({("limiter", limiter)})) in after
 
 
 async def test_debates_and_tools_are_counted(

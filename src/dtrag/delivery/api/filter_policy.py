@@ -1,4 +1,4 @@
-"""Before a request searches: its filters hold no attempt to get around the caller's scope, and ask for nothing else."""
+"""Refuses filters that try to bypass the caller's scope, before a request searches."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from dtrag.errors import FilterBypass
 async def refuse_bypass(
     request: Request, filters: Mapping[str, Any] | None, caller: Caller, access: Access | None = None
 ) -> None:
-    """Raises `FilterBypass`, with a line in the audit log; and `InvalidInput` for filters that are none.
+    """Raises `FilterBypass` after writing an audit log line, and `InvalidInput` for invalid filters.
 
-    `access` is what the caller may see here, where that is less than all of it (an agent's branches).
+    `access` restricts what the caller may see here, such as to an agent's branches.
     """
     if not filters:
         return
     watch = service_of(request).filters
     started = time.perf_counter()
-    attempt = attempt_in(filters) or await _reaching_out(request, filters, access or caller.access)
+    attempt = attempt_in(filters) or await _path_outside_scope(request, filters, access or caller.access)
     seconds = time.perf_counter() - started
     watch.record(seconds)
     telemetry = service_of(request).telemetry.filters
@@ -46,7 +46,7 @@ async def refuse_bypass(
     raise FilterBypass(reason=attempt.reason)
 
 
-async def _reaching_out(request: Request, filters: Mapping[str, Any], access: Access) -> Attempt | None:
+async def _path_outside_scope(request: Request, filters: Mapping[str, Any], access: Access) -> Attempt | None:
     if not access.grants or PATH_KEYS.isdisjoint(filters):
         return None
     app = app_of(request)

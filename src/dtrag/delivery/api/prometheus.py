@@ -1,7 +1,7 @@
-"""Counts and times for Prometheus: how searches and requests go, never what they are about.
+"""Metrics for Prometheus: counts and times of searches and requests, never their content.
 
-Every label has few values, all known beforehand: stages, modes, route templates, statuses, classes of errors. No query,
-no id, no path and no text of a document can become one. Each service has figures of its own, in a registry of its own.
+Every label has a few fixed values: stages, modes, route templates, statuses, error classes. No query, id, path or text
+of a document can become one. Each service has its own registry.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from prometheus_client.metrics_core import Metric
 
 from dtrag.core.access.filter_attacks import KINDS, AttemptKind
 from dtrag.core.documents import SearchMetrics
+from dtrag.core.metrics.ranking import percentile
 from dtrag.core.trace import StepTrace
 from dtrag.errors import DtragError
 from dtrag.pipeline.concurrency import Load
@@ -28,9 +29,9 @@ from dtrag.tools.result import ToolExecutionResult
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-"""Upper ends of the classes of times: from a hit of the cache (1 ms) over the goal (25 ms) to what nobody waits for."""
+"""Histogram buckets in seconds: from a cache hit (1 ms) over the target (25 ms) to longer than a client waits."""
 LATENCY_SECONDS = (*SECONDS[:-2], 3.0, 4.0, 5.0, 6.0, 10.0, 20.0)
-"""`SECONDS` with the limits of the alert rules (1, 3, 4 and 6 s) among them, so that a quantile near one is exact."""
+"""`SECONDS` with the limits of the alert rules (1, 3, 4 and 6 s), so that quantiles near them are exact."""
 PASSAGES = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 _MODES = frozenset(MODES)
@@ -44,7 +45,7 @@ def _known(value: str, known: frozenset[str]) -> str:
 
 
 class SearchTelemetry:
-    """How the searches of one service went."""
+    """Metrics of searches."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._searches = Counter("dtrag_searches", "Searches that were answered.", ["mode"], registry=registry)
@@ -56,14 +57,16 @@ class SearchTelemetry:
             registry=registry,
         )
         self._candidates = Histogram(
-            "dtrag_search_candidates", "Passages that a leg proposed.", ["leg"], buckets=PASSAGES, registry=registry
+            "dtrag_search_candidates",
+            "Candidates of a retriever.",
+            ["retriever"],
+            buckets=PASSAGES,
+            registry=registry,
         )
         self._results = Histogram(
             "dtrag_search_results", "Passages in the answer.", buckets=PASSAGES, registry=registry
         )
-        self._cache = Counter(
-            "dtrag_search_cache", "Searches by whether the cache had them.", ["outcome"], registry=registry
-        )
+        self._cache = Counter("dtrag_search_cache", "Searches by cache hit or miss.", ["outcome"], registry=registry)
         self._diversity = Histogram(
             "dtrag_search_diversity",
             "Share of distinct documents among the first ten results of a search with results.",
@@ -73,14 +76,14 @@ class SearchTelemetry:
         for outcome in ("hit", "miss"):
             self._cache.labels(outcome)
         self._degraded = Counter(
-            "dtrag_search_degraded", "Searches that did without a stage that failed.", ["stage"], registry=registry
+            "dtrag_search_degraded", "Searches in which a stage failed and was left out.", ["stage"], registry=registry
         )
         self._failures = Counter(
-            "dtrag_search_failures", "Searches that gave an error, by its class.", ["error"], registry=registry
+            "dtrag_search_failures", "Searches that ended with an error, by its class.", ["error"], registry=registry
         )
 
     def record(self, metrics: SearchMetrics) -> None:
-        """Count a search that was answered. A hit of the cache adds to the total time only, for no stage ran."""
+        """Count an answered search. A cache hit adds to the total time only, as no stage ran."""
         self._searches.labels(_known(metrics.mode, _MODES)).inc()
         self._cache.labels("hit" if metrics.cache_hit else "miss").inc()
         self._results.observe(metrics.final_results)
@@ -98,7 +101,7 @@ class SearchTelemetry:
             self._degraded.labels(_known(stage, STAGES)).inc()
 
     def failed(self, error: DtragError) -> None:
-        """Count a search that gave an error."""
+        """Count a search that ended with an error."""
         self._failures.labels(type(error).__name__).inc()
 
 
@@ -113,14 +116,14 @@ def _stages(metrics: SearchMetrics) -> Iterator[tuple[str, float]]:
 
 SOURCES = (0, 1, 2, 3, 5, 10)
 NEWEST = 1_000
-"""Answers that the quantiles and means are taken of."""
+"""Number of newest answers over which quantiles and means are computed."""
 STEPS = frozenset({"intent", "rewrite", "retrieve", "plan", "tools_debate", "compose", "cite", "respond"})
 DECISIONS = frozenset({"answer", "review", "abstain"})
 PARTS = STAGES | STEPS | {"llm", "tools", "debate", "confidence"}
 
 
 class PipelineTelemetry:
-    """How the answers of one service were made; the names of the acceptance texts with `dtrag_` before them."""
+    """Metrics of answers, named as in the acceptance criteria with the prefix `dtrag_`."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._newest: deque[tuple[float, float, int]] = deque(maxlen=NEWEST)
@@ -132,10 +135,10 @@ class PipelineTelemetry:
         )
         self._answers = Counter("dtrag_pipeline_answers", "Answers by their decision.", ["decision"], registry=registry)
         self._timeouts = Counter(
-            "dtrag_pipeline_timeout_errors", "Steps that took longer than they may.", ["step"], registry=registry
+            "dtrag_pipeline_timeout_errors", "Steps that exceeded their budget.", ["step"], registry=registry
         )
         self._degraded = Counter(
-            "dtrag_pipeline_degraded", "Answers that did without a part that failed.", ["part"], registry=registry
+            "dtrag_pipeline_degraded", "Answers in which a part failed and was left out.", ["part"], registry=registry
         )
         self._confidence = Histogram(
             "dtrag_pipeline_confidence", "Confidence of answers.", buckets=SHARES, registry=registry
@@ -144,14 +147,14 @@ class PipelineTelemetry:
         self._cost = Counter("dtrag_model_cost_won", "Cost of language models, in won.", registry=registry)
         for share in (50, 95, 99):
             name = f"dtrag_pipeline_latency_p{share}"
-            said = f"Time that {share} in 100 of the newest answers took at most, in seconds."
-            Gauge(name, said, registry=registry).set_function(partial(self.latency, share / 100))
-        for column, what in ((1, "confidence"), (2, "sources_count")):
-            gauge = Gauge(f"dtrag_pipeline_{what}_avg", "Mean of the newest answers.", registry=registry)
+            documentation = f"Latency that {share} in 100 of the newest answers did not exceed, in seconds."
+            Gauge(name, documentation, registry=registry).set_function(partial(self.latency, share / 100))
+        for column, quantity in ((1, "confidence"), (2, "sources_count")):
+            gauge = Gauge(f"dtrag_pipeline_{quantity}_avg", "Mean of the newest answers.", registry=registry)
             gauge.set_function(partial(self._mean, column))
 
     def record(self, response: PipelineResponse, steps: Sequence[StepTrace]) -> None:
-        """Count an answer and the steps that made it."""
+        """Count an answer and its steps."""
         self._newest.append((response.latency, response.confidence, len(response.sources)))
         self._seconds.observe(response.latency)
         self._confidence.observe(response.confidence)
@@ -168,9 +171,8 @@ class PipelineTelemetry:
         self._cost.inc(response.cost)
 
     def latency(self, share: float) -> float:
-        """Seconds that this share of the newest answers took at most; 0.0 before the first."""
-        ordered = sorted(seconds for seconds, _, _ in self._newest)
-        return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
+        """Seconds that this share of the newest answers did not exceed; 0.0 before the first."""
+        return percentile([seconds for seconds, _, _ in self._newest], share) if self._newest else 0.0
 
     def _mean(self, column: int) -> float:
         return sum(row[column] for row in self._newest) / len(self._newest) if self._newest else 0.0
@@ -181,10 +183,10 @@ TOOL_OUTCOMES = frozenset({"succeeded", "failed", "blocked", "timeout"})
 
 
 class DebateTelemetry:
-    """How the debates of one service went: every one that is started ends as finished, failed, timeout or cancelled."""
+    """Metrics of debates: every started one ends as finished, failed, timeout or cancelled."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._debates = Counter("dtrag_debates", "Debates by what became of them.", ["outcome"], registry=registry)
+        self._debates = Counter("dtrag_debates", "Debates by outcome.", ["outcome"], registry=registry)
         self._rounds = Counter("dtrag_debate_rounds", "Rounds of debates.", registry=registry)
         self._calls = Counter("dtrag_debate_calls", "Calls of language models in debates.", registry=registry)
         for outcome in DEBATE_OUTCOMES:
@@ -198,62 +200,62 @@ class DebateTelemetry:
 
 
 class ToolTelemetry:
-    """How the tools of one service went. Names of tools are no labels: MCP servers choose theirs."""
+    """Metrics of tool runs. Tool names are no labels: MCP servers choose theirs."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._runs = Counter("dtrag_tools", "Tools by what became of them.", ["outcome"], registry=registry)
+        self._runs = Counter("dtrag_tools", "Tool runs by outcome.", ["outcome"], registry=registry)
         self._seconds = Histogram("dtrag_tool_seconds", "Time of a tool that ran.", buckets=SECONDS, registry=registry)
         for outcome in TOOL_OUTCOMES:
             self._runs.labels(outcome)
 
     def record(self, result: ToolExecutionResult) -> None:
-        """Count a tool that was asked for; one that was blocked or refused its input did not run."""
-        outcome = "succeeded" if result.success else _failure_of_tool(result.error or "")
+        """Count a requested tool run; a blocked one has no duration."""
+        outcome = "succeeded" if result.success else _failure_outcome(result.error or "")
         self._runs.labels(outcome).inc()
         if outcome != "blocked":
             self._seconds.observe(result.elapsed)
 
 
-def _failure_of_tool(error: str) -> str:
+def _failure_outcome(error: str) -> str:
     if error == BLOCKED:
         return "blocked"
     return "timeout" if error.startswith(TIMED_OUT) else "failed"
 
 
 class LoadTelemetry:
-    """How full the rooms of the pipeline are, read when the figures are."""
+    """Load of the concurrency limiters, read at every scrape."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.loads: Callable[[], Mapping[str, Load]] = dict
         registry.register(self)
 
     def collect(self) -> Iterable[Metric]:
-        """For the registry."""
-        now = GaugeMetricFamily("dtrag_admission", "At work and waiting in each room.", labels=["room", "state"])
-        refused = CounterMetricFamily("dtrag_admission_refused", "Turned away with 503.", labels=["room"])
-        for room, load in self.loads().items():
-            now.add_metric([room, "working"], load.working)
-            now.add_metric([room, "waiting"], load.waiting)
-            refused.add_metric([room], load.refused)
-        return [now, refused]
+        """Called by the registry."""
+        current = GaugeMetricFamily("dtrag_admission", "Working and waiting per limiter.", labels=["limiter", "state"])
+        refused = CounterMetricFamily("dtrag_admission_refused", "Refused with 503 per limiter.", labels=["limiter"])
+        for limiter, load in self.loads().items():
+            current.add_metric([limiter, "working"], load.working)
+            current.add_metric([limiter, "waiting"], load.waiting)
+            refused.add_metric([limiter], load.refused)
+        return [current, refused]
 
 
 FILTER_SECONDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
 
 
 class FilterTelemetry:
-    """How the category filters of requests were examined, and attempts to get around them."""
+    """Metrics of the filter checks of requests, and of attempts to bypass filters."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._seconds = Histogram(
             "dtrag_filter_seconds",
-            "Time of examining the filters of a request.",
+            "Time of checking the filters of a request.",
             buckets=FILTER_SECONDS,
             registry=registry,
         )
         self._attempts = Counter(
             "dtrag_filter_bypass_attempts",
-            "Requests that were refused for trying to get around a filter.",
+            "Requests refused for an attempt to bypass a filter.",
             ["kind"],
             registry=registry,
         )
@@ -261,16 +263,16 @@ class FilterTelemetry:
             self._attempts.labels(kind)
 
     def examined(self, seconds: float) -> None:
-        """The filters of a request were examined in that time."""
+        """Record the time of checking the filters of a request."""
         self._seconds.observe(seconds)
 
     def attempted(self, kind: AttemptKind) -> None:
-        """A request was refused."""
+        """Count a refused request."""
         self._attempts.labels(kind).inc()
 
 
 class RequestTelemetry:
-    """How the requests of one service went, by the template of their route."""
+    """Metrics of HTTP requests, by route template."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._requests = Counter(
@@ -279,20 +281,20 @@ class RequestTelemetry:
         self._seconds = Histogram(
             "dtrag_http_request_seconds", "Time of a request.", ["route"], buckets=SECONDS, registry=registry
         )
-        self._unexpected = Counter("dtrag_http_unexpected_errors", "Requests that failed by a bug.", registry=registry)
+        self._unexpected = Counter("dtrag_http_unexpected_errors", "Requests that failed on a bug.", registry=registry)
 
     def record(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count a request. `route` is the template of a route, such as `/documents/{document_id}`."""
+        """Count a request. `route` is a route template, such as `/documents/{document_id}`."""
         self._requests.labels(_known(method, METHODS), route, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
 
     def unexpected(self) -> None:
-        """Count a failure that nobody has foreseen."""
+        """Count an unexpected error."""
         self._unexpected.inc()
 
 
 class Telemetry:
-    """All figures of one service."""
+    """All metrics of one service."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
@@ -305,5 +307,5 @@ class Telemetry:
         self.admission = LoadTelemetry(self._registry)
 
     def exposition(self) -> bytes:
-        """All figures in the text format of Prometheus (`CONTENT_TYPE`)."""
+        """All metrics in the text format of Prometheus (`CONTENT_TYPE`)."""
         return generate_latest(self._registry)

@@ -48,8 +48,8 @@ def test_a_search_is_told_by_its_stages() -> None:
     assert found["dtrag_search_stage_seconds_bucket,le=0.025,stage=lexical"] == 1
     assert found["dtrag_search_stage_seconds_bucket,le=0.01,stage=lexical"] == 0
     assert "dtrag_search_stage_seconds_count,stage=rerank" not in found
-    assert found["dtrag_search_candidates_sum,leg=lexical"] == 40
-    assert found["dtrag_search_candidates_sum,leg=vector"] == 3
+    assert found["dtrag_search_candidates_sum,retriever=lexical"] == 40
+    assert found["dtrag_search_candidates_sum,retriever=vector"] == 3
     assert found["dtrag_search_results_sum"] == 10
     assert found["dtrag_search_degraded_total,stage=rerank"] == 1
     assert found["dtrag_search_cache_total,outcome=miss"] == 1
@@ -62,10 +62,10 @@ def test_a_hit_of_the_cache_has_no_stages() -> None:
     assert found["dtrag_search_cache_total,outcome=hit"] == 1
     assert found["dtrag_search_stage_seconds_count,stage=total"] == 1
     assert "dtrag_search_stage_seconds_count,stage=lexical" not in found
-    assert "dtrag_search_candidates_count,leg=lexical" not in found
+    assert "dtrag_search_candidates_count,retriever=lexical" not in found
 
 
-def test_what_is_not_known_beforehand_is_no_label() -> None:
+def test_unknown_values_do_not_become_labels() -> None:
     telemetry = Telemetry()
     for _ in range(50):
         odd = uuid.uuid4().hex
@@ -80,7 +80,7 @@ def test_what_is_not_known_beforehand_is_no_label() -> None:
     assert len(found) < 260
 
 
-def test_each_service_has_figures_of_its_own() -> None:
+def test_each_service_has_its_own_registry() -> None:
     one, other = Telemetry(), Telemetry()
     one.requests.unexpected()
     assert samples(one)["dtrag_http_unexpected_errors_total"] == 1
@@ -142,11 +142,11 @@ def test_quantiles_are_of_the_newest_answers() -> None:
     assert samples(telemetry)["dtrag_pipeline_latency_p99"] == 0.1
 
 
-def test_rooms_are_looked_at_when_the_figures_are() -> None:
+def test_limiter_load_is_read_at_every_scrape() -> None:
     telemetry = Telemetry()
     assert "dtrag_admission" not in samples(telemetry)
     telemetry.admission.loads = lambda: {"model": Load(3, 2, 7)}
     found = samples(telemetry)
-    assert found["dtrag_admission,room=model,state=working"] == 3
-    assert found["dtrag_admission,room=model,state=waiting"] == 2
-    assert found["dtrag_admission_refused_total,room=model"] == 7
+    assert found["dtrag_admission,limiter=model,state=working"] == 3
+    assert found["dtrag_admission,limiter=model,state=waiting"] == 2
+    assert found["dtrag_admission_refused_total,limiter=model"] == 7

@@ -167,7 +167,7 @@ async def filter_metrics(request: Request) -> FilterMetrics:
     return FilterMetrics(
         filter_system="element-wise prefixes of folded names, resolved to nodes of the tree",
         performance_metrics=FilterTimes(
-            p50_ms=p50, p95_ms=p95, p99_ms=p99, throughput=watch.documents_per_second, requests=watch.looked
+            p50_ms=p50, p95_ms=p95, p99_ms=p99, throughput=watch.documents_per_second, requests=watch.checked
         ),
         security_metrics=FilterSecurity(
             path_traversal_attempts=watch.attempts("path_traversal"),
