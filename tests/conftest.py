@@ -17,7 +17,10 @@ from dtrag.adapters.postgres.server import server
 from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.app import App, open_app
 from dtrag.settings import Settings
+from tests.clock import clock
 from tests.store import Databases, Store
+
+__all__ = ["clock"]  # a fixture
 
 TEMPLATE = "template_of_the_tests"
 

@@ -32,6 +32,7 @@ from dtrag.assembly import (
     pipeline_type,
     search_engine,
 )
+from dtrag.concurrency import Admission
 from dtrag.core.access import confinement
 from dtrag.core.access.api_key import LOCAL
 from dtrag.core.access.scope import Scope, Viewer
@@ -52,7 +53,6 @@ from dtrag.ingestion.folders import FolderPlan, FolderSync, find_files
 from dtrag.ingestion.ingest import Ingestion, IngestReport, Progress, Source
 from dtrag.ingestion.reindex import reindex
 from dtrag.packs.regulation_ko import structure
-from dtrag.pipeline.concurrency import Admission
 from dtrag.pipeline.conversations import Conversations
 from dtrag.pipeline.debate import step
 from dtrag.pipeline.run import DebateEvent, Run

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import datetime
-import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypedDict, Unpack
 
+from dtrag.concurrency import limit_clock
 from dtrag.core.access import confinement
 from dtrag.core.access.scope import Viewer
 from dtrag.core.chat import Message, Usage
@@ -86,7 +86,9 @@ class Pipeline:
         with confinement.confined(run.scope):
             async with run.admission.run():
                 await self.load(run, asked.query)
-                state = PipelineState(query=asked.query, canonical_filter=asked.canonical_filter, run=run)
+                state = PipelineState(
+                    query=asked.query, canonical_filter=asked.canonical_filter, run=run, start_time=limit_clock()
+                )
                 state = await self._perform_steps(state)
         response = _response(state)
         self.on_answer(response, run.recording.steps)
@@ -149,7 +151,7 @@ def _response(state: PipelineState) -> PipelineResponse:
         sources=state.sources,
         confidence=state.confidence,
         taxonomy_version=state.taxonomy_version,
-        latency=time.perf_counter() - state.start_time,
+        latency=limit_clock() - state.start_time,
         cost=usage.cost,
         intent=state.intent,
         step_timings=state.step_timings,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable, Sequence
 
 from dtrag import llm_service
+from dtrag.concurrency import limit_clock
 from dtrag.core.chat import Message, Reply, Usage
 from dtrag.core.text.token_counts import estimated_tokens
 from dtrag.core.trace import CallTrace
@@ -33,7 +33,7 @@ async def call(
     Raises `ModelNotAllowed` (a budget is used up) and `LanguageModelFailed`.
     """
     await _ask_leave(run, model)
-    started = time.perf_counter()
+    started = limit_clock()
     pieces: list[str] = []
 
     def collect(piece: str) -> None:
@@ -43,7 +43,7 @@ async def call(
 
     try:
         async with run.admission.model():
-            left = max(0.0, seconds - (time.perf_counter() - started))
+            left = max(0.0, seconds - (limit_clock() - started))
             reply = await _generated(
                 model, messages, max_tokens=max_tokens, seconds=left, on_text=collect if on_text is not None else None
             )
@@ -95,7 +95,7 @@ async def _answered(run: Run, step: str, messages: Sequence[Message], reply: Rep
         CallTrace(
             step=step,
             model=reply.model,
-            seconds=time.perf_counter() - started,
+            seconds=limit_clock() - started,
             input_tokens=usage.input_tokens,
             output_tokens=usage.output_tokens,
             cost=usage.cost,
@@ -123,7 +123,7 @@ async def _failed(
         CallTrace(
             step=step,
             model=model.id,
-            seconds=time.perf_counter() - started,
+            seconds=limit_clock() - started,
             input_tokens=sent,
             output_tokens=came,
             cost=cost,

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from dtrag.concurrency import Admission
 from dtrag.core.access import confinement
 from dtrag.core.access.scope import Scope, Viewer
 from dtrag.core.chat import Message, Usage
@@ -15,7 +16,6 @@ from dtrag.core.taxonomy.tree import Taxonomy
 from dtrag.core.text.questions import content_terms, weighted_terms
 from dtrag.core.trace import CallTrace, StepTrace
 from dtrag.current_app import active
-from dtrag.pipeline.concurrency import Admission
 from dtrag.ports import ChatModel, Embedder, Index, IndexSnapshot
 from dtrag.retrieval.request import CANDIDATES
 from dtrag.settings import active_flags

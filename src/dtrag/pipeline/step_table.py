@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from dtrag.concurrency import limit_clock
 from dtrag.core.trace import StepTrace
 from dtrag.pipeline import steps
 from dtrag.pipeline.answer.citations import sources_of
@@ -125,7 +125,7 @@ async def perform(step: Step, state: PipelineState) -> PipelineState:
 
 
 async def _within_budget(step: Step, state: PipelineState, run: Run) -> PipelineState:
-    budget, outcome, started = step.seconds(state), "done", time.perf_counter()
+    budget, outcome, started = step.seconds(state), "done", limit_clock()
     run.recording.facts = {}
     try:
         state = await execute_with_timeout(step.function, state, step.name, budget)
@@ -136,7 +136,7 @@ async def _within_budget(step: Step, state: PipelineState, run: Run) -> Pipeline
         state.notes.append(f"{error}; the answer was made without it.")
         if step.instead is not None:
             state = await _stood_in(step.instead, state)
-    seconds = time.perf_counter() - started
+    seconds = limit_clock() - started
     run.recording.steps.append(StepTrace(step.name, seconds, budget, outcome, run.recording.facts))
     run.emit("step", {"name": step.name, "seconds": seconds, "outcome": outcome})
     return state

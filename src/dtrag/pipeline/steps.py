@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from dataclasses import replace
 
+from dtrag.concurrency import limit_clock
 from dtrag.core.access.visible_tree import seen_version
 from dtrag.core.answers.confidence import SETTING, Confidence, confidence, confidence_of
 from dtrag.core.ranking.bm25 import LexicalStatistics
@@ -82,7 +82,7 @@ async def step1_intent(state: PipelineState) -> PipelineState:
 async def step2_retrieve(state: PipelineState) -> PipelineState:
     """`retrieved_chunks`, and the evidence they are made of with how far it answers the question."""
     run = running(state)
-    started, budget = time.perf_counter(), budget_of("retrieve")
+    started, budget = limit_clock(), budget_of("retrieve")
     question = state.search_query or state.query
     filters = dict(run.filters or {})
     paths = await paths_in_active_tree(state, run)
@@ -103,7 +103,7 @@ async def step2_retrieve(state: PipelineState) -> PipelineState:
     # What is answered from if the counts are not there in time.
     state.evidence = Evidence(tuple(passages), LexicalStatistics(), metrics, UNJUDGED)
     try:
-        async with asyncio.timeout(COUNTING * budget - (time.perf_counter() - started)):
+        async with asyncio.timeout(COUNTING * budget - (limit_clock() - started)):
             snapshot, statistics = await counted(question, run)
     except TimeoutError:
         return unjudged(state)

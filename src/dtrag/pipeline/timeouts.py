@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import functools
-import time
 from collections.abc import Awaitable, Callable
-from typing import Any, ParamSpec, TypeVar
 
+from dtrag.concurrency import DaemonThreads, limit_clock
 from dtrag.pipeline.state import PipelineState
-from dtrag.retrieval.threads import DaemonThreads
 from dtrag.settings import timeout_multiplier
 
 STEP_TIMEOUTS = {"intent": 0.1, "retrieve": 2.0, "compose": 3.5, "respond": 0.1}
@@ -33,9 +30,8 @@ the place of `cite`) takes 10 to 50 ms of a processor, which is not always free.
 OTHER = 1.0
 
 StepFunction = Callable[[PipelineState], Awaitable[PipelineState]]
-P = ParamSpec("P")
-T = TypeVar("T")
-_EMBEDDING = DaemonThreads(2, "dtrag-embedding")
+EMBEDDING_THREADS = DaemonThreads(2, "dtrag-embedding")
+"""Threads of composing and checking with the embedder. A call goes on in them when its step has timed out."""
 
 
 def budget_of(step_name: str) -> float:
@@ -55,7 +51,7 @@ async def execute_with_timeout(
     Raises `asyncio.TimeoutError` when it takes longer than `timeout` seconds (None: what `budget_of` says).
     """
     limit = budget_of(step_name) if timeout is None else timeout
-    started = time.perf_counter()
+    started = limit_clock()
     try:
         async with asyncio.timeout(limit) as deadline:
             return await step(state)
@@ -64,10 +60,4 @@ async def execute_with_timeout(
             raise
         raise TimeoutError(f"Pipeline step '{step_name}' exceeded timeout of {limit:g}s") from error
     finally:
-        state.step_timings[step_name] = time.perf_counter() - started
-
-
-async def beside(function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
-    """As `asyncio.to_thread`, in the embedder's threads; the call goes on in there when the caller gives up."""
-    call: Any = functools.partial(function, *arguments, **named)
-    return await asyncio.get_running_loop().run_in_executor(_EMBEDDING, call)
+        state.step_timings[step_name] = limit_clock() - started

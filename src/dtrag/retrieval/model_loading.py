@@ -6,8 +6,8 @@ import asyncio
 import time
 from concurrent.futures import Future
 
+from dtrag.concurrency import DaemonThreads
 from dtrag.ports import Loadable
-from dtrag.retrieval.threads import DaemonThreads
 
 LOADING_S = 20.0
 """Longest wait for a model from the moment its loading began, in seconds: the largest known one takes about 5. After

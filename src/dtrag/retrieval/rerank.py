@@ -12,11 +12,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
+from dtrag.concurrency import DaemonThreads
 from dtrag.core.documents import SearchResult
 from dtrag.core.text.analysis import language, normalise, terms
 from dtrag.errors import InvalidInput
 from dtrag.ports import Loadable, Reranker
-from dtrag.retrieval.threads import DaemonThreads
 
 MODEL = "cross-encoder/ms-marco-MiniLM-L-6-v2"
 MAX_CANDIDATES = 50

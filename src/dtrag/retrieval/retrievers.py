@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from dtrag import embedding_service
+from dtrag.concurrency import DaemonThreads
 from dtrag.core.documents import Vector
 from dtrag.core.ranking.bm25 import LexicalQuery
 from dtrag.core.text.analysis import Analyzer, language
@@ -18,7 +19,6 @@ from dtrag.core.text.questions import weighted_terms
 from dtrag.errors import DatabaseUnavailable, InvalidInput
 from dtrag.ports import NOT_CONFIGURED, Embedder, Index, speaks
 from dtrag.retrieval.request import Reach
-from dtrag.retrieval.threads import DaemonThreads
 
 EMBEDDING_THREADS = 4
 """Of an engine: a model that hangs takes these from it, and none from the rest of the process."""

@@ -6,11 +6,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from dtrag.concurrency import limit_clock
 from dtrag.errors import InvalidInput
 from dtrag.logs import redact
 from dtrag.settings import flag
@@ -81,14 +81,14 @@ async def _executed(
     allowed: Collection[str] | None,
     policy: bool,
 ) -> ToolExecutionResult:
-    started = time.perf_counter()
+    started = limit_clock()
     if tool is not None and "check" not in vars(tool):
         await asyncio.to_thread(getattr, tool, "check")  # the first time it may take .2 s, which would hold up others
     mistake = _mistake(name, tool, given, allowed, policy)
     if tool is None or mistake is not None:
-        return ToolExecutionResult(False, None, mistake, name, time.perf_counter() - started)
+        return ToolExecutionResult(False, None, mistake, name, limit_clock() - started)
     ended = await _within(tool, dict(given), min(float(seconds), float(tool.timeout)))
-    elapsed = time.perf_counter() - started
+    elapsed = limit_clock() - started
     if ended.error is not None:
         logger.info("A tool failed", extra={"tool": name, "seconds": round(elapsed, 3)})
         return ToolExecutionResult(False, None, ended.error, name, elapsed)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import re
 import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints, overload
 
+from dtrag.concurrency import DaemonThreads
 from dtrag.errors import InvalidInput
 from dtrag.tools.registry import TIMEOUT, Tool
-from dtrag.tools.threads import in_thread
 
 _SIMPLE: dict[object, dict[str, Any]] = {
     str: {"type": "string"},
@@ -22,6 +23,9 @@ _SIMPLE: dict[object, dict[str, Any]] = {
     list: {"type": "array"},
     Any: {},
 }
+MAX_THREADS = 32
+"""Blocking calls at a time, abandoned ones included: a function that never returns costs a thread, not the machine."""
+_THREADS = DaemonThreads(MAX_THREADS, "tool", queue=0)
 _ARGUMENT = re.compile(r"^ {2,8}(\w+)(?: \([^)]*\))?: *(\S.*)$")
 
 
@@ -50,10 +54,26 @@ def _made(function: Callable[..., Any], name: str | None, timeout: float) -> Too
     asynchronous = inspect.iscoroutinefunction(function)
 
     async def execute(given: dict[str, Any]) -> Any:
-        return await function(**given) if asynchronous else await in_thread(function, given)
+        return await function(**given) if asynchronous else await run_in_thread(function, given)
 
     description, arguments = _documentation(function)
     return Tool(name or function.__name__, description, schema_of(function, arguments), execute, timeout)
+
+
+async def run_in_thread(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
+    """What the blocking function returns. Raises what it raises, and `Overloaded` while `MAX_THREADS` calls run.
+
+    When this is cancelled, the call continues in its thread, but neither the caller nor the process waits for it.
+    """
+
+    def call() -> Any:
+        try:
+            return function(**arguments)
+        except (StopIteration, asyncio.CancelledError, KeyboardInterrupt, SystemExit) as error:
+            # A future cannot hold these: asyncio uses them itself.
+            raise RuntimeError(f"the tool raised {type(error).__name__}") from None
+
+    return await _THREADS.run(call)
 
 
 def schema_of(function: Callable[..., Any], descriptions: Mapping[str, str]) -> dict[str, Any]:

@@ -5,23 +5,19 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-import threading
 import time
 from typing import ClassVar
 from unittest import mock
 
-import pytest
-
 from dtrag.core.access.scope import Scope
 from dtrag.retrieval.engine import HybridSearchEngine
 from dtrag.retrieval.model_loading import ModelLoader
-from dtrag.retrieval.threads import DaemonThreads
 from tests.toy import ToyEmbedder
 from tests.unit.retrieval.memory import MemoryIndex, Row
 
 HANGS = """
 import asyncio, threading
-from dtrag.retrieval.threads import DaemonThreads
+from dtrag.concurrency import DaemonThreads
 
 async def ask():
     call = asyncio.get_running_loop().run_in_executor(DaemonThreads(1, "model"), threading.Event().wait)
@@ -86,27 +82,3 @@ async def test_a_search_loads_what_its_query_needs() -> None:
 def test_a_model_that_hangs_does_not_keep_the_process() -> None:
     done = subprocess.run([sys.executable, "-c", HANGS], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (0, "ended\n")
-
-
-async def test_threads_are_started_as_they_are_needed_and_no_more() -> None:
-    threads, free = DaemonThreads(3, "few"), threading.Event()
-    names: set[str] = set()
-
-    def call(number: int) -> int:
-        names.add(threading.current_thread().name)
-        assert free.wait(10)
-        return number
-
-    loop = asyncio.get_running_loop()
-    calls = [loop.run_in_executor(threads, call, number) for number in range(9)]
-    calls[8].cancel()
-    await asyncio.sleep(0.05)
-    free.set()
-    assert await asyncio.gather(*calls[:8]) == list(range(8))
-    assert names <= {"few-1", "few-2", "few-3"}
-
-    def fail() -> None:
-        raise ValueError("what it says")
-
-    with pytest.raises(ValueError, match="what it says"):
-        await loop.run_in_executor(threads, fail)

@@ -89,7 +89,7 @@ async def test_a_plain_function_runs_in_a_thread_and_an_async_one_does_not() -> 
     registry.register(quick)
     registry.register(greet)
     assert (plain.name, plain.timeout, plain.description) == ("where.plain", 3.0, "")
-    assert (await execute_tool("where.plain", {}, registry=registry)).result == "tool-plain"
+    assert (await execute_tool("where.plain", {}, registry=registry)).result == "tool-1"
     assert (await execute_tool("quick", {}, registry=registry)).result == "MainThread"
     done = await execute_tool("greet", {"name": "Ada", "times": 2, "marks": ["!"]}, registry=registry)
     assert done.result == "warm hello Ada! warm hello Ada! "

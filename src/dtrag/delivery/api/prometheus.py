@@ -15,12 +15,12 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 from prometheus_client.metrics_core import Metric
 
+from dtrag.concurrency import Load
 from dtrag.core.access.filter_attacks import KINDS, AttemptKind
 from dtrag.core.documents import SearchMetrics
 from dtrag.core.metrics.ranking import percentile
 from dtrag.core.trace import StepTrace
 from dtrag.errors import DtragError
-from dtrag.pipeline.concurrency import Load
 from dtrag.pipeline.run import DebateEvent
 from dtrag.pipeline.state import PipelineResponse
 from dtrag.retrieval.request import MODES

@@ -20,7 +20,7 @@ from dtrag.pipeline.answer.extractive import PASSAGES, Quote, extract, nothing_f
 from dtrag.pipeline.answer.generative import MAX_TOKENS, generate, messages
 from dtrag.pipeline.run import Run, counted
 from dtrag.pipeline.state import PipelineState
-from dtrag.pipeline.timeouts import beside, budget_of
+from dtrag.pipeline.timeouts import EMBEDDING_THREADS, budget_of
 from dtrag.ports import Embedder, speaks
 
 _LOG = logging.getLogger(__name__)
@@ -164,7 +164,7 @@ async def _chosen(
     """The named seam where the embedder may fail while sentences are chosen: they are chosen without it then."""
     if embedder is not None:
         try:
-            return await beside(extract, question, passages, statistics, embedder), False
+            return await EMBEDDING_THREADS.run(extract, question, passages, statistics, embedder), False
         except Exception:  # noqa: BLE001 - the seam: the failure is shown as `degraded`
             _LOG.warning("the embedder failed while composing", exc_info=True)
     return await asyncio.to_thread(extract, question, passages, statistics), embedder is not None

@@ -25,7 +25,7 @@ from dtrag.pipeline.answer.compose import quote, tool_lines
 from dtrag.pipeline.answer.extractive import PASSAGES
 from dtrag.pipeline.run import Run
 from dtrag.pipeline.state import PipelineState
-from dtrag.pipeline.timeouts import beside, budget_of
+from dtrag.pipeline.timeouts import EMBEDDING_THREADS, budget_of
 from dtrag.ports import Embedder, speaks
 
 CLOSE = 0.75
@@ -311,7 +311,7 @@ async def _checked_by_meaning(state: PipelineState, run: Run) -> Checked | None:
     passages = passages_of(state)[:PASSAGES]
     try:
         async with asyncio.timeout(_QUICK * budget_of("check")):
-            return await beside(check, answer, passages, embedder=run.embedder)
+            return await EMBEDDING_THREADS.run(check, answer, passages, embedder=run.embedder)
     except TimeoutError:
         return None
     except Exception:  # noqa: BLE001 - the seam: words alone decide then

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from dtrag.concurrency import limit_clock
 from dtrag.core.chat import Usage
 from dtrag.core.debate import DebateResult
 from dtrag.errors import InvalidInput, LanguageModelFailed, ModelNotAllowed, Overloaded
@@ -61,7 +61,7 @@ class DebateEngine:
         over (nothing goes on behind it), `LanguageModelFailed` when neither agent answered, and `InvalidInput` for an
         empty question, passages without text, fewer than one round, or when no model is configured.
         """
-        started = time.perf_counter()
+        started = limit_clock()
         run = of_active_app() if self._run is None else self._run
         course = opened(query, context, started + timeout)
         agents = (DebateAgent("affirmative", run=run), DebateAgent("critical", run=run))
@@ -76,7 +76,7 @@ class DebateEngine:
                 raise TimeoutError(_late(timeout)) from error
             if not course.left:
                 raise TimeoutError(_late(timeout))
-        result = closed(course, final, answered, time.perf_counter() - started)
+        result = closed(course, final, answered, limit_clock() - started)
         _LOG.info("Debate finished: %d rounds, %d calls, %.2fs", result.rounds, result.llm_calls, result.elapsed)
         return result
 
@@ -135,13 +135,13 @@ async def _held(
 
 async def _round(agents: tuple[DebateAgent, DebateAgent], course: Course, number: int) -> None:
     """Both agents at once. A failed one keeps its answer of before. Raises when nobody has said anything yet."""
-    started = time.perf_counter()
+    started = limit_clock()
     mine, theirs = course.sides
     before = [(side[-1].text if side else None) for side in (mine, theirs)]
     outcomes = await _together(
         [_tried(agent, course, own, other) for agent, own, other in zip(agents, before, reversed(before), strict=True)]
     )
-    course.longest = max(course.longest, time.perf_counter() - started)
+    course.longest = max(course.longest, limit_clock() - started)
     made = sum(not isinstance(outcome, ModelNotAllowed) for outcome in outcomes)
     if made:
         course.calls[f"round_{number}"] = made
@@ -243,7 +243,7 @@ class Course:
     @property
     def left(self) -> float:
         """Seconds until the debate must be over."""
-        return max(0.0, self.ends - time.perf_counter())
+        return max(0.0, self.ends - limit_clock())
 
     @property
     def last(self) -> list[Argument]:

@@ -8,12 +8,12 @@ from typing import Any
 from prometheus_client import REGISTRY
 from prometheus_client.parser import text_string_to_metric_families
 
+from dtrag.concurrency import Load
 from dtrag.core.chat import Usage
 from dtrag.core.documents import SearchMetrics
 from dtrag.core.trace import StepTrace
 from dtrag.delivery.api.prometheus import NEWEST, Telemetry
 from dtrag.errors import DatabaseUnavailable
-from dtrag.pipeline.concurrency import Load
 from dtrag.pipeline.state import PipelineResponse
 
 SLOW = SearchMetrics(

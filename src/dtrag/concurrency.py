@@ -1,0 +1,239 @@
+"""How much runs at the same time, and where: concurrency limits with bounded queues, and threads for blocking calls.
+
+A request that finds a queue full, or waits too long in it, is refused at once with the time after which to retry
+(`Overloaded`): a service that accepts more than it can do answers no request in time. CPU work and waiting for models
+have separate limits, because a hundred runs can wait for models while two compute.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import functools
+import os
+import secrets
+import threading
+from collections.abc import AsyncIterator, Callable, Mapping
+from concurrent.futures import Executor, Future
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import ParamSpec, TypeVar
+
+from dtrag.errors import Overloaded
+from dtrag.settings import Settings
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+INTERNAL_PATIENCE_S = 10.0
+"""Longest wait of an admitted run for CPU or a model, in seconds: it was promised an answer, not a second refusal."""
+UPLOAD_PATIENCE_S = 30.0
+"""Longest wait of an upload, in seconds: the client keeps its files meanwhile, and sending them again costs more than
+waiting."""
+MAX_RETRY_S = 5
+"""Refused clients are told to retry after 1 to 5 seconds, at random, so that they do not all return together."""
+
+
+def limit_clock() -> float:
+    """Seconds on the clock by which limits are measured: that of the running event loop.
+
+    `asyncio.timeout` and `asyncio.wait` use the same clock. A loop with another `time()` changes all limits together.
+    """
+    return asyncio.get_running_loop().time()
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """How busy a limiter is: tasks working, tasks waiting, and tasks refused since the start."""
+
+    working: int
+    waiting: int
+    refused: int
+
+
+class Limiter:
+    """Lets `concurrency` tasks work at once; up to `queue` more wait, first come first served, at most `patience` s."""
+
+    def __init__(self, concurrency: int, queue: int, patience: float) -> None:
+        self._free = asyncio.Semaphore(max(1, concurrency))
+        self._queue = queue
+        self._patience = patience
+        self._working = 0
+        self._waiting = 0
+        self._refused = 0
+
+    @asynccontextmanager
+    async def slot(self) -> AsyncIterator[None]:
+        """A slot for as long as the block runs. Raises `Overloaded` when the queue is full or the wait too long."""
+        if self._free.locked():
+            await self._wait()
+        else:
+            await self._free.acquire()  # returns at once: a slot is free, and no task waits
+        self._working += 1
+        try:
+            yield
+        finally:
+            self._working -= 1
+            self._free.release()
+
+    @property
+    def load(self) -> Load:
+        """How busy it is now."""
+        return Load(self._working, self._waiting, self._refused)
+
+    async def _wait(self) -> None:
+        if self._waiting >= self._queue:
+            raise self._refusal()
+        self._waiting += 1
+        try:
+            async with asyncio.timeout(self._patience):
+                await self._free.acquire()
+        except TimeoutError:
+            raise self._refusal() from None
+        finally:
+            self._waiting -= 1
+
+    def _refusal(self) -> Overloaded:
+        self._refused += 1
+        return Overloaded(seconds=1 + secrets.randbelow(MAX_RETRY_S))
+
+
+class Admission:
+    """The limiters of one app. A run enters by `run()`, and takes `cpu()` and `model()` slots inside as needed.
+
+    `search()` and `upload()` are for searches and uploads over HTTP, which are not part of a run.
+
+    `cpu()` belongs around a step, outside of its timeout, so that waiting for a slot does not count as the step's time.
+    A run never holds a slot of one limiter while it waits for another, which could deadlock: no `model()` inside of
+    `cpu()`.
+    """
+
+    def __init__(
+        self,
+        *,
+        runs: int = 128,
+        cpu: int = 0,
+        models: int = 128,
+        queue: int = 128,
+        patience: float = 3.0,
+        searches: tuple[int, int] = (8, 256),
+        uploads: tuple[int, int] = (4, 32),
+    ) -> None:
+        """`cpu` = 0: twice the number of cores. Up to `queue` runs wait at most `patience` seconds to be admitted.
+
+        `searches` and `uploads`: how many work at once, and how many may wait.
+        """
+        internal_queue = (runs + queue) * 8
+        self._limiters = {
+            "run": Limiter(runs, queue, patience),
+            "cpu": Limiter(cpu or 2 * (os.cpu_count() or 1), internal_queue, INTERNAL_PATIENCE_S),
+            "model": Limiter(models, internal_queue, INTERNAL_PATIENCE_S),
+            "search": Limiter(*searches, patience),
+            "upload": Limiter(*uploads, UPLOAD_PATIENCE_S),
+        }
+
+    @classmethod
+    def of(cls, settings: Settings) -> Admission:
+        """The limiters that the settings describe."""
+        return cls(
+            runs=settings.answers_at_once,
+            cpu=settings.cpu_at_once,
+            models=settings.model_calls_at_once,
+            queue=settings.answers_waiting,
+            patience=settings.wait_ms / 1000,
+            searches=(settings.searches_at_once, settings.searches_waiting),
+            uploads=(settings.uploads_at_once, settings.uploads_waiting),
+        )
+
+    @asynccontextmanager
+    async def run(self) -> AsyncIterator[None]:
+        """Around a whole run. Raises `Overloaded`, before any work was done."""
+        async with self._limiters["run"].slot():
+            yield
+
+    @asynccontextmanager
+    async def cpu(self) -> AsyncIterator[None]:
+        """Around CPU work: searching, composing, checking. Raises `Overloaded`."""
+        async with self._limiters["cpu"].slot():
+            yield
+
+    @asynccontextmanager
+    async def model(self) -> AsyncIterator[None]:
+        """Around one call of a language model. Raises `Overloaded`."""
+        async with self._limiters["model"].slot():
+            yield
+
+    @asynccontextmanager
+    async def search(self) -> AsyncIterator[None]:
+        """Around a search that is not part of a run. Raises `Overloaded`, before any work was done."""
+        async with self._limiters["search"].slot():
+            yield
+
+    @asynccontextmanager
+    async def upload(self) -> AsyncIterator[None]:
+        """Around receiving and reading files. Raises `Overloaded`, before any byte was read."""
+        async with self._limiters["upload"].slot():
+            yield
+
+    def loads(self) -> Mapping[str, Load]:
+        """The load of each limiter now: run, cpu, model, search, upload."""
+        return {name: limiter.load for name, limiter in self._limiters.items()}
+
+
+class DaemonThreads(Executor):
+    """At most `most` daemon threads, started as needed; a call that never returns occupies one of them for good.
+
+    `ThreadPoolExecutor` joins its threads when the interpreter exits, so such a call would keep the process alive.
+    `queue`: calls that may wait for a thread (None: any number); `submit` raises `Overloaded` beyond that.
+    """
+
+    def __init__(self, most: int, name: str, *, queue: int | None = None) -> None:
+        self._most = most
+        self._name = name
+        self._queue = queue
+        self._calls: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._lock = threading.Lock()
+        self._started = 0
+        self._unfinished = 0
+
+    def submit(self, function: Callable[P, T], /, *arguments: P.args, **keywords: P.kwargs) -> Future[T]:
+        """The call's future. A call that is cancelled before it begins is not made."""
+        future: Future[T] = Future()
+
+        def call() -> None:
+            if not future.set_running_or_notify_cancel():
+                return
+            try:
+                result = function(*arguments, **keywords)
+            except BaseException as error:  # noqa: BLE001 - raised again for the caller, as every executor does
+                future.set_exception(error)
+            else:
+                future.set_result(result)
+
+        with self._lock:
+            if self._queue is not None and self._unfinished >= self._most + self._queue:
+                raise Overloaded(seconds=MAX_RETRY_S)
+            if self._started < min(self._unfinished + 1, self._most):
+                name = f"{self._name}-{self._started + 1}"
+                threading.Thread(target=self._work, name=name, daemon=True).start()
+                self._started += 1
+            self._calls.put(call)
+            self._unfinished += 1
+        return future
+
+    async def run(self, function: Callable[P, T], /, *arguments: P.args, **keywords: P.kwargs) -> T:
+        """The function's result, as `asyncio.to_thread` gives it. The call goes on when this is cancelled."""
+        context = contextvars.copy_context()
+        call = functools.partial(context.run, function, *arguments, **keywords)
+        return await asyncio.get_running_loop().run_in_executor(self, call)
+
+    def _work(self) -> None:
+        while True:
+            call = self._calls.get()
+            call()
+            with self._lock:
+                self._unfinished -= 1
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Nothing to do: idle threads end with the process."""
