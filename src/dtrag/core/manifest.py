@@ -15,6 +15,7 @@ from typing import Any, TypeGuard
 
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.core.taxonomy.versions import parse_version
+from dtrag.core.text.hidden_characters import has_controls
 from dtrag.errors import InvalidInput
 
 MAX_PATHS = 10
@@ -282,7 +283,7 @@ def _paths(node_paths: object) -> tuple[CategoryPath, ...]:
             raise InvalidInput("Each of node_paths is a list of names, outermost first, such as ['AI', 'ML'].")
         if len(path) > MAX_LEVELS:
             raise InvalidInput(f"Max {MAX_LEVELS} levels allowed; a path has {len(path):,}.")
-        if any(_steers(name) for name in path):
+        if any(isinstance(name, str) and has_controls(name) for name in path):
             raise InvalidInput("Unsafe characters detected: a category name holds a control character.")
         parsed = CategoryPath.parse(path)
         found.setdefault(parsed.key, parsed)
@@ -292,7 +293,3 @@ def _paths(node_paths: object) -> tuple[CategoryPath, ...]:
 def _folded(path: Sequence[str]) -> CategoryPath:
     """A path as it was stored, which was checked then: folded names may be longer than names are written."""
     return CategoryPath(tuple(path), tuple(path))
-
-
-def _steers(name: object) -> bool:
-    return isinstance(name, str) and not name.isprintable() and any(ord(c) < 32 or 127 <= ord(c) < 160 for c in name)

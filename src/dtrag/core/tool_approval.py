@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
+from dtrag.core.nesting import children, deeper_than
+
 State = Literal["approved", "new", "changed", "gone", "refused"]
 """changed: approved, but it is not any more what was approved; gone: approved, but not offered; refused: never."""
 
@@ -74,7 +76,7 @@ def problem(tool: OfferedTool) -> str:
 
 
 def _problem_of_schema(schema: Mapping[str, Any]) -> str:
-    if not _shallow(schema):
+    if deeper_than(schema, DEPTH):
         return f"its schema is nested more than {DEPTH} deep."
     length = len(_canonical(schema))
     if length > SCHEMA:
@@ -98,27 +100,11 @@ def _canonical(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
-def _shallow(value: Any) -> bool:
-    """Whether the value is nested at most `DEPTH` deep; looked at level by level, without recursion."""
-    level = [value]
-    for _ in range(DEPTH):
-        level = [inner for outer in level for inner in _inside(outer)]
-        if not level:
-            return True
-    return False
-
-
 def _references(value: Any) -> Iterator[str]:
     """What the schema refers to. A property that is only named `$ref` is held for a reference when it is a text."""
     if isinstance(value, Mapping):
         for key in _REFERENCES:
             if isinstance(value.get(key), str):
                 yield value[key]
-    for inner in _inside(value):
+    for inner in children(value):
         yield from _references(inner)
-
-
-def _inside(value: Any) -> list[Any]:
-    if isinstance(value, Mapping):
-        return list(value.values())
-    return list(value) if isinstance(value, (list, tuple)) else []

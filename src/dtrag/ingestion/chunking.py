@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from dtrag.core.documents import Block, Chunk, ParsedDocument, Passages, Scalar
 from dtrag.core.text.analysis import sentences
+from dtrag.core.text.token_counts import passage_tokens
 
 CHUNKER = "structure-1"
 MAX_TOKENS = 400
@@ -16,12 +17,6 @@ OVERLAP_TOKENS = 40
 
 _PARAGRAPH = re.compile(r"\S(?:.|\n(?!\s*\n))*")
 _WORD_BREAK = re.compile(r"\s+")
-
-
-def token_estimate(text: str) -> int:
-    """Model tokens of a text, roughly: one per 4 ASCII characters, one per 2 others (Hangul, CJK)."""
-    others = 0 if text.isascii() else (len(text.encode("utf-8", "surrogatepass")) - len(text)) // 2  # 3 bytes each
-    return max(0, len(text) - others) // 4 + others // 2 + 1
 
 
 def split(document: ParsedDocument, *, max_tokens: int = MAX_TOKENS) -> Passages:
@@ -77,8 +72,8 @@ def _pieces(text: str, blocks: Sequence[Block], max_tokens: int) -> Iterator[tup
     """Whole blocks together while they fit; a block that is too large alone is cut at sentences."""
     start, end, style, used = -1, -1, "", 0
     for block in blocks:
-        size = token_estimate(text[block.start : block.end])
-        added = size if start < 0 else token_estimate(text[end : block.end])  # white space between counts, too
+        size = passage_tokens(text[block.start : block.end])
+        added = size if start < 0 else passage_tokens(text[end : block.end])  # white space between counts, too
         if start >= 0 and used + added > max_tokens:
             yield start, end, style
             start, used, added = -1, 0, size
@@ -103,13 +98,13 @@ def _cut(text: str, start: int, end: int, max_tokens: int) -> Iterator[tuple[int
     piece_start, piece_end, used = -1, -1, 0
     previous: tuple[int, int] | None = None
     for unit_start, unit_end in units:
-        size = token_estimate(text[unit_start:unit_end])
-        added = size if piece_start < 0 else token_estimate(text[piece_end:unit_end])
+        size = passage_tokens(text[unit_start:unit_end])
+        added = size if piece_start < 0 else passage_tokens(text[piece_end:unit_end])
         if piece_start >= 0 and used + added > max_tokens:
             yield piece_start, piece_end
             piece_start, used, added = -1, 0, size
-            overlap = token_estimate(text[previous[0] : previous[1]]) if previous else 0
-            beyond = token_estimate(text[previous[1] : unit_end]) if previous else 0
+            overlap = passage_tokens(text[previous[0] : previous[1]]) if previous else 0
+            beyond = passage_tokens(text[previous[1] : unit_end]) if previous else 0
             if previous and overlap <= OVERLAP_TOKENS and overlap + beyond <= max_tokens:
                 piece_start, used, added = previous[0], overlap, beyond
         if piece_start < 0:
@@ -139,7 +134,7 @@ def _exceeds(text: str, start: int, end: int, max_tokens: int) -> bool:
 
     A token has at most 4 characters, so that cutting a text of one line takes time in proportion to its length.
     """
-    return end - start > max_tokens * 4 + 8 or token_estimate(text[start:end]) > max_tokens
+    return end - start > max_tokens * 4 + 8 or passage_tokens(text[start:end]) > max_tokens
 
 
 def _reach(text: str, start: int, end: int, max_tokens: int) -> int:
@@ -147,7 +142,7 @@ def _reach(text: str, start: int, end: int, max_tokens: int) -> int:
     low, high = start + 1, min(end, start + max_tokens * 4)
     while low < high:
         middle = (low + high + 1) // 2
-        if token_estimate(text[start:middle]) <= max_tokens:
+        if passage_tokens(text[start:middle]) <= max_tokens:
             low = middle
         else:
             high = middle - 1

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dtrag.core.documents import Block, BlockKind, Chunk, ParsedDocument
+from dtrag.core.text.token_counts import passage_tokens
 from dtrag.ingestion import chunking
-from dtrag.ingestion.chunking import MAX_TOKENS, OVERLAP_TOKENS, paragraphs, split, token_estimate
+from dtrag.ingestion.chunking import MAX_TOKENS, OVERLAP_TOKENS, paragraphs, split
 
 LIMIT = 60
 PROSE = st.lists(
@@ -49,7 +50,7 @@ def _check(document: ParsedDocument, chunks: tuple[Chunk, ...], limit: int, body
         assert chunk.ordinal == number
         assert chunk.text == document.text[chunk.start : chunk.end]
         assert chunk.text == chunk.text.strip() != ""
-        assert token_estimate(chunk.text) <= limit * 1.25  # each block or sentence is rounded for itself
+        assert passage_tokens(chunk.text) <= limit * 1.25  # each block or sentence is rounded for itself
         covered[chunk.start : chunk.end] = [True] * (chunk.end - chunk.start)
     for start, end in body:
         for place in range(start, end):
@@ -58,7 +59,7 @@ def _check(document: ParsedDocument, chunks: tuple[Chunk, ...], limit: int, body
         assert one.start < other.start
         assert one.end < other.end
         shared = document.text[other.start : one.end]
-        assert not shared or token_estimate(shared) <= OVERLAP_TOKENS
+        assert not shared or passage_tokens(shared) <= OVERLAP_TOKENS
 
 
 @settings(max_examples=100, deadline=None)
@@ -85,7 +86,7 @@ def test_the_body_of_a_structured_document_is_covered_within_its_sections(
     document = _built(*parts)
     chunks = split(document, max_tokens=LIMIT).chunks
     body = [(block.start, block.end) for block in document.blocks if block.kind != "heading"]
-    longest = max((token_estimate(text) for kind, _, text in parts if kind == "heading"), default=0)
+    longest = max((passage_tokens(text) for kind, _, text in parts if kind == "heading"), default=0)
     _check(document, chunks, max(LIMIT, longest), body)
     headings = [block for block in document.blocks if block.kind == "heading"]
     for chunk in chunks:
@@ -160,7 +161,7 @@ def test_a_long_last_sentence_is_not_repeated() -> None:
 def test_a_huge_single_line_is_cut_everywhere_it_must(unit: str) -> None:
     text = unit * 60_000
     chunks = split(_document(text)).chunks
-    assert all(token_estimate(chunk.text) <= MAX_TOKENS for chunk in chunks)
+    assert all(passage_tokens(chunk.text) <= MAX_TOKENS for chunk in chunks)
     assert "".join(chunk.text for chunk in chunks).replace(" ", "") == text.replace(" ", "")
 
 
@@ -195,9 +196,9 @@ def test_paragraphs_are_runs_between_blank_lines() -> None:
     assert [text[block.start : block.end].strip() for block in paragraphs(text)] == ["One\ntwo", "three", "four"]
 
 
-def test_token_estimate_counts_four_ascii_or_two_other_characters_as_one() -> None:
-    assert [token_estimate(text) for text in ("", "abcd" * 10, "가나" * 10, "abcd가나")] == [1, 11, 11, 3]
-    assert token_estimate("\ud800") >= 1
+def test_passage_tokens_counts_four_ascii_or_two_other_characters_as_one() -> None:
+    assert [passage_tokens(text) for text in ("", "abcd" * 10, "가나" * 10, "abcd가나")] == [1, 11, 11, 3]
+    assert passage_tokens("\ud800") >= 1
 
 
 @pytest.mark.parametrize("word", ["valve ", "v", "밸브 ", "밸", "\U0001f600", "é"])
@@ -210,9 +211,9 @@ def test_one_long_line_is_cut_by_looking_at_each_part_of_it_a_few_times(
     def counting(text: str) -> int:
         nonlocal counted
         counted += len(text)
-        return token_estimate(text)
+        return passage_tokens(text)
 
-    monkeypatch.setattr(chunking, "token_estimate", counting)
+    monkeypatch.setattr(chunking, "passage_tokens", counting)
     work = []
     for characters in (20_000, 200_000):
         counted = 0

@@ -10,6 +10,7 @@ from itertools import islice
 from typing import Any, Literal, get_args
 
 from dtrag.core.text.analysis import normalise
+from dtrag.core.text.hidden_characters import has_controls
 
 AttemptKind = Literal["path_traversal", "injection", "bypass"]
 KINDS: tuple[AttemptKind, ...] = get_args(AttemptKind)
@@ -74,7 +75,7 @@ def _in_key(key: str, value: object) -> Attempt | None:
     folded = normalise(key).replace("-", "_")
     if folded in _PROTOTYPE:
         return Attempt("injection", "a key names a prototype.")
-    if folded.startswith("$") or _has_controls(key, ""):
+    if folded.startswith("$") or has_controls(key):
         return Attempt("injection", "a key is an operator.")
     if folded in _SWITCHES:
         return Attempt("bypass", "a key such as bypass_attempt asks for it.")
@@ -87,7 +88,7 @@ def _in_key(key: str, value: object) -> Attempt | None:
 
 def _in_value(value: object, *, is_path: bool) -> Attempt | None:
     if isinstance(value, str):
-        if _has_controls(value, "" if is_path else "\t\n\r"):
+        if has_controls(value, allowed="" if is_path else "\t\n\r"):
             return Attempt("injection", "a text holds control characters.")
         return _in_path(normalise(value)) if is_path else None
     if is_path and isinstance(value, Sequence) and any(inner is None for inner in value):
@@ -105,10 +106,3 @@ def _in_path(folded: str) -> Attempt | None:
     if _OPERATORS.search(folded):
         return Attempt("injection", "a path holds operators.")
     return None
-
-
-def _has_controls(text: str, harmless: str) -> bool:
-    """Whether it holds C0 or C1 controls or DEL, other than the harmless ones."""
-    if text.isprintable():
-        return False
-    return any((ord(sign) < 32 or 127 <= ord(sign) < 160) and sign not in harmless for sign in text)

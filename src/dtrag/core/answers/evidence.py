@@ -14,6 +14,7 @@ from itertools import pairwise
 from dtrag.core.documents import SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics, idf
 from dtrag.core.text.analysis import STOP_WORDS, normalise, term_id, terms
+from dtrag.core.text.linguistics import asks_number_or_date
 from dtrag.core.text.questions import content, weighted_terms
 from dtrag.core.text.sentences import analysed_sentences
 
@@ -38,12 +39,6 @@ SIGNALS: Mapping[str, str] = {
 
 _DIGITS = re.compile(r"\d+")
 _CAPITALISED = re.compile(r"\b[A-Z][\w-]*")
-_ASKS_NUMBER = re.compile(
-    r"how (?:many|much|long|old|far|often|large|big|tall|high)\b|\bwhen\b"
-    r"|\bwhat (?:year|date|day|percent\w*|number|century)"
-    r"|몇|얼마|언제|며칠|기간|연도|년도|날짜|시기",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +143,6 @@ def _names_missing(question: str, there: str) -> float:
 
 
 def _kind(question: str, sentence: str) -> float:
-    if not _ASKS_NUMBER.search(question):
+    if not asks_number_or_date(question):
         return 0.0
     return 1.0 if _DIGITS.search(sentence) else -1.0

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dtrag.core.text.analysis import STOP_WORDS, normalise, terms
+from dtrag.core.text.linguistics import PARTICLE
 from dtrag.core.text.questions import content
 
 Kind = Literal["alone", "refers", "contrast", "attribute"]
@@ -70,7 +71,6 @@ _ATTRIBUTES = frozenset(
 )
 """Words for a side of something that is not named itself: a question of nothing else needs the something."""
 _EMPTY = STOP_WORDS | frozenset("many much get take takes took make made please 그럼 그러면 그런데 그리고".split())
-_PARTICLE = re.compile(r"(?:이|가|은|는|을|를|의|에|도|로|으로|에서|까지|부터|만)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,4 +181,4 @@ def _only_asks(word: str) -> bool:
 
 
 def _bare(word: str) -> str:
-    return word if word in _ATTRIBUTES else _PARTICLE.sub("", word)
+    return word if word in _ATTRIBUTES else PARTICLE.sub("", word)

@@ -47,3 +47,10 @@ def neutralised(text: str) -> str:
 def visible(text: str) -> str:
     """The text for people: each hidden character as its number, `<U+202E>`."""
     return _HIDDEN.sub(lambda match: f"<U+{ord(match[0]):04X}>", text)
+
+
+def has_controls(text: str, allowed: str = "") -> bool:
+    """Whether the text has C0 or C1 control characters or DEL, other than those in `allowed`."""
+    if text.isprintable():
+        return False
+    return any((ord(sign) < 32 or 127 <= ord(sign) < 160) and sign not in allowed for sign in text)

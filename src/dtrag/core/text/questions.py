@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 
 from dtrag.core.text.analysis import STOP_WORDS, Analyzer, normalise, term_id, terms
+from dtrag.core.text.linguistics import PARTICLE
 
 ASKING_WEIGHT = 0.25
 """Share of its idf that a term has which only asks, instead of 1: nDCG@10 korquad1-dev .951 -> .956, kobest-boolq-dev
@@ -31,21 +32,17 @@ _ASKING = re.compile(
     r"|한가|나요|까요|는가|은가|던가|는지|은지|니까|예요|에요|이야|어요|아요|해요|돼요)(?=[\s?,.]|$)"
     r"|(?<=[가-힣]{2})(?:하였|했|였|았|었|되었|됐|된|한|하는|되는|받는|하여|해서|하고|되고)(?:는데|으며|고|나|니|던|다)?(?=[\s?,.]|$)"
 )
-_PARTICLE = re.compile(
-    r"(?<=[가-힣0-9a-z)])(?:에서부터|으로부터|에게서|으로서|으로써|이라고|까지는|에서는|에게|에서|으로|까지|부터|마다|처럼|보다|밖에|이나|이란"
-    r"|하고|은|는|이|가|을|를|의|에|로|와|과|도|만|랑)(?=[\s,.?!)]|$)"
-)
 
 
 def content(question: str) -> str:
     """The question without what only asks and without particles; the question itself when nothing would be left."""
-    kept = _PARTICLE.sub(" ", _ASKING.sub(" ", normalise(question)))
+    kept = PARTICLE.sub(" ", _ASKING.sub(" ", normalise(question)))
     return kept if terms(kept) else question
 
 
 def without_particle(word: str) -> str:
     """A written Korean word without its particle (휴학은 gives 휴학); other words as they are."""
-    return _PARTICLE.sub("", word)
+    return PARTICLE.sub("", word)
 
 
 def weighted_terms(question: str, analyzer: Analyzer = Analyzer()) -> list[tuple[int, float]]:

@@ -12,6 +12,7 @@ from functools import lru_cache
 from hashlib import blake2b
 
 from dtrag.core.text.analysis import normalise
+from dtrag.core.text.linguistics import TITLE_PARTICLE
 
 MOST_WORDS = 7
 MOST_HANGUL_WORDS = 3
@@ -22,10 +23,6 @@ LEAST_CHARACTERS, LEAST_HANGUL = 4, 3
 _WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
 _BRACKETED = re.compile(r"\s*[(（][^)）]*[)）]\s*$")
 _HANGUL = re.compile(r"[가-힣]")
-_PARTICLE = re.compile(
-    r"(?<=[가-힣0-9a-z])(?:에서부터|으로부터|에게서|으로서|으로써|이라고|까지는|에서는|에게|에서|으로|까지|부터|마다|처럼|보다"
-    r"|이나|이란|하고|이다|이며|은|는|이|가|을|를|의|에|로|와|과|도|만|인)$"
-)
 
 
 def title_key(title: str) -> str:
@@ -72,7 +69,7 @@ def mentions(text: str) -> list[str]:
 
 def _forms(words: list[str]) -> Iterator[str]:
     yield _key(words)
-    bare = _PARTICLE.sub("", words[-1])
+    bare = TITLE_PARTICLE.sub("", words[-1])
     if bare != words[-1]:
         yield _key([*words[:-1], bare])
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine
 from email.message import Message
 from typing import Any
 
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
+
+from dtrag.core.nesting import deeper_than
 
 MAX_DEPTH = 32
 """Nesting of a body; the deepest that a route knows is 4. Deeper values could exhaust the stack when shown."""
@@ -54,7 +56,8 @@ class JsonRequest(Request):
             raise HTTPException(400, f"The body is not valid JSON: {error.msg} at character {error.pos}") from error
         except ValueError as error:
             raise HTTPException(400, "The body holds a number that is too long") from error
-        _check_depth(parsed)
+        if deeper_than(parsed, MAX_DEPTH):
+            raise HTTPException(400, "The body is nested too deeply")
         return parsed
 
 
@@ -75,18 +78,3 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constant(name: str) -> Any:
     raise HTTPException(422, f"The body holds {name}, which is not a JSON number")
-
-
-def _check_depth(parsed: Any) -> None:
-    level: list[Any] = [parsed]
-    for _ in range(MAX_DEPTH):
-        level = [inner for value in level for inner in _inside(value)]
-        if not level:
-            return
-    raise HTTPException(400, "The body is nested too deeply")
-
-
-def _inside(value: Any) -> Iterable[Any]:
-    if isinstance(value, dict):
-        return value.values()
-    return value if isinstance(value, list) else ()

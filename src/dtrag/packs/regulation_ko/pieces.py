@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-CHARACTERS_PER_TOKEN = 2
-"""Korean prose has about two characters, blanks included, for each token of a multilingual vocabulary."""
+from dtrag.core.text.token_counts import KOREAN_CHARACTERS_PER_TOKEN
 
 _ORDER: tuple[re.Pattern[str], ...] = (
     re.compile(r"(?m)^[ \t]*(?=[①-⑳㉑-㉟㊱-㊿]|\(\d{2,3}\))|(?<=[.>〉)\]])[ ](?=[①-⑳])"),  # paragraphs (항)
@@ -23,7 +22,7 @@ def cut(text: str, start: int, end: int, max_tokens: int) -> list[tuple[int, int
     Everything between `start` and `end` but white space is in one of them. A span is cut at paragraphs if that is
     enough, else at items, lines, sentences, blanks, and in the middle of a word only when it has none of them.
     """
-    budget = max(1, max_tokens) * CHARACTERS_PER_TOKEN
+    budget = max(1, max_tokens) * KOREAN_CHARACTERS_PER_TOKEN
     return [span for span in (_stripped(text, *s) for s in _cut(text, start, end, budget, 0)) if span[0] < span[1]]
 
 

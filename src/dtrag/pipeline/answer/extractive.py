@@ -18,6 +18,7 @@ from dtrag import embedding_service
 from dtrag.core.documents import SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics, idf
 from dtrag.core.text.analysis import language, normalise, term_id, terms
+from dtrag.core.text.linguistics import asks_date, asks_number
 from dtrag.core.text.questions import weighted_terms
 from dtrag.core.text.sentences import AnalysedSentence, analysed_sentences
 from dtrag.pipeline.intent import is_greeting
@@ -78,12 +79,6 @@ _COUNTED = re.compile(r"[일이삼사오육칠팔구십백천두세네]+\s?(?:�
 _LIMIT = re.compile(r"초과|이내|통산|한도|이하|까지|넘지|최대|at most|maximum|up to|no more than|limit|within", re.I)
 _PERSON = re.compile(r"\b[A-Z][a-z]+ [A-Z][a-z]+|[가-힣]{2,4}(?:장|씨|교수|위원)")
 _MARK = re.compile(r"[<〈(\[【][^<>〈〉()\[\]]*[>〉)\]】]|[①-⑳]|^\s*[0-9가-하]{1,2}[.)]")
-_ASKS_DATE = re.compile(r"\bwhen\b|\b(?:what|which) (?:year|date|month|day|century|decade)|언제|몇 ?년|년도|연도", re.I)
-_ASKS_NUMBER = re.compile(
-    r"how (?:many|much|long|old|far|often|large|big|tall|high)|what (?:percent|number|amount|age)"
-    r"|몇|얼마|며칠|기간|최대|최소",
-    re.I,
-)
 _ASKS_PERSON = re.compile(r"\bwho(?:m|se)?\b|누구|누가|누군", re.I)
 _ASKS_LIMIT = re.compile(r"최대|까지|한도|제한|limit|maximum|at most|up to", re.I)
 
@@ -187,7 +182,12 @@ def _by_kind(question: str, passages: Sequence[SearchResult], found: Sequence[_S
     """A bonus for the kind of thing that the question asks for."""
     named = set(_FIGURE.findall(question))
     scores = np.zeros(len(found))
-    asked = [bool(kind.search(question)) for kind in (_ASKS_DATE, _ASKS_NUMBER, _ASKS_LIMIT, _ASKS_PERSON)]
+    asked = [
+        asks_date(question),
+        asks_number(question),
+        bool(_ASKS_LIMIT.search(question)),
+        bool(_ASKS_PERSON.search(question)),
+    ]
     if not any(asked):
         return scores
     for place, sentence in enumerate(found):

@@ -5,17 +5,13 @@ from __future__ import annotations
 import re
 
 from dtrag.core.text.analysis import normalise, sentences, terms
+from dtrag.core.text.token_counts import SYLLABLES_PER_TOKEN, word_tokens
 
 REPEATED = 0.6
 """A sentence whose words are found to this share in one that is there already is taken for the same thing said again:
 of two sentences about one fact more than half of the words are those of the fact."""
-SYLLABLES_PER_TOKEN = 2
-"""Hangul, kana and Han characters of a token; tokenizers of today need one token for 1 to 1.7 of them."""
-LETTERS_PER_TOKEN = 24
-"""A word is one token, as the acceptance text counts, unless nobody would call it a word."""
 WORTH_KEEPING = 0.5
 """A text is cut at the end of a sentence if at least this share of what may stay is kept so; else at a word."""
-_WIDE = re.compile(r"[가-힣\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff]")
 _WORD = re.compile(r"\S+")
 _LAST = re.compile(r"[.!?。？！](?:\s*\[\d{1,3}\])*(?=\s|$)|\[\d{1,3}\][.。]?(?=\s|$)")
 _MARKS = re.compile(r"(?:\s*\[\d{1,3}\])+[.。]?")
@@ -45,16 +41,11 @@ def _bare(text: str) -> str:
     return normalise(text).rstrip(".。")
 
 
-def tokens(text: str) -> int:
-    """About how many tokens the text is; never fewer than its words."""
-    return sum(map(_cost, text.split()))
-
-
 def cut(text: str, limit: int) -> str:
     """The text, or its beginning of at most `limit` tokens: whole sentences where they are most of it, else words."""
     end, used = 0, 0
     for word in _WORD.finditer(text):
-        used += _cost(word.group())
+        used += word_tokens(word.group())
         if used > limit:
             return _ended(text, end or word.start() + limit * SYLLABLES_PER_TOKEN)
         end = word.end()
@@ -73,11 +64,6 @@ def statements(text: str) -> list[str]:
         if sentence:
             found.append(sentence)
     return found
-
-
-def _cost(word: str) -> int:
-    wide = len(_WIDE.findall(word))
-    return max(1, -(-wide // SYLLABLES_PER_TOKEN), -(-len(word) // LETTERS_PER_TOKEN))
 
 
 def _ended(text: str, end: int) -> str:

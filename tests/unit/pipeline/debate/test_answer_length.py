@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dtrag.pipeline.debate.merge import cut, statements, tokens
+from dtrag.core.text.token_counts import answer_tokens
+from dtrag.pipeline.debate.merge import cut, statements
 
 TEXTS = st.text(st.sampled_from("ab 가나.\n[1]?! 漢かー"), max_size=300)
 
@@ -24,7 +25,7 @@ TEXTS = st.text(st.sampled_from("ab 가나.\n[1]?! 漢かー"), max_size=300)
     ],
 )
 def test_a_word_is_a_token_and_two_syllables_are_one(text: str, expected: int) -> None:
-    assert tokens(text) == expected
+    assert answer_tokens(text) == expected
 
 
 @given(TEXTS, st.integers(1, 40))
@@ -32,9 +33,9 @@ def test_a_cut_text_keeps_the_limit_and_is_a_beginning(text: str, limit: int) ->
     kept = cut(text, limit)
 
     assert len(kept.split()) <= limit
-    assert tokens(kept.removesuffix("…")) <= limit
+    assert answer_tokens(kept.removesuffix("…")) <= limit
     assert text.strip().startswith(kept.removesuffix("…").strip())
-    if tokens(text) <= limit:
+    if answer_tokens(text) <= limit:
         assert kept == text.strip()
 
 

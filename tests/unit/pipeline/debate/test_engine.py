@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from dtrag.core.chat import Message, Reply, Usage
 from dtrag.core.debate import DebateResult
+from dtrag.core.text.token_counts import answer_tokens
 from dtrag.errors import InvalidInput, LanguageModelFailed, ModelNotAllowed, NoActiveApp, Overloaded
 from dtrag.pipeline.answer.generative import MAX_PASSAGE, NO_ANSWER
 from dtrag.pipeline.debate.engine import MAX_CALLS, MAX_QUERY, MAX_ROUNDS, DebateEngine
-from dtrag.pipeline.debate.merge import tokens
 from tests.unit.pipeline.debate.scripted import Scripted, failing, run_of
 
 PASSAGES = [{"text": "Leave lasts two semesters."}, {"text": "Military service is counted apart."}]
@@ -447,9 +447,9 @@ async def test_whatever_models_say_the_limits_hold(said: list[str | None], round
         return
     assert len(model.asked) == result.llm_calls <= max_calls
     assert 1 <= result.rounds <= min(rounds, MAX_ROUNDS)
-    assert tokens(result.affirmative_answer) <= 500
-    assert tokens(result.critical_answer) <= 500
+    assert answer_tokens(result.affirmative_answer) <= 500
+    assert answer_tokens(result.critical_answer) <= 500
     final = result.final_answer or ""
     assert bool(final) is (result.final_answer is not None)
-    assert tokens(final) <= 800
+    assert answer_tokens(final) <= 800
     assert NO_ANSWER not in final

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dtrag.pipeline.debate.merge import merged, same, tokens
+from dtrag.core.text.token_counts import answer_tokens
+from dtrag.pipeline.debate.merge import merged, same
 
 SENTENCES = st.lists(
     st.sampled_from(
@@ -34,7 +35,7 @@ def test_the_first_answer_stands_and_the_limit_holds(first: str, second: str) ->
     answer = merged(first, second, 800)
 
     assert answer.startswith(first)
-    assert tokens(answer) <= tokens(first) + tokens(second)
+    assert answer_tokens(answer) <= answer_tokens(first) + answer_tokens(second)
     assert merged(first, first, 800) == first
     assert len(merged(first, second, 3).split()) <= 3
 
