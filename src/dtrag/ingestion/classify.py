@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+
+from cachetools import LRUCache
 
 from dtrag.core.access.scope import EVERYTHING, Scope, Viewer
 from dtrag.core.documents import Draft, IndexedDocument, ParsedDocument, Vector, document_id
@@ -88,7 +89,7 @@ class Classifier:
         self._analyzer = analyzer
         self._embedder = embedder
         self._model = model
-        self._learned: OrderedDict[frozenset[int] | None, _Learned] = OrderedDict()
+        self._learned: LRUCache[frozenset[int] | None, _Learned] = LRUCache(LEARNED_SCOPES)
         self._learning = asyncio.Lock()
 
     async def classify(self, text: str, title: str = "", *, scope: Viewer = EVERYTHING) -> Classification:
@@ -147,9 +148,6 @@ class Classifier:
             if learned is None or not learned.holds(snapshot, growing):
                 learned = await self._learn(snapshot, scope)
                 self._learned[scope.nodes] = learned
-                while len(self._learned) > LEARNED_SCOPES:
-                    self._learned.popitem(last=False)
-            self._learned.move_to_end(scope.nodes)
             return learned
 
     async def _learn(self, snapshot: IndexSnapshot, scope: Scope) -> _Learned:

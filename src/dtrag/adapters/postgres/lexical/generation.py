@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 import numpy as np
+from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from dtrag.adapters.postgres.lexical.rows import Correction
-from dtrag.core.access.scope import Scope
+from dtrag.core.access.scope import Scope, SearchFilters
 from dtrag.core.ranking.bm25 import LexicalStatistics
 from dtrag.core.ranking.maxscore import damped_lengths
 from dtrag.core.ranking.segments import Segment, quarters
 
 Bools = NDArray[np.bool_]
+T = TypeVar("T")
+VIEWS_KEPT = 64
+"""Scopes whose documents are kept marked: a byte for each document of the index."""
+SCORED_BYTES = 64 * 2**20
+"""Lengths of passages damped by the mean lengths of scopes: 4 bytes for each passage of the index and each scope."""
+FILTERED_BYTES = 32 * 2**20
+"""Sets of documents that pass some filters, kept for the next search with the same filters: 16 bytes each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +63,42 @@ class LiveSegment:
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """The lexical index at one moment."""
+    """The lexical index at one moment, with caches of what is derived from it: they are dropped together with it.
+
+    `documents_with` is filled by the reader: the documents that pass some filters.
+    """
 
     segments: tuple[LiveSegment, ...]
     statistics: LexicalStatistics
     means: Mapping[str, float]
+    documents_with: LRUCache[SearchFilters, NDArray[np.uint64]] = field(
+        default_factory=lambda: _by_size(FILTERED_BYTES, lambda ids: ids.nbytes), repr=False, compare=False
+    )
+    _views: LRUCache[frozenset[int] | None, View] = field(
+        default_factory=lambda: LRUCache(VIEWS_KEPT), repr=False, compare=False
+    )
+    _with_means: LRUCache[tuple[tuple[str, float], ...], Generation] = field(
+        default_factory=lambda: _by_size(SCORED_BYTES, _damped_bytes), repr=False, compare=False
+    )
+
+    def view(self, scope: Scope) -> View:
+        """The index as the scope sees it."""
+        view = self._views.get(scope.nodes)
+        if view is None:
+            view = self._views[scope.nodes] = View.of(self, scope)
+        return view
 
     def with_means(self, means: Mapping[str, float]) -> Generation:
         """Scored by the mean lengths of another collection: one that this is a part of, or a scope's part of this."""
         if means == self.means:
             return self
+        key = tuple(sorted(means.items()))
+        scored = self._with_means.get(key)
+        if scored is None:
+            scored = self._with_means[key] = self._scored_by(means)
+        return scored
+
+    def _scored_by(self, means: Mapping[str, float]) -> Generation:
         # With d = a + b dl / avgdl an impact tf / (tf + d) grows by avgdl' / avgdl at most, and only where that is > 1.
         stretch = max([1.0, *(mean / self.means[name] for name, mean in means.items() if name in self.means)])
         live = (replace(part, damped=damped_lengths(part.segment, means), stretch=stretch) for part in self.segments)
@@ -106,6 +141,15 @@ class View:
                 counts[language] += len(own)
                 lengths[language] += int(own.sum(dtype=np.int64))
         return cls(seen, passages, {language: (counts[language], lengths[language]) for language in counts})
+
+
+def _damped_bytes(generation: Generation) -> int:
+    return sum(live.damped.nbytes for live in generation.segments)
+
+
+def _by_size(max_bytes: int, size_of: Callable[[T], int]) -> LRUCache[Any, T]:
+    """A cache that keeps the latest value even when that alone is larger than `max_bytes`."""
+    return LRUCache(max_bytes, getsizeof=lambda value: min(max_bytes, size_of(value)))
 
 
 def generation_of(segments: Sequence[Segment], corrections: Sequence[Correction]) -> Generation:

@@ -11,10 +11,10 @@ from __future__ import annotations
 import asyncio
 import math
 import uuid
-from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
+from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from dtrag.adapters.postgres.database import Connection, Database
@@ -32,12 +32,6 @@ INLINE_POSTINGS = 250_000
 """Up to so many postings (about 2 ms) are scored at once; more go to a thread, so that other requests need not wait."""
 FREQUENCIES_KEPT = 100_000
 """Terms that a view remembers the frequencies of."""
-VIEWS_KEPT = 64
-"""Scopes whose documents are kept marked: a byte for each document of the index."""
-SCORED_BYTES = 64 * 2**20
-"""Lengths of passages damped by the mean lengths of scopes: 4 bytes for each passage of the index and each scope."""
-FILTERED_BYTES = 32 * 2**20
-"""Sets of documents that some filters let through, kept for the next search with the same filters: 16 bytes each."""
 Key = tuple[uuid.UUID, int]
 
 
@@ -54,13 +48,7 @@ class PostingReader:
         self._editions: dict[uuid.UUID, int] = {}
         self._corrections: dict[uuid.UUID, Correction] = {}
         self._now = Generation((), LexicalStatistics(), {})
-        self._cache = PostingCache(cache_bytes)
-        self._filtered: OrderedDict[SearchFilters, NDArray[np.uint64]] = OrderedDict()
-        self._filtered_of = self._now
-        self._viewed = self._now
-        self._views: OrderedDict[frozenset[int] | None, View] = OrderedDict()
-        self._scored_of = self._now
-        self._scored: OrderedDict[tuple[tuple[str, float], ...], Generation] = OrderedDict()
+        self._postings: LRUCache[Key, Postings] = LRUCache(cache_bytes, getsizeof=lambda postings: postings.nbytes)
 
     async def refresh(self, connection: Connection) -> LexicalStatistics:
         """Load what is new, on a connection in a transaction that sees one state; returns the statistics."""
@@ -80,7 +68,8 @@ class PostingReader:
         merged_away = self._segments.keys() - segments.keys()
         self._segments, self._editions, self._corrections = segments, editions, corrections
         self._now = await asyncio.to_thread(generation_of, list(segments.values()), list(corrections.values()))
-        self._cache.forget(merged_away)
+        for key in [key for key in self._postings if key[0] in merged_away] if merged_away else ():
+            del self._postings[key]
         return self._now.statistics
 
     async def search(self, query: LexicalQuery, scope: Scope, filters: SearchFilters, wanted: int) -> dict[str, float]:
@@ -88,8 +77,8 @@ class PostingReader:
         base, ranked = self._now, query.ranked()
         if not ranked:
             return {}
-        now, view = self._with_means(base, query.mean_lengths), self._view(base, scope)
-        lists = await self._postings(now, [term for term, _ in ranked])
+        now, view = base.with_means(query.mean_lengths), base.view(scope)
+        lists = await self._lists(now, [term for term, _ in ranked])
         documents = await self._documents(filters)
         searched: list[tuple[LiveSegment, list[tuple[float, Postings]]]] = []
         for live in now.segments:
@@ -104,10 +93,10 @@ class PostingReader:
 
     async def scores(self, query: LexicalQuery, chunk_ids: Sequence[str], scope: Scope) -> dict[str, float]:
         """Chunk id -> BM25 of these passages as far as the scope reaches them. Raises `SegmentGone`."""
-        now, ranked = self._with_means(self._now, query.mean_lengths), query.ranked()
+        now, ranked = self._now.with_means(query.mean_lengths), query.ranked()
         asked = [_parsed(chunk_id) for chunk_id in chunk_ids]
         placed = [(live, *live.places(asked, scope)) for live in now.segments] if asked else []
-        lists = await self._postings(now, [term for term, _ in ranked]) if placed else {}
+        lists = await self._lists(now, [term for term, _ in ranked]) if placed else {}
         found: dict[str, float] = {}
         for live, which, numbers in placed:
             scores = np.zeros(len(numbers), np.float32)
@@ -127,11 +116,11 @@ class PostingReader:
         now = self._now
         if scope.nodes is None:
             return now.statistics
-        view = self._view(now, scope)
+        view = now.view(scope)
         rarest = sorted(set(terms), key=lambda term: (now.statistics.document_frequency(term) or math.inf, term))
         asked = sorted(rarest[:MOST_TERMS])
         unknown = [term for term in asked if term not in view.frequencies]
-        lists = await self._postings(now, unknown)
+        lists = await self._lists(now, unknown)
         if len(view.frequencies) > FREQUENCIES_KEPT:
             view.frequencies.clear()
             return await self.statistics(terms, scope)
@@ -159,53 +148,26 @@ class PostingReader:
 
     def passages(self, scope: Scope) -> int:
         """How many passages the scope reaches, at this generation."""
-        return self._now.statistics.chunks if scope.nodes is None else self._view(self._now, scope).passages
+        return self._now.statistics.chunks if scope.nodes is None else self._now.view(scope).passages
 
-    def _view(self, now: Generation, scope: Scope) -> View:
-        """The index as the scope sees it; kept, since the same callers come again and again."""
-        if now is not self._viewed:
-            self._viewed = now
-            self._views.clear()
-        if scope.nodes not in self._views:
-            self._views[scope.nodes] = View.of(now, scope)
-            while len(self._views) > VIEWS_KEPT:
-                self._views.popitem(last=False)
-        self._views.move_to_end(scope.nodes)
-        return self._views[scope.nodes]
-
-    def _with_means(self, base: Generation, means: Mapping[str, float]) -> Generation:
-        """The generation scored by these mean lengths; kept, since the same scopes come again and again."""
-        if means == base.means:
-            return base
-        if base is not self._scored_of:
-            self._scored_of = base
-            self._scored.clear()
-        key = tuple(sorted(means.items()))
-        if key not in self._scored:
-            self._scored[key] = base.with_means(means)
-            size = sum(len(live.damped) * live.damped.itemsize for live in base.segments)
-            while len(self._scored) > 1 and size * len(self._scored) > SCORED_BYTES:
-                self._scored.popitem(last=False)
-        self._scored.move_to_end(key)
-        return self._scored[key]
-
-    async def _postings(self, now: Generation, terms: Sequence[int]) -> dict[Key, Postings]:
+    async def _lists(self, now: Generation, terms: Sequence[int]) -> dict[Key, Postings]:
         """Postings by (segment, term), from memory or from their pages."""
         found: dict[Key, Postings] = {}
         missing: dict[Key, tuple[int, int]] = {}
         for live in now.segments:
             for term in terms:
                 key = (live.segment.segment_id, term)
-                kept = self._cache.get(key)
-                if kept is not None:
-                    found[key] = kept
+                cached = self._postings.get(key)
+                if cached is not None:
+                    found[key] = cached
                 elif (span := live.segment.span(term))[1] > span[0]:
                     missing[key] = span
         if missing:
             sizes = {live.segment.segment_id: len(live.segment) for live in now.segments}
             for key, run in (await self._load(missing)).items():
                 found[key] = Postings(run, sizes[key[0]])
-                self._cache.put(key, found[key])
+                if found[key].nbytes <= self._postings.maxsize:
+                    self._postings[key] = found[key]
         return found
 
     async def _load(self, missing: Mapping[Key, tuple[int, int]]) -> dict[Key, NDArray[np.void]]:
@@ -225,53 +187,14 @@ class PostingReader:
         parameters = filter_parameters(Scope.everything(), filters)
         if not parameters:
             return None
-        now = self._now
-        if now is not self._filtered_of:
-            self._filtered_of = now
-            self._filtered.clear()
-        if filters not in self._filtered:
+        cache = self._now.documents_with  # of this generation, whatever comes while the query runs
+        if filters not in cache:
             statement = filtered(queries("search")["documents_with"], parameters)
             async with self._database.connection("search") as connection:
                 row = await (await connection.execute(statement, parameters, binary=True)).fetchone()
             ids = np.frombuffer(row["ids"] if row else b"", ">u8").astype(np.uint64).reshape(-1, 2)
-            documents = ids[np.argsort(ids[:, 0])]
-            if now is not self._filtered_of:
-                return documents  # the index has moved on meanwhile
-            self._filtered[filters] = documents
-            while len(self._filtered) > 1 and sum(kept.nbytes for kept in self._filtered.values()) > FILTERED_BYTES:
-                self._filtered.popitem(last=False)
-        self._filtered.move_to_end(filters)
-        return self._filtered[filters]
-
-
-class PostingCache:
-    """Postings by (segment, term), the least recently used thrown out beyond a number of bytes."""
-
-    def __init__(self, most: int):
-        self._most = most
-        self._bytes = 0
-        self._kept: OrderedDict[Key, Postings] = OrderedDict()
-
-    def get(self, key: Key) -> Postings | None:
-        """What is kept under the key."""
-        found = self._kept.get(key)
-        if found is not None:
-            self._kept.move_to_end(key)
-        return found
-
-    def put(self, key: Key, postings: Postings) -> None:
-        """Keep; anything larger than the whole cache is not kept."""
-        if postings.nbytes > self._most or key in self._kept:
-            return
-        self._kept[key] = postings
-        self._bytes += postings.nbytes
-        while self._bytes > self._most:
-            self._bytes -= self._kept.popitem(last=False)[1].nbytes
-
-    def forget(self, segments: Collection[uuid.UUID]) -> None:
-        """Let go of what belongs to these segments."""
-        for key in [key for key in self._kept if key[0] in segments] if segments else ():
-            self._bytes -= self._kept.pop(key).nbytes
+            cache[filters] = ids[np.argsort(ids[:, 0])]
+        return cache[filters]
 
 
 def _search(
