@@ -20,7 +20,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from dtrag.adapters.embedders.factory import OnDemand
+from dtrag.adapters.embedders.factory import EmbedderOnDemand
 from dtrag.adapters.postgres.index_reader import PostgresIndex
 from dtrag.app import App, open_app
 from dtrag.core.documents import Vector
@@ -230,7 +230,7 @@ async def test_an_embedder_is_loaded_before_the_time_of_a_question_begins(
         time.sleep(LOADING_S)
         return ToyEmbedder()
 
-    monkeypatch.setattr("dtrag.app.embedders.choose", lambda settings: OnDemand(ToyEmbedder, load))  # type: ignore[arg-type]
+    monkeypatch.setattr("dtrag.app.embedders.choose", lambda settings: EmbedderOnDemand(ToyEmbedder, load))  # type: ignore[arg-type]
     settings = databases.settings()
     async with open_app(settings) as app:
         await app.ingest([folder])

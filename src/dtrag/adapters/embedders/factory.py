@@ -6,10 +6,10 @@ class `Embedder`-like whose `id`, `dim`, `max_tokens` and `languages` are known 
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 
 from dtrag.adapters.embedders import fastembed, minilm, remote
+from dtrag.adapters.model_files import OnDemand
 from dtrag.core.documents import Vector
 from dtrag.errors import InvalidInput, ModelNotFound
 from dtrag.ports import Embedder
@@ -37,31 +37,18 @@ def choose(settings: Settings) -> Embedder | None:
         if settings.embedder == "auto":
             return None
         raise ModelNotFound(name=settings.embedder)
-    return OnDemand(minilm.MiniLM, lambda: minilm.create(settings))
+    return EmbedderOnDemand(minilm.MiniLM, lambda: minilm.create(settings))
 
 
-class OnDemand:
-    """An embedder that loads at its first use (a third of a second), in the thread that needs it."""
+class EmbedderOnDemand(OnDemand[Embedder]):
+    """An embedder that loads at its first use: MiniLM takes a third of a second."""
 
-    def __init__(self, declared: type[minilm.MiniLM], load: Callable[[], Embedder]):
+    def __init__(self, declared: type[minilm.MiniLM], load: Callable[[], Embedder]) -> None:
+        super().__init__(load)
         self.id = declared.id
         self.dim = declared.dim
         self.max_tokens = declared.max_tokens
         self.languages = declared.languages
-        self._load = load
-        self._loaded: Embedder | None = None
-        self._lock = threading.Lock()
-
-    def load(self) -> None:
-        """See `Loadable`."""
-        self.loaded()
-
-    def loaded(self) -> Embedder:
-        """The embedder itself. Raises `ModelDamaged`."""
-        with self._lock:
-            if self._loaded is None:
-                self._loaded = self._load()
-            return self._loaded
 
     def embed_documents(self, texts: Sequence[str]) -> Vector:
         """See `Embedder`."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from dtrag.adapters.embedders.fastembed_models import (
     locate,
     text_embedding,
 )
-from dtrag.adapters.hub_files import verify
+from dtrag.adapters.model_files import TRIAL_ANSWER, TRIAL_OTHER, TRIAL_QUESTION, OnDemand, verify
 from dtrag.core.documents import Vector
 from dtrag.errors import EmbedderFailed, MissingExtra, ModelDamaged, ModelNotFound
 from dtrag.settings import Settings
@@ -28,25 +27,22 @@ from dtrag.settings import Settings
 KEY = "fastembed"
 _CHARACTERS_PER_TOKEN = 40
 """More than a token ever holds on average: what is cut before tokenizing would not have been read."""
-_QUESTION = "How long does parental leave last?"
-_ANSWER, _OTHER = "Parental leave lasts up to three years.", "The pump housing is made of cast brass."
 
 
-class FastembedEmbedder:
+class FastembedEmbedder(OnDemand[Any]):
     """Blocking, CPU-bound, safe to call from several threads; loads at its first use.
 
     One text is one run of the model: the vector of a quantised model would otherwise depend on its neighbours.
     """
 
     def __init__(self, model: Published, folder: Path, *, threads: int = 1) -> None:
+        super().__init__(self._read)
         slug = re.sub(r"[^a-z0-9._-]+", "-", model.name.rpartition("/")[2].lower())
         self.id = f"{KEY}-{slug}@{digest_of(model, folder)[:8]}"
         self.dim = model.dim
         self.languages = model.languages
         self.max_tokens = context_of(folder)
         self._published, self._folder, self._threads = model, folder, max(1, threads)
-        self._loaded: Any = None
-        self._lock = threading.Lock()
 
     def embed_documents(self, texts: Sequence[str]) -> Vector:
         """See `Embedder`. Raises `ModelDamaged` and `EmbedderFailed`."""
@@ -60,7 +56,7 @@ class FastembedEmbedder:
         if not texts:
             return np.empty((0, self.dim), np.float32)
         readable = [prefix + self._readable(text) for text in texts]
-        vectors = np.asarray(list(self._model().embed(readable, batch_size=1)), np.float32)
+        vectors = np.asarray(list(self.loaded().embed(readable, batch_size=1)), np.float32)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True) if vectors.ndim == 2 else np.zeros((1, 1))
         if vectors.shape != (len(texts), self.dim) or not np.isfinite(vectors).all() or not lengths.all():
             raise EmbedderFailed(name=self.id, reason=f"it gave no {len(texts)} vectors of {self.dim} numbers.")
@@ -70,24 +66,21 @@ class FastembedEmbedder:
         """Lone surrogates become "?": the tokenizer takes only what UTF-8 can carry."""
         return text[: _CHARACTERS_PER_TOKEN * self.max_tokens].encode("utf-8", "replace").decode("utf-8")
 
-    def _model(self) -> Any:
-        with self._lock:
-            if self._loaded is None:
-                verify(self._published.name, self._folder)
-                try:
-                    self._loaded = text_embedding()(
-                        self._published.name,
-                        threads=self._threads,
-                        specific_model_path=str(self._folder),
-                        local_files_only=True,
-                    )
-                except Exception as error:  # the boundary: fastembed and onnxruntime raise plain errors for a bad file
-                    reason = " ".join(str(error).split())[:200]
-                    raise ModelDamaged(
-                        f"The embedder {self._published.name!r} in {self._folder} cannot be used: {reason}. Fetch it "
-                        f"again with: dtrag models pull {self._published.name}"
-                    ) from error
-            return self._loaded
+    def _read(self) -> Any:
+        verify(self._published.name, self._folder)
+        try:
+            return text_embedding()(
+                self._published.name,
+                threads=self._threads,
+                specific_model_path=str(self._folder),
+                local_files_only=True,
+            )
+        except Exception as error:  # the boundary: fastembed and onnxruntime raise plain errors for a bad file
+            reason = " ".join(str(error).split())[:200]
+            raise ModelDamaged(
+                f"The embedder {self._published.name!r} in {self._folder} cannot be used: {reason}. Fetch it again "
+                f"with: dtrag models pull {self._published.name}"
+            ) from error
 
 
 def create(name: str, settings: Settings) -> FastembedEmbedder:
@@ -109,8 +102,8 @@ def try_out(model: Published, folder: Path) -> None:
     """Raises `ModelDamaged` when a model does not tell an answer from another sentence."""
     embedder = FastembedEmbedder(model, folder)
     try:
-        [question] = embedder.embed_queries([_QUESTION])
-        answer, other = embedder.embed_documents([_ANSWER, _OTHER]) @ question
+        [question] = embedder.embed_queries([TRIAL_QUESTION])
+        answer, other = embedder.embed_documents([TRIAL_ANSWER, TRIAL_OTHER]) @ question
     except EmbedderFailed as error:
         raise ModelDamaged(f"The embedder {model.name!r} that was fetched does not work: {error}") from error
     if answer <= other:

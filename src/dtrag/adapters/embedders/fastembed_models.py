@@ -6,17 +6,16 @@ A model lies in `<model folder>/<name>` with the files that fastembed reads, and
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from dtrag.adapters.embedders.models import ModelInfo, model_dir
-from dtrag.adapters.hub_files import LONGEST_REASON, fetch, install, sha256_of, stated_sums, verify
-from dtrag.errors import InvalidInput, MissingExtra, ModelDamaged, ModelNotFound, ModelPullFailed
+from dtrag.adapters.model_files import ModelInfo, model_dir, pull_from_hub, sha256_of, state_of, stated_sums
+from dtrag.errors import InvalidInput, MissingExtra, ModelDamaged, ModelNotFound
 from dtrag.settings import Settings
 
 TOKENIZER, TOKENIZER_CONFIG = "tokenizer.json", "tokenizer_config.json"
@@ -170,15 +169,16 @@ def list_models(settings: Settings) -> list[ModelInfo]:
 
 def _inspect(model: Published, settings: Settings) -> ModelInfo:
     folder = locate(model, settings)
-    state: Literal["verified", "damaged", "absent", "unpinned"] = "absent"
-    if folder is not None:
-        try:
-            state = "verified" if verify(model.name, folder) else "unpinned"
-        except ModelDamaged:
-            state = "damaged"
-    languages = tuple(sorted(model.languages))
-    source: Literal["model folder"] | None = "model folder" if folder is not None else None
-    return ModelInfo(model.name, languages, model.dim, model.licence, model.size, source, folder, state)
+    return ModelInfo(
+        name=model.name,
+        languages=tuple(sorted(model.languages)),
+        dim=model.dim,
+        licence=model.licence,
+        size=model.size,
+        source="model folder" if folder is not None else None,
+        path=folder,
+        state=state_of(model.name, folder) if folder is not None else "absent",
+    )
 
 
 def pull(
@@ -199,16 +199,14 @@ def pull(
         raise ModelNotFound(f"There is no embedder {name!r} that dtrag knows how to fetch. Known: {known}.")
     if not installed():
         raise MissingExtra(feature=f"The embedder {name!r}", extra="fastembed")
-    target = model_dir(settings) / model.name
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".pull-", dir=model_dir(settings)) as staging:
-            progress(f"Downloading {model.repository} (about {model.size / 1e6:.0f} MB)")
-            sums = fetch(name, model.repository, {file: file for file in model.files}, Path(staging), endpoint)
-            progress("Trying it out")
-            try_out(model, Path(staging))
-            install(sums, Path(staging), target)
-    except OSError as error:
-        raise ModelPullFailed(name=model.name, reason=str(error)[:LONGEST_REASON]) from error
-    progress(f"Ready in {target}")
-    return target
+    files = {file: file for file in model.files}
+    return pull_from_hub(
+        model.name,
+        model.repository,
+        files,
+        size=model.size,
+        settings=settings,
+        progress=progress,
+        try_out=partial(try_out, model),
+        endpoint=endpoint,
+    )

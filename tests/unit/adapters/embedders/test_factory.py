@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dtrag.adapters.embedders import minilm
-from dtrag.adapters.embedders.factory import EMBEDDERS, OnDemand, choose
+from dtrag.adapters.embedders.factory import EMBEDDERS, EmbedderOnDemand, choose
 from dtrag.errors import InvalidInput, ModelNotFound
 from dtrag.ports import Embedder
 from dtrag.settings import Settings
@@ -73,7 +73,7 @@ def test_it_is_loaded_once_whichever_threads_come_first() -> None:
         time.sleep(0.02)  # long enough for the other threads to arrive
         return ToyEmbedder()
 
-    embedder = OnDemand(minilm.MiniLM, load)
+    embedder = EmbedderOnDemand(minilm.MiniLM, load)
     assert loads == []
     with ThreadPoolExecutor(4) as pool:
         vectors = list(pool.map(embedder.embed_queries, [["kettle"]] * 8))
@@ -92,7 +92,7 @@ def test_a_load_that_failed_is_tried_again() -> None:
             raise failures.pop()
         return second
 
-    embedder = OnDemand(minilm.MiniLM, load)
+    embedder = EmbedderOnDemand(minilm.MiniLM, load)
     with pytest.raises(ModelNotFound):
         embedder.embed_queries(["kettle"])
     assert embedder.embed_queries(["kettle"]).shape == (1, 8)

@@ -14,7 +14,7 @@ import pytest
 from dtrag.adapters.embedders import fastembed, fastembed_models
 from dtrag.adapters.embedders.factory import choose
 from dtrag.adapters.embedders.fastembed_models import PUBLISHED, list_models, pull
-from dtrag.adapters.hub_files import SUMS, sha256_of
+from dtrag.adapters.model_files import SUMS, sha256_of
 from dtrag.delivery.cli import checks
 from dtrag.errors import InvalidInput, MissingExtra, ModelDamaged, ModelNotFound
 from dtrag.ports import Embedder

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from dtrag.adapters.hub_files import SUMS
+from dtrag.adapters.model_files import SUMS
 from dtrag.adapters.rerankers import fastembed
-from dtrag.adapters.rerankers.factory import OnDemand, choose
+from dtrag.adapters.rerankers.factory import RerankerOnDemand, choose
 from dtrag.adapters.rerankers.models import PUBLISHED
 from dtrag.errors import InvalidInput, ModelDamaged, ModelNotFound
 from dtrag.ports import Reranker
@@ -53,11 +53,11 @@ def test_auto_takes_the_first_that_is_there(tmp_path: Path) -> None:
     assert choose(_settings(tmp_path)) is None
     write_model(tmp_path / "models" / ANY_LANGUAGE.name)
     found = choose(_settings(tmp_path))
-    assert isinstance(found, OnDemand)
+    assert isinstance(found, RerankerOnDemand)
     assert (found.id, found.languages) == (ANY_LANGUAGE.name, frozenset({"*"}))
     write_model(tmp_path / "models" / SMALL.name)
     found = choose(_settings(tmp_path))
-    assert isinstance(found, OnDemand)
+    assert isinstance(found, RerankerOnDemand)
     assert (found.id, found.languages) == (SMALL.name, frozenset({"en"}))
 
 
@@ -92,7 +92,7 @@ def test_an_unknown_name_is_refused_and_the_ways_out_are_named(tmp_path: Path, n
 def test_a_name_of_ones_own_lies_in_the_model_folder_too(tmp_path: Path) -> None:
     write_model(tmp_path / "models" / "our" / "reranker")
     found = choose(_settings(tmp_path, "our/reranker"))
-    assert isinstance(found, OnDemand)
+    assert isinstance(found, RerankerOnDemand)
     assert (found.id, found.languages) == ("our/reranker", frozenset({"*"}))
     assert scored(found, QUERY, TEXTS)[1] > 0.9
 
@@ -142,7 +142,7 @@ def test_it_is_loaded_once_whichever_threads_come_first(tmp_path: Path, reranker
         time.sleep(0.02)  # long enough for the other threads to arrive
         return reranker
 
-    shared = OnDemand("tiny", frozenset({"*"}), load)
+    shared = RerankerOnDemand("tiny", frozenset({"*"}), load)
     assert loads == []
     with ThreadPoolExecutor(4) as pool:
         scores = list(pool.map(lambda _: scored(shared, QUERY, TEXTS), range(8)))

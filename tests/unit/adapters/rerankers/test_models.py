@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dtrag.adapters.hub_files import SUMS, verify
+from dtrag.adapters.model_files import SUMS, verify
 from dtrag.adapters.rerankers.cross_encoder import CrossEncoder
 from dtrag.adapters.rerankers.models import PUBLISHED, list_models, locate, published, pull
 from dtrag.errors import ModelDamaged, ModelNotFound, ModelPullFailed
