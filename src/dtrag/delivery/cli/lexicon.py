@@ -70,7 +70,8 @@ def check(
                 "form": match.form,
                 "official": list(match.entry.official),
                 "field": match.entry.field,
-                "corrected": not match.exact,
+                "corrected": match.by == "spelling",
+                "by": match.by,
             }
             for match in matches
         ]
@@ -79,7 +80,7 @@ def check(
     console = data()
     for match in matches:
         found = " ".join(words[position] for position in match.words)
-        spelling = "" if match.exact else f", read as {match.form}"
+        spelling = "" if match.by == "words" else f", read as {match.form}"
         official = ", ".join(match.entry.official)
         console.print(safe(f"{found}{spelling} → {official} ({match.entry.field})"), soft_wrap=True)
     if not matches:

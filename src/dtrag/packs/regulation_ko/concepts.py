@@ -16,8 +16,8 @@ WITHIN_LONGER = 0.5
 """Factor for an entry of one word when an entry of several words explains the same word."""
 RIVALS = 0.5
 """Power of the number of entries that explain the same words: each counts less, as the words of one entry do."""
-CORRECTED = 0.7
-"""Factor for an entry that matches only after a letter was corrected."""
+INEXACT = 0.7
+"""Factor for an entry that matches only by a synonym or after a letter was corrected (.5 to 1 are alike)."""
 LATER = 0.8
 """Factor of each further official word: the first is the usual one."""
 
@@ -91,8 +91,8 @@ def _official_weights(matches: Sequence[Match], longer: set[int]) -> dict[int, l
         weight = EXPANSION_WEIGHT / math.sqrt(len(official) * rivals**RIVALS)
         if match.size == 1 and longer & set(match.words):
             weight *= WITHIN_LONGER
-        if not match.exact:
-            weight *= CORRECTED
+        if match.by != "words":
+            weight *= INEXACT
         weighed[number] = [(word, weight * LATER**rank) for rank, word in enumerate(official)]
     return weighed
 

@@ -14,12 +14,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dtrag.packs.regulation_ko import lexicon as lexicon_package
+from dtrag.packs.regulation_ko.conjugation import begins
 from dtrag.packs.regulation_ko.jamo import within_one
-from dtrag.packs.regulation_ko.lexicon import Entry, Lexicon, built_in, read_entries, words_of
+from dtrag.packs.regulation_ko.lexicon import (
+    SYNONYMS_FILE,
+    Entry,
+    Lexicon,
+    built_in,
+    read_entries,
+    read_synonyms,
+    words_of,
+)
 
 QUESTIONS = Path(__file__).parents[5] / "shared/data/korean-regulations/questions.dev.jsonl"
 FILES = sorted(
-    (file for file in resources.files(lexicon_package).iterdir() if file.name.endswith(".toml")),
+    (
+        file
+        for file in resources.files(lexicon_package).iterdir()
+        if file.name.endswith(".toml") and file.name != SYNONYMS_FILE
+    ),
     key=lambda file: file.name,
 )
 
@@ -31,7 +44,10 @@ SMALL = Lexicon.of(
         Entry(("계절학기",), ("계절수업",)),
         Entry(("leave of absence",), ("휴학",)),
         Entry(("방",), ("호실",)),
-    ]
+        Entry(("과를 바꾸",), ("전과",)),
+        Entry(("fix equipment",), ("보수",)),
+    ],
+    [("바꾸", "옮기", "변경"), ("과", "학과"), ("equipment", "device"), ("기숙사", "긱사")],
 )
 
 
@@ -115,6 +131,57 @@ def test_one_syllable_matches_a_whole_word_only() -> None:
 def test_words_in_the_wrong_order_or_too_far_apart_do_not_match() -> None:
     assert "변상" not in official("잃어버린 우산과 도서관의 책")
     assert "휴학" not in official("학교 근처 식당 메뉴 가격이 올라서 쉬었어요")
+
+
+@pytest.mark.parametrize("question", ["과를 바꿔도 되나요", "과 바꿀 수 있나요", "과 바꾸는 방법", "과를 바꿨어요"])
+def test_a_verb_matches_in_all_its_forms(question: str) -> None:
+    assert [match.by for match in SMALL.matches(question) if match.entry.official == ("전과",)] == ["words"]
+
+
+@pytest.mark.parametrize("question", ["과를 옮길래요", "학과 변경은 언제 하나요", "과 옮겨도 돼요?"])
+def test_synonyms_match_inside_forms_of_several_words(question: str) -> None:
+    assert [match.by for match in SMALL.matches(question) if match.entry.official == ("전과",)] == ["synonym"]
+
+
+def test_synonyms_do_not_match_alone_and_single_syllables_only_as_words() -> None:
+    assert "생활관" not in official("긱사 언제 들어가요")
+    assert "전과" not in official("과제를 바꾸고 싶어요")
+
+
+def test_the_words_of_an_english_form_match_in_any_order() -> None:
+    assert "보수" in official("our device is broken, who can fix it?")
+    assert "보수" in official("can you fix the equipment of our laboratory")
+
+
+@pytest.mark.parametrize(
+    ("token", "word", "same"),
+    [
+        ("옮기", "옮겨서", True),
+        ("미루", "미뤘는데", True),
+        ("빌리", "빌린", True),
+        ("다녀오", "다녀와서", True),
+        ("쓰이", "썼다", False),
+        ("기숙", "기술", False),
+        ("휴학", "휴가", False),
+        ("a1", "a2", False),
+        ("내", "냈다", False),
+    ],
+)
+def test_forms_of_a_verb_are_told_from_other_words(token: str, word: str, same: bool) -> None:
+    assert begins(token, word) is same
+
+
+@given(st.text("가각간갈감갑값갓강갔개객거결고과구궈규그기", min_size=2, max_size=4), st.text("가각간갈", max_size=3))
+def test_every_word_begins_itself_whatever_follows(token: str, ending: str) -> None:
+    assert begins(token, token + ending)
+
+
+def test_synonyms_are_classes_of_single_words() -> None:
+    with pytest.raises(ValueError, match="each one word"):
+        read_synonyms('classes = [["바꾸", "옮겨 가"]]')
+    with pytest.raises(ValueError, match="two words"):
+        read_synonyms('classes = [["바꾸"]]')
+    assert len(built_in().synonyms) > 500
 
 
 def test_a_correct_word_is_not_corrected() -> None:

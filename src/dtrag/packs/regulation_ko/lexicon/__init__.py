@@ -1,8 +1,10 @@
 """Everyday words and the official words of regulations: what people say, and what the articles call it.
 
-Entries lie in the TOML files beside this module, one file a field of life. An entry has `spoken` forms and `official`
-words. A spoken form is one or more word beginnings: every one of them must begin a word of the question, in order, with
-at most `MAX_GAP` other words between two of them. Forms of a single syllable match a whole word only.
+Entries are in the TOML files beside this module, one file for each field of life. An entry has `spoken` forms and
+`official` words. A spoken form is one or more word beginnings: each of them must begin a word of the question, in
+order, with at most `MAX_GAP` other words between two of them (English: in any order within `ENGLISH_WINDOW` words).
+A verb matches in all its forms, a single syllable as a whole word only. `synonyms.toml` has classes of everyday words
+that mean the same: inside a form of several words one of a class matches in place of another.
 """
 
 from __future__ import annotations
@@ -13,20 +15,28 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
+from typing import Literal
 
 from dtrag.core.text.analysis import normalise
 from dtrag.core.text.questions import without_particle
+from dtrag.packs.regulation_ko import conjugation
 from dtrag.packs.regulation_ko.jamo import SpellingIndex
 
-MAX_GAP = 2
-"""Other words between two words of a form: "책을 도서관에서 잃어버렸어요" still is "책 잃어버"."""
+MAX_GAP = 3
+"""Other words between two words of a form: "책을 도서관에서 잃어버렸어요" still matches "책 잃어버"."""
+ENGLISH_WINDOW = 6
+"""English words around the first one of a form among which its other words are looked for: word order is free there."""
 MAX_PARTICLE = 2
 """Syllables between two words of a form that are written as one word ("책을잃어버렸어요")."""
 INSIDE_LEAST = 3
 """Syllables from which on a single word is also searched for inside a compound ("하계계절학기")."""
 CORRECTED_LEAST = 3
 """Syllables from which on a misspelt word is compared by its letters (jamo)."""
+SYNONYMS_FILE = "synonyms.toml"
+MatchedBy = Literal["words", "synonym", "spelling"]
 _WORD = re.compile(r"[가-힣]+|[a-z0-9]+(?:[-'][a-z0-9]+)*")
+_OBJECT = re.compile(r"(?<=[가-힣]{2})[을를]$")
+_SYLLABLE_AS_OBJECT = re.compile(r"[가-힣][을를]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +53,13 @@ class Entry:
 class Match:
     """An entry that a question contains: `words` are the positions of the question's words that the form explains.
 
-    `form` is the spoken form; `exact` is False when spelling was corrected.
+    `form` is the spoken form; `by` says whether its very words matched, a synonym of one, or a corrected spelling.
     """
 
     entry: Entry
     form: str
     words: tuple[int, ...]
-    exact: bool = True
+    by: MatchedBy = "words"
 
     @property
     def size(self) -> int:
@@ -70,32 +80,40 @@ class _Form:
 
 @dataclass(frozen=True)
 class Lexicon:
-    """The entries, indexed by the first word of their forms. Immutable; `with_entries` makes a larger one."""
+    """The entries, indexed by the first word of their forms. Immutable; `with_entries` makes a larger one.
+
+    `synonyms` maps a word beginning to those that mean the same.
+    """
 
     entries: tuple[Entry, ...]
+    synonyms: Mapping[str, frozenset[str]] = field(default_factory=dict, repr=False)
     _by_start: Mapping[str, Sequence[_Form]] = field(default_factory=dict, repr=False, compare=False)
     _inside: Mapping[str, _Form] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
-    def of(cls, entries: Iterable[Entry]) -> Lexicon:
-        """The lexicon of these entries."""
+    def of(cls, entries: Iterable[Entry], synonyms: Iterable[Sequence[str]] = ()) -> Lexicon:
+        """The lexicon of these entries and classes of synonyms."""
         entries = tuple(entries)
+        same_meaning = _same_meaning(synonyms)
         by_start: dict[str, list[_Form]] = {}
         inside: dict[str, _Form] = {}
         for entry in entries:
             for spoken in entry.spoken:
-                form = _Form(tuple(words_of(spoken)), entry)
+                form = _Form(_tokens(spoken), entry)
                 if not form.tokens:
                     continue
-                by_start.setdefault(_start(form.tokens[0]), []).append(form)
+                first = form.tokens[0]
+                others = same_meaning.get(_bare(first), frozenset()) if len(form.tokens) > 1 else frozenset()
+                for start in {_start(word) for word in (first, *others)}:
+                    by_start.setdefault(start, []).append(form)
                 whole = "".join(form.tokens)
                 if len(form.tokens) == 1 and len(whole) >= INSIDE_LEAST and _is_hangul(whole):
                     inside.setdefault(whole, form)
-        return cls(entries, by_start, inside)
+        return cls(entries, same_meaning, by_start, inside)
 
     def with_entries(self, entries: Iterable[Entry]) -> Lexicon:
         """A lexicon with more entries; an entry of the same spoken form comes first in its official words."""
-        return Lexicon.of((*entries, *self.entries))
+        return Lexicon.of((*entries, *self.entries), [(word, *others) for word, others in self.synonyms.items()])
 
     @functools.cached_property
     def _spelling(self) -> SpellingIndex[_Form]:
@@ -110,10 +128,11 @@ class Lexicon:
         """The entries that the question contains, forms of more words first.
 
         A word that a form of several words explains is not explained again by a form of one word with the same
-        official words. Words in `known` (of the collection's own names and titles) are never taken for misspelt.
+        official words, nor by synonyms. Words in `known` (of the collection's own names and titles) are never taken
+        for misspelt.
         """
         words = words_of(question)
-        matches = [*self._in_order(words), *self._written_together(words)]
+        matches = _without_weaker([*self._spoken(words), *self._written_together(words)])
         matches.sort(key=lambda match: (-match.size, match.words))
         explained = {position for match in matches for position in match.words}
         known = frozenset(known)
@@ -122,12 +141,12 @@ class Lexicon:
                 matches += self._corrected(position, word)
         return _distinct(matches)
 
-    def _in_order(self, words: Sequence[str]) -> Iterator[Match]:
+    def _spoken(self, words: Sequence[str]) -> Iterator[Match]:
         for position, word in enumerate(words):
             for form in self._candidates(word):
-                found = _placed(form.tokens, words, position)
-                if found:
-                    yield Match(form.entry, " ".join(form.tokens), found)
+                match = self._placed(form, words, position)
+                if match is not None:
+                    yield match
             for length in range(INSIDE_LEAST, len(word)):
                 for start in range(1, len(word) - length + 1):
                     inner = self._inside.get(word[start : start + length])
@@ -139,6 +158,33 @@ class Lexicon:
             yield from self._by_start.get(word[:1], ())
         if len(word) > 1 or word[0].isascii():
             yield from self._by_start.get(word[:2], ())
+
+    def _placed(self, form: _Form, words: Sequence[str], first: int) -> Match | None:
+        """The match of a form whose first word begins the word at `first`; None when one of its words is missing."""
+        alone = len(form.tokens) == 1
+        by = self._begins(form.tokens[0], words[first], alone=alone)
+        if by is None:
+            return None
+        positions = [first]
+        weakest = by
+        for token in form.tokens[1:]:
+            for place in _window(token, positions, len(words)):
+                by = self._begins(token, words[place], alone=False)
+                if by is not None:
+                    positions.append(place)
+                    weakest = by if by != "words" else weakest
+                    break
+            else:
+                return None
+        return Match(form.entry, " ".join(form.tokens), tuple(sorted(positions)), weakest)
+
+    def _begins(self, token: str, word: str, *, alone: bool) -> MatchedBy | None:
+        """How a word of a form begins a word of the question; a form of one word (`alone`) has no synonyms."""
+        if _is_begun_by(token, word, alone=alone):
+            return "words"
+        if not alone and any(_is_begun_by(other, word, alone=True) for other in self.synonyms.get(_bare(token), ())):
+            return "synonym"
+        return None
 
     def _written_together(self, words: Sequence[str]) -> Iterator[Match]:
         """Forms of several words that the question writes as one, and single words that it writes as two."""
@@ -157,29 +203,48 @@ class Lexicon:
 
     def _corrected(self, position: int, word: str) -> Iterator[Match]:
         for form in self._spelling.nearest(without_particle(word)):
-            yield Match(form.entry, form.tokens[0], (position,), exact=False)
+            yield Match(form.entry, form.tokens[0], (position,), by="spelling")
+
+
+def _same_meaning(classes: Iterable[Sequence[str]]) -> dict[str, frozenset[str]]:
+    """Word beginning -> the others of its classes."""
+    others: dict[str, set[str]] = {}
+    for words in classes:
+        for word in words:
+            others.setdefault(word, set()).update(other for other in words if other != word)
+    return {word: frozenset(same) for word, same in others.items()}
+
+
+def _tokens(spoken: str) -> tuple[str, ...]:
+    """The word beginnings of a spoken form. In one of several words an object's particle does not count.
+
+    A single syllable keeps it, which says that it is a whole word: "과를 바꾸" does not match "과제를 바꾸".
+    """
+    words = words_of(spoken)
+    return tuple(words) if len(words) == 1 else tuple(_OBJECT.sub("", word) for word in words)
+
+
+def _bare(token: str) -> str:
+    return token[0] if _SYLLABLE_AS_OBJECT.fullmatch(token) else token
 
 
 def _start(token: str) -> str:
-    return token[:1] if len(token) == 1 and not token.isascii() else token[:2]
+    bare = _bare(token)
+    return bare if len(bare) == 1 and not bare.isascii() else bare[:2]
 
 
 def _is_hangul(text: str) -> bool:
     return all("가" <= character <= "힣" for character in text)
 
 
-def _placed(tokens: Sequence[str], words: Sequence[str], first: int) -> tuple[int, ...]:
-    """The positions of the words that the tokens begin, from `first` on; () when one is missing."""
-    if not _begins(tokens[0], words[first], alone=len(tokens) == 1):
-        return ()
-    positions = [first]
-    for token in tokens[1:]:
-        window = range(positions[-1] + 1, min(len(words), positions[-1] + 2 + MAX_GAP))
-        following = next((place for place in window if _begins(token, words[place], alone=False)), None)
-        if following is None:
-            return ()
-        positions.append(following)
-    return tuple(positions)
+def _window(token: str, positions: Sequence[int], count: int) -> Iterable[int]:
+    """Where the next word of a form may be, given the positions of those before it."""
+    last = positions[-1]
+    if not token[0].isascii():
+        return range(last + 1, min(count, last + 2 + MAX_GAP))
+    first = positions[0]
+    around = range(max(0, first - ENGLISH_WINDOW), min(count, first + ENGLISH_WINDOW + 1))
+    return sorted((place for place in around if place not in positions), key=lambda place: (abs(place - last), place))
 
 
 def _contains(word: str, start: int, tokens: Sequence[str]) -> bool:
@@ -195,21 +260,42 @@ def _contains(word: str, start: int, tokens: Sequence[str]) -> bool:
     return True
 
 
-def _begins(token: str, word: str, *, alone: bool) -> bool:
+def _is_begun_by(token: str, word: str, *, alone: bool) -> bool:
     if token[0].isascii():
         return word == token or (len(token) >= 3 and word.startswith(token) and len(word) - len(token) <= 3)
-    if alone and len(token) == 1:
-        return without_particle(word) == token
-    return word.startswith(token)
+    if (alone and len(token) == 1) or _SYLLABLE_AS_OBJECT.fullmatch(token):
+        return without_particle(word) == token[0]
+    return conjugation.begins(token, word)
+
+
+def _without_weaker(matches: Sequence[Match]) -> list[Match]:
+    """The matches without those by synonyms of words that a form of several words explains as it stands."""
+    explained = [set(match.words) for match in matches if match.by == "words" and match.size > 1]
+    return [
+        match
+        for match in matches
+        if match.by == "words" or not any(words.issuperset(match.words) for words in explained)
+    ]
 
 
 def _distinct(matches: Iterable[Match]) -> list[Match]:
-    kept: dict[int, Match] = {}
+    best: dict[int, Match] = {}
     for match in matches:
-        present = kept.get(id(match.entry))
-        if present is None or len(match.words) > len(present.words):
-            kept[id(match.entry)] = match
-    return list(kept.values())
+        present = best.get(id(match.entry))
+        if present is None or (match.by == "words", len(match.words)) > (present.by == "words", len(present.words)):
+            best[id(match.entry)] = match
+    return list(best.values())
+
+
+def read_synonyms(text: str) -> list[tuple[str, ...]]:
+    """The classes of a TOML text, normalised. Raises `ValueError` for a class of fewer than two words."""
+    classes = []
+    for words in tomllib.loads(text).get("classes", []):
+        same = tuple(dict.fromkeys(normalise(word) for word in words if word.strip()))
+        if len(same) < 2 or any(len(words_of(word)) != 1 for word in same):
+            raise ValueError(f"A class of synonyms needs two words or more, each one word: {words}")
+        classes.append(same)
+    return classes
 
 
 def read_entries(text: str, name: str = "") -> list[Entry]:
@@ -228,9 +314,12 @@ def read_entries(text: str, name: str = "") -> list[Entry]:
 
 @functools.cache
 def built_in() -> Lexicon:
-    """The lexicon of the package. Blocking: reads a dozen small files once."""
+    """The lexicon of the package. Blocking: reads some thirty small files once."""
     entries: list[Entry] = []
+    synonyms: list[tuple[str, ...]] = []
     for file in sorted(resources.files(__package__).iterdir(), key=lambda file: file.name):
-        if file.name.endswith(".toml"):
+        if file.name == SYNONYMS_FILE:
+            synonyms = read_synonyms(file.read_text("utf-8"))
+        elif file.name.endswith(".toml"):
             entries += read_entries(file.read_text("utf-8"), file.name.removesuffix(".toml"))
-    return Lexicon.of(entries)
+    return Lexicon.of(entries, synonyms)
