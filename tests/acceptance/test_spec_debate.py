@@ -273,7 +273,10 @@ async def test_debate_edge_2_a_long_question_is_trimmed(app: App, server: ModelS
     assert all(str(request["messages"]).count("why?") == 200 for request in server.requests)
 
 
-async def test_debate_edge_3_a_failing_model_leaves_quotations(app: App, server: ModelServer, on: None) -> None:
+async def test_debate_edge_3_a_failing_model_leaves_quotations(
+    app: App, server: ModelServer, on: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dtrag.adapters.llms.failures.LONGEST_PAUSE_S", 0.01)  # between two attempts
     server.fault = "500"
     response = await LangGraphPipeline().execute(QUESTION)
 

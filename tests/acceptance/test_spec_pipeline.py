@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from unittest import mock
@@ -19,6 +18,7 @@ import pytest_asyncio
 import dtrag
 from dtrag import embedding_service, llm_service, step2_retrieve, step5_compose, step7_respond
 from dtrag.app import open_app
+from dtrag.concurrency import limit_clock
 from dtrag.core.answers.confidence import confidence
 from dtrag.core.chat import Message
 from dtrag.current_app import active
@@ -27,6 +27,7 @@ from dtrag.pipeline.graph import LangGraphPipeline
 from dtrag.pipeline.state import PipelineRequest, PipelineState
 from dtrag.pipeline.timeouts import OPTIONAL_STEP_TIMEOUTS, STEP_TIMEOUTS, execute_with_timeout
 from dtrag.retrieval.engine import HybridSearchEngine
+from tests.clock import Clock
 from tests.model_server import ModelServer
 from tests.store import Databases
 from tests.toy import ToyEmbedder
@@ -116,21 +117,25 @@ async def test_orch_001_without_an_app_the_error_says_what_to_do() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "limit", "takes"), [("intent", 0.1, 0.2), ("retrieve", 2.0, 2.5), ("compose", 3.5, 4)]
+    ("name", "limit", "takes", "real"),
+    [("intent", 0.1, 0.2, True), ("retrieve", 2.0, 2.5, False), ("compose", 3.5, 4, False)],
 )
-async def test_orch_002_a_step_that_is_too_slow_is_stopped(name: str, limit: float, takes: float) -> None:
+async def test_orch_002_a_step_that_is_too_slow_is_stopped(
+    clock: Clock, name: str, limit: float, takes: float, *, real: bool
+) -> None:
+    """One case takes real time; in the others the clock of the limits is moved."""
     reached: list[str] = []
 
     async def slow(state: PipelineState) -> PipelineState:
-        await asyncio.sleep(takes)
+        await (asyncio.sleep if real else clock.sleep)(takes)
         reached.append(name)
         return state
 
     state = PipelineState(query="test")
-    started = time.perf_counter()
+    started = limit_clock()
     with pytest.raises(asyncio.TimeoutError, match=rf"^Pipeline step '{name}' exceeded timeout of {limit:g}s$"):
         await execute_with_timeout(slow, state, step_name=name, timeout=limit)
-    assert limit <= time.perf_counter() - started < takes + 1
+    assert limit <= limit_clock() - started < takes + 1
     assert not reached
     assert state.step_timings[name] >= limit
 
@@ -144,9 +149,11 @@ def test_orch_002_the_timeouts() -> None:
     assert not STEP_TIMEOUTS.keys() & OPTIONAL_STEP_TIMEOUTS.keys()
 
 
-async def test_orch_002_the_multiplier_stretches_what_is_not_given(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_orch_002_the_multiplier_stretches_what_is_not_given(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def slow(state: PipelineState) -> PipelineState:
-        await asyncio.sleep(0.15)
+        await clock.sleep(0.15)
         return state
 
     state = PipelineState(query="test")
@@ -228,7 +235,10 @@ async def test_orch_010_b_no_cross_encoder_the_heuristic_score(client: httpx2.As
     assert metrics.rerank_time == 0
 
 
-async def test_orch_010_d_a_model_that_fails(databases: Databases, tmp_path: Path) -> None:
+async def test_orch_010_d_a_model_that_fails(
+    databases: Databases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dtrag.adapters.llms.failures.LONGEST_PAUSE_S", 0.01)  # between two attempts
     with ModelServer(fault="500") as server:
         async with open_app(databases.settings(llm="openai:test", llm_base_url=server.url)) as app:
             state = PipelineState(query="test")

@@ -19,6 +19,7 @@ from dtrag.pipeline.timeouts import STEP_TIMEOUTS
 from dtrag.retrieval.engine import HybridSearchEngine
 from dtrag.settings import set_feature_flag
 from dtrag.tools.registry import Tool, ToolRegistry
+from tests.clock import Clock
 from tests.unit.pipeline.debate.scripted import Scripted
 from tests.unit.retrieval.memory import MemoryIndex, Row
 
@@ -58,11 +59,10 @@ async def test_a_database_that_hangs_costs_the_limit_of_the_search_and_no_more(m
     assert model.asked == []
 
 
-async def test_what_stands_in_has_a_limit_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def hang(*arguments: object, **named: object) -> None:
-        await asyncio.sleep(60)
+async def test_the_fallback_of_a_step_has_a_limit_too(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def hang(*arguments: object, **keywords: object) -> None:
+        await clock.sleep(60)
 
-    monkeypatch.setitem(STEP_TIMEOUTS, "compose", 0.2)
     monkeypatch.setattr("dtrag.pipeline.answer.compose._chosen", hang)
     response = await Pipeline(_run).execute(QUESTION)
     assert response.answer == "No answer could be made in time. Please ask again."

@@ -17,6 +17,7 @@ from dtrag.errors import InvalidInput
 from dtrag.settings import set_feature_flag
 from dtrag.tools import Tool, ToolRegistry, execute_plan, execute_tool, tool
 from dtrag.tools.executor import BLOCKED, CUT, GRACE, MOST_TOOLS
+from tests.clock import Clock
 
 ANYTHING = {"type": "object"}
 
@@ -97,8 +98,17 @@ async def test_the_time_of_the_tool_itself_holds_too() -> None:
     assert done.error == "Tool execution timeout (0.1s)"
 
 
-async def test_a_whole_number_of_seconds_is_told_as_in_the_specification() -> None:
-    assert (await execute_tool("it", {}, 1, registry=with_tool(sleeper.execute))).error == (
+def stopping(clock: Clock) -> Any:
+    """A tool's function that takes an hour on the moved clock, and no real time."""
+
+    async def execute(given: dict[str, Any]) -> None:
+        await clock.sleep(3_600)
+
+    return execute
+
+
+async def test_a_whole_number_of_seconds_is_reported_as_in_the_specification(clock: Clock) -> None:
+    assert (await execute_tool("it", {}, 1, registry=with_tool(stopping(clock)))).error == (
         "Tool execution timeout (1.0s)"
     )
 
@@ -266,16 +276,17 @@ async def test_the_tools_of_a_plan_run_side_by_side_in_its_order(registry: ToolR
     assert all(set(row) == {"tool", "success", "result", "error", "elapsed"} for row in rows)
 
 
-async def test_what_has_finished_is_taken_when_the_time_of_the_step_is_over(registry: ToolRegistry) -> None:
-    plan = {"tools": ["double", "sleeper"], "inputs": {"double": {"number": 4}}}
-    started = time.perf_counter()
-    rows = await execute_plan(plan, registry=registry, seconds=0.4)
-    assert time.perf_counter() - started < 2
-    assert (rows[0]["result"], rows[1]["error"]) == (8, "Tool execution timeout (0.38s)")
+async def test_finished_results_are_kept_when_the_time_of_the_step_is_over(
+    registry: ToolRegistry, clock: Clock
+) -> None:
+    registry.register(Tool("slow", "Under test.", ANYTHING, stopping(clock), 30.0))
+    plan = {"tools": ["double", "slow"], "inputs": {"double": {"number": 4}}}
+    rows = await execute_plan(plan, registry=registry, seconds=4.0)
+    assert (rows[0]["result"], rows[1]["error"]) == (8, "Tool execution timeout (3.8s)")
 
 
-async def test_a_step_has_a_second_for_each_tool(registry: ToolRegistry) -> None:
-    rows = await execute_plan({"tools": ["sleeper"]}, registry=registry)
+async def test_a_step_has_a_second_for_each_tool(clock: Clock) -> None:
+    rows = await execute_plan({"tools": ["it"]}, registry=with_tool(stopping(clock)))
     assert rows[0]["error"] == "Tool execution timeout (0.95s)"
 
 
@@ -300,9 +311,10 @@ async def test_a_plan_runs_so_many_tools_and_no_more(registry: ToolRegistry) -> 
     assert rows[-1]["error"] == "Execution error: a plan runs at most 16 tools"
 
 
-async def test_tools_beyond_the_most_give_no_time_to_the_others(registry: ToolRegistry) -> None:
-    rows = await execute_plan({"tools": ["sleeper"] * 2 * MOST_TOOLS}, registry=registry, seconds=0.4)
-    assert rows[0]["error"] == "Tool execution timeout (0.19s)"
+async def test_tools_beyond_the_maximum_give_no_time_to_the_others(clock: Clock) -> None:
+    registry = with_tool(stopping(clock))
+    rows = await execute_plan({"tools": ["it"] * 2 * MOST_TOOLS}, registry=registry, seconds=4.0)
+    assert rows[0]["error"] == "Tool execution timeout (1.9s)"
 
 
 async def test_a_cut_output_is_noted_in_its_row() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any, cast
 
 from dtrag.core.chat import Message, Reply, Usage
@@ -17,10 +17,18 @@ Answering = Callable[[int, Sequence[Message]], str]
 class Scripted:
     """A model whose n-th answer (from 0) is made by `answer`; one that raises or is empty fails. Counts what runs."""
 
-    def __init__(self, answer: str | Answering, *, name: str = "test:one", delay: float = 0.0) -> None:
+    def __init__(
+        self,
+        answer: str | Answering,
+        *,
+        name: str = "test:one",
+        delay: float = 0.0,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
         self.id = name
         self.answer: Answering = answer if callable(answer) else lambda number, messages: answer
         self.delay = delay
+        self.sleep = sleep
         self.asked: list[list[Message]] = []
         self.limits: list[tuple[int, float]] = []
         self.running = 0
@@ -37,7 +45,7 @@ class Scripted:
         self.running += 1
         self.most_running = max(self.most_running, self.running)
         try:
-            await asyncio.sleep(self.delay)
+            await self.sleep(self.delay)
             text = self.answer(number, messages)
             return Reply(text, self.id, Usage(1, 10, 5, 0.5))
         except asyncio.CancelledError:

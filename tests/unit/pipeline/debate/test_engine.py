@@ -19,6 +19,7 @@ from dtrag.core.text.token_counts import answer_tokens
 from dtrag.errors import InvalidInput, LanguageModelFailed, ModelNotAllowed, NoActiveApp, Overloaded
 from dtrag.pipeline.answer.generative import MAX_PASSAGE, NO_ANSWER
 from dtrag.pipeline.debate.engine import MAX_CALLS, MAX_QUERY, MAX_ROUNDS, DebateEngine
+from tests.clock import Clock
 from tests.unit.pipeline.debate.scripted import Scripted, failing, run_of
 
 PASSAGES = [{"text": "Leave lasts two semesters."}, {"text": "Military service is counted apart."}]
@@ -162,23 +163,23 @@ async def test_when_time_is_over_both_agents_have_stopped(delay: float) -> None:
     assert len(asyncio.all_tasks()) == before
 
 
-async def test_time_that_is_over_in_the_synthesis_counts_too() -> None:
+async def test_time_that_is_over_in_the_synthesis_counts_too(clock: Clock) -> None:
     class Slow(Scripted):
         async def complete(self, messages: Sequence[Message], *, max_tokens: int, seconds: float) -> Reply:
             self.delay = 30.0 if len(self.asked) == 4 else 0.0
             return await super().complete(messages, max_tokens=max_tokens, seconds=seconds)
 
-    model = Slow(_numbered)
+    model = Slow(_numbered, sleep=clock.sleep)
     with pytest.raises(TimeoutError):
-        await DebateEngine(run_of(model)).run_debate("How long?", PASSAGES, timeout=0.2)
+        await DebateEngine(run_of(model)).run_debate("How long?", PASSAGES, timeout=10)
     assert (len(model.asked), model.cancelled) == (5, 1)
 
 
-@pytest.mark.parametrize(("seconds", "rounds", "calls"), [(0.75, 1, 2), (1.25, 2, 4)])
+@pytest.mark.parametrize(("seconds", "rounds", "calls"), [(7.5, 1, 2), (12.5, 2, 4)])
 async def test_what_cannot_end_in_time_is_left_out_and_two_rounds_are_merged(
-    seconds: float, rounds: int, calls: int
+    clock: Clock, seconds: float, rounds: int, calls: int
 ) -> None:
-    model = Scripted(_numbered, delay=0.5)
+    model = Scripted(_numbered, delay=5.0, sleep=clock.sleep)
     result = await DebateEngine(run_of(model)).run_debate("How long?", PASSAGES, timeout=seconds)
 
     assert (result.rounds, result.llm_calls, model.cancelled) == (rounds, calls, 0)
@@ -186,20 +187,22 @@ async def test_what_cannot_end_in_time_is_left_out_and_two_rounds_are_merged(
     assert result.final_answer == (result.affirmative_answer if rounds == 2 else None)
 
 
-async def test_a_model_that_never_lets_go_is_still_too_late() -> None:
+async def test_a_model_that_blocks_the_event_loop_is_still_too_late(clock: Clock) -> None:
     def blocking(number: int, messages: Sequence[Message]) -> str:
-        time.sleep(0.03)
+        clock.advance(3)
         return "Yes. [1]"
 
     with pytest.raises(TimeoutError):
-        await _debate(blocking, timeout=0.02)
+        await _debate(blocking, timeout=2)
 
 
 @pytest.mark.parametrize("fails", [True, False])
-async def test_a_synthesis_that_never_lets_go_is_too_late_whether_it_fails_or_not(fails: bool) -> None:
+async def test_a_synthesis_that_blocks_the_event_loop_is_too_late_whether_it_fails_or_not(
+    clock: Clock, *, fails: bool
+) -> None:
     def at_last(number: int, messages: Sequence[Message]) -> str:
         if number == 4:
-            time.sleep(0.3)
+            clock.advance(3)
         return failing(number, messages) if number == 4 and fails else "Yes. [1]"
 
     class Unyielding(Scripted):
@@ -208,16 +211,16 @@ async def test_a_synthesis_that_never_lets_go_is_too_late_whether_it_fails_or_no
             return Reply(at_last(len(self.asked) - 1, messages), self.id, Usage(1))
 
     with pytest.raises(TimeoutError, match="Debate exceeded"):
-        await DebateEngine(run_of(Unyielding(""))).run_debate("How long?", PASSAGES, timeout=0.25)
+        await DebateEngine(run_of(Unyielding(""))).run_debate("How long?", PASSAGES, timeout=2.5)
 
 
-async def test_a_model_that_ran_out_of_time_is_a_timeout_and_no_failure() -> None:
+async def test_a_model_that_fails_after_the_time_is_over_is_a_timeout(clock: Clock) -> None:
     def late(number: int, messages: Sequence[Message]) -> str:
-        time.sleep(0.03)
+        clock.advance(3)
         return failing(number, messages)
 
     with pytest.raises(TimeoutError):
-        await _debate(late, timeout=0.02)
+        await _debate(late, timeout=2)
 
 
 async def test_a_timeout_of_the_surroundings_is_passed_on_as_it_is() -> None:
