@@ -1,11 +1,11 @@
-"""The audit log: who asked or did what, over which scope, about which ids, with which decision; never a text.
+"""The audit log: who did what, in which scope, on which ids, with which decision; never the text of a document.
 
-`record` is for changes and refusals: the line is on disk when it returns. `note` is for reads: its line is written with
-others at most `NOTE_S` later. One task writes both in batches, so that many callers share a flush to disk.
+`record` is for changes and refusals: the line is durable when it returns. `note` is for reads: its line is written at
+most `NOTE_S` later, with others. One task writes both in batches, so that many callers share a flush to disk.
 
-What the database cannot take (it is away, its disk is full) goes to a spool file, durable as well, and from there into
-the log as soon as the database is back, in this process or in the next one. Entries are compared with what the log
-holds already, so that nothing is in it twice.
+Lines that the database cannot take (it is down, its disk is full) go to a spool file, which is durable too, and from
+there to the log when the database is back, in this process or the next. Spooled entries are compared with the log
+first, so that none is written twice.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
+from dtrag.batch_writer import BatchWriter
 from dtrag.core.access.audit_chain import START, Decision, Entry, Head, Row, Verdict, content, settled, verify
 from dtrag.errors import DatabaseUnavailable, DtragError, InvalidInput
 from dtrag.ports import AuditSpoolStore, AuditStore
@@ -25,17 +26,19 @@ LEVELS = ("all", "changes", "off")
 NOTE_S = 0.2
 """Longest time between a read and its line in the log, in seconds: a crash loses no more than that."""
 MOST_WAITING = 5_000
-"""Reads whose lines wait to be written; then the next read waits, too."""
+"""Longest queue of lines; further reads wait until it is written."""
 BATCH = 1_000
-"""Lines of one transaction."""
+"""Lines per transaction."""
 SPOOLED_S = 1.0
-"""Between attempts to move spooled lines into the log, in seconds."""
+"""Time between attempts to move spooled lines to the log, in seconds."""
 LEFT_OUT = "audit.left_out"
-"""The action of the line that tells how many lines of reads could be written nowhere."""
+"""Action of the line that gives the number of reads whose lines were lost."""
 PAGE = 2_000
 """Lines that `verify` reads at a time."""
 MAX_LISTED = 10_000
 
+Queued = tuple[Entry, asyncio.Future[None] | None]
+"""A line to be written, and for `record` what its caller awaits."""
 _LOG = logging.getLogger(__name__)
 
 
@@ -58,14 +61,19 @@ class Audit:
         self._spool = spool
         self._spooled = False
         self._left_out = 0
-        self._waiting: list[tuple[Entry, asyncio.Future[None] | None]] = []
-        self._writer: asyncio.Task[None] | None = None
-        self._urgent = asyncio.Event()
-        self._writing = asyncio.Lock()
+        self._writer: BatchWriter[Queued] = BatchWriter(
+            "the audit log",
+            self._write,
+            batch_size=BATCH,
+            delay=NOTE_S,
+            log=_LOG,
+            prepare=self._unspool_if_possible,
+            on_failure=_reject_records,
+        )
 
     @property
     def level(self) -> str:
-        """What is logged."""
+        """What is logged: all, changes or off."""
         return self._level
 
     async def record(
@@ -82,9 +90,8 @@ class Audit:
         if self._level == "off":
             return
         written: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append((Entry(self._now(), actor, action, scope, subjects, decision, details), written))
-        self._start()
-        self._urgent.set()
+        entry = Entry(self._now(), actor, action, scope, subjects, decision, details)
+        self._writer.add((entry, written), urgent=True)
         await written
 
     async def note(
@@ -97,38 +104,38 @@ class Audit:
         decision: Decision,
         details: Mapping[str, Any],
     ) -> None:
-        """Write a line soon. Returns at once, unless too many wait: then when there is room again.
+        """Write a line soon. Returns at once, unless `MOST_WAITING` lines are queued: then after they are written.
 
-        Raises `DatabaseUnavailable` when there is no room and none can be made.
+        Raises `DatabaseUnavailable` when the queue is full and cannot be written.
         """
         if self._level != "all":
             return
-        while len(self._waiting) >= MOST_WAITING:
+        while len(self._writer) >= MOST_WAITING:
             try:
-                await self._flush()
-            except DtragError:
+                await self._writer.flush()
+            except DtragError as error:
                 if self._spool is None:
                     raise
-                self._waiting.pop(0)  # the disk is full: reads go on, and the log will say how many lines it lacks
+                # The disk is full, too: reads continue, and a later line says how many lines were lost.
+                _reject_records([self._writer.drop_oldest()], error)
                 self._left_out += 1
-        self._waiting.append((Entry(self._now(), actor, action, scope, subjects, decision, details), None))
-        self._start()
+        self._writer.add((Entry(self._now(), actor, action, scope, subjects, decision, details), None))
 
     async def newest(
         self, *, limit: int = 100, before: int | None = None, since: datetime | None = None, actor: str | None = None
     ) -> list[Row]:
-        """Lines, the newest first: those with numbers below `before`, not older than `since`, of `actor`."""
+        """The newest lines with a number below `before`, a time from `since` on, by `actor`; newest first."""
         if not 1 <= limit <= MAX_LISTED:
             raise InvalidInput(f"limit must be from 1 to {MAX_LISTED:,}.")
-        await self._flush()
+        await self._writer.flush()
         return await self._store.newest(limit, before, since, actor)
 
     async def verify(self, expected: Head | None = None, on_progress: Callable[[int], None] | None = None) -> Verdict:
-        """Whether the log is what was written, and still holds the line that `expected` names.
+        """Check the hash chain, and that the log still contains the line `expected`.
 
-        Without `expected` a log whose newest lines were cut off looks whole: keep the head that this returns elsewhere.
+        Without `expected`, the removal of the newest lines cannot be detected: store the returned head elsewhere.
         """
-        await self._flush()
+        await self._writer.flush()
         head = START
         while True:
             rows = await self._store.page(head.number, PAGE)
@@ -137,7 +144,7 @@ class Audit:
                 return verdict
             for row in rows:
                 if expected is not None and row.number == expected.number and row.hash != expected.hash:
-                    return Verdict(False, head, row.number, f"line {row.number} is another than the expected one")
+                    return Verdict(False, head, row.number, f"line {row.number} differs from the expected one")
             head = verdict.head
             if on_progress is not None:
                 on_progress(head.number)
@@ -149,81 +156,38 @@ class Audit:
         return Verdict(True, head)
 
     async def recover(self) -> int:
-        """Move what earlier processes had to spool into the log; returns the number of lines."""
+        """Move the lines that earlier processes spooled to the log; returns their number."""
         if self._spool is None or self._level == "off":
             return 0
-        async with self._writing:
+        async with self._writer.writing:
             return await self._unspool()
 
     async def close(self) -> None:
-        """Write what waits, to the spool where the database is away."""
-        if self._writer is not None:
-            self._writer.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._writer
-            self._writer = None
+        """Write all queued lines: to the log, or to the spool when the database is down."""
+        await self._writer.stop()
         try:
-            await self._flush()
+            await self._writer.flush()
         except DtragError as error:
-            _LOG.error("%d lines of the audit log could not be written", len(self._waiting), exc_info=error)
+            _LOG.error("%d lines of the audit log could not be written", len(self._writer), exc_info=error)
         if self._spool is not None:
             self._spool.close()
 
-    def _start(self) -> None:
-        if self._writer is None or self._writer.done():
-            self._writer = asyncio.create_task(self._write(), name="dtrag-audit")
-
-    async def _write(self) -> None:
-        """Writes until nothing waits and nothing is spooled."""
-        failed = False
-        while self._waiting or self._spooled:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._urgent.wait(), NOTE_S if self._waiting else SPOOLED_S)
-            self._urgent.clear()
-            try:
-                await asyncio.shield(self._flush())
-            except DtragError as error:
-                if not failed:
-                    _LOG.warning("the audit log cannot be written; trying again", exc_info=error)
-                failed = True
-                await asyncio.sleep(NOTE_S)
-            else:
-                failed = False
-
-    async def _flush(self) -> None:
-        """Write everything that waits by now, to the log or to the spool.
-
-        Raises `DatabaseUnavailable` when neither takes it; the lines of reads wait on then.
-        """
-        async with self._writing:
-            waiting, self._waiting = self._waiting, []
-            try:
-                if self._spooled or self._left_out:
-                    await self._unspool_if_possible()
-                while waiting:
-                    await self._append([entry for entry, _ in waiting[:BATCH]])
-                    for _, written in waiting[:BATCH]:
-                        if written is not None and not written.done():
-                            written.set_result(None)
-                    del waiting[:BATCH]
-            except Exception as error:
-                for _, written in waiting:
-                    if written is not None and not written.done():
-                        written.set_exception(error)
-                raise
-            finally:
-                self._waiting[:0] = [(entry, written) for entry, written in waiting if written is None]
+    async def _write(self, batch: list[Queued]) -> None:
+        await self._append([entry for entry, _ in batch])
+        for _, written in batch:
+            if written is not None and not written.done():
+                written.set_result(None)
 
     async def _append(self, entries: list[Entry]) -> None:
-        """Write the entries to the log, or to the spool while earlier ones are there or the log cannot be written."""
-        refused: DtragError | None = None
+        """Write to the log, or to the spool when the log fails or the spool holds earlier entries."""
+        failure: DtragError | None = None
         if not self._spooled:
             try:
                 await self._store.append(entries)
             except DtragError as error:
                 if self._spool is None:
                     raise
-                refused = error
+                failure = error
             else:
                 return
         if self._spool is not None:
@@ -232,15 +196,20 @@ class Audit:
             except OSError as error:
                 raise DatabaseUnavailable(reason="lines of the audit log cannot be written anywhere.") from error
             if not self._spooled:
-                _LOG.warning("lines of the audit log are spooled until the database takes them", exc_info=refused)
-            self._spooled = True
+                _LOG.warning("lines of the audit log are spooled until the database takes them", exc_info=failure)
+            self._set_spooled(True)
+
+    def _set_spooled(self, spooled: bool) -> None:
+        self._spooled = spooled
+        self._writer.retry_after = SPOOLED_S if spooled else None
 
     async def _unspool_if_possible(self) -> None:
-        with suppress(DtragError):
-            await self._unspool()
+        if self._spooled or self._left_out:
+            with suppress(DtragError):
+                await self._unspool()
 
     async def _unspool(self) -> int:
-        """Move the spooled lines into the log; returns how many were not in it yet. Raises `DatabaseUnavailable`."""
+        """Move the spooled lines to the log; returns how many it lacked. Raises `DatabaseUnavailable`."""
         spool, moved = self._spool, 0
         if spool is None:
             return 0
@@ -251,7 +220,7 @@ class Audit:
                 await self._store.append(missing[start : start + BATCH])
             await asyncio.to_thread(spool.remove, path)
             moved += len(missing)
-        self._spooled = False
+        self._set_spooled(False)
         if left_out := self._left_out:
             await self._store.append([Entry(self._now(), "dtrag", LEFT_OUT, None, (), "done", {"lines": left_out})])
             self._left_out -= left_out
@@ -260,12 +229,20 @@ class Audit:
         return moved
 
     async def _missing(self, entries: Sequence[Entry]) -> list[Entry]:
-        """Those that the log does not hold: an append whose confirmation was lost may have succeeded."""
+        """Entries that the log lacks: an append whose confirmation was lost may have succeeded."""
         if not entries:
             return []
         since, before = min(entry.at for entry in entries), None
-        held: set[bytes] = set()
+        logged: set[bytes] = set()
         while rows := await self._store.newest(PAGE, before, since, None):
-            held.update(content(0, row.entry) for row in rows)
+            logged.update(content(0, row.entry) for row in rows)
             before = rows[-1].number
-        return [entry for entry in entries if content(0, settled(entry)) not in held]
+        return [entry for entry in entries if content(0, settled(entry)) not in logged]
+
+
+def _reject_records(queued: list[Queued], error: Exception) -> list[Queued]:
+    """Pass the error to the callers of `record`; the lines of `note`, which stay queued."""
+    for _, written in queued:
+        if written is not None and not written.done():
+            written.set_exception(error)
+    return [(entry, written) for entry, written in queued if written is None]

@@ -7,16 +7,14 @@ database takes them; `close()` writes what waits.
 
 from __future__ import annotations
 
-import asyncio
 import datetime
 import logging
 import time
 import uuid
-from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 
+from dtrag.batch_writer import BatchWriter
 from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.retention import TidyTimer
 from dtrag.core.trace import Trace
@@ -69,11 +67,11 @@ class Traces:
         self._days = days
         self._text = text
         self._now = now
-        self._waiting: deque[Trace] = deque()
         self._dropped = 0
         self._full_told = _BEGINNING
-        self._writer: asyncio.Task[None] | None = None
-        self._writing = asyncio.Lock()
+        self._writer: BatchWriter[Trace] = BatchWriter(
+            "traces", self._write_batch, batch_size=BATCH, delay=WRITE_S, log=_LOG, prepare=self._before_writing
+        )
         self._tidy_timer = TidyTimer(now, monotonic)
 
     @classmethod
@@ -97,12 +95,10 @@ class Traces:
         """Have the trace written soon; returns at once. What the settings do not want kept is not."""
         if self._level == "off" or (self._level == "errors" and not trace.troubled):
             return
-        if len(self._waiting) >= MOST_WAITING:
-            self._waiting.popleft()
+        if len(self._writer) >= MOST_WAITING:
+            self._writer.drop_oldest()
             self._dropped += 1
-        self._waiting.append(trace if self._text else trace.without_text())
-        if self._writer is None or self._writer.done():
-            self._writer = asyncio.create_task(self._write(), name="dtrag-traces")
+        self._writer.add(trace if self._text else trace.without_text())
 
     async def get(self, trace_id: str | uuid.UUID, *, caller: Caller = LOCAL) -> Trace:
         """A trace that the caller may see. Raises `NotFound`, for a foreign one as for one that there is not.
@@ -114,7 +110,7 @@ class Traces:
             wanted = uuid.UUID(str(trace_id))
         except ValueError as error:
             raise _not_found(trace_id) from error
-        await self._flushed()
+        await self._flush()
         found = await self._store.get(wanted, self._since())
         if found is not None and (_sees_all(caller) or found.owner == caller.owner):
             for shown in await self._seen([found], caller):
@@ -125,7 +121,7 @@ class Traces:
         """The newest traces that the caller may see, the newest first."""
         if not 1 <= limit <= MAX_LISTED:
             raise InvalidInput(f"limit must be from 1 to {MAX_LISTED:,}.")
-        await self._flushed()
+        await self._flush()
         owner = None if _sees_all(caller) else caller.owner
         shown: list[Trace] = []
         last: Trace | None = None
@@ -144,50 +140,36 @@ class Traces:
 
     async def close(self) -> None:
         """Write what waits. What cannot be written any more is lost, and the service's log says so."""
-        if self._writer is not None:
-            self._writer.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._writer
-            self._writer = None
-        await self._flushed()
-        if self._waiting:
-            _LOG.error("%d traces could not be written", len(self._waiting))
+        await self._writer.stop()
+        await self._flush()
+        if len(self._writer):
+            _LOG.error("%d traces could not be written", len(self._writer))
 
-    async def _write(self) -> None:
-        """Writes until nothing waits, a batch at a time."""
-        while self._waiting:
-            await asyncio.sleep(WRITE_S)
-            await asyncio.shield(self._flushed())
-
-    async def _flushed(self) -> None:
-        """Write everything that waits by now; what the database does not take now goes on waiting."""
+    async def _flush(self) -> None:
+        """Write everything that is queued; what the database does not take stays queued."""
         try:
-            async with self._writing:
-                for _ in range(-(-len(self._waiting) // BATCH)):
-                    await self._write_batch()
-                if self._days and self._level != "off" and self._tidy_timer.due():
-                    await self.tidy()
+            await self._writer.flush()
         except DatabaseUnavailable as error:
             _LOG.warning("traces cannot be written; trying again", exc_info=error)
+
+    async def _before_writing(self) -> None:
         if self._dropped:
             _LOG.warning("%d traces came faster than they could be written and were dropped", self._dropped)
             self._dropped = 0
+        if self._days and self._level != "off" and self._tidy_timer.due():
+            await self.tidy()
 
-    async def _write_batch(self) -> None:
-        batch = [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
-        if not batch:
-            return
+    async def _write_batch(self, batch: list[Trace]) -> None:
         try:
             await self._store.add(batch)
-        except (DatabaseUnavailable, asyncio.CancelledError):
-            self._waiting.extendleft(reversed(batch))
+        except DatabaseUnavailable:
             raise
         except StorageFull:
             # What remains of the disk is for the database and the audit log.
             if self._now() - self._full_told >= TOLD_EVERY:
                 self._full_told = self._now()
                 _LOG.warning("traces are not kept while the disk is full")
-        except Exception:  # noqa: BLE001 - the seam: one trace that cannot be stored must not keep all others waiting
+        except Exception:  # noqa: BLE001 - boundary: a trace that cannot be stored must not block the others
             _LOG.error("%d traces could not be stored and are dropped", len(batch), exc_info=True)
 
     def _since(self) -> datetime.datetime:

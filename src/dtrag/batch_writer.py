@@ -1,0 +1,115 @@
+"""A background task that writes queued items in batches: for the lines of the audit log, and for traces."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
+from itertools import islice
+from typing import Generic, TypeVar
+
+from dtrag.errors import DtragError
+
+Item = TypeVar("Item")
+
+
+async def _nothing() -> None:
+    return
+
+
+class BatchWriter(Generic[Item]):
+    """Writes items in the order in which they were added, `batch_size` at a time, at most `delay` seconds later.
+
+    `write` stores one batch, or raises. Items of a failed batch and those after it stay queued and are tried again,
+    unless `on_failure`, which gets them and the error, returns fewer. `prepare` runs before each flush. While
+    `retry_after` is set, a flush runs again after so many seconds, also when nothing is queued. `subject` names the
+    items in logs ("traces").
+    """
+
+    def __init__(
+        self,
+        subject: str,
+        write: Callable[[list[Item]], Awaitable[object]],
+        *,
+        batch_size: int,
+        delay: float,
+        log: logging.Logger,
+        prepare: Callable[[], Awaitable[None]] = _nothing,
+        on_failure: Callable[[list[Item], Exception], Iterable[Item]] = lambda items, error: items,
+    ) -> None:
+        self._subject = subject
+        self._write = write
+        self._batch_size = batch_size
+        self._delay = delay
+        self._log = log
+        self._prepare = prepare
+        self._on_failure = on_failure
+        self._queue: deque[Item] = deque()
+        self._task: asyncio.Task[None] | None = None
+        self._urgent = asyncio.Event()
+        self.retry_after: float | None = None
+        self.writing = asyncio.Lock()
+        """Held during a flush; whoever holds it writes alone."""
+
+    def __len__(self) -> int:
+        """Number of queued items."""
+        return len(self._queue)
+
+    def add(self, item: Item, *, urgent: bool = False) -> None:
+        """Queue an item; an urgent one does not wait for `delay`."""
+        self._queue.append(item)
+        if urgent:
+            self._urgent.set()
+        self.start()
+
+    def drop_oldest(self) -> Item:
+        """Remove the oldest item from the queue."""
+        return self._queue.popleft()
+
+    def start(self) -> None:
+        """Start the background task, unless it is running."""
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._run(), name=f"dtrag-{self._subject}")
+
+    async def flush(self) -> None:
+        """Write everything that is queued now. Raises what `write` raises."""
+        async with self.writing:
+            items, self._queue = self._queue, deque()
+            try:
+                await self._prepare()
+                while batch := list(islice(items, self._batch_size)):
+                    await self._write(batch)
+                    for _ in batch:
+                        items.popleft()
+            except Exception as error:
+                items = deque(self._on_failure(list(items), error))
+                raise
+            finally:
+                self._queue.extendleft(reversed(items))
+
+    async def stop(self) -> None:
+        """End the background task. Queued items stay: `flush` writes them."""
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+            self._task = None
+
+    async def _run(self) -> None:
+        """Flush until the queue is empty and there is nothing to retry. Logs the first failure of a series."""
+        failing = False
+        while self._queue or self.retry_after is not None:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._urgent.wait(), self._delay if self._queue else self.retry_after)
+            self._urgent.clear()
+            try:
+                await asyncio.shield(self.flush())
+            except DtragError as error:
+                if not failing:
+                    self._log.warning("%s cannot be written; trying again", self._subject, exc_info=error)
+                failing = True
+                await asyncio.sleep(self._delay)
+            else:
+                failing = False
