@@ -373,7 +373,7 @@ class App:
         if not (1 <= limit <= MOST_LISTED and offset >= 0):
             raise InvalidInput(f"limit must be from 1 to {MOST_LISTED:,} and offset at least 0.")
         within, taxonomy = await self._resolved(scope)
-        return await self.index.documents(within, taxonomy, wanted=limit, skipped=offset)
+        return await self.index.documents(within, taxonomy, limit=limit, offset=offset)
 
     async def counts(self, *, scope: Viewer | None = None) -> tuple[int, int]:
         """Numbers of documents and chunks."""

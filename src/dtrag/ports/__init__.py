@@ -10,7 +10,7 @@ from dtrag.ports.governance import (
     Recorder,
     unrecorded,
 )
-from dtrag.ports.index import Index, IndexSnapshot, IndexWriter, check_identity
+from dtrag.ports.index import DocumentIndex, Index, IndexSnapshot, IndexWriter, check_identity
 from dtrag.ports.models import (
     NOT_CONFIGURED,
     CategoryModel,
@@ -23,6 +23,7 @@ from dtrag.ports.models import (
     speaks,
 )
 from dtrag.ports.packs import CitedProvision, QueryPack, QueryReading, RegulationStore
+from dtrag.ports.stores import Stores
 from dtrag.ports.taxonomy import PlacementStore, ReviewStore, TaxonomyStore
 from dtrag.ports.tools import ApprovalStore, Fetcher, ToolServer, WebReply, WebRequest
 
@@ -36,6 +37,7 @@ __all__ = [
     "ChatModel",
     "CitedProvision",
     "ConversationStore",
+    "DocumentIndex",
     "Embedder",
     "Fetcher",
     "FolderStore",
@@ -55,6 +57,7 @@ __all__ = [
     "ReviewStore",
     "Sight",
     "StoredFile",
+    "Stores",
     "TaxonomyStore",
     "ToolServer",
     "TraceStore",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from dtrag.core.access.scope import EVERYTHING, NO_FILTERS, Scope, SearchFilters
-from dtrag.core.documents import Draft, IndexedDocument, SearchResult, Vector
+from dtrag.core.documents import DocumentSummary, Draft, IndexedDocument, SearchResult, Vector
 from dtrag.core.ranking.bm25 import LexicalQuery, LexicalStatistics
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
 from dtrag.errors import IndexMismatch
@@ -96,6 +96,26 @@ class Index(Protocol):
         Scope and filters are applied to the current state of the document, which may have changed since the search:
         passages that no longer pass are absent.
         """
+
+
+class DocumentIndex(Index, Protocol):
+    """An index that also lists its documents and shows their texts."""
+
+    async def documents(
+        self, scope: Scope, taxonomy: Taxonomy, *, limit: int, offset: int = 0
+    ) -> list[DocumentSummary]:
+        """A page of the documents in scope, newest first."""
+
+    async def document(
+        self, document_id: uuid.UUID, scope: Scope, taxonomy: Taxonomy
+    ) -> tuple[DocumentSummary, str] | None:
+        """A document in scope with its text, or None."""
+
+    async def counts(self, scope: Scope) -> tuple[int, int]:
+        """Numbers of documents and of passages in scope."""
+
+    async def close(self) -> None:
+        """Stop work in the background."""
 
 
 class IndexWriter(Protocol):

@@ -223,11 +223,11 @@ class PostgresIndex:
         }
 
     async def documents(
-        self, scope: Scope, taxonomy: Taxonomy, *, wanted: int, skipped: int = 0
+        self, scope: Scope, taxonomy: Taxonomy, *, limit: int, offset: int = 0
     ) -> list[DocumentSummary]:
         """Documents in scope, the newest first."""
         async with self._database.scoped("reader", scope) as connection:
-            cursor = await connection.execute(queries("content")["documents"], {"wanted": wanted, "skipped": skipped})
+            cursor = await connection.execute(queries("content")["documents"], {"wanted": limit, "skipped": offset})
             return [_summary(row, taxonomy, scope) for row in await cursor.fetchall()]
 
     async def counts(self, scope: Scope) -> tuple[int, int]:

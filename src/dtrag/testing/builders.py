@@ -1,0 +1,107 @@
+"""Small values for tests: documents that are ready to be written, keys, agents, traces."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from dtrag.core.access.api_key import Key, digest_of, new_secret, prefix_of
+from dtrag.core.access.scope import Grant
+from dtrag.core.agent import Agent
+from dtrag.core.documents import Chunk, IndexedDocument, ParsedDocument, Scalar, document_id
+from dtrag.core.manifest import manifest_from_category
+from dtrag.core.text.analysis import Analyzer, language
+from dtrag.core.trace import Trace
+from dtrag.ingestion.analysis import analyse, fingerprint
+from dtrag.ports import Embedder, speaks
+
+NOON = datetime(2025, 6, 1, 12, tzinfo=UTC)
+"""The time at which things happen in tests, unless they say otherwise."""
+MINUTE = timedelta(minutes=1)
+
+
+def indexed_document(
+    uri: str,
+    texts: Sequence[str],
+    *,
+    node_id: int = 1,
+    title: str = "",
+    source_uri: str = "",
+    source_path: str = "",
+    metadata: Mapping[str, Scalar] | None = None,
+    passages: Sequence[Mapping[str, Scalar]] = (),
+    content_type: str = "text/plain",
+    embedder: Embedder | None = None,
+    analyzer: Analyzer = Analyzer(),
+    replaces: bool = False,
+) -> IndexedDocument:
+    """A document with one passage per text, ready for `IndexWriter.write`.
+
+    `source_uri` is the address of the file that it is a part of, by default its own; `passages` are the metadata of
+    its passages.
+    """
+    body, chunks = "\n\n".join(texts), list[Chunk]()
+    for ordinal, text in enumerate(texts):
+        start = chunks[-1].end + 2 if chunks else 0
+        details = passages[ordinal] if ordinal < len(passages) else {}
+        chunks.append(Chunk(ordinal, start, start + len(text), text, metadata=details))
+    document = ParsedDocument(title or uri, body, content_type, metadata=dict(metadata or {}))
+    indexed = [analyse(document, chunk, analyzer) for chunk in chunks]
+    if embedder is not None:
+        indexed = [
+            replace(chunk, vector=vector) if speaks(embedder, chunk.language) else chunk
+            for chunk, vector in zip(indexed, embedder.embed_documents(texts), strict=True)
+        ]
+    return IndexedDocument(
+        document_id=document_id(uri),
+        source_id=document_id(source_uri or uri),
+        source_uri=uri,
+        document=document,
+        node_id=node_id,
+        language=language(body),
+        fingerprint=fingerprint(document, embedder, analyzer),
+        chunks=tuple(indexed),
+        replaces=replaces,
+        source_path=source_path,
+    )
+
+
+def chunk_id(document: uuid.UUID, ordinal: int = 0) -> str:
+    """The id of a passage in results."""
+    return f"{document}:{ordinal}"
+
+
+def api_key(name: str, *, at: datetime = NOON, grant: Grant | None = None, days: int | None = None) -> Key:
+    """A reader's key with a random secret; `days` until it expires."""
+    secret = new_secret()
+    expires_at = at + timedelta(days=days) if days is not None else None
+    return Key(
+        uuid.uuid4(), name, prefix_of(secret) or "", digest_of(secret), "reader", grant, 60, at, expires_at=expires_at
+    )
+
+
+def agent(name: str, *, at: datetime = NOON, grant: Grant = Grant(()), version: str = "1.0.0") -> Agent:
+    """An agent on the branch `Handbook` of the tree."""
+    manifest = manifest_from_category(version, [["Handbook"]], name=name)
+    return Agent(uuid.uuid4(), 1, manifest, grant, "tests", at, at)
+
+
+def trace(*, at: datetime = NOON, owner: str = "", question: str = "How many days?") -> Trace:
+    """A run without steps."""
+    return Trace(
+        trace_id=uuid.uuid4(),
+        created_at=at,
+        owner=owner,
+        question=question,
+        answer="26 days.",
+        decision="answer",
+        confidence=0.9,
+        taxonomy_version="1.0.0",
+        seconds=0.5,
+        degraded=(),
+        document_ids=(),
+        steps=(),
+        calls=(),
+    )

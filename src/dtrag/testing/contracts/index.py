@@ -1,0 +1,308 @@
+"""What every index must do: search in scope, and read what was written."""
+
+from __future__ import annotations
+
+import uuid
+
+import numpy as np
+import pytest
+
+from dtrag.core.access.scope import EVERYTHING, NO_FILTERS, Scope, SearchFilters
+from dtrag.core.documents import document_id
+from dtrag.core.ranking.bm25 import LexicalQuery, LexicalStatistics
+from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
+from dtrag.core.text.analysis import term_id, terms
+from dtrag.core.text.title_mentions import title_key, title_number
+from dtrag.ports import DocumentIndex, Stores
+from dtrag.testing.builders import chunk_id, indexed_document
+from dtrag.testing.contracts.base import StoreContract
+from dtrag.testing.models import HashEmbedder
+
+NOTHING = Scope(frozenset())
+EMBEDDER = HashEmbedder()
+KETTLE, BOILER, LEAVE, SALARY = (
+    document_id(uri) for uri in ("test:kettle", "test:boiler", "test:leave", "test:salary")
+)
+
+
+async def filled(stores: Stores) -> tuple[Taxonomy, Scope, Scope]:
+    """Two documents in each of the branches AI/Machines and HR; returns the tree and the scopes of both branches."""
+    paths = [CategoryPath.parse("AI/Machines"), CategoryPath.parse("HR")]
+    taxonomy = await stores.writer.ensure_paths(paths)
+    machines, staff = (taxonomy.find(path) for path in paths)
+    assert machines is not None
+    assert staff is not None
+    await stores.writer.write(
+        [
+            indexed_document(
+                "test:kettle",
+                ["The kettle has a valve.", "Fill the kettle with water."],
+                node_id=machines,
+                title="Kettle manual",
+                metadata={"kind": "manual", "author": "Kim"},
+                embedder=EMBEDDER,
+            ),
+            indexed_document(
+                "test:boiler",
+                ["A boiler has a valve and a second valve."],
+                node_id=machines,
+                content_type="text/markdown",
+                embedder=EMBEDDER,
+            ),
+            indexed_document("test:leave", ["Leave is granted in summer."], node_id=staff, embedder=EMBEDDER),
+            indexed_document(
+                "test:salary", ["The salary office has a safety valve."], node_id=staff, embedder=EMBEDDER
+            ),
+        ]
+    )
+    return taxonomy, Scope(frozenset({machines})), Scope(frozenset({staff}))
+
+
+def branch_nodes(scope: Scope) -> list[int]:
+    """The nodes of a scope that is not the whole tree."""
+    assert scope.nodes is not None
+    return sorted(scope.nodes)
+
+
+async def query_for(index: DocumentIndex, text: str, scope: Scope) -> LexicalQuery:
+    """The query, weighed by the statistics of the scope as the engine does it."""
+    ids = [term_id(term) for term in terms(text)]
+    return LexicalQuery.of([(term, 1.0) for term in ids], await index.statistics(ids, scope))
+
+
+def documents_in(scores: dict[str, float]) -> set[uuid.UUID]:
+    """The documents of the passages."""
+    return {uuid.UUID(key.rpartition(":")[0]) for key in scores}
+
+
+class IndexContract(StoreContract):
+    """No read returns anything from outside of its scope, or anything computed from it."""
+
+    async def test_an_empty_index_finds_nothing(self, stores: Stores) -> None:
+        index = stores.index
+        query = await query_for(index, "valve", EVERYTHING)
+        assert await index.lexical(query, EVERYTHING, NO_FILTERS, 5) == {}
+        assert await index.strict("valve", EVERYTHING, NO_FILTERS, 5) == {}
+        assert await index.vectors(EMBEDDER.embed_queries(["valve"])[0], EVERYTHING, NO_FILTERS, 5) == {}
+        assert await index.counts(EVERYTHING) == (0, 0)
+
+    async def test_lexical_search_ranks_by_bm25(self, stores: Stores) -> None:
+        await filled(stores)
+        await stores.index.snapshot()
+        query = await query_for(stores.index, "valve kettle", EVERYTHING)
+        scores = await stores.index.lexical(query, EVERYTHING, NO_FILTERS, 10)
+        assert list(scores.values()) == sorted(scores.values(), reverse=True)
+        assert next(iter(scores)) == chunk_id(KETTLE, 0)
+        assert documents_in(scores) == {KETTLE, BOILER, SALARY}
+        assert all(score > 0 for score in scores.values())
+
+    async def test_the_limit_keeps_the_best(self, stores: Stores) -> None:
+        await filled(stores)
+        await stores.index.snapshot()
+        query = await query_for(stores.index, "valve kettle", EVERYTHING)
+        scores = await stores.index.lexical(query, EVERYTHING, NO_FILTERS, 10)
+        best = await stores.index.lexical(query, EVERYTHING, NO_FILTERS, 2)
+        assert list(best) == list(scores)[:2]
+
+    async def test_scores_of_named_passages_are_those_of_the_search(self, stores: Stores) -> None:
+        await filled(stores)
+        await stores.index.snapshot()
+        query = await query_for(stores.index, "valve", EVERYTHING)
+        scores = await stores.index.lexical(query, EVERYTHING, NO_FILTERS, 10)
+        named = await stores.index.lexical_scores(query, [*scores, chunk_id(LEAVE), chunk_id(uuid.uuid4())], EVERYTHING)
+        assert named == pytest.approx({**scores, chunk_id(LEAVE): 0.0}, rel=1e-4)
+
+    @pytest.mark.parametrize("search", ["lexical", "strict", "vectors"])
+    async def test_a_search_stays_in_its_scope(self, stores: Stores, search: str) -> None:
+        _, machines, staff = await filled(stores)
+        assert await self._documents(stores, search, machines) == {KETTLE, BOILER}
+        assert SALARY in await self._documents(stores, search, staff)
+        assert not await self._documents(stores, search, staff) & {KETTLE, BOILER}
+        assert await self._documents(stores, search, NOTHING) == set()
+
+    @pytest.mark.parametrize("search", ["lexical", "strict", "vectors"])
+    async def test_filters_narrow_a_search(self, stores: Stores, search: str) -> None:
+        await filled(stores)
+        by_type = SearchFilters.parse({"content_types": ["text/markdown"]})
+        by_author = SearchFilters.parse({"metadata": {"author": "Kim"}}, ["author"])
+        assert await self._documents(stores, search, EVERYTHING, by_type) == {BOILER}
+        assert await self._documents(stores, search, EVERYTHING, by_author) == {KETTLE}
+        future = SearchFilters.parse({"date_from": "2200-01-01"})
+        assert await self._documents(stores, search, EVERYTHING, future) == set()
+
+    async def _documents(
+        self, stores: Stores, search: str, scope: Scope, filters: SearchFilters = NO_FILTERS
+    ) -> set[uuid.UUID]:
+        index = stores.index
+        await index.snapshot()
+        if search == "lexical":
+            return documents_in(await index.lexical(await query_for(index, "valve", scope), scope, filters, 10))
+        if search == "strict":
+            return documents_in(await index.strict("valve", scope, filters, 10))
+        return documents_in(await index.vectors(EMBEDDER.embed_queries(["valve"])[0], scope, filters, 10))
+
+    async def test_statistics_count_the_scope_and_nothing_else(self, stores: Stores) -> None:
+        _, machines, staff = await filled(stores)
+        await stores.index.snapshot()
+        valve = term_id("valv")
+        assert (await self._statistics(stores, valve, EVERYTHING)) == (5, 3)
+        assert (await self._statistics(stores, valve, machines)) == (3, 2)
+        assert (await self._statistics(stores, valve, staff)) == (2, 1)
+        assert (await self._statistics(stores, valve, NOTHING)) == (0, 0)
+
+    async def _statistics(self, stores: Stores, term: int, scope: Scope) -> tuple[int, int]:
+        statistics: LexicalStatistics = await stores.index.statistics([term], scope)
+        return statistics.chunks, statistics.document_frequency(term)
+
+    async def test_strict_search_takes_passages_with_every_word(self, stores: Stores) -> None:
+        await filled(stores)
+        assert documents_in(await stores.index.strict("kettle valve", EVERYTHING, NO_FILTERS, 5)) == {KETTLE}
+        assert documents_in(await stores.index.strict("boilers valves", EVERYTHING, NO_FILTERS, 5)) == {BOILER}
+        assert await stores.index.strict("kettle boiler", EVERYTHING, NO_FILTERS, 5) == {}
+
+    async def test_vector_search_ranks_by_cosine(self, stores: Stores) -> None:
+        await filled(stores)
+        text = "Leave is granted in summer."
+        query = EMBEDDER.embed_queries([text])[0]
+        scores = await stores.index.vectors(query, EVERYTHING, NO_FILTERS, 3)
+        assert len(scores) == 3
+        assert next(iter(scores)) == chunk_id(LEAVE)
+        assert scores[chunk_id(LEAVE)] == pytest.approx(1.0, abs=0.01)
+        assert list(scores.values()) == sorted(scores.values(), reverse=True)
+
+    async def test_cosines_of_named_passages_stay_in_scope(self, stores: Stores) -> None:
+        _, machines, _ = await filled(stores)
+        query = EMBEDDER.embed_queries(["valve"])[0]
+        keys = [chunk_id(KETTLE), chunk_id(SALARY), chunk_id(uuid.uuid4())]
+        scores = await stores.index.vector_scores(query, keys, machines)
+        assert list(scores) == [chunk_id(KETTLE)]
+        expected = float(np.dot(query, EMBEDDER.embed_documents(["The kettle has a valve."])[0]))
+        assert scores[chunk_id(KETTLE)] == pytest.approx(expected, abs=0.01)
+
+    async def test_passages_are_fetched_in_scope_and_as_the_filters_admit(self, stores: Stores) -> None:
+        taxonomy, machines, _ = await filled(stores)
+        keys = [chunk_id(KETTLE, 1), chunk_id(SALARY), chunk_id(uuid.uuid4())]
+        passages = await stores.index.fetch(keys, machines, taxonomy)
+        assert list(passages) == [chunk_id(KETTLE, 1)]
+        passage = passages[chunk_id(KETTLE, 1)]
+        assert (passage.text, passage.title, passage.taxonomy_path) == (
+            "Fill the kettle with water.",
+            "Kettle manual",
+            ["AI", "Machines"],
+        )
+        assert (passage.start, passage.end) == (25, 52)
+        assert passage.metadata["document_id"] == str(KETTLE)
+        assert passage.metadata["author"] == "Kim"
+        markdown = SearchFilters.parse({"content_types": ["text/markdown"]})
+        assert await stores.index.fetch(keys, machines, taxonomy, markdown) == {}
+
+    async def test_a_document_lists_its_passages_in_order(self, stores: Stores) -> None:
+        _, machines, staff = await filled(stores)
+        assert await stores.index.chunk_ids(KETTLE, machines) == [chunk_id(KETTLE, 0), chunk_id(KETTLE, 1)]
+        assert await stores.index.chunk_ids(KETTLE, staff) == []
+        assert await stores.index.chunk_ids(uuid.uuid4(), EVERYTHING) == []
+
+    async def test_a_title_names_a_document_that_is_the_only_one_in_scope(self, stores: Stores) -> None:
+        _, machines, staff = await filled(stores)
+        number = title_number(title_key("Kettle manual"))
+        await stores.index.snapshot()
+        passages = [chunk_id(KETTLE, 0), chunk_id(KETTLE, 1)]
+        assert await stores.index.titled([number, 7], machines) == {number: passages}
+        assert await stores.index.titled([number], staff) == {}
+        (staff_node,) = branch_nodes(staff)
+        await stores.writer.write(
+            [indexed_document("test:copy", ["A copy."], node_id=staff_node, title="Kettle manual")]
+        )
+        await stores.index.snapshot()
+        assert await stores.index.titled([number], EVERYTHING) == {}
+        assert await stores.index.titled([number], machines) == {number: passages}
+
+    async def test_a_kind_is_held_in_scope(self, stores: Stores) -> None:
+        _, machines, staff = await filled(stores)
+        assert await stores.index.holds_kind("manual", machines)
+        assert not await stores.index.holds_kind("manual", staff)
+        assert not await stores.index.holds_kind("regulation", EVERYTHING)
+
+    async def test_a_filter_clause_holds_no_value(self, stores: Stores) -> None:
+        _, machines, _ = await filled(stores)
+        filters = SearchFilters.parse(
+            {"content_types": ["text/markdown"], "metadata": {"author": "O'Hara"}}, ["author"]
+        )
+        clause, parameters = stores.index.filter_clause(filters, machines)
+        assert "markdown" not in clause
+        assert "Hara" not in clause
+        assert parameters["nodes"] == sorted(machines.nodes or ())
+        assert parameters["content_types"] == ["text/markdown"]
+        assert stores.index.filter_clause(NO_FILTERS, EVERYTHING) == ("", {})
+
+    async def test_documents_are_listed_and_counted_in_scope(self, stores: Stores) -> None:
+        taxonomy, machines, staff = await filled(stores)
+        listed = await stores.index.documents(machines, taxonomy, limit=10)
+        assert {row.document_id for row in listed} == {str(KETTLE), str(BOILER)}
+        assert await stores.index.counts(machines) == (2, 3)
+        assert await stores.index.counts(staff) == (2, 2)
+        assert await stores.index.counts(NOTHING) == (0, 0)
+        everything = await stores.index.documents(EVERYTHING, taxonomy, limit=10)
+        times = [row.processed_at for row in everything]
+        assert times == sorted(times, reverse=True)
+        pages = [await stores.index.documents(EVERYTHING, taxonomy, limit=3, offset=offset) for offset in (0, 3)]
+        assert [row.document_id for page in pages for row in page] == [row.document_id for row in everything]
+
+    async def test_a_document_is_shown_in_scope_only(self, stores: Stores) -> None:
+        taxonomy, machines, staff = await filled(stores)
+        shown = await stores.index.document(KETTLE, machines, taxonomy)
+        assert shown is not None
+        summary, text = shown
+        assert text == "The kettle has a valve.\n\nFill the kettle with water."
+        assert (summary.title, summary.chunks, summary.characters) == ("Kettle manual", 2, len(text))
+        assert summary.taxonomy_path == ("AI", "Machines")
+        assert await stores.index.document(KETTLE, staff, taxonomy) is None
+        assert await stores.index.document(uuid.uuid4(), EVERYTHING, taxonomy) is None
+
+    async def test_addresses_show_no_folders_to_callers_with_a_scope(self, stores: Stores) -> None:
+        taxonomy, machines, _ = await filled(stores)
+        (node,) = branch_nodes(machines)
+        uri = "file:///srv/secret/manuals/pump.md"
+        await stores.writer.write([indexed_document(uri, ["A pump."], node_id=node, source_path="manuals/pump.md")])
+        key = chunk_id(document_id(uri))
+        assert (await stores.index.fetch([key], EVERYTHING, taxonomy))[key].source_url == uri
+        assert (await stores.index.fetch([key], machines, taxonomy))[key].source_url == "manuals/pump.md"
+
+    async def test_the_generation_grows_with_every_write(self, stores: Stores) -> None:
+        generations = [(await stores.index.snapshot()).generation]
+        _, machines, _ = await filled(stores)
+        generations.append((await stores.index.snapshot()).generation)
+        await stores.writer.delete(KETTLE, machines)
+        generations.append((await stores.index.snapshot()).generation)
+        assert generations == sorted(set(generations))
+
+    async def test_a_snapshot_holds_the_tree_and_the_statistics_of_all_passages(self, stores: Stores) -> None:
+        taxonomy, _, _ = await filled(stores)
+        snapshot = await stores.index.snapshot()
+        assert snapshot.taxonomy.find(CategoryPath.parse("ai/machines")) == taxonomy.find(
+            CategoryPath.parse("AI/Machines")
+        )
+        assert snapshot.statistics.chunks == 5
+        assert snapshot.statistics.document_frequency(term_id("valv")) == 3
+
+    async def test_what_was_replaced_or_deleted_is_not_found(self, stores: Stores) -> None:
+        taxonomy, machines, _ = await filled(stores)
+        (node,) = branch_nodes(machines)
+        assert await stores.writer.delete(BOILER, EVERYTHING)
+        changed = indexed_document("test:kettle", ["The kettle whistles."], node_id=node, replaces=True)
+        await stores.writer.write([changed])
+        assert await self._documents(stores, "lexical", machines) == set()
+        query = await query_for(stores.index, "whistles", machines)
+        assert documents_in(await stores.index.lexical(query, machines, NO_FILTERS, 5)) == {KETTLE}
+        assert list(await stores.index.fetch([chunk_id(KETTLE, 0), chunk_id(KETTLE, 1)], machines, taxonomy)) == [
+            chunk_id(KETTLE, 0)
+        ]
+        assert (await self._statistics(stores, term_id("valv"), EVERYTHING)) == (3, 1)
+
+    @pytest.mark.parametrize("text", ["", "the of and", "zzyzx", "?!"])
+    async def test_a_query_without_known_words_finds_nothing(self, stores: Stores, text: str) -> None:
+        await filled(stores)
+        await stores.index.snapshot()
+        query = await query_for(stores.index, text, EVERYTHING)
+        assert await stores.index.lexical(query, EVERYTHING, NO_FILTERS, 5) == {}
+        assert await stores.index.strict(text, EVERYTHING, NO_FILTERS, 5) == {}

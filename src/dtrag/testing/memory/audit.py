@@ -1,0 +1,39 @@
+"""The audit log in memory: `AuditStore`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from dtrag.core.access.audit_chain import START, Entry, Head, Row, chained
+from dtrag.testing.memory.state import MemoryState
+
+
+class MemoryAudit:
+    """The log of one state."""
+
+    def __init__(self, state: MemoryState):
+        self._rows = state.audit_rows
+
+    async def append(self, entries: Sequence[Entry]) -> Head:
+        """Add the entries as the next lines of the chain, all or none."""
+        self._rows += chained(entries, self._head())
+        return self._head()
+
+    async def page(self, after: int, limit: int) -> list[Row]:
+        """Lines with numbers above `after`, at most so many, in order."""
+        return [row for row in self._rows if row.number > after][:limit]
+
+    async def newest(self, limit: int, before: int | None, since: datetime | None, actor: str | None) -> list[Row]:
+        """Lines below number `before`, not older than `since`, of `actor`; the newest first."""
+        matching = [
+            row
+            for row in reversed(self._rows)
+            if (before is None or row.number < before)
+            and (since is None or row.entry.at >= since)
+            and (actor is None or row.entry.actor == actor)
+        ]
+        return matching[:limit]
+
+    def _head(self) -> Head:
+        return Head(self._rows[-1].number, self._rows[-1].hash) if self._rows else START

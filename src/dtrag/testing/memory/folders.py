@@ -1,0 +1,66 @@
+"""The files that the documents came from, in memory: `FolderStore`."""
+
+from __future__ import annotations
+
+import uuid
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from urllib.parse import urldefrag
+
+from dtrag.core.access.scope import EVERYTHING
+from dtrag.core.documents import Draft, Vector
+from dtrag.ports import StoredFile
+from dtrag.testing.memory.index_writer import draft_of
+from dtrag.testing.memory.state import MemoryState
+
+
+class MemoryFolders:
+    """The files of one state."""
+
+    def __init__(self, state: MemoryState):
+        self._state = state
+
+    async def files_below(self, prefix: str) -> list[StoredFile]:
+        """Files whose addresses begin with `prefix` and that have documents, in the order of their addresses."""
+        addresses: dict[uuid.UUID, list[str]] = defaultdict(list)
+        for stored in self._state.documents.values():
+            if stored.written.source_uri.startswith(prefix):
+                addresses[stored.written.source_id].append(stored.written.source_uri)
+        files = []
+        for source_id, uris in addresses.items():
+            source = self._state.sources.get(source_id)
+            fingerprint = source.fingerprint if source is not None else b""
+            files.append(StoredFile(source_id, urldefrag(min(uris)).url, fingerprint, len(uris)))
+        return sorted(files, key=lambda file: file.uri)
+
+    async def drafts_of(self, source_id: uuid.UUID, after: uuid.UUID | None, limit: int) -> list[Draft]:
+        """Documents of a file as they were written, in the order of their ids, from the first after `after`."""
+        drafts = [
+            draft_of(stored)
+            for stored in self._state.seen(EVERYTHING)
+            if stored.written.source_id == source_id and (after is None or stored.written.document_id > after)
+        ]
+        return drafts[:limit]
+
+    async def vectors_of(self, document_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, dict[int, Vector]]:
+        """Document -> number of a passage -> its vector."""
+        vectors: dict[uuid.UUID, dict[int, Vector]] = {}
+        for document_id in document_ids:
+            stored = self._state.documents.get(document_id)
+            for indexed in stored.written.chunks if stored is not None else ():
+                if indexed.vector is not None:
+                    vectors.setdefault(document_id, {})[indexed.chunk.ordinal] = indexed.vector
+        return vectors
+
+    async def move_review_state(self, moved: Mapping[uuid.UUID, uuid.UUID]) -> None:
+        """Decisions, placements and review items of old ids belong to the new ids."""
+        decided, placements, items = self._state.decided_nodes, self._state.placements, self._state.review_items
+        for old, new in moved.items():
+            if old in decided:
+                decided[new] = decided.pop(old)
+            if old in placements:
+                placements[new] = placements.pop(old)
+        for key, item in list(items.items()):
+            if item.document_id is not None and item.document_id in moved:
+                items[key] = replace(item, document_id=moved[item.document_id])

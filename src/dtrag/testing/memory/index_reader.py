@@ -1,0 +1,266 @@
+"""Reading the in-memory index: every passage in scope is scored, by the same formulas as in PostgreSQL."""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dtrag.core.access.addresses import shown_address
+from dtrag.core.access.scope import EVERYTHING, NO_FILTERS, Scope, SearchFilters
+from dtrag.core.documents import DocumentSummary, IndexedChunk, SearchResult, Vector
+from dtrag.core.ranking.bm25 import LexicalQuery, LexicalStatistics, bm25_weight
+from dtrag.core.ranking.segments import FREQUENCY_UNIT, quantised
+from dtrag.core.taxonomy.tree import Taxonomy
+from dtrag.core.text.analysis import terms
+from dtrag.core.text.title_mentions import title_key, title_number
+from dtrag.ports import IndexSnapshot
+from dtrag.testing.memory.state import MemoryState, StoredDocument
+
+
+@dataclass(frozen=True, slots=True)
+class _Passage:
+    """A passage with its document."""
+
+    stored: StoredDocument
+    indexed: IndexedChunk
+
+    @property
+    def chunk_id(self) -> str:
+        return f"{self.stored.written.document_id}:{self.indexed.chunk.ordinal}"
+
+    def frequencies(self) -> dict[int, float]:
+        """Occurrences by term, as an index rounds them."""
+        counts = quantised(self.indexed.frequencies) * FREQUENCY_UNIT
+        return dict(zip(self.indexed.term_ids.tolist(), counts.tolist(), strict=True))
+
+
+class MemoryIndex:
+    """The search side of one state. Exact: nothing is approximated."""
+
+    def __init__(self, state: MemoryState):
+        self._state = state
+        self._snapshot: IndexSnapshot | None = None
+
+    async def snapshot(self) -> IndexSnapshot:
+        """Settings, term statistics and the active taxonomy."""
+        known = self._snapshot
+        if known is None or known.settings != self._state.settings:
+            statistics = _statistics(self._passages(EVERYTHING))
+            known = IndexSnapshot(dict(self._state.settings), statistics, self._state.taxonomy)
+            self._snapshot = known
+        return known
+
+    async def lexical(self, query: LexicalQuery, scope: Scope, filters: SearchFilters, limit: int) -> dict[str, float]:
+        """Chunk id -> BM25 of the best passages with at least one term of the query, best first."""
+        scores = {passage.chunk_id: _bm25(query, passage) for passage in self._passages(scope, filters)}
+        return _best({key: score for key, score in scores.items() if score > 0}, limit)
+
+    async def lexical_scores(self, query: LexicalQuery, chunk_ids: Sequence[str], scope: Scope) -> dict[str, float]:
+        """Chunk id -> BM25 of these passages, if they are in scope; 0.0 without a term of the query."""
+        return {passage.chunk_id: _bm25(query, passage) for passage in self._of(chunk_ids, scope)}
+
+    async def strict(self, query: str, scope: Scope, filters: SearchFilters, limit: int) -> dict[str, float]:
+        """Chunk id -> density of the query's words in the passages that hold every one of them."""
+        words = set(terms(query))
+        scores = {}
+        for passage in self._passages(scope, filters) if words else ():
+            counts = Counter(terms(passage.indexed.chunk.text))
+            if words <= counts.keys():
+                matches = sum(counts[word] for word in words)
+                scores[passage.chunk_id] = matches / (counts.total() + 1)
+        return _best(scores, limit)
+
+    async def strict_note(self, scope: Scope) -> str:
+        """Results of `strict` are always complete: ""."""
+        return ""
+
+    async def vectors(self, query: Vector, scope: Scope, filters: SearchFilters, limit: int) -> dict[str, float]:
+        """Chunk id -> cosine of the nearest passages, nearest first."""
+        return _best(_cosines(query, self._passages(scope, filters)), limit)
+
+    async def vector_scores(self, query: Vector, chunk_ids: Sequence[str], scope: Scope) -> dict[str, float]:
+        """Chunk id -> cosine of these passages, if they are in scope and have a vector."""
+        return _cosines(query, self._of(chunk_ids, scope))
+
+    async def statistics(self, terms: Collection[int], scope: Scope) -> LexicalStatistics:
+        """What BM25 needs of the passages in scope, and of no others."""
+        if scope.nodes is None:
+            return (await self.snapshot()).statistics
+        return _statistics(self._passages(scope))
+
+    async def titled(self, numbers: Sequence[int], scope: Scope) -> dict[int, list[str]]:
+        """Number of a title -> passages of the only document in scope that has it."""
+        documents: dict[int, list[StoredDocument]] = {}
+        for stored in self._state.seen(scope):
+            number = title_number(title_key(stored.written.document.title))
+            if number and number in numbers and stored.written.chunks:
+                documents.setdefault(number, []).append(stored)
+        return {number: _chunk_ids(same[0]) for number, same in documents.items() if len(same) == 1}
+
+    async def holds_kind(self, kind: str, scope: Scope) -> bool:
+        """Whether a document in scope has this `metadata["kind"]`."""
+        return any(stored.written.document.metadata.get("kind") == kind for stored in self._state.seen(scope))
+
+    async def chunk_ids(self, document_id: uuid.UUID, scope: Scope) -> list[str]:
+        """The passages of a document in scope, in order; none of an inaccessible or unknown document."""
+        stored = self._state.documents.get(document_id)
+        return _chunk_ids(stored) if stored is not None and stored.in_scope(scope) else []
+
+    def filter_clause(self, filters: SearchFilters, scope: Scope) -> tuple[str, dict[str, object]]:
+        """The condition for filters and scope, and its parameters; the text never holds a value."""
+        values: dict[str, object] = {
+            "nodes": None if scope.nodes is None else sorted(scope.nodes),
+            "content_types": None if filters.content_types is None else list(filters.content_types),
+            "date_from": filters.date_from,
+            "date_to": filters.date_to,
+            "metadata": None if filters.metadata is None else dict(filters.metadata),
+        }
+        parameters = {name: value for name, value in values.items() if value is not None}
+        return " ".join(f"and matches(:{name})" for name in parameters), parameters
+
+    async def fetch(
+        self, chunk_ids: Sequence[str], scope: Scope, taxonomy: Taxonomy, filters: SearchFilters = NO_FILTERS
+    ) -> dict[str, SearchResult]:
+        """The passages with these ids that the scope may see and the filters admit, without scores."""
+        return {
+            passage.chunk_id: _result(passage, taxonomy, scope)
+            for passage in self._of(chunk_ids, scope)
+            if _admits(filters, passage.stored)
+        }
+
+    async def documents(
+        self, scope: Scope, taxonomy: Taxonomy, *, limit: int, offset: int = 0
+    ) -> list[DocumentSummary]:
+        """Documents in scope, the newest first."""
+        newest = sorted(self._state.seen(scope), key=lambda stored: -stored.processed_at.timestamp())
+        return [_summary(stored, taxonomy, scope) for stored in newest[offset : offset + limit]]
+
+    async def counts(self, scope: Scope) -> tuple[int, int]:
+        """Numbers of documents and chunks in scope."""
+        seen = list(self._state.seen(scope))
+        return len(seen), sum(len(stored.written.chunks) for stored in seen)
+
+    async def document(
+        self, document_id: uuid.UUID, scope: Scope, taxonomy: Taxonomy
+    ) -> tuple[DocumentSummary, str] | None:
+        """A document in scope with its text, or None."""
+        stored = self._state.documents.get(document_id)
+        if stored is None or not stored.in_scope(scope):
+            return None
+        return _summary(stored, taxonomy, scope), stored.written.document.text
+
+    async def close(self) -> None:
+        """Nothing runs in the background."""
+
+    def _passages(self, scope: Scope, filters: SearchFilters = NO_FILTERS) -> Iterator[_Passage]:
+        for stored in self._state.seen(scope):
+            if _admits(filters, stored):
+                for indexed in stored.written.chunks:
+                    yield _Passage(stored, indexed)
+
+    def _of(self, chunk_ids: Sequence[str], scope: Scope) -> Iterator[_Passage]:
+        for chunk_id in chunk_ids:
+            document, _, ordinal = chunk_id.rpartition(":")
+            stored = self._state.documents.get(uuid.UUID(document))
+            if stored is None or not stored.in_scope(scope):
+                continue
+            yield from (
+                _Passage(stored, indexed) for indexed in stored.written.chunks if indexed.chunk.ordinal == int(ordinal)
+            )
+
+
+def _admits(filters: SearchFilters, stored: StoredDocument) -> bool:
+    document = stored.written.document
+    return filters.admits(document.content_type, stored.processed_at, document.metadata)
+
+
+def _best(scores: Mapping[str, float], limit: int) -> dict[str, float]:
+    return dict(sorted(scores.items(), key=_rank)[:limit])
+
+
+def _rank(pair: tuple[str, float]) -> tuple[float, str, int]:
+    document, _, ordinal = pair[0].rpartition(":")
+    return -pair[1], document, int(ordinal)
+
+
+def _bm25(query: LexicalQuery, passage: _Passage) -> float:
+    frequencies = passage.frequencies()
+    mean = query.mean_lengths.get(passage.indexed.language, 1.0)
+    return sum(
+        weight * bm25_weight(frequencies[term], passage.indexed.length, mean)
+        for term, weight in query.ranked()
+        if term in frequencies
+    )
+
+
+def _cosines(query: Vector, passages: Iterable[_Passage]) -> dict[str, float]:
+    return {
+        passage.chunk_id: float(passage.indexed.vector @ query)
+        for passage in passages
+        if passage.indexed.vector is not None
+    }
+
+
+def _statistics(passages: Iterable[_Passage]) -> LexicalStatistics:
+    counts: Counter[int] = Counter()
+    lengths: dict[str, tuple[int, int]] = {}
+    chunks = 0
+    for passage in passages:
+        chunks += 1
+        counts.update(passage.indexed.term_ids.tolist())
+        number, total = lengths.get(passage.indexed.language, (0, 0))
+        lengths[passage.indexed.language] = number + 1, total + passage.indexed.length
+    term_ids = sorted(counts)
+    frequencies = np.array([counts[term] for term in term_ids], np.int64)
+    return LexicalStatistics(np.array(term_ids, np.int64), frequencies, chunks, lengths)
+
+
+def _chunk_ids(stored: StoredDocument) -> list[str]:
+    return [f"{stored.written.document_id}:{indexed.chunk.ordinal}" for indexed in stored.written.chunks]
+
+
+def _address(stored: StoredDocument, scope: Scope) -> str:
+    return shown_address(stored.written.source_uri, stored.written.source_path, server_paths=scope.server_paths)
+
+
+def _result(passage: _Passage, taxonomy: Taxonomy, scope: Scope) -> SearchResult:
+    stored, chunk = passage.stored, passage.indexed.chunk
+    document = stored.written.document
+    return SearchResult(
+        chunk_id=passage.chunk_id,
+        text=chunk.text,
+        title=document.title,
+        source_url=_address(stored, scope),
+        taxonomy_path=list(taxonomy.path(stored.node_id)),
+        metadata={
+            **document.metadata,
+            **chunk.metadata,
+            "document_id": str(stored.written.document_id),
+            "content_type": document.content_type,
+            "language": stored.written.language,
+            "processed_at": stored.processed_at.isoformat(),
+        },
+        breadcrumb=tuple(chunk.breadcrumb),
+        start=chunk.start,
+        end=chunk.end,
+    )
+
+
+def _summary(stored: StoredDocument, taxonomy: Taxonomy, scope: Scope) -> DocumentSummary:
+    document = stored.written.document
+    return DocumentSummary(
+        document_id=str(stored.written.document_id),
+        title=document.title,
+        source_url=_address(stored, scope),
+        content_type=document.content_type,
+        taxonomy_path=taxonomy.path(stored.node_id),
+        language=stored.written.language,
+        chunks=len(stored.written.chunks),
+        characters=len(document.text),
+        metadata=document.metadata,
+        processed_at=stored.processed_at.isoformat(),
+    )

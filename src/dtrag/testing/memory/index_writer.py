@@ -1,0 +1,177 @@
+"""Writing the in-memory index: `IndexWriter`, and what the index was built with: `IndexSettings`."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from dtrag.core.access.scope import EVERYTHING, Scope
+from dtrag.core.answers.confidence import SETTING
+from dtrag.core.documents import Draft, IndexedDocument, Passages
+from dtrag.core.taxonomy.tree import ROOT, CategoryPath, Node, Taxonomy
+from dtrag.errors import Forbidden
+from dtrag.ports import Embedder, check_identity
+from dtrag.testing.memory.state import MemoryState, StoredDocument, StoredSource
+
+
+class MemoryWriter:
+    """The writing side of one state."""
+
+    def __init__(self, state: MemoryState):
+        self._state = state
+
+    async def fingerprints(self, document_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, bytes]:
+        """Fingerprints of those of the documents that exist."""
+        documents = self._state.documents
+        return {key: documents[key].written.fingerprint for key in document_ids if key in documents}
+
+    async def write(self, documents: Sequence[IndexedDocument], scope: Scope = EVERYTHING) -> None:
+        """Write each document whole, or replace it. Raises `Forbidden` before replacing one outside of the scope."""
+        for document in documents:
+            current = self._state.documents.get(document.document_id)
+            if current is not None and not current.in_scope(scope):
+                raise Forbidden(
+                    "A document of the same address lies outside your branches now. Give the file another name."
+                )
+            node_id = self._state.living_node(document.node_id)
+            self._state.documents[document.document_id] = StoredDocument(document, node_id, datetime.now(UTC))
+        if documents:
+            self._state.changed()
+
+    async def source_fingerprint(self, source_id: uuid.UUID) -> bytes | None:
+        """The fingerprint of a source that was read to its end, or None."""
+        source = self._state.sources.get(source_id)
+        return source.fingerprint if source is not None else None
+
+    async def documents_of(self, source_id: uuid.UUID, most: int) -> list[uuid.UUID]:
+        """The documents of a source, at most so many, in the order of their ids."""
+        return [stored.written.document_id for stored in self._of_source(source_id)][:most]
+
+    async def reaches_out(self, source_id: uuid.UUID, scope: Scope) -> bool:
+        """Whether a document of this source is outside of the scope."""
+        return not all(stored.in_scope(scope) for stored in self._of_source(source_id))
+
+    async def finish_source(
+        self,
+        source_id: uuid.UUID,
+        source_uri: str,
+        fingerprint: bytes,
+        current: Sequence[int],
+        scope: Scope = EVERYTHING,
+    ) -> int:
+        """Remember that a source was read to its end; deletes its documents in scope that are not among `current`.
+
+        Returns how many it deleted. `current` holds the upper 64 bits of the ids of its documents.
+        """
+        present = frozenset(current)
+        gone = [stored.written.document_id for stored in self._of_source(source_id)]
+        removed = [await self.delete(key, scope) for key in gone if key.int >> 64 not in present]
+        self._state.sources[source_id] = StoredSource(source_uri, fingerprint)
+        return sum(removed)
+
+    async def delete(self, document_id: uuid.UUID, scope: Scope) -> bool:
+        """Delete a document that the scope may see; False without one."""
+        stored = self._state.documents.get(document_id)
+        if stored is None or not stored.in_scope(scope):
+            return False
+        del self._state.documents[document_id]
+        self._state.sources.pop(stored.written.source_id, None)
+        self._state.changed()
+        return True
+
+    async def read_back(self, after: uuid.UUID | None, limit: int) -> list[Draft]:
+        """The documents as they were written, in the order of their ids, from the first after `after`."""
+        later = [
+            stored for stored in self._state.seen(EVERYTHING) if after is None or stored.written.document_id > after
+        ]
+        return [draft_of(stored) for stored in later[:limit]]
+
+    async def recover(self) -> int:
+        """Nothing outlives a crash here: 0."""
+        return 0
+
+    async def tidy(self) -> None:
+        """Nothing to do."""
+
+    async def ensure_paths(self, paths: Collection[CategoryPath]) -> Taxonomy:
+        """The active taxonomy, with these paths in it."""
+        taxonomy = self._state.taxonomy
+        for path in paths:
+            for depth in range(1, len(path.names) + 1):
+                above = CategoryPath(path.names[:depth], path.key[:depth])
+                if taxonomy.find(above) is None:
+                    taxonomy = self._with_node(taxonomy, above)
+        if taxonomy is not self._state.taxonomy:
+            self._state.trees[taxonomy.version] = taxonomy
+            self._state.changed()
+        return taxonomy
+
+    def _with_node(self, taxonomy: Taxonomy, path: CategoryPath) -> Taxonomy:
+        parent = taxonomy.find(CategoryPath(path.names[:-1], path.key[:-1])) if path.names[1:] else ROOT
+        self._state.last_node += 1
+        node = Node(self._state.last_node, parent or ROOT, path.names[-1], path.key[-1])
+        return Taxonomy.of(taxonomy.version, [*taxonomy.nodes.values(), node])
+
+    def _of_source(self, source_id: uuid.UUID) -> list[StoredDocument]:
+        return [stored for stored in self._state.seen(EVERYTHING) if stored.written.source_id == source_id]
+
+
+def draft_of(stored: StoredDocument) -> Draft:
+    """A stored document as it came in."""
+    written = stored.written
+    document = replace(written.document, blocks=(), part="", category_path=None)
+    passages = Passages(document, tuple(indexed.chunk for indexed in written.chunks))
+    return Draft(
+        written.document_id,
+        passages,
+        written.source_id,
+        written.source_uri,
+        stored.node_id,
+        b"",
+        source_path=written.source_path,
+    )
+
+
+class MemoryIndexSettings:
+    """What the index of one state was built with, and its calibration."""
+
+    def __init__(self, state: MemoryState):
+        self._state = state
+
+    async def register(self, analyzer: str, embedder: Embedder | None) -> None:
+        """Record analyzer and embedder in an index that has none yet. Raises `IndexMismatch` when it has others."""
+        check_identity(self._state.settings, analyzer, embedder)
+        self._state.settings.setdefault("analyzer", analyzer)
+        if embedder is not None:
+            self._state.settings.setdefault("embedder", {"id": embedder.id, "dim": embedder.dim})
+        self._state.changed()
+
+    async def forget(self) -> None:
+        """Forget analyzer, embedder, sources and vectors; the documents stay, to be indexed again."""
+        for name in ("analyzer", "embedder"):
+            self._state.settings.pop(name, None)
+        self._state.sources.clear()
+        for key, stored in self._state.documents.items():
+            chunks = tuple(replace(indexed, vector=None) for indexed in stored.written.chunks)
+            written = replace(stored.written, fingerprint=b"", chunks=chunks)
+            self._state.documents[key] = replace(stored, written=written)
+        self._state.settings["rebuilding"] = True
+        self._state.changed()
+
+    async def rebuilt(self) -> None:
+        """The index is complete again."""
+        self._state.settings.pop("rebuilding", None)
+        self._state.changed()
+
+    async def store_calibration(self, value: Mapping[str, Any]) -> None:
+        """Replace the calibration."""
+        self._state.settings[SETTING] = dict(value)
+        self._state.changed()
+
+    async def forget_calibration(self) -> bool:
+        """Return to the shipped weights; whether there was a calibration."""
+        self._state.changed()
+        return self._state.settings.pop(SETTING, None) is not None

@@ -1,0 +1,63 @@
+"""Regulations in memory: `RegulationStore`."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+
+from dtrag.core.access.scope import Scope
+from dtrag.core.documents import Chunk
+from dtrag.core.provisions import Provision, RegulationText
+from dtrag.testing.memory.state import MemoryState, StoredDocument
+
+KIND = "regulation"
+
+
+class MemoryRegulations:
+    """The documents of the kind `regulation` of one state."""
+
+    def __init__(self, state: MemoryState):
+        self._state = state
+
+    async def versions(self, scope: Scope) -> dict[uuid.UUID, bytes]:
+        """The regulations in scope, ordered by name, each with a fingerprint that changes with its text."""
+        return {stored.written.document_id: stored.written.fingerprint for stored in self._regulations(scope)}
+
+    async def read(self, document_ids: Collection[uuid.UUID], scope: Scope) -> list[RegulationText]:
+        """Those of the regulations that are in scope, ordered by name."""
+        return [
+            RegulationText(
+                stored.written.document_id,
+                stored.written.document.title,
+                str(stored.written.document.metadata.get("code") or ""),
+                stored.written.document.text,
+                _provisions(indexed.chunk for indexed in stored.written.chunks),
+            )
+            for stored in self._regulations(scope)
+            if stored.written.document_id in document_ids
+        ]
+
+    def _regulations(self, scope: Scope) -> list[StoredDocument]:
+        regulations = [
+            stored for stored in self._state.seen(scope) if stored.written.document.metadata.get("kind") == KIND
+        ]
+        return sorted(regulations, key=lambda stored: stored.written.document.title)
+
+
+def _provisions(chunks: Iterable[Chunk]) -> tuple[Provision, ...]:
+    """The provisions of the passages; the pieces of a long one follow each other."""
+    provisions: list[Provision] = []
+    for chunk in chunks:
+        kind, label = str(chunk.metadata.get("kind") or ""), str(chunk.metadata.get("article") or "")
+        if not kind or not label:
+            continue
+        occurrence = int(chunk.metadata.get("occurrence") or 1)
+        title = str(chunk.metadata.get("article_title") or "")
+        last = provisions[-1] if provisions else None
+        if last is not None and (last.kind, last.label, last.occurrence) == (kind, label, occurrence):
+            provisions[-1] = replace(last, end=chunk.end, last=chunk.ordinal)
+        else:
+            place = chunk.start, chunk.end, chunk.ordinal, chunk.ordinal
+            provisions.append(Provision(kind, label, title, occurrence, *place))
+    return tuple(provisions)

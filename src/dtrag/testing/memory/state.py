@@ -1,0 +1,109 @@
+"""What the in-memory stores share: the content of one database."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from dtrag.core.access.api_key import Key
+from dtrag.core.access.audit_chain import Row
+from dtrag.core.access.scope import Scope
+from dtrag.core.access.taxonomy_impact import TreeVersion
+from dtrag.core.agent import Agent
+from dtrag.core.documents import IndexedDocument
+from dtrag.core.taxonomy.apply import successor
+from dtrag.core.taxonomy.review import Item
+from dtrag.core.taxonomy.tree import UNCLASSIFIED, Taxonomy
+from dtrag.core.tool_approval import Approval
+from dtrag.core.trace import Trace
+
+FIRST_VERSION = "1.0.0"
+START = datetime(2025, 1, 1, tzinfo=UTC)
+"""When the first version of the tree was created."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDocument:
+    """A document as it was written; `node_id` is the category it is in now."""
+
+    written: IndexedDocument
+    node_id: int
+    processed_at: datetime
+
+    def in_scope(self, scope: Scope) -> bool:
+        """Whether a caller with this scope may see it."""
+        return scope.nodes is None or self.node_id in scope.nodes
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSource:
+    """A file that was read to its end."""
+
+    uri: str
+    fingerprint: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Activation:
+    """A version that became active.
+
+    `vacated` maps each node that left the tree to the node that took its documents; `moves` maps each document that
+    changed its node to (node before, node after).
+    """
+
+    version: str
+    activated_at: datetime
+    vacated: Mapping[int, int] = field(default_factory=dict)
+    moves: Mapping[uuid.UUID, tuple[int, int]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class MemoryState:
+    """The content of one database. Create one and hand it to all stores that belong together.
+
+    Nothing here waits, so that every method of a store is atomic on its event loop. Not for use by several threads.
+    """
+
+    documents: dict[uuid.UUID, StoredDocument] = field(default_factory=dict)
+    sources: dict[uuid.UUID, StoredSource] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=lambda: {"generation": 0})
+    trees: dict[str, Taxonomy] = field(default_factory=lambda: {FIRST_VERSION: Taxonomy(FIRST_VERSION)})
+    versions: dict[str, TreeVersion] = field(
+        default_factory=lambda: {FIRST_VERSION: TreeVersion(FIRST_VERSION, None, "", True, (), "", START, None)}
+    )
+    activations: list[Activation] = field(default_factory=lambda: [Activation(FIRST_VERSION, START)])
+    active_version: str = FIRST_VERSION
+    last_node: int = UNCLASSIFIED
+    decided_nodes: dict[uuid.UUID, int] = field(default_factory=dict)
+    placements: dict[uuid.UUID, float] = field(default_factory=dict)
+    review_items: dict[uuid.UUID, Item] = field(default_factory=dict)
+    keys: dict[uuid.UUID, Key] = field(default_factory=dict)
+    agents: dict[uuid.UUID, Agent] = field(default_factory=dict)
+    audit_rows: list[Row] = field(default_factory=list)
+    approvals: dict[str, Approval] = field(default_factory=dict)
+    traces: dict[uuid.UUID, Trace] = field(default_factory=dict)
+
+    @property
+    def taxonomy(self) -> Taxonomy:
+        """The active tree."""
+        return self.trees[self.active_version]
+
+    def changed(self) -> None:
+        """Count a change of the index or of the tree: readers load a new snapshot."""
+        self.settings["generation"] += 1
+
+    def seen(self, scope: Scope) -> Iterator[StoredDocument]:
+        """The documents in scope, in the order of their ids."""
+        return (stored for _, stored in sorted(self.documents.items()) if stored.in_scope(scope))
+
+    def move(self, document_id: uuid.UUID, node_id: int) -> None:
+        """Put a document into another category."""
+        self.documents[document_id] = replace(self.documents[document_id], node_id=node_id)
+
+    def living_node(self, node_id: int) -> int:
+        """The node, or the one that took its documents when it left the tree; UNCLASSIFIED when none did."""
+        living = {*self.taxonomy.nodes, UNCLASSIFIED}
+        return successor(node_id, living, [activation.vacated for activation in reversed(self.activations)])

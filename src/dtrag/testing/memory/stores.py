@@ -1,0 +1,48 @@
+"""All in-memory stores on one state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dtrag.core.text.analysis import term_id, terms
+from dtrag.ports import Stores
+from dtrag.testing.memory.agents import MemoryAgents
+from dtrag.testing.memory.api_keys import MemoryKeys
+from dtrag.testing.memory.audit import MemoryAudit
+from dtrag.testing.memory.conversations import MemoryConversations, MemorySight
+from dtrag.testing.memory.folders import MemoryFolders
+from dtrag.testing.memory.index_reader import MemoryIndex
+from dtrag.testing.memory.index_writer import MemoryWriter
+from dtrag.testing.memory.regulations import MemoryRegulations
+from dtrag.testing.memory.review import MemoryReview
+from dtrag.testing.memory.state import MemoryState
+from dtrag.testing.memory.taxonomy import MemoryTaxonomy
+from dtrag.testing.memory.tool_approvals import MemoryApprovals
+from dtrag.testing.memory.traces import MemoryTraces
+
+
+def term_ids(text: str) -> list[int]:
+    """The ids of the terms of a text, as the standard analyzer gives them."""
+    return [term_id(term) for term in terms(text)]
+
+
+def memory_stores(state: MemoryState | None = None, term_ids: Callable[[str], list[int]] = term_ids) -> Stores:
+    """The stores of one in-memory database, empty unless `state` is not; `term_ids` as the index has them."""
+    state = state or MemoryState()
+    review = MemoryReview(state)
+    return Stores(
+        index=MemoryIndex(state),
+        writer=MemoryWriter(state),
+        folders=MemoryFolders(state),
+        regulations=MemoryRegulations(state),
+        placements=review,
+        review=review,
+        taxonomy=MemoryTaxonomy(state, term_ids),
+        agents=MemoryAgents(state),
+        keys=MemoryKeys(state),
+        audit=MemoryAudit(state),
+        approvals=MemoryApprovals(state),
+        sight=MemorySight(state),
+        conversations=MemoryConversations(),
+        traces=MemoryTraces(state),
+    )

@@ -1,0 +1,99 @@
+"""Stores for the contract suites: in PostgreSQL, on one database that each test finds empty, and in memory."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from dtrag.adapters.postgres.connect import connect
+from dtrag.adapters.postgres.database import Database
+from dtrag.adapters.postgres.index_reader import PostgresIndex
+from dtrag.adapters.postgres.index_writer import PostgresWriter
+from dtrag.adapters.postgres.server.server import EmbeddedServer
+from dtrag.adapters.postgres.stores.agents import PostgresAgents
+from dtrag.adapters.postgres.stores.api_keys import PostgresKeys
+from dtrag.adapters.postgres.stores.audit import PostgresAudit
+from dtrag.adapters.postgres.stores.conversations import PostgresConversations, PostgresSight
+from dtrag.adapters.postgres.stores.folders import PostgresFolders
+from dtrag.adapters.postgres.stores.regulations import PostgresRegulations
+from dtrag.adapters.postgres.stores.review import PostgresReview
+from dtrag.adapters.postgres.stores.taxonomy import PostgresTaxonomy
+from dtrag.adapters.postgres.stores.tool_approvals import PostgresApprovals
+from dtrag.adapters.postgres.stores.traces import PostgresTraces
+from dtrag.ports import Stores
+from dtrag.testing.memory.stores import memory_stores, term_ids
+from tests.store import Databases
+
+EMPTY = """
+delete from documents;
+delete from lexical_segments;
+delete from lexical_corrections;
+delete from posting_pages;
+delete from sources;
+delete from index_settings;
+delete from review_queue;
+delete from agents;
+delete from api_keys;
+delete from classification_signals;
+delete from classification_placements;
+delete from conversations;
+delete from traces;
+delete from approved_tools;
+delete from taxonomy_moves;
+delete from taxonomy_activations;
+delete from taxonomy_tree;
+delete from taxonomy_versions;
+delete from taxonomy_nodes;
+insert into taxonomy_nodes values (0, now()), (1, now());
+insert into taxonomy_versions (version, active, created_at) values ('1.0.0', true, '2025-01-01');
+insert into taxonomy_activations (activation, version, kind, activated_by, activated_at)
+    values (1, '1.0.0', 'start', '', '2025-01-01');
+insert into index_settings values ('generation', '0');
+"""
+"""As after the migrations, but for the audit log, whose lines cannot be deleted. Truncating takes ten times as long."""
+DIMENSIONS = 64
+"""Of the vectors of `HashEmbedder`."""
+
+
+@pytest_asyncio.fixture(scope="session")
+async def contract_database(embedded: EmbeddedServer, template: str) -> AsyncIterator[Database]:
+    """A database of the contract suites' own, with vectors of `DIMENSIONS`."""
+    databases = Databases(embedded.address, template)
+    async with connect(databases.settings()) as database:
+        async with database.connection("owner") as connection:
+            await connection.execute(f"alter table embeddings alter column vec type halfvec({DIMENSIONS})")
+        yield database
+    databases.drop()
+
+
+@pytest_asyncio.fixture
+async def postgres_stores(contract_database: Database) -> Stores:
+    """The stores of an empty PostgreSQL database."""
+    database = contract_database
+    async with database.connection("owner") as connection:
+        await connection.execute(EMPTY)
+    review = PostgresReview(database)
+    return Stores(
+        index=PostgresIndex(database),
+        writer=PostgresWriter(database),
+        folders=PostgresFolders(database),
+        regulations=PostgresRegulations(database),
+        placements=review,
+        review=review,
+        taxonomy=PostgresTaxonomy(database, term_ids),
+        agents=PostgresAgents(database),
+        keys=PostgresKeys(database),
+        audit=PostgresAudit(database),
+        approvals=PostgresApprovals(database),
+        sight=PostgresSight(database),
+        conversations=PostgresConversations(database),
+        traces=PostgresTraces(database),
+    )
+
+
+@pytest.fixture
+def in_memory_stores() -> Stores:
+    """The stores of an empty in-memory database."""
+    return memory_stores()

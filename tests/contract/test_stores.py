@@ -1,0 +1,61 @@
+"""The stores of `dtrag.ports.Stores` keep their contracts, in PostgreSQL and in memory."""
+
+from __future__ import annotations
+
+import pytest
+
+from dtrag.ports import Stores
+from dtrag.testing.contracts.conversations import ConversationStoreContract, SightContract, TraceStoreContract
+from dtrag.testing.contracts.governance import (
+    AgentStoreContract,
+    ApprovalStoreContract,
+    AuditStoreContract,
+    KeyStoreContract,
+)
+from dtrag.testing.contracts.index import IndexContract
+from dtrag.testing.contracts.index_writer import IndexWriterContract
+
+
+class OnBoth:
+    """Runs every test of a suite on PostgreSQL and in memory."""
+
+    @pytest.fixture(params=["postgres_stores", "in_memory_stores"], ids=["postgres", "memory"])
+    def stores(self, request: pytest.FixtureRequest) -> Stores:
+        stores: Stores = request.getfixturevalue(request.param)
+        return stores
+
+
+class TestIndex(OnBoth, IndexContract):
+    pass
+
+
+class TestIndexWriter(OnBoth, IndexWriterContract):
+    pass
+
+
+class TestKeys(OnBoth, KeyStoreContract):
+    pass
+
+
+class TestAgents(OnBoth, AgentStoreContract):
+    pass
+
+
+class TestApprovals(OnBoth, ApprovalStoreContract):
+    pass
+
+
+class TestAudit(OnBoth, AuditStoreContract):
+    pass
+
+
+class TestConversations(OnBoth, ConversationStoreContract):
+    pass
+
+
+class TestSight(OnBoth, SightContract):
+    pass
+
+
+class TestTraces(OnBoth, TraceStoreContract):
+    pass
