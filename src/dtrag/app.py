@@ -24,7 +24,6 @@ from dtrag.adapters.rerankers import factory as rerankers
 from dtrag.adapters.web.fetch import WebFetcher
 from dtrag.adapters.web.taxonomy_service import TaxonomyService
 from dtrag.assembly import (
-    Stores,
     audit_log,
     mcp_tools,
     open_stores,
@@ -57,7 +56,7 @@ from dtrag.pipeline.conversations import Conversations
 from dtrag.pipeline.debate import step
 from dtrag.pipeline.run import DebateEvent, Run
 from dtrag.pipeline.traces import Traces
-from dtrag.ports import Embedder, Reranker, check_identity
+from dtrag.ports import Embedder, Reranker, Stores, check_identity
 from dtrag.retrieval.regulation_collection import CollectionReader
 from dtrag.retrieval.regulations import Regulations
 from dtrag.retrieval.request import CANDIDATES, SearchOptions
@@ -127,7 +126,7 @@ class App:
 
     def _open_ingestion(self, stores: Stores) -> None:
         self._parser = parser_process(self.settings, self.settings.max_file_mb)
-        self.classifier = Classifier(stores.review, self.index, self.analyzer, self.embedder)
+        self.classifier = Classifier(stores.placements, self.index, self.analyzer, self.embedder)
         self._ingestion = Ingestion(
             self._writer,
             self._parser,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from dtrag.adapters.audit_spool import AuditSpool
 from dtrag.adapters.mcp.client import servers
@@ -30,7 +29,7 @@ from dtrag.errors import InvalidInput
 from dtrag.governance.audit import Audit
 from dtrag.pipeline.execution import Pipeline
 from dtrag.pipeline.graph import LangGraphPipeline
-from dtrag.ports import Embedder, Recorder, Reranker
+from dtrag.ports import ApprovalStore, AuditStore, Embedder, Index, Recorder, Reranker, Stores
 from dtrag.retrieval.engine import HybridSearchEngine
 from dtrag.retrieval.regulation_collection import CollectionReader
 from dtrag.retrieval.regulations import RegulationRanking
@@ -40,33 +39,16 @@ from dtrag.tools.mcp import McpTools
 from dtrag.tools.registry import ToolRegistry
 
 
-@dataclass(frozen=True, slots=True)
-class Stores:
-    """The stores of one database."""
-
-    index: PostgresIndex
-    writer: PostgresWriter
-    folders: PostgresFolders
-    regulations: PostgresRegulations
-    review: PostgresReview
-    taxonomy: PostgresTaxonomy
-    agents: PostgresAgents
-    keys: PostgresKeys
-    audit: PostgresAudit
-    approvals: PostgresApprovals
-    sight: PostgresSight
-    conversations: PostgresConversations
-    traces: PostgresTraces
-
-
 def open_stores(settings: Settings, database: Database, analyzer: Analyzer) -> Stores:
     """All stores. None of them connects before it is used."""
+    review = PostgresReview(database)
     return Stores(
         index=PostgresIndex(database, max(1, settings.index_cache_mb) * 2**20),
         writer=PostgresWriter(database),
         folders=PostgresFolders(database),
         regulations=PostgresRegulations(database),
-        review=PostgresReview(database),
+        placements=review,
+        review=review,
         taxonomy=PostgresTaxonomy(database, lambda text: [term_id(term) for term in analyzer.terms(text)]),
         agents=PostgresAgents(database),
         keys=PostgresKeys(database),
@@ -78,7 +60,7 @@ def open_stores(settings: Settings, database: Database, analyzer: Analyzer) -> S
     )
 
 
-def audit_log(settings: Settings, store: PostgresAudit) -> Audit:
+def audit_log(settings: Settings, store: AuditStore) -> Audit:
     """The audit log, with a spool in the data folder for when the database is away."""
     return Audit(store, settings.audit, spool=AuditSpool.of(settings))
 
@@ -90,7 +72,7 @@ def parser_process(settings: Settings, max_file_mb: int) -> ParserProcess:
 
 def search_engine(
     settings: Settings,
-    index: PostgresIndex,
+    index: Index,
     embedder: Embedder | None,
     analyzer: Analyzer,
     reranker: Reranker | None,
@@ -116,7 +98,7 @@ def search_engine(
     )
 
 
-def mcp_tools(settings: Settings, approvals: PostgresApprovals, registry: ToolRegistry, record: Recorder) -> McpTools:
+def mcp_tools(settings: Settings, approvals: ApprovalStore, registry: ToolRegistry, record: Recorder) -> McpTools:
     """The tools of the configured MCP servers; approved ones are entered into `registry`."""
     configured = servers(read_config(settings.mcp_servers), allowed_hosts(settings.egress_allow or ""))
     return McpTools(configured, approvals, registry, record)

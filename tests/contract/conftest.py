@@ -9,21 +9,12 @@ import pytest_asyncio
 
 from dtrag.adapters.postgres.connect import connect
 from dtrag.adapters.postgres.database import Database
-from dtrag.adapters.postgres.index_reader import PostgresIndex
-from dtrag.adapters.postgres.index_writer import PostgresWriter
 from dtrag.adapters.postgres.server.server import EmbeddedServer
-from dtrag.adapters.postgres.stores.agents import PostgresAgents
-from dtrag.adapters.postgres.stores.api_keys import PostgresKeys
-from dtrag.adapters.postgres.stores.audit import PostgresAudit
-from dtrag.adapters.postgres.stores.conversations import PostgresConversations, PostgresSight
-from dtrag.adapters.postgres.stores.folders import PostgresFolders
-from dtrag.adapters.postgres.stores.regulations import PostgresRegulations
-from dtrag.adapters.postgres.stores.review import PostgresReview
-from dtrag.adapters.postgres.stores.taxonomy import PostgresTaxonomy
-from dtrag.adapters.postgres.stores.tool_approvals import PostgresApprovals
-from dtrag.adapters.postgres.stores.traces import PostgresTraces
+from dtrag.assembly import open_stores
+from dtrag.core.text.analysis import Analyzer
 from dtrag.ports import Stores
-from dtrag.testing.memory.stores import memory_stores, term_ids
+from dtrag.settings import Settings
+from dtrag.testing.memory.stores import memory_stores
 from tests.store import Databases
 
 EMPTY = """
@@ -74,23 +65,7 @@ async def postgres_stores(contract_database: Database) -> Stores:
     database = contract_database
     async with database.connection("owner") as connection:
         await connection.execute(EMPTY)
-    review = PostgresReview(database)
-    return Stores(
-        index=PostgresIndex(database),
-        writer=PostgresWriter(database),
-        folders=PostgresFolders(database),
-        regulations=PostgresRegulations(database),
-        placements=review,
-        review=review,
-        taxonomy=PostgresTaxonomy(database, term_ids),
-        agents=PostgresAgents(database),
-        keys=PostgresKeys(database),
-        audit=PostgresAudit(database),
-        approvals=PostgresApprovals(database),
-        sight=PostgresSight(database),
-        conversations=PostgresConversations(database),
-        traces=PostgresTraces(database),
-    )
+    return open_stores(Settings(), database, Analyzer())
 
 
 @pytest.fixture

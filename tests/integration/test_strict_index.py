@@ -8,6 +8,7 @@ import psycopg
 import pytest
 
 from dtrag.adapters.postgres import index_reader as reading
+from dtrag.adapters.postgres.index_reader import PostgresIndex
 from dtrag.adapters.postgres.lexical.strict_index import StrictIndex
 from dtrag.adapters.postgres.locks import Lock
 from dtrag.app import App
@@ -32,6 +33,7 @@ async def _strict(app: App, query: str = "kettle valve") -> tuple[list[str], tup
 
 
 async def _creation_over(app: App) -> None:
+    assert isinstance(app.index, PostgresIndex)
     creation = app.index._strict_index._creation
     assert creation is not None
     await asyncio.wait_for(creation, 30)
