@@ -20,8 +20,13 @@ class Store:
         self.batches: list[list[int]] = []
         self.down = False
         self.stored = asyncio.Event()
+        self.tried_twice = asyncio.Event()
+        self._tries = 0
 
     async def write(self, batch: list[int]) -> None:
+        self._tries += 1
+        if self._tries == 2:
+            self.tried_twice.set()
         if self.down:
             raise DatabaseUnavailable(reason="it is down.")
         await asyncio.sleep(0)
@@ -60,9 +65,7 @@ async def test_a_failed_batch_stays_queued_and_is_retried_with_one_warning(caplo
     store.down = True
     writer = writer_of(store, delay=0.01)
     writer.add(1)
-    while not caplog.records:
-        await asyncio.sleep(0.01)
-    await asyncio.sleep(0.1)
+    await asyncio.wait_for(store.tried_twice.wait(), 5)
     writer.add(2)
     store.down = False
     await asyncio.wait_for(store.stored.wait(), 5)
@@ -110,19 +113,19 @@ async def test_a_cancelled_flush_loses_nothing() -> None:
 
 
 async def test_with_retry_after_it_flushes_again_though_nothing_is_queued() -> None:
-    flushes = 0
+    flushes: list[int] = []
+    third = asyncio.Event()
 
     async def prepare() -> None:
-        nonlocal flushes
-        flushes += 1
-        if flushes == 3:
+        flushes.append(len(flushes))
+        if len(flushes) == 3:
             writer.retry_after = None
+            third.set()
 
     store = Store()
     writer: BatchWriter[int] = BatchWriter("numbers", store.write, batch_size=2, delay=0.01, log=LOG, prepare=prepare)
     writer.retry_after = 0.01
     writer.add(1)
-    while flushes < 3:
-        await asyncio.sleep(0.01)
+    await asyncio.wait_for(third.wait(), 5)
     assert store.batches == [[1]]
     await writer.stop()

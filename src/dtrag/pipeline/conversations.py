@@ -16,7 +16,7 @@ from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.access.scope import Viewer, scope_rows
 from dtrag.core.chat import Message
 from dtrag.core.conversation import Conversation, Turn, conversation_id
-from dtrag.core.retention import TidyTimer
+from dtrag.core.retention import TidyTimer, kept_since
 from dtrag.core.text.analysis import clean
 from dtrag.errors import InvalidInput, NotFound
 from dtrag.ports import ConversationStore, Index, Recorder, Sight, unrecorded
@@ -28,7 +28,6 @@ REMEMBERED = 6
 MAX_TEXT = 40_000
 """Characters kept of a question or an answer: four times the longest question that is taken."""
 MAX_LISTED = 1_000
-_BEGINNING = datetime.datetime.min.replace(tzinfo=datetime.UTC)
 
 
 class Conversations:
@@ -131,7 +130,7 @@ class Conversations:
             await self.tidy()
 
     def _since(self) -> datetime.datetime:
-        return self._now() - datetime.timedelta(days=self._days) if self._days else _BEGINNING
+        return kept_since(self._now(), self._days)
 
     async def _seen(self, turns: Sequence[Turn], viewer: Viewer) -> list[Turn]:
         """The turns, those without their answers whose documents the viewer may not see all."""

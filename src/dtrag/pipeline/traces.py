@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from dtrag.batch_writer import BatchWriter
 from dtrag.core.access.api_key import LOCAL, Caller
-from dtrag.core.retention import TidyTimer
+from dtrag.core.retention import BEGINNING, TidyTimer, kept_since
 from dtrag.core.trace import Trace
 from dtrag.errors import DatabaseUnavailable, InvalidInput, NotFound, StorageFull
 from dtrag.pipeline.run import Recording
@@ -35,7 +35,6 @@ TOLD_EVERY = datetime.timedelta(minutes=1)
 """The service's log says at most so often that the disk is full."""
 LEAST_PAGE = 100
 """Traces read at once for a list: with many that are not shown, each page costs a look at the database."""
-_BEGINNING = datetime.datetime.min.replace(tzinfo=datetime.UTC)
 _LOG = logging.getLogger(__name__)
 
 
@@ -68,7 +67,7 @@ class Traces:
         self._text = text
         self._now = now
         self._dropped = 0
-        self._full_told = _BEGINNING
+        self._full_told = BEGINNING
         self._writer: BatchWriter[Trace] = BatchWriter(
             "traces", self._write_batch, batch_size=BATCH, delay=WRITE_S, log=_LOG, prepare=self._before_writing
         )
@@ -173,7 +172,7 @@ class Traces:
             _LOG.error("%d traces could not be stored and are dropped", len(batch), exc_info=True)
 
     def _since(self) -> datetime.datetime:
-        return self._now() - datetime.timedelta(days=self._days) if self._days else _BEGINNING
+        return kept_since(self._now(), self._days)
 
     async def _seen(self, traces: Sequence[Trace], caller: Caller) -> list[Trace]:
         used = {uuid.UUID(document_id) for trace in traces for document_id in trace.document_ids if document_id}
