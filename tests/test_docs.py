@@ -89,10 +89,22 @@ def test_every_page_named_in_code_and_prose_exists() -> None:
     assert sorted((where, path) for where, path in named if not (ROOT / path).exists()) == []
 
 
+@pytest.mark.parametrize("index", ["docs/index.md", "docs/index.ko.md"])
+def test_every_page_is_linked_from_the_entry_pages(index: str) -> None:
+    linked = {(ROOT / "docs" / link.partition("#")[0]).resolve() for link in LINK.findall(text_of(ROOT / index))}
+    assert {page for page in (ROOT / "docs").rglob("*.md") if page.stem != "index.ko"} - {ROOT / index} <= linked
+
+
 @pytest.mark.parametrize("readme", ["README.md", "README.ko.md"])
-def test_every_page_is_linked_from_the_readme(readme: str) -> None:
-    linked = {link.partition("#")[0] for link in LINK.findall(text_of(ROOT / readme))}
-    assert {name_of(page) for page in (ROOT / "docs").rglob("*.md")} <= linked
+def test_the_readme_links_an_entry_page(readme: str) -> None:
+    entry = "docs/index.ko.md" if ".ko" in readme else "docs/index.md"
+    assert entry in LINK.findall(text_of(ROOT / readme))
+
+
+def test_every_page_is_of_one_of_four_kinds() -> None:
+    kinds = {str(page.relative_to(ROOT / "docs").parent) for page in (ROOT / "docs").rglob("*.md")}
+    assert kinds == {".", "tutorial", "how-to", "reference", "explanation"}
+    assert {page.name for page in (ROOT / "docs").glob("*.md")} == {"index.md", "index.ko.md"}
 
 
 # --- commands -----------------------------------------------------------------------------------------------------
@@ -168,8 +180,9 @@ def declared_variables() -> set[str]:
     return {name for name in settings | flags | live if VARIABLE.fullmatch(name)}
 
 
-def settings_script() -> ModuleType:
-    spec = spec_from_file_location("write_settings_page", ROOT / "scripts" / "write_settings_page.py")
+def script_of(page: str) -> ModuleType:
+    """The script that writes a page of the reference."""
+    spec = spec_from_file_location(f"write_{page}_page", ROOT / "scripts" / f"write_{page}_page.py")
     assert spec is not None
     assert spec.loader is not None
     module = module_from_spec(spec)
@@ -177,9 +190,16 @@ def settings_script() -> ModuleType:
     return module
 
 
-def test_the_settings_page_is_current() -> None:
-    script = settings_script()
-    assert text_of(script.PAGE) == script.page(), "run: .venv/bin/python scripts/write_settings_page.py"
+@pytest.mark.parametrize("name", ["settings", "metrics"])
+def test_a_generated_page_is_current(name: str) -> None:
+    script = script_of(name)
+    assert text_of(script.PAGE) == script.page(), f"run: .venv/bin/python scripts/write_{name}_page.py"
+
+
+def test_the_option_tables_of_the_command_line_are_current() -> None:
+    script = script_of("cli")
+    text = text_of(script.PAGE)
+    assert text == script.page(text), "run: .venv/bin/python scripts/write_cli_page.py"
 
 
 def test_every_setting_is_on_its_page() -> None:
@@ -274,7 +294,7 @@ def said_by_the_code() -> str:
 
 
 def test_the_messages_of_the_troubleshooting_table_are_real() -> None:
-    section = text_of(ROOT / "docs" / "how-to" / "operations.md").partition("## When something is wrong")[2]
+    section = text_of(ROOT / "docs" / "how-to" / "troubleshooting.md")
     messages = re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE)
     assert len(messages) > 10
     said = said_by_the_code()

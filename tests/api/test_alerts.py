@@ -89,9 +89,9 @@ def test_promtool_takes_the_file() -> None:
 
 
 def test_operations_explains_every_rule() -> None:
-    page = (ROOT / "docs" / "how-to" / "operations.md").read_text("utf-8")
+    page = (ROOT / "docs" / "how-to" / "monitoring.md").read_text("utf-8")
     for rule in rules():
-        assert rule["annotations"]["runbook"] == f"docs/how-to/operations.md#{rule['alert'].lower()}"
+        assert rule["annotations"]["runbook"] == f"docs/how-to/monitoring.md#{rule['alert'].lower()}"
         assert f'<a id="{rule["alert"].lower()}"></a>`{rule["alert"]}` | {rule["labels"]["severity"]} |' in page
 
 
