@@ -10,8 +10,6 @@ import httpx2
 import pytest
 from fastapi import FastAPI
 
-from dtrag.delivery.api.dependencies import Service
-
 GUIDE = (Path(__file__).parents[2] / "docs" / "reference" / "http.md").read_text(encoding="utf-8")
 EXAMPLE = re.compile(r"localhost:8001(/\S+) -H 'Content-Type: application/json' \\\n\s+-d '([^']+)'")
 
@@ -48,8 +46,3 @@ async def test_the_examples_work(client: httpx2.AsyncClient, path: str, body: st
 
 def test_there_are_examples() -> None:
     assert {path for path, _ in EXAMPLE.findall(GUIDE)} == {"/search", "/search/batch", "/ask", "/chat/run"}
-
-
-def test_every_figure_is_explained(service: Service) -> None:
-    exposed = set(re.findall(r"^# TYPE (\S+) (?!gauge)", service.telemetry.exposition().decode(), re.MULTILINE))
-    assert set(re.findall(r"^\| `(dtrag_\w+)` \|", GUIDE, re.MULTILINE)) == exposed
