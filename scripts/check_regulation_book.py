@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from dtrag.adapters.parsers.hwpx import parse
-from dtrag.core.documents import Passages
+from dtrag.core.documents import ChunkedDocument
 from dtrag.packs.regulation_ko.structure import split
 
 Key = tuple[str, str, int]
@@ -63,16 +63,16 @@ def folded(name: str) -> str:
     return _NAME_NOISE.sub("", name)
 
 
-def read_book(path: Path) -> tuple[list[Passages], float]:
+def read_book(path: Path) -> tuple[list[ChunkedDocument], float]:
     """The regulations of the book, and the CPU seconds that parsing and splitting took."""
     start = time.process_time()
-    passages: list[Passages] = []
+    passages: list[ChunkedDocument] = []
     for document in parse(path, path.name):
         passages.extend(split(document) or ())
     return passages, time.process_time() - start
 
 
-def articles_of(passages: Iterable[Passages]) -> dict[Key, tuple[str, str]]:
+def articles_of(passages: Iterable[ChunkedDocument]) -> dict[Key, tuple[str, str]]:
     """(title, text) of every article, its pieces put together."""
     articles: dict[Key, tuple[str, str]] = {}
     for one in passages:

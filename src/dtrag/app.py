@@ -35,7 +35,7 @@ from dtrag.concurrency import Admission
 from dtrag.core.access import confinement
 from dtrag.core.access.api_key import LOCAL
 from dtrag.core.access.scope import Scope, Viewer
-from dtrag.core.document_selection import Target, file_path, select
+from dtrag.core.document_selection import DocumentTarget, file_path, select
 from dtrag.core.documents import Answer, DocumentSummary, SearchMetrics, SearchResult, uuid_or_none
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
 from dtrag.core.text.analysis import Analyzer
@@ -45,7 +45,7 @@ from dtrag.evaluation.calibration import Calibrated, calibrate
 from dtrag.governance.agents import Agents, budget
 from dtrag.governance.api_keys import Keys
 from dtrag.governance.review import Review
-from dtrag.governance.taxonomy import Governance
+from dtrag.governance.taxonomy import TaxonomyVersions
 from dtrag.ingestion.classify import Classifier
 from dtrag.ingestion.classify import wanted as classify_enabled
 from dtrag.ingestion.folders import FolderPlan, FolderSync, find_files
@@ -147,7 +147,7 @@ class App:
     def _open_governance(self, stores: Stores) -> None:
         record = self.audit.record
         self.keys = Keys(stores.keys, self.index, rate=self.settings.rate_per_minute, record=record)
-        self.taxonomy = Governance(stores.taxonomy, record)
+        self.taxonomy = TaxonomyVersions(stores.taxonomy, record)
         self.taxonomy_service = TaxonomyService.of(self.settings)
         self.review = Review(stores.review, self.index, self.classifier, record)
 
@@ -403,7 +403,7 @@ class App:
         if not targets and not category:
             raise InvalidInput("Name documents by ids, paths or patterns, or a category.")
         branch = CategoryPath.parse(category) if category else None
-        parsed = [Target.parse(target, _address(target)) for target in targets]
+        parsed = [DocumentTarget.parse(target, _address(target)) for target in targets]
         listed: list[tuple[DocumentSummary, str]] = []
         while page := await self.documents(MOST_LISTED, len(listed), scope=scope):
             listed += [(document, file_path(document.source_url)) for document in page]

@@ -14,7 +14,7 @@ from dtrag.adapters.postgres.index_writer import PostgresWriter
 from dtrag.adapters.postgres.stores.agents import PostgresAgents
 from dtrag.adapters.postgres.stores.api_keys import PostgresKeys
 from dtrag.adapters.postgres.stores.audit import PostgresAudit
-from dtrag.adapters.postgres.stores.conversations import PostgresConversations, PostgresSight
+from dtrag.adapters.postgres.stores.conversations import PostgresConversations, PostgresDocumentVisibility
 from dtrag.adapters.postgres.stores.folders import PostgresFolders
 from dtrag.adapters.postgres.stores.regulations import PostgresRegulations
 from dtrag.adapters.postgres.stores.review import PostgresReview
@@ -54,7 +54,7 @@ def open_stores(settings: Settings, database: Database, analyzer: Analyzer) -> S
         keys=PostgresKeys(database),
         audit=PostgresAudit(database),
         approvals=PostgresApprovals(database),
-        sight=PostgresSight(database),
+        sight=PostgresDocumentVisibility(database),
         conversations=PostgresConversations(database),
         traces=PostgresTraces(database),
     )

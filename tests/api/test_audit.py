@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from dtrag.core.access.audit_chain import Entry, Head, Row
+from dtrag.core.access.audit_chain import AuditEntry, AuditRow, ChainHead
 from dtrag.delivery.api.middleware.audit import UNLOGGED
 from dtrag.errors import DatabaseUnavailable
 from dtrag.governance.audit import Audit
@@ -25,7 +25,7 @@ async def opened(settings: Settings, tmp_path: Path) -> AsyncIterator[House]:
         yield built
 
 
-async def newest(opened: House, limit: int = 1) -> list[Row]:
+async def newest(opened: House, limit: int = 1) -> list[AuditRow]:
     return await opened.app.audit.newest(limit=limit)
 
 
@@ -112,13 +112,13 @@ async def test_the_log_is_read_by_pages(opened: House) -> None:
 class Away:
     """A log that cannot be written."""
 
-    async def append(self, entries: Sequence[Entry]) -> Head:
+    async def append(self, entries: Sequence[AuditEntry]) -> ChainHead:
         raise DatabaseUnavailable(reason="it is away.")
 
-    async def page(self, after: int, wanted: int) -> list[Row]:
+    async def page(self, after: int, wanted: int) -> list[AuditRow]:
         return []
 
-    async def newest(self, *_: object) -> list[Row]:
+    async def newest(self, *_: object) -> list[AuditRow]:
         return []
 
 

@@ -16,7 +16,7 @@ from dtrag.adapters.postgres.locks import Lock, lock
 from dtrag.adapters.postgres.queries import queries
 from dtrag.adapters.postgres.stores.audit import PostgresAudit
 from dtrag.app import App
-from dtrag.core.access.audit_chain import Entry
+from dtrag.core.access.audit_chain import AuditEntry
 from tests.store import Store
 from tests.toy import indexed
 
@@ -84,7 +84,7 @@ async def test_reindex_excludes_writers_on_purpose(app: App, store: Store) -> No
 
 
 async def test_the_audit_log_does_not_wait_for_a_change_of_the_tree(app: App) -> None:
-    entry = Entry(datetime(2026, 1, 1, tzinfo=UTC), "local", "test", None, (), "done", {})
+    entry = AuditEntry(datetime(2026, 1, 1, tzinfo=UTC), "local", "test", None, (), "done", {})
     async with app.database.connection("owner") as held, held.transaction():
         await lock(held, Lock.TAXONOMY)
         async with asyncio.timeout(PROMPT_S):

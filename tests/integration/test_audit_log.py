@@ -11,7 +11,7 @@ import pytest
 
 from dtrag.adapters.postgres.stores.audit import PostgresAudit
 from dtrag.app import App, open_app
-from dtrag.core.access.audit_chain import Entry, Head
+from dtrag.core.access.audit_chain import AuditEntry, ChainHead
 from dtrag.errors import DatabaseUnavailable, InvalidInput
 from dtrag.governance import audit as module
 from dtrag.governance.audit import Audit
@@ -140,7 +140,7 @@ class Failing(PostgresAudit):
 
     away = True
 
-    async def append(self, entries: Sequence[Entry]) -> Head:
+    async def append(self, entries: Sequence[AuditEntry]) -> ChainHead:
         if self.away:
             raise DatabaseUnavailable(reason="it is away.")
         return await super().append(entries)

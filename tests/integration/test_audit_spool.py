@@ -12,7 +12,7 @@ import pytest
 from dtrag.adapters.audit_spool import AuditSpool
 from dtrag.adapters.postgres.stores.audit import PostgresAudit
 from dtrag.app import App, open_app
-from dtrag.core.access.audit_chain import Entry, Head
+from dtrag.core.access.audit_chain import AuditEntry, ChainHead
 from dtrag.errors import DatabaseUnavailable
 from dtrag.governance import audit as module
 from dtrag.governance.audit import Audit
@@ -28,7 +28,7 @@ class Failing(PostgresAudit):
     away = True
     unconfirmed = False
 
-    async def append(self, entries: Sequence[Entry]) -> Head:
+    async def append(self, entries: Sequence[AuditEntry]) -> ChainHead:
         if self.away:
             raise DatabaseUnavailable(reason="it is away.")
         head = await super().append(entries)
@@ -105,7 +105,7 @@ async def test_reads_go_on_when_no_line_can_be_written(
     audit = Audit(log, spool=spool)
     monkeypatch.setattr(module, "MOST_WAITING", 3)
 
-    def full(self: AuditSpool, entries: Sequence[Entry]) -> None:
+    def full(self: AuditSpool, entries: Sequence[AuditEntry]) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patched:

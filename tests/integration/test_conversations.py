@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dtrag.adapters.postgres.stores.conversations import PostgresConversations, PostgresSight
+from dtrag.adapters.postgres.stores.conversations import PostgresConversations, PostgresDocumentVisibility
 from dtrag.app import App, open_app
 from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.access.scope import Access, Grant
@@ -41,7 +41,7 @@ class Clock:
 
 
 def kept(app: App, clock: Clock, days: int = 90) -> Conversations:
-    store, sight = PostgresConversations(app.database), PostgresSight(app.database)
+    store, sight = PostgresConversations(app.database), PostgresDocumentVisibility(app.database)
     return Conversations(store, sight, app.index, days=days, now=clock, monotonic=clock.passed)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from dtrag.adapters.postgres.stores.conversations import PostgresSight
+from dtrag.adapters.postgres.stores.conversations import PostgresDocumentVisibility
 from dtrag.adapters.postgres.stores.traces import PostgresTraces
 from dtrag.app import App, open_app
 from dtrag.core.access.api_key import LOCAL, Caller
@@ -53,7 +53,7 @@ def trace(**values: Any) -> Trace:
 
 
 def kept(app: App, **options: Any) -> Traces:
-    return Traces(PostgresTraces(app.database), PostgresSight(app.database), app.index, **options)
+    return Traces(PostgresTraces(app.database), PostgresDocumentVisibility(app.database), app.index, **options)
 
 
 async def branch(app: App, key: Caller, path: str) -> Caller:
@@ -288,7 +288,7 @@ async def test_while_the_database_is_away_traces_wait_and_the_oldest_of_too_many
 ) -> None:
     monkeypatch.setattr(module, "MOST_WAITING", 10)
     store = Away()
-    traces = Traces(store, PostgresSight(app.database), app.index)
+    traces = Traces(store, PostgresDocumentVisibility(app.database), app.index)
     given = [trace() for _ in range(15)]
     for one in given:
         await traces.keep(one)
@@ -304,7 +304,7 @@ async def test_a_batch_that_cannot_be_stored_does_not_keep_the_others_waiting(
 ) -> None:
     store = Away()
     store.away = False
-    traces = Traces(store, PostgresSight(app.database), app.index)
+    traces = Traces(store, PostgresDocumentVisibility(app.database), app.index)
     await traces.keep(trace(taxonomy_version=""))
     assert await traces.newest() == []
     await traces.keep(trace())
@@ -314,7 +314,7 @@ async def test_a_batch_that_cannot_be_stored_does_not_keep_the_others_waiting(
 
 
 async def test_what_cannot_be_written_on_closing_is_told(app: App, caplog: pytest.LogCaptureFixture) -> None:
-    traces = Traces(Away(), PostgresSight(app.database), app.index)
+    traces = Traces(Away(), PostgresDocumentVisibility(app.database), app.index)
     await traces.keep(trace())
     await traces.close()
     assert "1 traces could not be written" in caplog.text

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from dtrag.core.access.audit_chain import Entry, content, settled
+from dtrag.core.access.audit_chain import AuditEntry, content, settled
 from dtrag.settings import Settings
 
 
@@ -36,7 +36,7 @@ class AuditSpool:
         name = settings.database_url or settings.database_name
         return cls(settings.data_dir / "audit-spool", hashlib.sha256(name.encode()).hexdigest()[:16])
 
-    def add(self, entries: Sequence[Entry]) -> None:
+    def add(self, entries: Sequence[AuditEntry]) -> None:
         """Append the entries; they are on disk when this returns. Raises `OSError`, and then none of them is kept."""
         descriptor = self._descriptor if self._descriptor is not None else self._create()
         end = os.fstat(descriptor).st_size
@@ -55,7 +55,7 @@ class AuditSpool:
             return []
         return [path for path in sorted(self.folder.glob(f"{self.database}-*.jsonl")) if self._is_ours(path)]
 
-    def read(self, path: Path) -> list[Entry]:
+    def read(self, path: Path) -> list[AuditEntry]:
         """The entries of a file. The last line may be torn: its writer was killed before it was acknowledged."""
         lines = path.read_bytes().split(b"\n")
         return [_entry(line) for line in lines[:-1] if line.strip()]
@@ -101,7 +101,7 @@ class AuditSpool:
         return True
 
 
-def _entry(line: bytes) -> Entry:
+def _entry(line: bytes) -> AuditEntry:
     row = json.loads(line)
     at = datetime.fromisoformat(row["at"])
-    return Entry(at, row["actor"], row["action"], row["scope"], row["subjects"], row["decision"], row["details"])
+    return AuditEntry(at, row["actor"], row["action"], row["scope"], row["subjects"], row["decision"], row["details"])

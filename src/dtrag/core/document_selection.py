@@ -16,7 +16,7 @@ PATTERN_CHARACTERS = frozenset("*?[")
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class DocumentTarget:
     """One id, path or pattern as it was typed, and what addresses are compared with."""
 
     text: str
@@ -25,7 +25,7 @@ class Target:
     pattern: re.Pattern[str] | None = None
 
     @classmethod
-    def parse(cls, text: str, address: str) -> Target:
+    def parse(cls, text: str, address: str) -> DocumentTarget:
         """`address` is the full path that `text` would be; a pattern without "/" is compared with file names."""
         try:
             return cls(text, document_id=str(uuid.UUID(text)))
@@ -52,7 +52,7 @@ def file_path(source_url: str) -> str:
 
 
 def select(
-    documents: Iterable[tuple[DocumentSummary, str]], targets: Sequence[Target], category: CategoryPath | None
+    documents: Iterable[tuple[DocumentSummary, str]], targets: Sequence[DocumentTarget], category: CategoryPath | None
 ) -> tuple[list[DocumentSummary], list[str]]:
     """The documents (given with the paths of their files) that a target names and that lie in the category, and the
     targets that name none. Without targets: all documents of the category."""

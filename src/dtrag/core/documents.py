@@ -89,7 +89,7 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
-class Passages:
+class ChunkedDocument:
     """A document cut into its chunks: what a splitter (chunking or a pack) returns."""
 
     document: ParsedDocument
@@ -105,7 +105,7 @@ class Draft:
     """
 
     document_id: uuid.UUID
-    passages: Passages
+    passages: ChunkedDocument
     source_id: uuid.UUID
     source_uri: str
     node_id: int

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dtrag.core.answers.confidence import Model, Thresholds, shipped
+from dtrag.core.answers.confidence import LogisticModel, Thresholds, shipped
 from dtrag.core.answers.evidence import SIGNALS
 from dtrag.core.metrics.calibration import (
     Values,
@@ -122,7 +122,7 @@ class Calibrated:
     before: Figures
     after: Figures
     methods: Mapping[str, str]
-    models: Mapping[str, Model]
+    models: Mapping[str, LogisticModel]
     thresholds: Mapping[str, Thresholds]
     refusals: tuple[Refusal, ...] = ()
 
@@ -146,7 +146,7 @@ class Calibrated:
 class _Part:
     """The cases of one model: rows of signals, labels, folds."""
 
-    model: Model
+    model: LogisticModel
     limits: Thresholds
     names: tuple[str, ...] = tuple(SIGNALS)
     rows: list[list[float]] = field(default_factory=list)
@@ -292,7 +292,7 @@ def _predicted(part: _Part, method: str) -> _Predictions:
     return _Predictions(values, labels, folds, abstain, review)
 
 
-def _fitted(part: _Part, method: str, kept: Any) -> tuple[Model, Thresholds]:
+def _fitted(part: _Part, method: str, kept: Any) -> tuple[LogisticModel, Thresholds]:
     """The model fitted to these cases, and thresholds chosen on them."""
     labels = np.array(part.labels)[kept]
     if method == "shipped" or not 0 < labels.sum() < len(labels):
@@ -304,22 +304,22 @@ def _fitted(part: _Part, method: str, kept: Any) -> tuple[Model, Thresholds]:
     return model, choose(sigmoid(_logits(part, model, kept)), labels, builtin)
 
 
-def _model(part: _Part, method: str, kept: Any, labels: Values) -> Model:
+def _model(part: _Part, method: str, kept: Any, labels: Values) -> LogisticModel:
     once = np.ones(len(labels))
     if method == "line":
         prior = np.array([0.0, 1.0])
         shift, slope = logistic(_logits(part, part.model, kept)[:, None], labels, once, prior, ridge=1.0)
         slope = max(0.05, float(slope))
         scaled = {name: slope * weight for name, weight in part.model.weights.items()}
-        return Model(float(shift) + slope * part.model.intercept, scaled)
+        return LogisticModel(float(shift) + slope * part.model.intercept, scaled)
     names = tuple(part.model.weights)
     columns = [part.names.index(name) for name in names]
     prior = np.array([part.model.intercept, *part.model.weights.values()])
     beta = logistic(np.array(part.rows)[kept][:, columns], labels, once, prior, ridge=PULL)
-    return Model(float(beta[0]), dict(zip(names, beta[1:].tolist(), strict=True)))
+    return LogisticModel(float(beta[0]), dict(zip(names, beta[1:].tolist(), strict=True)))
 
 
-def _logits(part: _Part, model: Model, kept: Any) -> Values:
+def _logits(part: _Part, model: LogisticModel, kept: Any) -> Values:
     weights = np.array([model.weights.get(name, 0.0) for name in part.names])
     logits: Values = model.intercept + np.array(part.rows)[kept] @ weights
     return logits

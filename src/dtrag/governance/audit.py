@@ -18,7 +18,17 @@ from datetime import UTC, datetime
 from typing import Any
 
 from dtrag.batch_writer import BatchWriter
-from dtrag.core.access.audit_chain import START, Decision, Entry, Head, Row, Verdict, content, settled, verify
+from dtrag.core.access.audit_chain import (
+    START,
+    AuditEntry,
+    AuditRow,
+    ChainHead,
+    Decision,
+    Verdict,
+    content,
+    settled,
+    verify,
+)
 from dtrag.errors import DatabaseUnavailable, DtragError, InvalidInput
 from dtrag.ports import AuditSpoolStore, AuditStore
 
@@ -37,7 +47,7 @@ PAGE = 2_000
 """Lines that `verify` reads at a time."""
 MAX_LISTED = 10_000
 
-Queued = tuple[Entry, asyncio.Future[None] | None]
+Queued = tuple[AuditEntry, asyncio.Future[None] | None]
 """A line to be written, and for `record` what its caller awaits."""
 _LOG = logging.getLogger(__name__)
 
@@ -90,7 +100,7 @@ class Audit:
         if self._level == "off":
             return
         written: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        entry = Entry(self._now(), actor, action, scope, subjects, decision, details)
+        entry = AuditEntry(self._now(), actor, action, scope, subjects, decision, details)
         self._writer.add((entry, written), urgent=True)
         await written
 
@@ -119,18 +129,20 @@ class Audit:
                 # The disk is full, too: reads continue, and a later line says how many lines were lost.
                 _reject_records([self._writer.drop_oldest()], error)
                 self._left_out += 1
-        self._writer.add((Entry(self._now(), actor, action, scope, subjects, decision, details), None))
+        self._writer.add((AuditEntry(self._now(), actor, action, scope, subjects, decision, details), None))
 
     async def newest(
         self, *, limit: int = 100, before: int | None = None, since: datetime | None = None, actor: str | None = None
-    ) -> list[Row]:
+    ) -> list[AuditRow]:
         """The newest lines with a number below `before`, a time from `since` on, by `actor`; newest first."""
         if not 1 <= limit <= MAX_LISTED:
             raise InvalidInput(f"limit must be from 1 to {MAX_LISTED:,}.")
         await self._writer.flush()
         return await self._store.newest(limit, before, since, actor)
 
-    async def verify(self, expected: Head | None = None, on_progress: Callable[[int], None] | None = None) -> Verdict:
+    async def verify(
+        self, expected: ChainHead | None = None, on_progress: Callable[[int], None] | None = None
+    ) -> Verdict:
         """Check the hash chain, and that the log still contains the line `expected`.
 
         Without `expected`, the removal of the newest lines cannot be detected: store the returned head elsewhere.
@@ -178,7 +190,7 @@ class Audit:
             if written is not None and not written.done():
                 written.set_result(None)
 
-    async def _append(self, entries: list[Entry]) -> None:
+    async def _append(self, entries: list[AuditEntry]) -> None:
         """Write to the log, or to the spool when the log fails or the spool holds earlier entries."""
         failure: DtragError | None = None
         if not self._spooled:
@@ -222,13 +234,15 @@ class Audit:
             moved += len(missing)
         self._set_spooled(False)
         if left_out := self._left_out:
-            await self._store.append([Entry(self._now(), "dtrag", LEFT_OUT, None, (), "done", {"lines": left_out})])
+            await self._store.append(
+                [AuditEntry(self._now(), "dtrag", LEFT_OUT, None, (), "done", {"lines": left_out})]
+            )
             self._left_out -= left_out
         if moved:
             _LOG.warning("%d spooled lines of the audit log were written", moved)
         return moved
 
-    async def _missing(self, entries: Sequence[Entry]) -> list[Entry]:
+    async def _missing(self, entries: Sequence[AuditEntry]) -> list[AuditEntry]:
         """Entries that the log lacks: an append whose confirmation was lost may have succeeded."""
         if not entries:
             return []

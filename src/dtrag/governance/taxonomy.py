@@ -23,7 +23,7 @@ _SHOWN = 3
 """Names of those who gain that a refusal shows."""
 
 
-class Governance:
+class TaxonomyVersions:
     """The category tree of one app."""
 
     def __init__(self, store: TaxonomyStore, record: Recorder = unrecorded):

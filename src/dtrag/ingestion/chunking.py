@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from dtrag.core.documents import Block, Chunk, ParsedDocument, Passages, Scalar
+from dtrag.core.documents import Block, Chunk, ChunkedDocument, ParsedDocument, Scalar
 from dtrag.core.text.analysis import sentences
 from dtrag.core.text.token_counts import passage_tokens
 
@@ -19,7 +19,7 @@ _PARAGRAPH = re.compile(r"\S(?:.|\n(?!\s*\n))*")
 _WORD_BREAK = re.compile(r"\s+")
 
 
-def split(document: ParsedDocument, *, max_tokens: int = MAX_TOKENS) -> Passages:
+def split(document: ParsedDocument, *, max_tokens: int = MAX_TOKENS) -> ChunkedDocument:
     """The document with its passages of at most about `max_tokens`, in reading order."""
     chunks: list[Chunk] = []
     for section in _sections(document):
@@ -28,7 +28,7 @@ def split(document: ParsedDocument, *, max_tokens: int = MAX_TOKENS) -> Passages
             if style.startswith("page:"):
                 metadata = {"page": int(style.removeprefix("page:"))}
             chunks.append(Chunk(len(chunks), start, end, document.text[start:end], section.breadcrumb, dict(metadata)))
-    return Passages(document, tuple(chunks))
+    return ChunkedDocument(document, tuple(chunks))
 
 
 @dataclass(slots=True)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from dtrag.core.access.scope import EVERYTHING, Scope
-from dtrag.core.documents import Draft, IndexedDocument, ParsedDocument, Passages, document_id
+from dtrag.core.documents import ChunkedDocument, Draft, IndexedDocument, ParsedDocument, document_id
 from dtrag.core.taxonomy.tree import UNCLASSIFIED, CategoryPath, Taxonomy
 from dtrag.core.text.analysis import Analyzer, clean
 from dtrag.errors import InvalidInput, ParseFailed
@@ -44,7 +44,7 @@ SHOWN_REFUSALS = 5
 CONTENT_BYTES = 32
 """Of a source's fingerprint, the first: they depend on the content of the file only."""
 
-Splitter = Callable[[ParsedDocument], Iterable[Passages] | None]
+Splitter = Callable[[ParsedDocument], Iterable[ChunkedDocument] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,13 +272,13 @@ class Ingestion:
         if batch.drafts or batch.finished:
             yield await self._changed(batch, report)
 
-    async def _passages(self, document: ParsedDocument) -> Iterable[Passages]:
+    async def _passages(self, document: ParsedDocument) -> Iterable[ChunkedDocument]:
         """The document's passages; a long document is cut in a thread, for seconds of it would hold up the service."""
         if len(document.text) < LONG_DOCUMENT:
             return self._split(document)
         return await asyncio.to_thread(list, self._split(document))
 
-    def _split(self, document: ParsedDocument) -> Iterator[Passages]:
+    def _split(self, document: ParsedDocument) -> Iterator[ChunkedDocument]:
         document = cleaned(document)
         for splitter in self._splitters:
             found = splitter(document)
@@ -290,7 +290,7 @@ class Ingestion:
     async def _draft(
         self,
         source: Source,
-        passages: Passages,
+        passages: ChunkedDocument,
         category: CategoryPath | None,
         taxonomy: Taxonomy,
         fence: Fence,
@@ -311,7 +311,7 @@ class Ingestion:
         uri = f"{source.uri}#{document.part}" if document.part else source.uri
         draft = Draft(
             document_id(uri),
-            Passages(document, passages.chunks),
+            ChunkedDocument(document, passages.chunks),
             source.source_id,
             uri,
             node,
@@ -356,7 +356,7 @@ def _summary(refused: Sequence[str]) -> str:
     return f"{len(refused):,} documents of it: {'; '.join(refused[:SHOWN_REFUSALS])}{more}"
 
 
-def _count(report: IngestReport, passages: Passages) -> None:
+def _count(report: IngestReport, passages: ChunkedDocument) -> None:
     kind = passages.document.metadata.get("kind")
     if kind:
         report.structure[str(kind)] += 1

@@ -19,7 +19,7 @@ from dtrag.core.conversation import Conversation, Turn, conversation_id
 from dtrag.core.retention import TidyTimer, kept_since
 from dtrag.core.text.analysis import clean
 from dtrag.errors import InvalidInput, NotFound
-from dtrag.ports import ConversationStore, Index, Recorder, Sight, unrecorded
+from dtrag.ports import ConversationStore, DocumentVisibility, Index, Recorder, unrecorded
 
 MOST_TURNS = 100
 """Turns kept of a conversation; older ones go."""
@@ -36,7 +36,7 @@ class Conversations:
     def __init__(
         self,
         store: ConversationStore,
-        sight: Sight,
+        sight: DocumentVisibility,
         index: Index,
         *,
         days: int,

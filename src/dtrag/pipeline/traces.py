@@ -20,7 +20,7 @@ from dtrag.core.retention import BEGINNING, TidyTimer, kept_since
 from dtrag.core.trace import Trace
 from dtrag.errors import DatabaseUnavailable, InvalidInput, NotFound, StorageFull
 from dtrag.pipeline.run import Recording
-from dtrag.ports import Index, Sight, TraceStore
+from dtrag.ports import DocumentVisibility, Index, TraceStore
 from dtrag.settings import Settings
 
 LEVELS = ("all", "errors", "off")
@@ -48,7 +48,7 @@ class Traces:
     def __init__(
         self,
         store: TraceStore,
-        sight: Sight,
+        sight: DocumentVisibility,
         index: Index,
         *,
         level: str = "all",
@@ -74,7 +74,7 @@ class Traces:
         self._tidy_timer = TidyTimer(now, monotonic)
 
     @classmethod
-    def of(cls, settings: Settings, store: TraceStore, sight: Sight, index: Index) -> Traces:
+    def of(cls, settings: Settings, store: TraceStore, sight: DocumentVisibility, index: Index) -> Traces:
         """As the settings want them."""
         if settings.trace_text not in {"on", "off"}:
             raise InvalidInput(f"DTRAG_TRACE_TEXT is {settings.trace_text[:20]!r}, but must be on or off.")

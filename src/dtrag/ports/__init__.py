@@ -1,6 +1,6 @@
 """Interfaces between services and adapters: protocols, implemented in `dtrag.adapters` and in `dtrag.testing`."""
 
-from dtrag.ports.conversations import ConversationStore, Sight, TraceStore
+from dtrag.ports.conversations import ConversationStore, DocumentVisibility, TraceStore
 from dtrag.ports.files import FolderStore, Parser, StoredFile
 from dtrag.ports.governance import (
     AgentStore,
@@ -38,6 +38,7 @@ __all__ = [
     "CitedProvision",
     "ConversationStore",
     "DocumentIndex",
+    "DocumentVisibility",
     "Embedder",
     "Fetcher",
     "FolderStore",
@@ -55,7 +56,6 @@ __all__ = [
     "RegulationStore",
     "Reranker",
     "ReviewStore",
-    "Sight",
     "StoredFile",
     "Stores",
     "TaxonomyStore",

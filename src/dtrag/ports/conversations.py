@@ -12,7 +12,7 @@ from dtrag.core.conversation import Conversation, Turn
 from dtrag.core.trace import Trace
 
 
-class Sight(Protocol):
+class DocumentVisibility(Protocol):
     """Tells which documents a scope may see: stored answers are shown only with all their documents visible."""
 
     async def visible(self, document_ids: Collection[uuid.UUID], scope: Scope) -> frozenset[uuid.UUID]:

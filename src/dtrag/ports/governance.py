@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from dtrag.core.access.api_key import Key
-from dtrag.core.access.audit_chain import Entry, Head, Row
+from dtrag.core.access.audit_chain import AuditEntry, AuditRow, ChainHead
 from dtrag.core.agent import Agent, Edition, Spending
 from dtrag.core.taxonomy.tree import Taxonomy
 
@@ -92,13 +92,13 @@ async def unrecorded(actor: str, action: str, **line: object) -> None:
 class AuditStore(Protocol):
     """The audit log: lines are added and read, never changed."""
 
-    async def append(self, entries: Sequence[Entry]) -> Head:
+    async def append(self, entries: Sequence[AuditEntry]) -> ChainHead:
         """Append all entries to the chain, or none; durable when this returns. Raises `DatabaseUnavailable`."""
 
-    async def page(self, after: int, limit: int) -> list[Row]:
+    async def page(self, after: int, limit: int) -> list[AuditRow]:
         """The next `limit` lines with numbers above `after`, in order."""
 
-    async def newest(self, limit: int, before: int | None, since: datetime | None, actor: str | None) -> list[Row]:
+    async def newest(self, limit: int, before: int | None, since: datetime | None, actor: str | None) -> list[AuditRow]:
         """The newest `limit` lines with a number below `before`, a time from `since` on, by `actor`; newest first.
 
         None does not restrict.
@@ -108,13 +108,13 @@ class AuditStore(Protocol):
 class AuditSpoolStore(Protocol):
     """Files for audit entries that the database cannot take. All methods may raise `OSError`."""
 
-    def add(self, entries: Sequence[Entry]) -> None:
+    def add(self, entries: Sequence[AuditEntry]) -> None:
         """Append the entries; durable when this returns."""
 
     def left(self) -> list[Path]:
         """Files that no other running process writes."""
 
-    def read(self, path: Path) -> list[Entry]:
+    def read(self, path: Path) -> list[AuditEntry]:
         """The entries in a file."""
 
     def remove(self, path: Path) -> None:

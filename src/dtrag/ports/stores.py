@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dtrag.ports.conversations import ConversationStore, Sight, TraceStore
+from dtrag.ports.conversations import ConversationStore, DocumentVisibility, TraceStore
 from dtrag.ports.files import FolderStore
 from dtrag.ports.governance import AgentStore, AuditStore, KeyStore
 from dtrag.ports.index import DocumentIndex, IndexWriter
@@ -28,6 +28,6 @@ class Stores:
     keys: KeyStore
     audit: AuditStore
     approvals: ApprovalStore
-    sight: Sight
+    sight: DocumentVisibility
     conversations: ConversationStore
     traces: TraceStore

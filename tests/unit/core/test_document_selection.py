@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dtrag.core.document_selection import Target, file_path, select
+from dtrag.core.document_selection import DocumentTarget, file_path, select
 from dtrag.core.documents import DocumentSummary
 from dtrag.core.taxonomy.tree import CategoryPath
 
@@ -28,13 +28,13 @@ PATHS = ["/a/b/x.md", "/a/b/deep/y.md", "/a/bc/x.md", "/a/b/x.txt", "/a/b/[1].md
     ],
 )
 def test_paths_and_patterns(text: str, address: str, expected: set[str]) -> None:
-    target = Target.parse(text, address)
+    target = DocumentTarget.parse(text, address)
     assert {path for path in PATHS if target.matches(ID, path)} == expected
 
 
 def test_an_id_names_one_document() -> None:
-    assert Target.parse(ID.upper(), "/a").matches(ID, "/z")
-    assert not Target.parse(ID, "/a").matches("2" + ID[1:], "/z")
+    assert DocumentTarget.parse(ID.upper(), "/a").matches(ID, "/z")
+    assert not DocumentTarget.parse(ID, "/a").matches("2" + ID[1:], "/z")
 
 
 def document(path: str, *category: str) -> tuple[DocumentSummary, str]:
@@ -47,7 +47,7 @@ def test_a_category_narrows_and_stands_alone() -> None:
     chosen, unmatched = select(documents, [], CategoryPath.parse("HR"))
     assert ([d.document_id for d in chosen], unmatched) == (["/a/x.md", "/b/z.md"], [])
     chosen, unmatched = select(
-        documents, [Target.parse("/a", "/a"), Target.parse("q*", "/q*")], CategoryPath.parse("HR")
+        documents, [DocumentTarget.parse("/a", "/a"), DocumentTarget.parse("q*", "/q*")], CategoryPath.parse("HR")
     )
     assert ([d.document_id for d in chosen], unmatched) == (["/a/x.md"], ["q*"])
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dtrag.core.answers.confidence import Weights, confidence_of, decide, shipped, weights_for
+from dtrag.core.answers.confidence import ConfidenceWeights, confidence_of, decide, shipped, weights_for
 from dtrag.core.answers.evidence import SIGNALS
 from dtrag.core.documents import SearchResult
 from dtrag.core.metrics.calibration import sigmoid
@@ -140,7 +140,7 @@ def unlike_the_shipped(count: int, *, seed: int, right: float = 0.5) -> list[Cas
     return cases
 
 
-def decided(cases: list[Case], weights: Weights) -> list[tuple[str, float]]:
+def decided(cases: list[Case], weights: ConfidenceWeights) -> list[tuple[str, float]]:
     """The decision on each case, and its label."""
     return [
         (decide(weights.models[c.model].probability(c.signals), weights.thresholds[c.model]), c.label) for c in cases

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dtrag.core.documents import Chunk, Draft, ParsedDocument, Passages, Vector
+from dtrag.core.documents import Chunk, ChunkedDocument, Draft, ParsedDocument, Vector
 from dtrag.core.text.analysis import Analyzer, term_id, terms
 from dtrag.ingestion import analysis
 from dtrag.ingestion.analysis import MOST_TERMS, analyse, cleaned, fingerprint, index
@@ -40,7 +40,9 @@ def _chunk(text: str, *breadcrumb: str) -> Chunk:
 
 
 def _draft(document: ParsedDocument, *chunks: Chunk) -> Draft:
-    return Draft(uuid.uuid4(), Passages(document, chunks), uuid.uuid4(), "file:///x", 7, b"f" * 32, replaces=True)
+    return Draft(
+        uuid.uuid4(), ChunkedDocument(document, chunks), uuid.uuid4(), "file:///x", 7, b"f" * 32, replaces=True
+    )
 
 
 def test_terms_of_title_and_headings_count_with_those_of_the_body() -> None:

@@ -14,7 +14,7 @@ from psycopg import AsyncConnection
 from psycopg.types.json import Jsonb
 
 from dtrag.adapters.postgres.queries import queries
-from dtrag.core.documents import Chunk, Draft, IndexedChunk, IndexedDocument, ParsedDocument, Passages
+from dtrag.core.documents import Chunk, ChunkedDocument, Draft, IndexedChunk, IndexedDocument, ParsedDocument
 from dtrag.core.ranking.segments import quantised
 
 CHUNKS_PER_STATEMENT = 500
@@ -130,7 +130,7 @@ def draft_of(row: Mapping[str, Any], chunk_rows: Iterable[Mapping[str, Any]]) ->
         for chunk in chunk_rows
     )
     document = ParsedDocument(row["title"], row["text"], row["content_type"], metadata=row["metadata"])
-    passages = Passages(document, chunks)
+    passages = ChunkedDocument(document, chunks)
     return Draft(
         row["document_id"],
         passages,

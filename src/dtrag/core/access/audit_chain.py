@@ -20,7 +20,7 @@ MAX_SUBJECTS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class AuditEntry:
     """One line of the log: who did or asked what, over which branches, about which ids, and with which decision.
 
     `scope` None is the whole tree. `at` has a time zone and microseconds at most.
@@ -36,7 +36,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class ChainHead:
     """The newest line: its number (from 1; 0 = there is none) and its hash (32 bytes)."""
 
     number: int
@@ -46,7 +46,7 @@ class Head:
         return f"{self.number}:{self.hash.hex()}"
 
     @classmethod
-    def parse(cls, text: str) -> Head:
+    def parse(cls, text: str) -> ChainHead:
         """From `NUMBER:HASH`, as it is printed. Raises `InvalidInput`."""
         number, _, digest = text.strip().partition(":")
         try:
@@ -60,15 +60,15 @@ class Head:
         return head
 
 
-START = Head(0, bytes(32))
+START = ChainHead(0, bytes(32))
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class AuditRow:
     """A line as it is stored."""
 
     number: int
-    entry: Entry
+    entry: AuditEntry
     previous: bytes
     hash: bytes
 
@@ -78,7 +78,7 @@ class Verdict:
     """Whether the lines are what was written, how far they go, and the number of the first that is not (or None)."""
 
     ok: bool
-    head: Head
+    head: ChainHead
     first_bad: int | None = None
     reason: str = ""
 
@@ -99,11 +99,11 @@ def plain(value: Any) -> Any:
     return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")[:MAX_TEXT]
 
 
-def settled(entry: Entry) -> Entry:
+def settled(entry: AuditEntry) -> AuditEntry:
     """The entry in the form in which it is stored and hashed. Raises `InvalidInput` for an unknown decision."""
     if entry.decision not in DECISIONS:
         raise InvalidInput(f"There is no decision {entry.decision!r}. Decisions: {', '.join(DECISIONS)}.")
-    return Entry(
+    return AuditEntry(
         entry.at.astimezone(UTC),
         plain(entry.actor),
         plain(entry.action),
@@ -114,7 +114,7 @@ def settled(entry: Entry) -> Entry:
     )
 
 
-def content(number: int, entry: Entry) -> bytes:
+def content(number: int, entry: AuditEntry) -> bytes:
     """The one spelling of a settled entry under its number: JSON in UTF-8, keys sorted, no blanks."""
     written = {
         "number": number,
@@ -129,22 +129,22 @@ def content(number: int, entry: Entry) -> bytes:
     return json.dumps(written, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
-def link(previous: bytes, number: int, entry: Entry) -> bytes:
+def link(previous: bytes, number: int, entry: AuditEntry) -> bytes:
     """The hash of a line: SHA-256 of the hash before it and of its content."""
     return hashlib.sha256(previous + content(number, entry)).digest()
 
 
-def chained(entries: Iterable[Entry], head: Head) -> list[Row]:
+def chained(entries: Iterable[AuditEntry], head: ChainHead) -> list[AuditRow]:
     """The entries as the next lines after `head`."""
-    rows: list[Row] = []
+    rows: list[AuditRow] = []
     for entry in map(settled, entries):
         number = head.number + 1
-        rows.append(Row(number, entry, head.hash, link(head.hash, number, entry)))
-        head = Head(number, rows[-1].hash)
+        rows.append(AuditRow(number, entry, head.hash, link(head.hash, number, entry)))
+        head = ChainHead(number, rows[-1].hash)
     return rows
 
 
-def verify(rows: Iterable[Row], after: Head = START) -> Verdict:
+def verify(rows: Iterable[AuditRow], after: ChainHead = START) -> Verdict:
     """Whether the rows, in the order of their numbers, are the lines that were written after `after`."""
     head = after
     for row in rows:
@@ -154,5 +154,5 @@ def verify(rows: Iterable[Row], after: Head = START) -> Verdict:
             return Verdict(False, head, row.number, f"line {row.number} does not follow the line before it")
         if link(row.previous, row.number, row.entry) != row.hash:
             return Verdict(False, head, row.number, f"line {row.number} is not what was written")
-        head = Head(row.number, row.hash)
+        head = ChainHead(row.number, row.hash)
     return Verdict(True, head)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dtrag.core.access.filter_attacks import KINDS, PATH_KEYS, Attempt, attempt_in
+from dtrag.core.access.filter_attacks import KINDS, PATH_KEYS, FilterAttack, attack_in
 from dtrag.core.taxonomy.tree import MAX_DEPTH, CategoryPath
 from dtrag.core.text.analysis import normalise
 from dtrag.errors import InvalidInput
@@ -108,13 +108,13 @@ class CategoryFilter:
         self._seconds += time.perf_counter() - started
         return kept
 
-    def bypass_attempt(self, document_or_filters: object) -> Attempt | None:
+    def bypass_attempt(self, document_or_filters: object) -> FilterAttack | None:
         """The attempt to get around this filter in a document's entry or in the filters of a request, or None.
 
         An entry must have its path; filters may ask for allowed branches, for what lies in them and above them.
         A document that merely hangs elsewhere is no attempt: it is not let through.
         """
-        found = attempt_in(document_or_filters)
+        found = attack_in(document_or_filters)
         if found is None:
             found = self._asked_outside(document_or_filters)
         if found is not None:
@@ -157,16 +157,16 @@ class CategoryFilter:
             key.append(folded)
         return tuple(key)
 
-    def _asked_outside(self, asked: object) -> Attempt | None:
+    def _asked_outside(self, asked: object) -> FilterAttack | None:
         if not isinstance(asked, Mapping):
-            return Attempt("bypass", "there is no path.")
+            return FilterAttack("bypass", "there is no path.")
         asks = [key for key in PATH_KEYS - {"canonical_path"} if key in asked]
         if not asks:
-            return None if asked.get("canonical_path") else Attempt("bypass", "there is no path.")
+            return None if asked.get("canonical_path") else FilterAttack("bypass", "there is no path.")
         for key in asks:
             paths = asked[key]
             if not isinstance(paths, (list, tuple)) or not all(self._reaches(path) for path in paths):
-                return Attempt("bypass", "a path lies outside the allowed branches.")
+                return FilterAttack("bypass", "a path lies outside the allowed branches.")
         return None
 
     def _reaches(self, path: Any) -> bool:

@@ -33,14 +33,14 @@ _UP = re.compile(r"(?:^|[/\\])\s*\.\.\s*(?:$|[/\\])|%2e%2e")
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class FilterAttack:
     """An attempt: its kind, for counting, and its reason, for people; never what was sent."""
 
     kind: AttemptKind
     reason: str
 
 
-def attempt_in(filters: object) -> Attempt | None:
+def attack_in(filters: object) -> FilterAttack | None:
     """What in the filters of a request (or in a document's entry) can only be an attempt; None when nothing is.
 
     Paths are read closely. Other values reach the database as parameters and nothing else: of them only control
@@ -71,38 +71,38 @@ def _walked(filters: Mapping[Any, Any]) -> Iterator[tuple[str, Any, bool]]:
             waiting.extend(("", held, is_path) for held in islice(value, MOST_VALUES))
 
 
-def _in_key(key: str, value: object) -> Attempt | None:
+def _in_key(key: str, value: object) -> FilterAttack | None:
     folded = normalise(key).replace("-", "_")
     if folded in _PROTOTYPE:
-        return Attempt("injection", "a key names a prototype.")
+        return FilterAttack("injection", "a key names a prototype.")
     if folded.startswith("$") or has_controls(key):
-        return Attempt("injection", "a key is an operator.")
+        return FilterAttack("injection", "a key is an operator.")
     if folded in _SWITCHES:
-        return Attempt("bypass", "a key such as bypass_attempt asks for it.")
+        return FilterAttack("bypass", "a key such as bypass_attempt asks for it.")
     if folded == "canonical_in" and isinstance(value, bool):
-        return Attempt("bypass", "canonical_in cannot be switched.")
+        return FilterAttack("bypass", "canonical_in cannot be switched.")
     if folded == "canonical_path" and value is None:
-        return Attempt("bypass", "a path is missing.")
+        return FilterAttack("bypass", "a path is missing.")
     return None
 
 
-def _in_value(value: object, *, is_path: bool) -> Attempt | None:
+def _in_value(value: object, *, is_path: bool) -> FilterAttack | None:
     if isinstance(value, str):
         if has_controls(value, allowed="" if is_path else "\t\n\r"):
-            return Attempt("injection", "a text holds control characters.")
+            return FilterAttack("injection", "a text holds control characters.")
         return _in_path(normalise(value)) if is_path else None
     if is_path and isinstance(value, Sequence) and any(inner is None for inner in value):
-        return Attempt("bypass", "a path is null.")
+        return FilterAttack("bypass", "a path is null.")
     return None
 
 
-def _in_path(folded: str) -> Attempt | None:
+def _in_path(folded: str) -> FilterAttack | None:
     if _UP.search(folded):
-        return Attempt("path_traversal", "a path leads upwards.")
+        return FilterAttack("path_traversal", "a path leads upwards.")
     if folded in _NOTHING:
-        return Attempt("bypass", "a path is null.")
+        return FilterAttack("bypass", "a path is null.")
     if folded in _PROTOTYPE:
-        return Attempt("injection", "a path names a prototype.")
+        return FilterAttack("injection", "a path names a prototype.")
     if _OPERATORS.search(folded):
-        return Attempt("injection", "a path holds operators.")
+        return FilterAttack("injection", "a path holds operators.")
     return None

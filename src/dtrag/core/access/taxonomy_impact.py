@@ -72,7 +72,7 @@ class Moved:
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class AccessChange:
     """What one grantee comes to see, and sees no more: numbers of documents and some of them."""
 
     kind: Literal["key", "agent"]
@@ -90,7 +90,7 @@ class Preview:
     version: str
     active: str
     moved: tuple[Moved, ...]
-    access: tuple[Reach, ...]
+    access: tuple[AccessChange, ...]
 
     @property
     def documents(self) -> int:
@@ -98,7 +98,7 @@ class Preview:
         return sum(row.documents for row in self.moved)
 
     @property
-    def widened(self) -> tuple[Reach, ...]:
+    def widened(self) -> tuple[AccessChange, ...]:
         """Those who come to see more."""
         return tuple(row for row in self.access if row.gained)
 
@@ -132,7 +132,7 @@ class Preview:
 
 
 @dataclass(frozen=True, slots=True)
-class Shift:
+class ScopeChange:
     """For one grantee the pairs of nodes whose documents come into sight and go out of it; (n, n): stay on n."""
 
     grantee: Grantee
@@ -140,7 +140,9 @@ class Shift:
     lost: frozenset[Pair]
 
 
-def shifts(grantees: Iterable[Grantee], before: Taxonomy, after: Taxonomy, pairs: Iterable[Pair]) -> list[Shift]:
+def scope_changes(
+    grantees: Iterable[Grantee], before: Taxonomy, after: Taxonomy, pairs: Iterable[Pair]
+) -> list[ScopeChange]:
     """Whose view changes. `pairs` are those that documents there are for. Whoever sees everything goes on to do so."""
     known = list(pairs)
     found = []
@@ -151,13 +153,15 @@ def shifts(grantees: Iterable[Grantee], before: Taxonomy, after: Taxonomy, pairs
         gained = frozenset(pair for pair in known if pair[0] not in old and pair[1] in new)
         lost = frozenset(pair for pair in known if pair[0] in old and pair[1] not in new)
         if gained or lost:
-            found.append(Shift(grantee, gained, lost))
+            found.append(ScopeChange(grantee, gained, lost))
     return found
 
 
-def reach(shift: Shift, counts: Mapping[Pair, int], gains: Iterable[Example], losses: Iterable[Example]) -> Reach:
+def access_change(
+    shift: ScopeChange, counts: Mapping[Pair, int], gains: Iterable[Example], losses: Iterable[Example]
+) -> AccessChange:
     """The numbers of a shift."""
-    return Reach(
+    return AccessChange(
         shift.grantee.kind,
         shift.grantee.name,
         sum(counts[pair] for pair in shift.gained),

@@ -53,7 +53,7 @@ class Thresholds:
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class LogisticModel:
     """A logistic regression: intercept, and a weight for each signal that it uses."""
 
     intercept: float
@@ -66,12 +66,12 @@ class Model:
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class ConfidenceWeights:
     """Models and their thresholds by name, and the version of the signals that they were fitted on."""
 
     signals: int
     thresholds: Mapping[str, Thresholds]
-    models: Mapping[str, Model]
+    models: Mapping[str, LogisticModel]
 
 
 def model_name(question: str, found: Mapping[str, float]) -> str:
@@ -85,33 +85,35 @@ def model_name(question: str, found: Mapping[str, float]) -> str:
 
 
 @functools.cache
-def shipped() -> Weights:
+def shipped() -> ConfidenceWeights:
     """The weights that come with dtrag."""
     read = json.loads(resources.files("dtrag.core.answers").joinpath("confidence_weights.json").read_text("utf-8"))
     thresholds = {name: Thresholds(**limits) for name, limits in read["thresholds"].items()}
-    return Weights(read["signals"], thresholds, models_of(read["models"]))
+    return ConfidenceWeights(read["signals"], thresholds, models_of(read["models"]))
 
 
-def models_of(written: Mapping[str, Any]) -> dict[str, Model]:
+def models_of(written: Mapping[str, Any]) -> dict[str, LogisticModel]:
     """Models as they are written down. Raises `ValueError` for a signal that there is not, or what is no number."""
     models = {}
     for name, model in written.items():
         weights = {signal: float(weight) for signal, weight in model["weights"].items()}
         if unknown := weights.keys() - SIGNALS.keys():
             raise ValueError(f"there is no signal {sorted(unknown)[0]!r}")
-        models[name] = Model(float(model["intercept"]), weights)
+        models[name] = LogisticModel(float(model["intercept"]), weights)
     return models
 
 
 @functools.lru_cache(maxsize=8)
-def _calibrated(written: str) -> Weights:
+def _calibrated(written: str) -> ConfidenceWeights:
     read = json.loads(written)
     ours = shipped()
     thresholds = {name: Thresholds(**limits) for name, limits in read["thresholds"].items()}
-    return Weights(ours.signals, {**ours.thresholds, **thresholds}, {**ours.models, **models_of(read["models"])})
+    return ConfidenceWeights(
+        ours.signals, {**ours.thresholds, **thresholds}, {**ours.models, **models_of(read["models"])}
+    )
 
 
-def weights_for(stored: Mapping[str, Any] | None) -> Weights:
+def weights_for(stored: Mapping[str, Any] | None) -> ConfidenceWeights:
     """The shipped models and thresholds, those of them replaced that `stored` (the value of `SETTING`) has fitted.
 
     What was fitted on other signals than today's is left aside: its weights would mean something else. So is what has

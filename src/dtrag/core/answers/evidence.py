@@ -42,7 +42,7 @@ _CAPITALISED = re.compile(r"\b[A-Z][\w-]*")
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class QuestionContent:
     """What a question asks about: its terms with their weights (idf, less for what only asks), and neighbours."""
 
     weights: Mapping[str, float]
@@ -50,7 +50,7 @@ class Wanted:
     total: float
 
     @classmethod
-    def of(cls, question: str, statistics: LexicalStatistics) -> Wanted:
+    def of(cls, question: str, statistics: LexicalStatistics) -> QuestionContent:
         """Terms of the question's content, weighed by the statistics of what the caller may see."""
         shares = dict(weighted_terms(question))
         asked = terms(content(question))
@@ -68,7 +68,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class PassageEvidence:
     """What one passage holds of the question; `sentences` are pairs of the part held and the text."""
 
     coverage: float
@@ -77,7 +77,7 @@ class Reading:
     held: frozenset[str]
 
 
-def read(passage: SearchResult, wanted: Wanted) -> Reading:
+def read(passage: SearchResult, wanted: QuestionContent) -> PassageEvidence:
     """The passage, sentence by sentence."""
     held = {term for term in terms(" ".join((passage.title, *passage.breadcrumb))) if term in wanted.weights}
     parts: list[tuple[float, str]] = []
@@ -92,12 +92,12 @@ def read(passage: SearchResult, wanted: Wanted) -> Reading:
             neighbours |= {pair for pair in zip(body, body[2:], strict=False) if pair in wanted.pairs}
     total = sum(wanted.pairs.values())
     phrase = sum(wanted.pairs[pair] for pair in neighbours) / total if total else 0.0
-    return Reading(wanted.part(held), phrase, tuple(parts), frozenset(held))
+    return PassageEvidence(wanted.part(held), phrase, tuple(parts), frozenset(held))
 
 
 def signals(question: str, passages: Sequence[SearchResult], statistics: LexicalStatistics) -> dict[str, float]:
     """Every one of `SIGNALS`, from the first `COMPARED` passages; the order of equal passages does not matter."""
-    wanted = Wanted.of(question, statistics)
+    wanted = QuestionContent.of(question, statistics)
     compared = passages[:COMPARED]
     shares = _falling(passage.bm25_score for passage in compared)
     cosines = _falling(passage.vector_score for passage in compared)

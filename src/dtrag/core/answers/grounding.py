@@ -66,7 +66,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class PassageSentence:
     """A span of a passage, `[start, end)`, and what stands in it; `own` are its content words."""
 
     start: int
@@ -78,7 +78,7 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Backing:
+class Support:
     """How far a span backs a claim: `share` in [0, 1] of the claim's words; `reason` is "" or says what is missing."""
 
     share: float
@@ -125,7 +125,7 @@ def _names(sentence: str) -> dict[str, str]:
 
 
 @lru_cache(maxsize=256)
-def said_in(text: str, around: str = "") -> tuple[Said, ...]:
+def said_in(text: str, around: str = "") -> tuple[PassageSentence, ...]:
     """The sentences of a passage; `around` is said with each of them (its title and headings).
 
     Kept for a few hundred passages, some 50 kB each: reading five of them is nine tenths of a check.
@@ -134,11 +134,11 @@ def said_in(text: str, around: str = "") -> tuple[Said, ...]:
     return tuple(_said(text[start:end], start, end, more) for start, end in sentences(text))
 
 
-def _said(sentence: str, start: int, end: int, more: frozenset[str]) -> Said:
+def _said(sentence: str, start: int, end: int, more: frozenset[str]) -> PassageSentence:
     numbers = numbers_in(sentence)
     words = more.union(_words(sentence), (f"#{number}" for number in numbers))
     claim = claim_of(sentence)
-    return Said(start, end, words, frozenset(claim.words), numbers, claim.denied)
+    return PassageSentence(start, end, words, frozenset(claim.words), numbers, claim.denied)
 
 
 def _words(text: str) -> Iterator[str]:
@@ -146,12 +146,12 @@ def _words(text: str) -> Iterator[str]:
     yield from LATIN.findall(normalise(text))
 
 
-def backing(claim: Claim, said: Sequence[Said]) -> Backing:
+def backing(claim: Claim, said: Sequence[PassageSentence]) -> Support:
     """The run of at most `WINDOW` neighbouring sentences that backs the claim best, and what it lacks.
 
     Numbers and names may stand elsewhere in the passage: a model's sentence draws together what a text spreads out.
     """
-    best, reach = Backing(0.0, 0, 0), (0, 0)
+    best, reach = Support(0.0, 0, 0), (0, 0)
     ranking = (-1.0, 0)
     total = sum(claim.words.values())
     if not said or not total:
@@ -167,21 +167,21 @@ def backing(claim: Claim, said: Sequence[Said]) -> Backing:
             # A longer run must bring something for its length.
             if (share + 0.1 * kept - 0.04 * (last - first), first - last) > ranking:
                 ranking = (share + 0.1 * kept - 0.04 * (last - first), first - last)
-                best, reach = Backing(share, said[first].start, said[last].end), (first, last + 1)
-    return Backing(best.share, best.start, best.end, _lacking(claim, said, said[reach[0] : reach[1]]))
+                best, reach = Support(share, said[first].start, said[last].end), (first, last + 1)
+    return Support(best.share, best.start, best.end, _lacking(claim, said, said[reach[0] : reach[1]]))
 
 
-def united(claim: Claim, said: Sequence[Said]) -> Backing:
+def united(claim: Claim, said: Sequence[PassageSentence]) -> Support:
     """How far all of these together, from whichever passages, back a claim."""
     total = sum(claim.words.values())
     if not said or not total:
-        return Backing(0.0, 0, 0)
+        return Support(0.0, 0, 0)
     words = frozenset[str]().union(*(one.words for one in said))
     share = sum(weight for term, weight in claim.words.items() if term in words) / total
-    return Backing(share, said[0].start, said[-1].end, _lacking(claim, said, said))
+    return Support(share, said[0].start, said[-1].end, _lacking(claim, said, said))
 
 
-def _lacking(claim: Claim, said: Sequence[Said], run: Sequence[Said]) -> str:
+def _lacking(claim: Claim, said: Sequence[PassageSentence], run: Sequence[PassageSentence]) -> str:
     """What the passage lacks, or how it contradicts; "" when neither."""
     words = frozenset[str]().union(*(one.words for one in said))
     nearest = max(run, key=lambda one: _share(claim, one.words))
@@ -218,7 +218,7 @@ def _share(claim: Claim, words: frozenset[str]) -> float:
     return sum(weight for word, weight in own.items() if word in words) / total if total else 0.0
 
 
-def _mirrors(claim: Claim, one: Said) -> bool:
+def _mirrors(claim: Claim, one: PassageSentence) -> bool:
     """Whether the claim repeats nearly all of the sentence, so that it leaves out the denial alone."""
     theirs = one.own - _MODAL
     return bool(theirs) and sum(word in claim.words for word in theirs) >= MIRRORED * len(theirs)

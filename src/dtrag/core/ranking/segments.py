@@ -203,7 +203,7 @@ class Slice:
 
 
 @dataclass(slots=True)
-class Merge:
+class SegmentMerge:
     """Several segments on their way to one, without their deleted documents, a slice of the terms at a time.
 
     `removed` holds for each input the rows of its documents that are gone. After all slices were `take`n in order,

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dtrag.core.taxonomy.operations import Add, Delete, Merge, Move, Operation, Part, Rename, Split
+from dtrag.core.taxonomy.operations import Add, Delete, Merge, Move, Operation, Rename, Split, SplitPart
 from dtrag.core.taxonomy.tree import MAX_DEPTH, ROOT, UNCLASSIFIED, CategoryPath, Node, Taxonomy
 from dtrag.core.text.analysis import normalise
 from dtrag.errors import InvalidInput
@@ -28,7 +28,7 @@ class Divided:
     """A node some of whose documents go to new children."""
 
     node_id: int
-    parts: tuple[Part, ...]
+    parts: tuple[SplitPart, ...]
 
     def part_of(self, document_id: uuid.UUID, keywords: Collection[str]) -> int | None:
         """The part that names the document, else that of which it holds most keywords and more than half; or None.

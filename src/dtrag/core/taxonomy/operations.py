@@ -72,7 +72,7 @@ class Merge:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SplitPart:
     """A new child of a split node, and which documents go there: those named, and those that hold the keywords."""
 
     name: str
@@ -96,7 +96,7 @@ class Split:
 
     kind: ClassVar[str] = "split"
     path: CategoryPath
-    into: tuple[Part, ...]
+    into: tuple[SplitPart, ...]
 
     def as_json(self) -> dict[str, Any]:
         """As `operation` reads it."""
@@ -169,7 +169,7 @@ def _made(kind: str, row: Mapping[str, Any]) -> Operation:
     return Delete(path, CategoryPath.parse(row["to"]) if row.get("to") else None)
 
 
-def _part(row: object) -> Part:
+def _part(row: object) -> SplitPart:
     if not isinstance(row, Mapping) or "name" not in row or row.keys() - {"name", "keywords", "documents", "node_id"}:
         raise InvalidInput("A part is a name with keywords and documents, such as {'name': 'NLP', 'keywords': [...]}.")
     keywords = _listed(row.get("keywords") or [], "keywords", MOST_KEYWORDS, least=0)
@@ -180,7 +180,7 @@ def _part(row: object) -> Part:
         named = tuple(uuid.UUID(document) for document in documents)
     except (ValueError, AttributeError, TypeError) as error:
         raise InvalidInput("A document is named by its id; `dtrag documents` lists them.") from error
-    return Part(_single(row["name"]), tuple(word.strip() for word in keywords), named, _node(row))
+    return SplitPart(_single(row["name"]), tuple(word.strip() for word in keywords), named, _node(row))
 
 
 def _single(name: object) -> str:

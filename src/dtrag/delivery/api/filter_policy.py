@@ -9,7 +9,7 @@ from typing import Any
 from fastapi import Request
 
 from dtrag.core.access.api_key import Caller
-from dtrag.core.access.filter_attacks import PATH_KEYS, Attempt, attempt_in
+from dtrag.core.access.filter_attacks import PATH_KEYS, FilterAttack, attack_in
 from dtrag.core.access.scope import Access, SearchFilters, reaches_out, scope_rows
 from dtrag.delivery.api.dependencies import app_of, service_of
 from dtrag.errors import FilterBypass
@@ -26,7 +26,7 @@ async def refuse_bypass(
         return
     watch = service_of(request).filters
     started = time.perf_counter()
-    attempt = attempt_in(filters) or await _path_outside_scope(request, filters, access or caller.access)
+    attempt = attack_in(filters) or await _path_outside_scope(request, filters, access or caller.access)
     seconds = time.perf_counter() - started
     watch.record(seconds)
     telemetry = service_of(request).telemetry.filters
@@ -46,12 +46,12 @@ async def refuse_bypass(
     raise FilterBypass(reason=attempt.reason)
 
 
-async def _path_outside_scope(request: Request, filters: Mapping[str, Any], access: Access) -> Attempt | None:
+async def _path_outside_scope(request: Request, filters: Mapping[str, Any], access: Access) -> FilterAttack | None:
     if not access.grants or PATH_KEYS.isdisjoint(filters):
         return None
     app = app_of(request)
     paths = SearchFilters.parse(filters, app.engine.filter_keys).paths or ()
     taxonomy = (await app.index.snapshot()).taxonomy
     if reaches_out(paths, access, taxonomy):
-        return Attempt("bypass", "a path lies outside your scope.")
+        return FilterAttack("bypass", "a path lies outside your scope.")
     return None

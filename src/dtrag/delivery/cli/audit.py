@@ -12,7 +12,7 @@ from dtrag.delivery.cli.context import Json, invocation, run_async
 from dtrag.delivery.cli.exit_codes import FAILURE, OK
 
 if TYPE_CHECKING:
-    from dtrag.core.access.audit_chain import Head, Row, Verdict
+    from dtrag.core.access.audit_chain import AuditRow, ChainHead, Verdict
     from dtrag.evaluation.isolation import Proof
     from dtrag.settings import Settings
 
@@ -61,9 +61,9 @@ def verify(
     Prints the number and hash of the newest line. Keep them elsewhere: with
     --expect the next run also finds lines that were cut off at the end.
     """
-    from dtrag.core.access.audit_chain import Head
+    from dtrag.core.access.audit_chain import ChainHead
 
-    expected = Head.parse(expect) if expect else None
+    expected = ChainHead.parse(expect) if expect else None
     verdict = run_async(_verdict(invocation(context).settings(), expected))
     from dtrag.delivery.cli.console import data, note, plural, show_json
 
@@ -128,7 +128,7 @@ def isolation(
     return FAILURE if proof.failed else OK
 
 
-def row_as_dict(row: Row) -> dict[str, Any]:
+def row_as_dict(row: AuditRow) -> dict[str, Any]:
     """A line for programs."""
     entry = row.entry
     return {
@@ -175,14 +175,14 @@ def _moment(given: str | None) -> datetime.datetime | None:
     return moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)
 
 
-async def _lines(settings: Settings, asked: dict[str, Any]) -> list[Row]:
+async def _lines(settings: Settings, asked: dict[str, Any]) -> list[AuditRow]:
     from dtrag.app import open_app
 
     async with open_app(settings) as opened:
         return await opened.audit.newest(**asked)
 
 
-async def _verdict(settings: Settings, expected: Head | None) -> Verdict:
+async def _verdict(settings: Settings, expected: ChainHead | None) -> Verdict:
     from dtrag.app import open_app
     from dtrag.delivery.cli.progress import progress
 

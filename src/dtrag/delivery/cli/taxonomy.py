@@ -14,7 +14,7 @@ from dtrag.delivery.cli.exit_codes import OK
 if TYPE_CHECKING:
     from dtrag.core.access.taxonomy_impact import Preview, TreeVersion
     from dtrag.core.taxonomy.tree import Taxonomy
-    from dtrag.governance.taxonomy import Governance
+    from dtrag.governance.taxonomy import TaxonomyVersions
     from dtrag.settings import Settings
 
 T = TypeVar("T")
@@ -45,7 +45,7 @@ def list_versions(context: typer.Context, as_json: Json = False) -> int:
 def show_tree(context: typer.Context, version: Wanted = "active", as_json: Json = False) -> int:
     """The tree, with the numbers of documents that hang on each category now."""
 
-    async def both(tree: Governance) -> tuple[Taxonomy, dict[int, int]]:
+    async def both(tree: TaxonomyVersions) -> tuple[Taxonomy, dict[int, int]]:
         return await tree.tree(version), await tree.counts()
 
     taxonomy, counts = _asked(context, both)
@@ -190,11 +190,11 @@ def _read(file: Path) -> str:
         raise InvalidInput(f"{file.name} cannot be read as a text in UTF-8. Name a YAML file.") from error
 
 
-def _asked(context: typer.Context, ask: Callable[[Governance], Awaitable[T]]) -> T:
+def _asked(context: typer.Context, ask: Callable[[TaxonomyVersions], Awaitable[T]]) -> T:
     return run_async(_with_tree(invocation(context).settings(), ask))
 
 
-async def _with_tree(settings: Settings, ask: Callable[[Governance], Awaitable[T]]) -> T:
+async def _with_tree(settings: Settings, ask: Callable[[TaxonomyVersions], Awaitable[T]]) -> T:
     from dtrag.app import open_app
 
     async with open_app(settings) as opened:

@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import replace
 
-from dtrag.core.documents import Block, Chunk, ParsedDocument, Passages, Scalar
+from dtrag.core.documents import Block, Chunk, ChunkedDocument, ParsedDocument, Scalar
 from dtrag.packs.regulation_ko.book import Span, find_regulations
 from dtrag.packs.regulation_ko.contents import read_contents
 from dtrag.packs.regulation_ko.heads import has_name_ending
@@ -29,7 +29,7 @@ LARGEST_LAST = 0.6
 of them. An addendum or an appendix behind it proves that the article ended where it should."""
 
 
-def split(document: ParsedDocument, *, max_tokens: int = MAX_TOKENS) -> Iterator[Passages] | None:
+def split(document: ParsedDocument, *, max_tokens: int = MAX_TOKENS) -> Iterator[ChunkedDocument] | None:
     """One `Passages` a regulation, in order; None if the document is not the text of regulations.
 
     The documents' `part` is the regulation's code or else its name, unique within the file; `start` and `end` of the
@@ -76,7 +76,7 @@ def _provisions(document: ParsedDocument, lines: list[Line], span: Span, wrapped
 
 def _passages(
     document: ParsedDocument, lines: list[Line], found: list[tuple[Span, list[Provision]]], max_tokens: int
-) -> Iterator[Passages]:
+) -> Iterator[ChunkedDocument]:
     parts: dict[str, int] = {}
     for span, provisions in found:
         start, end = lines[span.first].start, lines[span.last - 1].end
@@ -96,7 +96,7 @@ def _passages(
             part=part if parts[part] == 1 else f"{part}#{parts[part]}",
             metadata=metadata,
         )
-        yield Passages(regulation, tuple(_chunks(regulation, span, provisions, start, max_tokens)))
+        yield ChunkedDocument(regulation, tuple(_chunks(regulation, span, provisions, start, max_tokens)))
 
 
 def _moved(blocks: tuple[Block, ...], start: int, end: int) -> tuple[Block, ...]:

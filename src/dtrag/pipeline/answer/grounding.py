@@ -15,7 +15,17 @@ import numpy as np
 
 from dtrag import embedding_service
 from dtrag.core.answers.citation_labels import cited_label
-from dtrag.core.answers.grounding import STRONG, SUPPORTED, Backing, Claim, Said, backing, claim_of, said_in, united
+from dtrag.core.answers.grounding import (
+    STRONG,
+    SUPPORTED,
+    Claim,
+    PassageSentence,
+    Support,
+    backing,
+    claim_of,
+    said_in,
+    united,
+)
 from dtrag.core.documents import Citation, SearchResult
 from dtrag.core.text.analysis import language
 from dtrag.core.text.hidden_characters import visible
@@ -86,7 +96,7 @@ class _Verdict:
     supported: bool
     score: float
     reason: str
-    cited: tuple[tuple[int, Backing], ...] = ()
+    cited: tuple[tuple[int, Support], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +149,7 @@ def _without_links(text: str, verdict: _Verdict, passages: Sequence[SearchResult
     return replace(verdict, supported=False, reason="it has a web address that is not in the passages")
 
 
-def _verdict(claim: Claim, numbers: Sequence[int], said: Sequence[Sequence[Said]]) -> _Verdict:
+def _verdict(claim: Claim, numbers: Sequence[int], said: Sequence[Sequence[PassageSentence]]) -> _Verdict:
     """By the passages that are cited; by any other where they do not support it."""
     cited = [(number - 1, backing(claim, said[number - 1])) for number in numbers]
     supporting = [one for one in cited if _backs(one[1])]
@@ -161,13 +171,15 @@ def _verdict(claim: Claim, numbers: Sequence[int], said: Sequence[Sequence[Said]
     return _Verdict(False, score, _why(cited, best), tuple(related))
 
 
-def _backs(found: Backing) -> bool:
+def _backs(found: Support) -> bool:
     return found.share >= SUPPORTED and not found.reason
 
 
-def _together(claim: Claim, cited: Sequence[tuple[int, Backing]], said: Sequence[Sequence[Said]]) -> _Verdict | None:
+def _together(
+    claim: Claim, cited: Sequence[tuple[int, Support]], said: Sequence[Sequence[PassageSentence]]
+) -> _Verdict | None:
     """A sentence may draw on several passages: what backs it in each, side by side."""
-    drawn: list[Said] = []
+    drawn: list[PassageSentence] = []
     for index, found in cited:
         if found.share >= RELATED:
             drawn += [one for one in said[index] if found.start <= one.start and one.end <= found.end]
@@ -177,7 +189,7 @@ def _together(claim: Claim, cited: Sequence[tuple[int, Backing]], said: Sequence
     return _Verdict(True, found.share, "", tuple(one for one in cited if one[1].share >= RELATED))
 
 
-def _why(cited: Sequence[tuple[int, Backing]], best: tuple[int, Backing] | None) -> str:
+def _why(cited: Sequence[tuple[int, Support]], best: tuple[int, Support] | None) -> str:
     if cited:
         found = max((one[1] for one in cited), key=lambda one: one.share)
         if found.share >= MEANING and found.reason:
@@ -191,7 +203,10 @@ def _why(cited: Sequence[tuple[int, Backing]], best: tuple[int, Backing] | None)
 
 
 def _by_meaning(
-    asked: Sequence[_Asked], passages: Sequence[SearchResult], said: Sequence[Sequence[Said]], embedder: Embedder
+    asked: Sequence[_Asked],
+    passages: Sequence[SearchResult],
+    said: Sequence[Sequence[PassageSentence]],
+    embedder: Embedder,
 ) -> list[_Verdict]:
     """Sentences that lack only words are supported by a sentence that means nearly the same."""
     verdicts = [one.verdict for one in asked]

@@ -9,7 +9,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from dtrag.core.access.audit_chain import Entry, Head, Row, verify
+from dtrag.core.access.audit_chain import AuditEntry, AuditRow, ChainHead, verify
 from dtrag.core.access.scope import Grant
 from dtrag.core.agent import Spending
 from dtrag.core.manifest import manifest_from_category
@@ -194,16 +194,16 @@ class ApprovalStoreContract(StoreContract):
         assert await stores.approvals.every() == {}
 
 
-def entry(action: str, *, actor: str = "kim", minutes: int = 0) -> Entry:
+def entry(action: str, *, actor: str = "kim", minutes: int = 0) -> AuditEntry:
     """A line of the log."""
     scope = [{"path": ["HR"], "node_id": 2}]
-    return Entry(NOON + minutes * MINUTE, actor, action, scope, ["a", "b"], "done", {"count": 2, "share": 0.5})
+    return AuditEntry(NOON + minutes * MINUTE, actor, action, scope, ["a", "b"], "done", {"count": 2, "share": 0.5})
 
 
-async def head_of(audit: AuditStore) -> Head:
+async def head_of(audit: AuditStore) -> ChainHead:
     """The newest line, or number 0."""
     rows = await audit.newest(1, None, None, None)
-    return Head(rows[0].number, rows[0].hash) if rows else Head(0, bytes(32))
+    return ChainHead(rows[0].number, rows[0].hash) if rows else ChainHead(0, bytes(32))
 
 
 class AuditStoreContract(StoreContract):
@@ -243,7 +243,7 @@ class AuditStoreContract(StoreContract):
     async def test_pages_follow_each_other(self, stores: Stores) -> None:
         before = await head_of(stores.audit)
         await stores.audit.append([entry(f"{number}") for number in range(5)])
-        rows: list[Row] = []
+        rows: list[AuditRow] = []
         while page := await stores.audit.page(rows[-1].number if rows else before.number, 2):
             assert len(page) <= 2
             rows += page

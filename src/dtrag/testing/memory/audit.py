@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from dtrag.core.access.audit_chain import START, Entry, Head, Row, chained
+from dtrag.core.access.audit_chain import START, AuditEntry, AuditRow, ChainHead, chained
 from dtrag.testing.memory.state import MemoryState
 
 
@@ -15,16 +15,16 @@ class MemoryAudit:
     def __init__(self, state: MemoryState):
         self._rows = state.audit_rows
 
-    async def append(self, entries: Sequence[Entry]) -> Head:
+    async def append(self, entries: Sequence[AuditEntry]) -> ChainHead:
         """Add the entries as the next lines of the chain, all or none."""
         self._rows += chained(entries, self._head())
         return self._head()
 
-    async def page(self, after: int, limit: int) -> list[Row]:
+    async def page(self, after: int, limit: int) -> list[AuditRow]:
         """Lines with numbers above `after`, at most so many, in order."""
         return [row for row in self._rows if row.number > after][:limit]
 
-    async def newest(self, limit: int, before: int | None, since: datetime | None, actor: str | None) -> list[Row]:
+    async def newest(self, limit: int, before: int | None, since: datetime | None, actor: str | None) -> list[AuditRow]:
         """Lines below number `before`, not older than `since`, of `actor`; the newest first."""
         matching = [
             row
@@ -35,5 +35,5 @@ class MemoryAudit:
         ]
         return matching[:limit]
 
-    def _head(self) -> Head:
-        return Head(self._rows[-1].number, self._rows[-1].hash) if self._rows else START
+    def _head(self) -> ChainHead:
+        return ChainHead(self._rows[-1].number, self._rows[-1].hash) if self._rows else START

@@ -1,4 +1,4 @@
-"""Conversations in memory, and which documents a caller may see: `ConversationStore` and `Sight`."""
+"""Conversations in memory, and which documents a caller may see: `ConversationStore` and `DocumentVisibility`."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _summary(conversation_id: str, stored: _Stored, max_turns: int) -> Conversat
     return Conversation(conversation_id, stored.created_at, stored.updated_at, stored.number, first.question)
 
 
-class MemorySight:
+class MemoryDocumentVisibility:
     """Tells which documents of a state exist and are in scope."""
 
     def __init__(self, state: MemoryState):

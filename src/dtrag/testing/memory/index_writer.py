@@ -10,7 +10,7 @@ from typing import Any
 
 from dtrag.core.access.scope import EVERYTHING, Scope
 from dtrag.core.answers.confidence import SETTING
-from dtrag.core.documents import Draft, IndexedDocument, Passages
+from dtrag.core.documents import ChunkedDocument, Draft, IndexedDocument
 from dtrag.core.taxonomy.tree import ROOT, CategoryPath, Node, Taxonomy
 from dtrag.errors import Forbidden
 from dtrag.ports import Embedder, check_identity
@@ -123,7 +123,7 @@ def draft_of(stored: StoredDocument) -> Draft:
     """A stored document as it came in."""
     written = stored.written
     document = replace(written.document, blocks=(), part="", category_path=None)
-    passages = Passages(document, tuple(indexed.chunk for indexed in written.chunks))
+    passages = ChunkedDocument(document, tuple(indexed.chunk for indexed in written.chunks))
     return Draft(
         written.document_id,
         passages,

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from dtrag.core.access.api_key import Key
-from dtrag.core.access.audit_chain import Row
+from dtrag.core.access.audit_chain import AuditRow
 from dtrag.core.access.scope import Scope
 from dtrag.core.access.taxonomy_impact import TreeVersion
 from dtrag.core.agent import Agent
@@ -82,7 +82,7 @@ class MemoryState:
     review_items: dict[uuid.UUID, Item] = field(default_factory=dict)
     keys: dict[uuid.UUID, Key] = field(default_factory=dict)
     agents: dict[uuid.UUID, Agent] = field(default_factory=dict)
-    audit_rows: list[Row] = field(default_factory=list)
+    audit_rows: list[AuditRow] = field(default_factory=list)
     approvals: dict[str, Approval] = field(default_factory=dict)
     traces: dict[uuid.UUID, Trace] = field(default_factory=dict)
 

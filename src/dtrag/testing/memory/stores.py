@@ -9,7 +9,7 @@ from dtrag.ports import Stores
 from dtrag.testing.memory.agents import MemoryAgents
 from dtrag.testing.memory.api_keys import MemoryKeys
 from dtrag.testing.memory.audit import MemoryAudit
-from dtrag.testing.memory.conversations import MemoryConversations, MemorySight
+from dtrag.testing.memory.conversations import MemoryConversations, MemoryDocumentVisibility
 from dtrag.testing.memory.folders import MemoryFolders
 from dtrag.testing.memory.index_reader import MemoryIndex
 from dtrag.testing.memory.index_writer import MemoryWriter
@@ -42,7 +42,7 @@ def memory_stores(state: MemoryState | None = None, term_ids: Callable[[str], li
         keys=MemoryKeys(state),
         audit=MemoryAudit(state),
         approvals=MemoryApprovals(state),
-        sight=MemorySight(state),
+        sight=MemoryDocumentVisibility(state),
         conversations=MemoryConversations(),
         traces=MemoryTraces(state),
     )

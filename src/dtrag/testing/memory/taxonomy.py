@@ -12,16 +12,16 @@ from typing import Literal
 from dtrag.core.access.scope import EVERYTHING, Scope
 from dtrag.core.access.taxonomy_impact import (
     EXAMPLES,
+    AccessChange,
     Example,
     Grantee,
     Moved,
     Pair,
     Preview,
-    Reach,
-    Shift,
+    ScopeChange,
     TreeVersion,
-    reach,
-    shifts,
+    access_change,
+    scope_changes,
 )
 from dtrag.core.taxonomy.apply import Divided, Rehoming, applied, nearest
 from dtrag.core.taxonomy.operations import Operation
@@ -204,7 +204,7 @@ class MemoryTaxonomy:
             Moved(before.path(pair[0]), change.after.path(pair[1]), len(documents), self._titles(documents))
             for pair, documents in change.moves.items()
         ]
-        seen = shifts(self._grantees(now), before, change.after, counts)
+        seen = scope_changes(self._grantees(now), before, change.after, counts)
         return Preview(
             change.after.version,
             before.version,
@@ -212,8 +212,8 @@ class MemoryTaxonomy:
             tuple(self._reach(change, shift, counts) for shift in seen),
         )
 
-    def _reach(self, change: _Change, shift: Shift, counts: Mapping[Pair, int]) -> Reach:
-        return reach(shift, counts, self._examples(change, shift.gained), self._examples(change, shift.lost))
+    def _reach(self, change: _Change, shift: ScopeChange, counts: Mapping[Pair, int]) -> AccessChange:
+        return access_change(shift, counts, self._examples(change, shift.gained), self._examples(change, shift.lost))
 
     def _examples(self, change: _Change, pairs: Iterable[Pair]) -> list[Example]:
         examples: list[Example] = []

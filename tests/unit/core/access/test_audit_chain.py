@@ -11,20 +11,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dtrag.core.access.audit_chain import MAX_TEXT, START, Entry, Head, Row, chained, content, plain, settled, verify
+from dtrag.core.access.audit_chain import (
+    MAX_TEXT,
+    START,
+    AuditEntry,
+    AuditRow,
+    ChainHead,
+    chained,
+    content,
+    plain,
+    settled,
+    verify,
+)
 from dtrag.errors import InvalidInput
 
 AT = datetime(2026, 3, 1, 9, 30, 0, 123456, UTC)
 
 
-def entry(number: int = 0, **changes: Any) -> Entry:
-    made = Entry(
+def entry(number: int = 0, **changes: Any) -> AuditEntry:
+    made = AuditEntry(
         AT + timedelta(seconds=number), "kim", "GET /documents", None, [f"d{number}"], "allowed", {"status": 200}
     )
     return dataclasses.replace(made, **changes)
 
 
-def stored(row: Row) -> Row:
+def stored(row: AuditRow) -> AuditRow:
     """The row as a database gives it back."""
     inner = row.entry
     through = json.loads(json.dumps([inner.scope, inner.subjects, inner.details]))
@@ -38,7 +49,7 @@ def test_lines_follow_each_other_and_are_found_good() -> None:
     assert [row.number for row in rows] == [1, 2, 3, 4, 5]
     assert verify(rows) == verify(map(stored, rows))
     assert verify(rows).ok
-    assert verify(rows).head == Head(5, rows[-1].hash)
+    assert verify(rows).head == ChainHead(5, rows[-1].hash)
     more = chained([entry(9)], verify(rows).head)
     assert verify(more, verify(rows).head).ok
 
@@ -66,7 +77,7 @@ def test_a_line_that_is_gone_or_forged_with_its_hash_is_found() -> None:
     rows = chained([entry(number) for number in range(5)], START)
     assert verify(rows[:2] + rows[3:]).first_bad == 3
     assert verify(rows[1:]).first_bad == 1
-    [forged] = chained([entry(7)], Head(2, rows[1].hash))
+    [forged] = chained([entry(7)], ChainHead(2, rows[1].hash))
     assert verify([*rows[:2], forged, *rows[3:]]).first_bad == 4
 
 
@@ -108,7 +119,7 @@ def test_texts_are_cut_and_unknown_decisions_refused() -> None:
 
 @pytest.mark.parametrize("text", ["", "1", "1:", "x:" + "0" * 64, "-1:" + "0" * 64, "1:" + "0" * 63, "1:zz"])
 def test_a_head_is_read_as_it_is_printed(text: str) -> None:
-    head = Head(12, bytes(range(32)))
-    assert Head.parse(str(head)) == head
+    head = ChainHead(12, bytes(range(32)))
+    assert ChainHead.parse(str(head)) == head
     with pytest.raises(InvalidInput, match="no head"):
-        Head.parse(text)
+        ChainHead.parse(text)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dtrag.core.access import category_filter
 from dtrag.core.access.category_filter import CategoryFilter
-from dtrag.core.access.filter_attacks import MOST_VALUES, attempt_in
+from dtrag.core.access.filter_attacks import MOST_VALUES, attack_in
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.errors import InvalidInput
 
@@ -142,7 +142,7 @@ ATTEMPTS: list[tuple[Any, str]] = [
 
 @pytest.mark.parametrize(("sent", "kind"), ATTEMPTS)
 def test_attempts(sent: dict[str, Any], kind: str) -> None:
-    found = attempt_in(sent)
+    found = attack_in(sent)
     assert found is not None
     assert found.kind == kind
     assert CategoryFilter([["AI"]]).validate_filter_bypass_attempt(sent)
@@ -168,7 +168,7 @@ HONEST: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("sent", HONEST)
 def test_honest_filters_are_no_attempts(sent: dict[str, Any]) -> None:
-    assert attempt_in(sent) is None
+    assert attack_in(sent) is None
 
 
 def test_filters_may_ask_for_what_lies_in_and_above_the_allowed_branches() -> None:
@@ -184,8 +184,8 @@ def test_nesting_and_size_are_no_trouble() -> None:
     deep: Any = "x"
     for _ in range(10_000):
         deep = [deep]
-    assert attempt_in({"taxonomy_paths": deep}) is None
+    assert attack_in({"taxonomy_paths": deep}) is None
     wide = {"content_types": ["x"] * (10 * MOST_VALUES), "bypass_attempt": True}
-    found = attempt_in(wide)
+    found = attack_in(wide)
     assert found is not None
     assert found.kind == "bypass"

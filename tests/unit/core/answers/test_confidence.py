@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dtrag.core.answers.confidence import (
-    Model,
+    LogisticModel,
     Thresholds,
     advice,
     confidence,
@@ -131,7 +131,7 @@ def test_stored_weights_take_the_place_of_the_models_they_name() -> None:
     assert confidence_of("kettle", passages, STATISTICS, stored).decision == "answer"
     assert confidence_of("kettle", passages, STATISTICS).decision == "abstain"
     assert weights_for(stored).models["korean"] == shipped().models["korean"]
-    assert weights_for(stored).models["words"] == Model(9.0, {"lexical": 1.0})
+    assert weights_for(stored).models["words"] == LogisticModel(9.0, {"lexical": 1.0})
     assert weights_for(stored).thresholds == {**shipped().thresholds, "words": Thresholds(0.3, 0.6)}
     never = {**stored, "thresholds": {"words": {"abstain": 1.01, "review": 1.01}}}
     assert confidence_of("kettle", passages, STATISTICS, never).decision == "abstain"
@@ -152,8 +152,8 @@ def test_weights_of_other_signals_are_left_aside() -> None:
 
 def test_extreme_weights_stay_within_0_and_1() -> None:
     found = dict.fromkeys(SIGNALS, 1.0)
-    assert Model(0.0, {"lexical": 1e6}).probability(found) <= 1.0
-    assert Model(0.0, {"lexical": -1e6}).probability(found) >= 0.0
+    assert LogisticModel(0.0, {"lexical": 1e6}).probability(found) <= 1.0
+    assert LogisticModel(0.0, {"lexical": -1e6}).probability(found) >= 0.0
 
 
 def test_what_helps_names_the_words_that_occur_nowhere() -> None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dtrag.core.ranking import maxscore as scoring
 from dtrag.core.ranking.bm25 import bm25_weight
 from dtrag.core.ranking.maxscore import Postings, best, damped_lengths
-from dtrag.core.ranking.segments import FREQUENCY_UNIT, ForwardRow, Merge, Segment, build, quantised
+from dtrag.core.ranking.segments import FREQUENCY_UNIT, ForwardRow, Segment, SegmentMerge, build, quantised
 
 MEANS = {"en": 7.0, "ko": 12.0}
 
@@ -137,7 +137,7 @@ def test_a_merge_is_the_segment_of_what_is_left(seed: int, most: int) -> None:
     heads = [head for head, _ in built]
     known = [(row.document_id, head.segment_id) for head, rows in zip(heads, parts, strict=True) for row in rows]
     gone = set(chance.sample(known, len(known) // 3))
-    merge = Merge(uuid.UUID(int=99), heads, [head.rows_of(gone) for head in heads])
+    merge = SegmentMerge(uuid.UUID(int=99), heads, [head.rows_of(gone) for head in heads])
     pieces = []
     for part in merge.slices(most):
         runs = [run[start:end] for (_, run), (start, end) in zip(built, part.spans, strict=True)]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dtrag.core.documents import Block, Chunk, ParsedDocument, Passages
+from dtrag.core.documents import Block, Chunk, ChunkedDocument, ParsedDocument
 from dtrag.packs.regulation_ko.structure import split
 
 LEAVE = """휴학규정
@@ -47,7 +47,7 @@ def document(text: str, blocks: tuple[Block, ...] = (), title: str = "파일") -
     return ParsedDocument(title, text, "text/plain", blocks, category_path=("학사",), metadata={"source": "book"})
 
 
-def regulations(text: str, **options: int) -> list[Passages]:
+def regulations(text: str, **options: int) -> list[ChunkedDocument]:
     found = split(document(text), **options)
     assert found is not None
     return list(found)

@@ -30,7 +30,7 @@ from dtrag.adapters.postgres.lexical.rows import (
 from dtrag.adapters.postgres.locks import Lock, try_lock
 from dtrag.adapters.postgres.queries import queries
 from dtrag.core.ranking.bm25 import LexicalStatistics
-from dtrag.core.ranking.segments import Merge, Segment, whole
+from dtrag.core.ranking.segments import Segment, SegmentMerge, whole
 
 Name = TypeVar("Name")
 MOST_SEGMENTS = 16
@@ -111,7 +111,7 @@ async def _merge(
     """Write the inputs as one segment and drop them; returns what the documents left out had counted."""
     sql = queries("writing")
     gone = [document for correction in corrections for document in correction.documents]
-    merged = Merge(uuid.uuid4(), inputs, [segment.rows_of(gone) for segment in inputs])
+    merged = SegmentMerge(uuid.uuid4(), inputs, [segment.rows_of(gone) for segment in inputs])
     name = {"segment_id": merged.segment_id}
     await connection.execute(sql["open_segment"], {**name, "now": datetime.now(UTC)})
     pages = Pages(merged.segment_id)

@@ -11,7 +11,7 @@ from psycopg.types.json import Jsonb
 from dtrag.adapters.postgres.database import Database
 from dtrag.adapters.postgres.locks import Lock, lock
 from dtrag.adapters.postgres.queries import queries
-from dtrag.core.access.audit_chain import START, Entry, Head, Row, chained
+from dtrag.core.access.audit_chain import START, AuditEntry, AuditRow, ChainHead, chained
 
 
 class PostgresAudit:
@@ -21,33 +21,35 @@ class PostgresAudit:
         self._database = database
         self._sql = queries("audit")
 
-    async def append(self, entries: Sequence[Entry]) -> Head:
+    async def append(self, entries: Sequence[AuditEntry]) -> ChainHead:
         """Add the entries as the next lines of the chain, all or none; they are durable when this returns."""
         self._database.require_space_for_a_line()
         async with self._database.connection("owner") as connection, connection.transaction():
             await lock(connection, Lock.AUDIT)  # over all processes: the numbers of the lines have no gaps
             newest = await (await connection.execute(self._sql["head"])).fetchone()
-            head = START if newest is None else Head(newest["number"], bytes(newest["hash"]))
+            head = START if newest is None else ChainHead(newest["number"], bytes(newest["hash"]))
             rows = chained(entries, head)
             async with connection.cursor() as cursor:
                 await cursor.executemany(self._sql["append"], [_values(row) for row in rows])
-        return Head(rows[-1].number, rows[-1].hash) if rows else head
+        return ChainHead(rows[-1].number, rows[-1].hash) if rows else head
 
-    async def page(self, after: int, wanted: int) -> list[Row]:
+    async def page(self, after: int, wanted: int) -> list[AuditRow]:
         """Lines with numbers above `after`, at most so many, in order."""
         return await self._rows("page", {"after": after, "wanted": wanted})
 
-    async def newest(self, wanted: int, before: int | None, since: datetime | None, actor: str | None) -> list[Row]:
+    async def newest(
+        self, wanted: int, before: int | None, since: datetime | None, actor: str | None
+    ) -> list[AuditRow]:
         """Lines below number `before`, not older than `since`, of `actor`; the newest first."""
         values = {"wanted": wanted, "before": before, "since": since, "actor": actor}
         return await self._rows("newest", values)
 
-    async def _rows(self, name: str, values: Mapping[str, object]) -> list[Row]:
+    async def _rows(self, name: str, values: Mapping[str, object]) -> list[AuditRow]:
         async with self._database.connection("owner") as connection:
             return [_row(row) for row in await (await connection.execute(self._sql[name], values)).fetchall()]
 
 
-def _values(row: Row) -> dict[str, Any]:
+def _values(row: AuditRow) -> dict[str, Any]:
     entry = row.entry
     return {
         "number": row.number,
@@ -63,8 +65,8 @@ def _values(row: Row) -> dict[str, Any]:
     }
 
 
-def _row(row: Mapping[str, Any]) -> Row:
-    entry = Entry(
+def _row(row: Mapping[str, Any]) -> AuditRow:
+    entry = AuditEntry(
         row["at"], row["actor"], row["action"], row["scope"], row["subjects"], row["decision"], row["details"]
     )
-    return Row(row["number"], entry, bytes(row["previous"]), bytes(row["hash"]))
+    return AuditRow(row["number"], entry, bytes(row["previous"]), bytes(row["hash"]))

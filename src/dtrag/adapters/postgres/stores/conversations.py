@@ -79,7 +79,7 @@ def _turn(row: Mapping[str, Any]) -> Turn:
     return Turn(row["turn"], row["question"], row["answer"], row["created_at"], tuple(row["document_ids"]))
 
 
-class PostgresSight:
+class PostgresDocumentVisibility:
     """The documents of one database."""
 
     def __init__(self, database: Database):

@@ -21,15 +21,15 @@ from dtrag.adapters.postgres.stores.taxonomy_rows import place_tree
 from dtrag.core.access.scope import Grant
 from dtrag.core.access.taxonomy_impact import (
     EXAMPLES,
+    AccessChange,
     Example,
     Grantee,
     Moved,
     Pair,
     Preview,
-    Reach,
-    Shift,
-    reach,
-    shifts,
+    ScopeChange,
+    access_change,
+    scope_changes,
 )
 from dtrag.core.ranking.segments import DOCUMENTS, halves
 
@@ -133,7 +133,7 @@ async def _previewed(connection: Connection, change: Change, now: datetime) -> P
     for (before, after), documents in change.moves.items():
         titles = await _titles(connection, documents[:EXAMPLES])
         moved.append(Moved(change.before.path(before), change.after.path(after), len(documents), tuple(titles)))
-    seen = shifts(await _grantees(connection, now), change.before, change.after, counts)
+    seen = scope_changes(await _grantees(connection, now), change.before, change.after, counts)
     access = [await _reach(connection, change, shift, counts) for shift in seen]
     return Preview(
         change.after.version,
@@ -143,10 +143,12 @@ async def _previewed(connection: Connection, change: Change, now: datetime) -> P
     )
 
 
-async def _reach(connection: Connection, change: Change, shift: Shift, counts: Mapping[Pair, int]) -> Reach:
+async def _reach(
+    connection: Connection, change: Change, shift: ScopeChange, counts: Mapping[Pair, int]
+) -> AccessChange:
     gains = await _examples(connection, change, shift.gained)
     losses = await _examples(connection, change, shift.lost)
-    return reach(shift, counts, gains, losses)
+    return access_change(shift, counts, gains, losses)
 
 
 async def _examples(connection: Connection, change: Change, pairs: Iterable[Pair]) -> list[Example]:

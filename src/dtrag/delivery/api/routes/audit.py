@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Request
 from pydantic import BaseModel, Field
 
-from dtrag.core.access.audit_chain import Row
+from dtrag.core.access.audit_chain import AuditRow
 from dtrag.delivery.api.dependencies import app_of
 from dtrag.delivery.api.permissions import needs
 from dtrag.delivery.api.schemas.errors import failures
@@ -33,7 +33,7 @@ class AuditLine(BaseModel):
     hash: str = Field(description="SHA-256 of the hash before it and of the line, in hexadecimal digits.")
 
     @classmethod
-    def of(cls, row: Row) -> AuditLine:
+    def of(cls, row: AuditRow) -> AuditLine:
         """From the line as it is stored."""
         entry = row.entry
         return cls(
