@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from importlib import resources
+from pathlib import Path
 
 import pytest
 
@@ -15,21 +16,23 @@ from dtrag.core.access.scope import Scope
 from tests.store import Databases, Store
 
 DISTRIBUTED = ["documents", "chunks", "lexical_index", "embeddings"]
-ROOMS = (
+SUBJECTS = (
     "agents",
     "approvals",
     "audit",
     "content",
+    "folders",
+    "regulations",
     "conversations",
     "keys",
-    "rehoming",
+    "taxonomy_moves",
     "review",
     "search",
     "taxonomy",
     "traces",
     "writing",
 )
-STATEMENTS = {f"{room}.{name}": text for room in ROOMS for name, text in queries(room).items()}
+STATEMENTS = {f"{subject}.{name}": text for subject in SUBJECTS for name, text in queries(subject).items()}
 OURS = "c.relnamespace = 'dtrag'::regnamespace"
 
 READ, WRITE = {"SELECT"}, {"SELECT", "INSERT", "UPDATE", "DELETE"}
@@ -253,6 +256,7 @@ def test_every_limit_has_a_total_order() -> None:
     limited = {name: " ".join(text.lower().split()) for name, text in STATEMENTS.items() if "limit" in text}
     assert set(limited) == {
         "content.documents",
+        "folders.read_documents_of",
         "search.strict",
         "search.strict_among",
         "search.vector_nearest",
@@ -291,3 +295,9 @@ def test_settings_of_a_transaction_are_statements_of_their_own() -> None:
             for setting in re.findall(r'"(set local [^"]*)"', text, re.I):
                 assert ";" not in setting
                 assert setting.count("set local") == 1
+
+
+def test_statements_are_in_sql_files_only() -> None:
+    package = Path(str(resources.files("dtrag")))
+    inline = re.compile(r"\b(?:execute|SQL)\(\s*f?[\"']")
+    assert [str(file) for file in package.rglob("*.py") if inline.search(file.read_text("utf-8"))] == []

@@ -26,9 +26,9 @@ async def test_the_first_schema_becomes_the_present_one(
     address = embedded.address
     settings = Settings.load(environ={}, data_dir=address.data_dir, database_name=NAME, embedder="none")
     store = Store(address, NAME)
-    every = database._migrations()
+    every = database.migration_texts()
     with monkeypatch.context() as early:
-        early.setattr(database, "_migrations", lambda: {"0001_foundation.sql": every["0001_foundation.sql"]})
+        early.setattr(database, "migration_texts", lambda: {"0001_foundation.sql": every["0001_foundation.sql"]})
         async with connect(settings):
             pass
     store.rows(

@@ -16,6 +16,7 @@ from psycopg.conninfo import make_conninfo
 from dtrag.adapters.postgres.database import CONNECT_TIMEOUT, Database, Role, _sentence
 from dtrag.adapters.postgres.disk import Disk
 from dtrag.adapters.postgres.locks import Lock, lock
+from dtrag.adapters.postgres.queries import queries
 from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.adapters.postgres.supervisor import Supervisor
 from dtrag.errors import DatabaseUnavailable, InvalidInput
@@ -29,10 +30,6 @@ _NETWORK: dict[str, int] = {
     "tcp_user_timeout": 15_000,
 }
 """A server that vanished without closing its connections is noticed within half a minute, not within hours."""
-_SCHEMA = """
-create extension if not exists vector;
-create schema if not exists dtrag authorization dtrag_owner;
-"""
 
 
 @asynccontextmanager
@@ -73,7 +70,7 @@ async def connect_throwaway(settings: Settings) -> AsyncIterator[Database]:
         finally:
             template = server.address.conninfo(_ROLE_NAMES["owner"], "postgres")
             async with await psycopg.AsyncConnection.connect(template, autocommit=True) as connection:
-                await connection.execute(sql.SQL("drop database if exists {}").format(sql.Identifier(name)))
+                await connection.execute(_named("drop_database", name=name))
     finally:
         await asyncio.shield(asyncio.to_thread(server.close))
 
@@ -111,10 +108,10 @@ def _database(conninfo: Callable[[Role], str], settings: Settings, disk: Disk | 
 async def _create_embedded(conninfo: str, name: str) -> None:
     try:
         async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as connection:
-            found = await connection.execute("select 1 from pg_database where datname = %s", (name,))
+            found = await connection.execute(queries("schema")["database_exists"], {"name": name})
             if await found.fetchone() is None:
                 try:
-                    await connection.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
+                    await connection.execute(_named("create_database", name=name))
                 except psycopg.errors.DuplicateDatabase:
                     pass  # another process was quicker
                 except psycopg.errors.UniqueViolation:
@@ -126,11 +123,11 @@ async def _create_embedded(conninfo: str, name: str) -> None:
 async def _make_schema(conninfo: str) -> None:
     """Extension and schema, as the owner; in the embedded server the extension comes with the template."""
     async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as connection:
-        found = await connection.execute("select 1 from pg_namespace where nspname = 'dtrag'")
+        found = await connection.execute(queries("schema")["schema_exists"])
         if await found.fetchone() is None:
             async with connection.transaction():
                 await lock(connection, Lock.SCHEMA)
-                await connection.execute(_SCHEMA)
+                await connection.execute(queries("schema")["create_schema"])
 
 
 async def _behind_url(url: str) -> dict[Role, str]:
@@ -156,12 +153,7 @@ async def _behind_url(url: str) -> dict[Role, str]:
 async def _make_roles(connection: psycopg.AsyncConnection[tuple[object, ...]]) -> None:
     if connection.info.server_version < 140_000:
         raise DatabaseUnavailable(reason="it is older than PostgreSQL 14.")
-    found = await connection.execute(
-        "select (select count(*) from pg_roles where rolname = any (%s)"
-        " and pg_has_role(current_user, oid, 'member')) = 3"
-        " and exists (select from pg_namespace where nspname = 'dtrag')",
-        (list(_ROLE_NAMES.values()),),
-    )
+    found = await connection.execute(queries("schema")["roles_ready"], {"roles": list(_ROLE_NAMES.values())})
     row = await found.fetchone()
     if row is not None and row[0]:
         return
@@ -169,14 +161,20 @@ async def _make_roles(connection: psycopg.AsyncConnection[tuple[object, ...]]) -
         async with connection.transaction():
             await lock(connection, Lock.SCHEMA)
             for name in _ROLE_NAMES.values():
-                known = await connection.execute("select 1 from pg_roles where rolname = %s", (name,))
+                known = await connection.execute(queries("schema")["role_exists"], {"role": name})
                 if await known.fetchone() is None:
-                    await connection.execute(sql.SQL("create role {} nologin").format(sql.Identifier(name)))
-                await connection.execute(sql.SQL("grant {} to current_user").format(sql.Identifier(name)))
-            await connection.execute(_SCHEMA)
+                    await connection.execute(_named("create_role", role=name))
+                await connection.execute(_named("grant_role", role=name))
+            await connection.execute(queries("schema")["create_schema"])
     except (psycopg.errors.InsufficientPrivilege, psycopg.errors.FeatureNotSupported) as error:
         raise DatabaseUnavailable(
             reason=f"{_sentence(error)} Let an administrator run once: create role dtrag_owner nologin; create role "
             "dtrag_search nologin; create role dtrag_reader nologin; grant dtrag_owner, dtrag_search, dtrag_reader to "
             "YOUR_USER; create extension vector; create schema dtrag authorization dtrag_owner."
         ) from error
+
+
+def _named(statement: str, **identifiers: str) -> sql.Composed:
+    """A statement of `sql/schema.sql` with these identifiers in it."""
+    names = {key: sql.Identifier(name) for key, name in identifiers.items()}
+    return sql.SQL(queries("schema")[statement]).format(**names)

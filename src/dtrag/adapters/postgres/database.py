@@ -145,20 +145,20 @@ class Database:
         """Raises `DatabaseUnavailable` unless the database answers in each of the three roles that queries use."""
         for role in ROLES:
             async with self.connection(role) as connection:
-                await connection.execute("select 1")
+                await connection.execute(queries("session")["ping"])
 
 
 def scope_statement(scope: Scope) -> sql.Composed:
     """`set local` for the scope: a literal of its own statement, since a cluster forwards only that to its workers."""
     if scope.nodes is None:
-        return sql.SQL("set local dtrag.full_scope = 'on'").format()
+        return sql.SQL(queries("session")["full_scope"]).format()
     nodes = "{" + ",".join(str(int(node)) for node in sorted(scope.nodes)) + "}"
-    return sql.SQL("set local dtrag.scope = {}").format(sql.Literal(nodes))
+    return sql.SQL(queries("session")["scope"]).format(nodes=sql.Literal(nodes))
 
 
 async def migrate(connection: AsyncConnection[Any]) -> int:
     """Apply the migrations that are missing, one at a time under a lock; returns how many. As `dtrag_owner`."""
-    wanted = _migrations()
+    wanted, statements = migration_texts(), queries("schema")
     if await _applied(connection) >= set(wanted):
         return 0
     await connection.execute(queries("locks")["session"], {"lock": Lock.MIGRATIONS})
@@ -166,25 +166,24 @@ async def migrate(connection: AsyncConnection[Any]) -> int:
         missing = sorted(set(wanted) - await _applied(connection))
         for name in missing:
             async with connection.transaction():
-                await connection.execute(
-                    "create table if not exists migrations (name text primary key, applied_at timestamptz not null)"
-                )
+                await connection.execute(statements["create_migrations"])
                 await connection.execute(wanted[name].encode())
-                await connection.execute("insert into migrations values (%s, now())", (name,))
+                await connection.execute(statements["add_migration"], {"name": name})
         return len(missing)
     finally:
         await connection.execute(queries("locks")["release"], {"lock": Lock.MIGRATIONS})
 
 
 async def _applied(connection: AsyncConnection[Any]) -> set[str]:
-    cursor = await connection.execute("select to_regclass('dtrag.migrations')")
+    cursor = await connection.execute(queries("schema")["migrations_table"])
     row = await cursor.fetchone()
     if row is None or row[0] is None:
         return set()
-    return {row[0] for row in await (await connection.execute("select name from migrations")).fetchall()}
+    return {row[0] for row in await (await connection.execute(queries("schema")["migrations"])).fetchall()}
 
 
-def _migrations() -> dict[str, str]:
+def migration_texts() -> dict[str, str]:
+    """The migrations by file name."""
     folder = resources.files("dtrag.adapters.postgres").joinpath("migrations")
     return {entry.name: entry.read_text("utf-8") for entry in folder.iterdir() if entry.name.endswith(".sql")}
 

@@ -10,16 +10,18 @@ from typing import Any
 
 import numpy as np
 from pgvector import HalfVector
+from psycopg import sql
 
 from dtrag.adapters.postgres.database import EF_SEARCH, Database
 from dtrag.adapters.postgres.lexical.reader import CACHE_BYTES, PostingReader, SegmentGone
 from dtrag.adapters.postgres.lexical.strict_index import MOST_READ, StrictIndex
-from dtrag.adapters.postgres.queries import FILTERS, filter_parameters, filtered, queries
+from dtrag.adapters.postgres.queries import condition, filter_parameters, filtered, queries
+from dtrag.adapters.postgres.stores.taxonomy_rows import active_tree
 from dtrag.core.access.addresses import shown_address
 from dtrag.core.access.scope import NO_FILTERS, Scope, SearchFilters
 from dtrag.core.documents import DocumentSummary, SearchResult, Vector
 from dtrag.core.ranking.bm25 import LexicalQuery, LexicalStatistics
-from dtrag.core.taxonomy.tree import Node, Taxonomy
+from dtrag.core.taxonomy.tree import Taxonomy
 from dtrag.core.text.questions import weighted_terms
 from dtrag.ports import IndexSnapshot
 
@@ -56,17 +58,13 @@ class PostgresIndex:
         """The newest state, as one transaction sees it."""
         statements = queries("search")
         async with self._refreshing, self._database.connection("search") as connection, connection.transaction():
-            await connection.execute("set transaction isolation level repeatable read read only")
+            await connection.execute(queries("session")["read_one_state"])
             rows = await (await connection.execute(statements["settings"])).fetchall()
             settings = {row["name"]: row["value"] for row in rows}
             if self._snapshot is not None and self._snapshot.settings == settings:
                 return self._snapshot
             statistics = await self._postings.refresh(connection)
-            nodes = await (await connection.execute(statements["taxonomy"])).fetchall()
-        taxonomy = Taxonomy.of(
-            nodes[0]["version"],
-            (Node(r["node_id"], r["parent_id"], r["name"], r["key"]) for r in nodes if r["node_id"] is not None),
-        )
+            taxonomy = await active_tree(connection)
         self._snapshot = IndexSnapshot(settings, statistics, taxonomy)
         return self._snapshot
 
@@ -136,7 +134,7 @@ class PostgresIndex:
     def filter_clause(self, filters: SearchFilters, scope: Scope) -> tuple[str, dict[str, object]]:
         """The SQL condition that the filters and the scope become, and its parameters; values are never in the text."""
         parameters = filter_parameters(scope, filters)
-        return " ".join(FILTERS[name] for name in parameters), _named(parameters)
+        return condition(parameters), _named(parameters)
 
     async def strict(self, query: str, scope: Scope, filters: SearchFilters, wanted: int) -> dict[str, float]:
         """Chunk id -> ts_rank_cd of the passages that hold every word of an English query, best first."""
@@ -176,8 +174,7 @@ class PostgresIndex:
         values = {"vec": HalfVector(query.astype(np.float16)), "wanted": wanted}
         reach = self._postings.passages(scope) if parameters.keys() <= {"scope"} else await self._count(parameters)
         if reach > self._most_exact():
-            settings = (f"set local hnsw.ef_search = {min(1000, wanted)}",) if wanted > EF_SEARCH else ()
-            found = await self._candidates("vector_nearest", parameters, values, settings)
+            found = await self._candidates("vector_nearest", parameters, values, ef_search=min(1000, wanted))
             if len(found) >= wanted:
                 return found
         return await self._candidates("vector_exact", parameters, values)
@@ -193,16 +190,16 @@ class PostgresIndex:
             return int(row["count"]) if row else 0
 
     async def _candidates(
-        self, name: str, parameters: Mapping[str, object], values: dict[str, object], settings: Sequence[str] = ()
+        self, name: str, parameters: Mapping[str, object], values: dict[str, object], ef_search: int = EF_SEARCH
     ) -> dict[str, float]:
         statement = filtered(queries("search")[name], parameters)
         async with self._database.connection("search") as connection:
-            if not settings:
+            if ef_search <= EF_SEARCH:
                 cursor = await connection.execute(statement, _named(parameters) | values)
                 return _scores(await cursor.fetchall())
             async with connection.pipeline(), connection.transaction():
-                for setting in settings:
-                    await connection.execute(setting.encode())
+                setting = sql.SQL(queries("session")["ef_search"]).format(candidates=sql.Literal(ef_search))
+                await connection.execute(setting)
                 cursor = await connection.execute(statement, _named(parameters) | values)
                 return _scores(await cursor.fetchall())
 

@@ -39,12 +39,10 @@ async def forget(database: Database) -> None:
     async with database.connection("owner") as connection, connection.transaction():
         for name in (Lock.WRITERS, Lock.MERGE, Lock.IDENTITY):
             await lock(connection, name)
-        await connection.execute(
-            "truncate embeddings, lexical_index, lexical_corrections, lexical_segments, posting_pages, sources"
-        )
-        await connection.execute("drop index if exists embeddings_hnsw")
-        await connection.execute("delete from index_settings where name = any (%s)", (["analyzer", "embedder"],))
-        await connection.execute("update documents set fingerprint = ''")
+        statements = queries("index_settings")
+        for statement in ("empty_index", "drop_vector_index", "forget_fingerprints"):
+            await connection.execute(statements[statement])
+        await _remove(connection, "analyzer", "embedder")
         await _set(connection, "rebuilding", True)
         await connection.execute(queries("writing")["bump_generation"])
 
@@ -52,8 +50,23 @@ async def forget(database: Database) -> None:
 async def rebuilt(database: Database) -> None:
     """The index is complete again."""
     async with database.connection("owner") as connection, connection.transaction():
-        await connection.execute("delete from index_settings where name = 'rebuilding'")
+        await _remove(connection, "rebuilding")
         await connection.execute(queries("writing")["bump_generation"])
+
+
+async def store_calibration(database: Database, value: Mapping[str, Any]) -> None:
+    """Put the calibration in the place of the one before."""
+    async with database.connection("owner") as connection, connection.transaction():
+        await _set(connection, SETTING, dict(value))
+        await connection.execute(queries("writing")["bump_generation"])
+
+
+async def forget_calibration(database: Database) -> bool:
+    """Back to the shipped weights; whether there was a calibration."""
+    async with database.connection("owner") as connection, connection.transaction():
+        existed = await _remove(connection, SETTING)
+        await connection.execute(queries("writing")["bump_generation"])
+        return existed
 
 
 async def _stored(connection: Connection) -> dict[str, Any]:
@@ -62,30 +75,17 @@ async def _stored(connection: Connection) -> dict[str, Any]:
 
 
 async def _set(connection: Connection, name: str, value: object) -> None:
-    await connection.execute(queries("writing")["set_setting"], {"name": name, "value": Jsonb(value)})
+    await connection.execute(queries("index_settings")["set_setting"], {"name": name, "value": Jsonb(value)})
+
+
+async def _remove(connection: Connection, *names: str) -> bool:
+    """Whether any of the settings existed."""
+    cursor = await connection.execute(queries("index_settings")["forget_settings"], {"names": list(names)})
+    return cursor.rowcount > 0
 
 
 async def _shape_vectors(connection: Connection, dim: int) -> None:
-    """Give the (empty) vector column its dimension, and the index that needs one."""
-    await connection.execute(
-        sql.SQL("alter table embeddings alter column vec type halfvec({})").format(sql.Literal(dim))
-    )
-    await connection.execute(
-        "create index if not exists embeddings_hnsw on embeddings using hnsw (vec halfvec_cosine_ops)"
-        " with (m = 16, ef_construction = 100)"
-    )
-
-
-async def store_calibration(database: Database, value: Mapping[str, Any]) -> None:
-    """Put the calibration in the place of the one before."""
-    async with database.connection("owner") as connection, connection.transaction():
-        await connection.execute(queries("writing")["set_setting"], {"name": SETTING, "value": Jsonb(dict(value))})
-        await connection.execute(queries("writing")["bump_generation"])
-
-
-async def forget_calibration(database: Database) -> bool:
-    """Back to the shipped weights; whether there was a calibration."""
-    async with database.connection("owner") as connection, connection.transaction():
-        cursor = await connection.execute(queries("writing")["forget_setting"], {"name": SETTING})
-        await connection.execute(queries("writing")["bump_generation"])
-        return cursor.rowcount > 0
+    """Give the (empty) vector column its dimension, and create its index, which needs one."""
+    statements = queries("index_settings")
+    await connection.execute(sql.SQL(statements["shape_vectors"]).format(dim=sql.Literal(dim)))
+    await connection.execute(statements["create_vector_index"])

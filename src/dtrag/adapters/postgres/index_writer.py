@@ -90,7 +90,7 @@ class PostgresWriter:
                 for document in documents:
                     await self._write_alone(connection, document, segment_id, scope)
             async with connection.transaction():
-                await connection.execute("set local synchronous_commit = on")
+                await connection.execute(queries("session")["commit_on_disk"])
                 await self._count(connection, documents, segment_id)
         await self._changed()
 
@@ -184,10 +184,10 @@ class PostgresWriter:
             await connection.execute(locks["session"], {"lock": maintenance.lock_key(segment_id)})
             # Until the segment is counted no node of its documents goes.
             await connection.execute(locks["session_shared"], {"lock": Lock.WRITERS})
-            await connection.execute("set synchronous_commit = off")
+            await connection.execute(queries("session")["commit_before_disk"])
             await connection.execute(self._sql["open_segment"], {"segment_id": segment_id, "now": datetime.now(UTC)})
             yield
-            await connection.execute("reset synchronous_commit")
+            await connection.execute(queries("session")["reset_commit"])
             await connection.execute(locks["release_all"])
         except BaseException:
             await connection.close()
@@ -205,13 +205,13 @@ class PostgresWriter:
             async with connection.pipeline():
                 for document in documents:
                     # Said explicitly: without it, all that a pipeline sends at once is one transaction.
-                    await connection.execute("begin")
+                    await connection.execute(queries("session")["begin"])
                     if document.replaces:
                         await self._remove(connection, document.document_id, scope)
                     for text, values in statements(document, segment_id):
                         await connection.execute(text.encode(), values)
                         await asyncio.sleep(0)  # sending does not wait: a long document would hold up the service
-                    await connection.execute("commit")
+                    await connection.execute(queries("session")["commit"])
         except psycopg.Error:
             if not connection.closed:
                 await connection.rollback()

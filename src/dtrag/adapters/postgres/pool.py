@@ -18,6 +18,7 @@ from psycopg import AsyncConnection
 from psycopg.pq import TransactionStatus
 from psycopg.rows import DictRow, dict_row
 
+from dtrag.adapters.postgres.queries import queries
 from dtrag.errors import DatabaseUnavailable
 
 Connection = AsyncConnection[DictRow]
@@ -148,7 +149,7 @@ async def _is_alive(connection: Connection) -> bool:
     if not poll.poll(0):
         return True
     try:
-        await connection.execute("select 1")
+        await connection.execute(queries("session")["ping"])
     except psycopg.Error:
         return False
     return True

@@ -1,7 +1,8 @@
-"""SQL is kept in `sql/*.sql`, a statement under each `-- name:` line, and found here by name.
+"""Loads the SQL statements of `sql/*.sql`, each under a `-- name:` line.
 
-`:name` marks a parameter (psycopg sends it apart from the text, always); `::type` casts are left alone. `{filters}`
-takes fragments of the fixed table `FILTERS`, never a value.
+`:name` marks a parameter, which psycopg always sends apart from the text; `::type` casts are left alone. `{filters}`
+is replaced by conditions of `sql/filters.sql`, never by a value. Text under a `-- fragment:` line is part of the
+statements of the same file that name it in braces.
 """
 
 from __future__ import annotations
@@ -16,41 +17,44 @@ from psycopg.types.json import Jsonb
 
 from dtrag.core.access.scope import Scope, SearchFilters
 
-_NAME = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
+_HEADING = re.compile(r"^-- (name|fragment): (\w+)\s*$", re.MULTILINE)
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)")
 _COMMENT = re.compile(r"^--.*\n", re.MULTILINE)
 
-FILTERS: dict[str, str] = {
-    "scope": "and i.node_id = any (:nodes::int[])",
-    "content_types": "and exists (select from documents d where d.document_id = i.document_id"
-    " and d.content_type = any (:content_types::text[]))",
-    "date_from": "and exists (select from documents d where d.document_id = i.document_id"
-    " and d.processed_at >= :date_from)",
-    "metadata": "and i.document_id in (select documents_having(:metadata::jsonb))",
-    "date_to": "and exists (select from documents d where d.document_id = i.document_id"
-    " and d.processed_at <= :date_to)",
-}
+
+@functools.cache
+def queries(subject: str) -> dict[str, LiteralString]:
+    """The statements of `sql/<subject>.sql` by name, with psycopg's `%(name)s` in place of `:name`."""
+    return {name: _PARAMETER.sub(r"%(\1)s", text.replace("%", "%%")) for name, text in _statements(subject).items()}
 
 
 @functools.cache
-def queries(room: str) -> dict[str, LiteralString]:
-    """The statements of `sql/<room>.sql` by name, with psycopg's `%(name)s` in place of `:name`."""
-    text = resources.files("dtrag.adapters.postgres").joinpath(f"sql/{room}.sql").read_text("utf-8")
-    pieces = _NAME.split(text)[1:]
-    return {
-        name: _PARAMETER.sub(r"%(\1)s", _COMMENT.sub("", body).replace("%", "%%")).strip()
-        for name, body in zip(pieces[::2], pieces[1::2], strict=True)
-    }
+def _statements(subject: str) -> dict[str, LiteralString]:
+    """The statements as they are written, without comments, each fragment in place of its `{name}`."""
+    text = resources.files("dtrag.adapters.postgres").joinpath(f"sql/{subject}.sql").read_text("utf-8")
+    pieces = _HEADING.split(text)[1:]
+    statements: dict[str, LiteralString] = {}
+    fragments: dict[str, LiteralString] = {}
+    for kind, name, body in zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True):
+        statement = _COMMENT.sub("", body).strip()
+        for fragment, inserted in fragments.items():
+            statement = statement.replace(f"{{{fragment}}}", inserted)
+        (fragments if kind == "fragment" else statements)[name] = statement
+    return statements
 
 
-def filtered(statement: LiteralString, fragments: Iterable[str]) -> LiteralString:
-    """The statement with the named fragments of `FILTERS` in the place of `{filters}`."""
-    clause = " ".join(_PARAMETER.sub(r"%(\1)s", FILTERS[name]) for name in fragments)
-    return statement.replace("{filters}", clause)
+def condition(filters: Iterable[str]) -> LiteralString:
+    """The named conditions of `sql/filters.sql`, with `:name` for their parameters."""
+    return " ".join(_statements("filters")[name] for name in filters)
+
+
+def filtered(statement: LiteralString, filters: Iterable[str]) -> LiteralString:
+    """The statement with the named conditions of `sql/filters.sql` in the place of `{filters}`."""
+    return statement.replace("{filters}", _PARAMETER.sub(r"%(\1)s", condition(filters)))
 
 
 def filter_parameters(scope: Scope, filters: SearchFilters) -> dict[str, object]:
-    """Fragment name -> parameter value for what the scope and the filters ask; names as in `FILTERS`."""
+    """Name of a condition in `sql/filters.sql` -> its parameter, for those that the scope and the filters need."""
     parameters: dict[str, object] = {}
     if scope.nodes is not None:
         parameters["scope"] = sorted(scope.nodes)

@@ -8,7 +8,6 @@ import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,6 +19,7 @@ from dtrag.adapters.llms.factory import choose as choose_llms
 from dtrag.adapters.llms.langchain import LangChainModel
 from dtrag.adapters.mcp.config import read_config
 from dtrag.adapters.postgres.database import ROLES
+from dtrag.adapters.postgres.inspection import index_counts, role_rights, schema_state
 from dtrag.adapters.postgres.server import server
 from dtrag.adapters.rerankers.factory import choose as choose_reranker
 from dtrag.app import App, open_app
@@ -232,30 +232,20 @@ async def _database(settings: Settings, report: Report, *, compare_analyzer: boo
 
 
 async def _schema(app: App) -> Check:
-    """Opening has applied what was missing; a database of a later version has migrations that we do not know."""
-    folder = resources.files("dtrag.adapters.postgres").joinpath("migrations")
-    known = {entry.name for entry in folder.iterdir() if entry.name.endswith(".sql")}
-    async with app.database.connection("owner") as connection:
-        rows = await (await connection.execute("select name from migrations")).fetchall()
-    later = sorted({row["name"] for row in rows} - known)
-    if later:
-        return Check("schema", "fail", f"made by a later version of dtrag ({later[-1]}).", "update dtrag")
-    return Check("schema", "ok", f"current, {len(rows)} of {len(known)} migrations")
+    """Opening applied the missing migrations; unknown ones come from a later version."""
+    schema = await schema_state(app.database)
+    if schema.unknown:
+        return Check("schema", "fail", f"made by a later version of dtrag ({schema.unknown[-1]}).", "update dtrag")
+    return Check("schema", "ok", f"current, {schema.applied} of {schema.known} migrations")
 
 
 async def _roles(app: App) -> Check:
-    found = []
-    for role in ROLES:
-        async with app.database.connection(role) as connection:
-            cursor = await connection.execute(
-                "select rolname, rolsuper, rolbypassrls from pg_roles where rolname = current_user"
-            )
-            found += await cursor.fetchall()
-    mighty = [row["rolname"] for row in found if row["rolsuper"] or row["rolbypassrls"]]
-    names = ", ".join(row["rolname"] for row in found)
-    if mighty or len(found) != len(ROLES):
-        advice = f"as an administrator: alter role {', '.join(mighty) or names} nosuperuser nobypassrls"
-        return Check("roles", "fail", f"a role may see everything: {', '.join(mighty) or names}.", advice)
+    rights = await role_rights(app.database)
+    unrestricted = ", ".join(entry.role for entry in rights if entry.unrestricted)
+    names = ", ".join(entry.role for entry in rights)
+    if unrestricted or len(rights) != len(ROLES):
+        advice = f"as an administrator: alter role {unrestricted or names} nosuperuser nobypassrls"
+        return Check("roles", "fail", f"a role may see everything: {unrestricted}.", advice)
     return Check("roles", "ok", f"{names}; none is a superuser, none bypasses row-level security")
 
 
@@ -273,13 +263,7 @@ async def _identity(app: App) -> Check:
 
 async def _contents(app: App) -> list[Check]:
     documents, chunks = await app.counts(scope=OWNER)
-    async with app.database.connection("search") as connection:
-        cursor = await connection.execute(
-            "select (select count(*) from embeddings) as vectors,"
-            " (select count(*) from lexical_segments where not counted) as uncounted"
-        )
-        row = await cursor.fetchone()
-    vectors, uncounted = (int(row["vectors"]), int(row["uncounted"])) if row else (0, 0)
+    vectors, uncounted = await index_counts(app.database)
     advice = "" if documents else "dtrag ingest FOLDER"
     found = [Check("contents", "ok", f"{documents:,} documents, {chunks:,} chunks, {vectors:,} vectors", advice)]
     if uncounted:

@@ -56,7 +56,7 @@ async def tidy(database: Database) -> None:
     async with database.connection("owner") as connection:
         # Entries that wait in the indexes' pending lists are read one by one by every search until they are merged.
         await connection.execute(queries("writing")["clean_pending_lists"])
-        await connection.execute("analyze documents, chunks, lexical_index, embeddings")
+        await connection.execute(queries("writing")["analyze"])
 
 
 def lock_key(identity: uuid.UUID) -> int:

@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 from dtrag.adapters.postgres.disk import MIB, total_bytes
+from dtrag.adapters.postgres.queries import queries
 from dtrag.adapters.postgres.server.account import Account
 from dtrag.adapters.postgres.server.binaries import MAJOR, Binaries
 from dtrag.adapters.postgres.server.failures import StartFailure, explain_output
@@ -24,23 +25,6 @@ SUPERUSER = "dtrag_bootstrap"
 _SCRATCH = "postgres.new-"
 _PATIENCE_S = 10.0
 _INCLUDE = "include 'dtrag.conf'  # the settings of dtrag, rewritten at each start\n"
-
-# One statement a line: single-user mode knows no other end of a statement.
-# pgvector is not a trusted extension in the wheel, so that no role of ours could create it: it goes into the template
-# of every database, where `create extension if not exists vector` then finds it.
-# Errors of the roles' own statements reach the client and stay out of the log: they quote values, which may be text of
-# documents. Errors of the server's own processes are logged.
-_BOOTSTRAP = "\n".join(
-    (
-        "create extension vector;",
-        "create role dtrag_owner login createdb nosuperuser nobypassrls;",
-        "create role dtrag_search login nosuperuser nobypassrls;",
-        "create role dtrag_reader login nosuperuser nobypassrls;",
-        *(f"alter role {role} set log_min_messages = 'fatal';" for role in ROLES),
-        f"alter role {SUPERUSER} nologin;",
-        "",
-    )
-)
 
 # SysV segments are not bounded by the 64 MB that containers give /dev/shm; macOS allows only tiny ones.
 _SHARED_MEMORY = "sysv" if sys.platform.startswith("linux") else "posix"
@@ -210,7 +194,9 @@ def _initdb(binaries: Binaries, account: Account, path: str, descriptors: tuple[
 
 
 def _bootstrap(binaries: Binaries, account: Account, path: str, descriptors: tuple[int, ...]) -> None:
+    # One statement a line: single-user mode knows no other end of a statement.
+    statements = "".join(f"{statement};\n" for statement in queries("bootstrap").values())
     command: list[str | Path] = [binaries.postgres, "--single", "-D", path, "-c", "exit_on_error=on", "template1"]
-    done = account.run(command, pass_fds=descriptors, input=_BOOTSTRAP)
+    done = account.run(command, pass_fds=descriptors, input=statements)
     if done.returncode != 0:
         raise StartFailure(explain_output(done.stderr.splitlines()))

@@ -38,8 +38,3 @@ returning calls, tokens, cost
 
 -- name: spending
 select calls, tokens, cost from agent_spending where agent_id = :agent_id and day = :day
-
--- name: version_tree
-select v.version, t.node_id, t.parent_id, t.name, t.key
-from taxonomy_versions v left join taxonomy_tree t on t.version = v.version
-where v.version = :version

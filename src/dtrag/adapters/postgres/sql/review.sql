@@ -41,22 +41,25 @@ on conflict (document_id) do update set confidence = excluded.confidence, placed
 insert into review_queue (item_id, kind, document_id, agent_id, node_id, proposal, confidence, status, created_at)
 values (:item_id, :kind, :document_id, :agent_id, :node_id, :proposal, :confidence, 'waiting', :created_at)
 
--- name: waiting
--- As dtrag_reader in the caller's scope: documents that it may not see are not there, and their items neither. An
--- answer is shown to those who see all the branches of its agent (:grants) and everything that it cites: what an answer
--- does not cite decided about it, too. The confidence of a classification comes from the whole tree, so that its order
--- is for callers who see everything.
-select q.item_id, q.kind, q.document_id, q.agent_id, q.node_id, q.proposal, q.confidence, q.status, q.note,
-       q.created_at, q.decided_at, q.decided_by, coalesce(d.title, '') as title, count(*) over () as total
-from review_queue q left join documents d on d.document_id = q.document_id
-where q.status = 'waiting'
-  and case q.kind
+-- fragment: visible
+-- As dtrag_reader in the caller's scope: documents outside it, and therefore their items, are not visible. An answer is
+-- visible to callers who see all the branches of its agent (:grants) and everything that it cites: documents that the
+-- answer does not cite influenced it, too.
+case q.kind
       when 'classification' then d.document_id is not null
       else :everything or (q.proposal -> 'grant') = any (:grants::jsonb[]) and not exists (
           select from jsonb_array_elements_text(q.proposal -> 'document_ids') as used (id)
           where not exists (select from documents o where o.document_id = used.id::uuid)
       )
   end
+
+-- name: waiting
+-- The confidence of a classification comes from the whole tree: callers with a narrower scope get the order of time.
+select q.item_id, q.kind, q.document_id, q.agent_id, q.node_id, q.proposal, q.confidence, q.status, q.note,
+       q.created_at, q.decided_at, q.decided_by, coalesce(d.title, '') as title, count(*) over () as total
+from review_queue q left join documents d on d.document_id = q.document_id
+where q.status = 'waiting'
+  and {visible}
 order by case when :everything then q.confidence end, q.created_at, q.item_id
 limit :wanted offset :skipped
 
@@ -65,13 +68,7 @@ select q.item_id, q.kind, q.document_id, q.agent_id, q.node_id, q.proposal, q.co
        q.created_at, q.decided_at, q.decided_by, coalesce(d.title, '') as title
 from review_queue q left join documents d on d.document_id = q.document_id
 where q.item_id = :item_id
-  and case q.kind
-      when 'classification' then d.document_id is not null
-      else :everything or (q.proposal -> 'grant') = any (:grants::jsonb[]) and not exists (
-          select from jsonb_array_elements_text(q.proposal -> 'document_ids') as used (id)
-          where not exists (select from documents o where o.document_id = used.id::uuid)
-      )
-  end
+  and {visible}
 
 -- name: answer_grants
 -- The branches of the agents whose answers are in the queue, each set once.

@@ -1,4 +1,4 @@
--- Gate 1: keys and scores only, with the caller's scope as an explicit predicate. {filters} takes fragments of FILTERS.
+-- Gate 1: keys and scores only, with the caller's scope as an explicit predicate. {filters} takes conditions of filters.sql.
 
 -- name: strict
 -- The scope is taken from the session (set local dtrag.scope).
@@ -44,11 +44,6 @@ select value::text::bigint as value from index_settings where name = 'generation
 
 -- name: settings
 select name, value from index_settings
-
--- name: taxonomy
-select v.version, t.node_id, t.parent_id, t.name, t.key
-from taxonomy_versions v left join taxonomy_tree t on t.version = v.version
-where v.active
 
 -- name: segment_editions
 select segment_id, edition from lexical_segments where counted

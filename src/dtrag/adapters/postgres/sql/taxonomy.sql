@@ -12,9 +12,10 @@ order by v.created_at desc, v.version desc
 select version, parent, active, operations from taxonomy_versions where version = :version
 
 -- name: tree
+-- Of a version; of the active one when :version is null. A tree without nodes is one row of nulls.
 select v.version, t.node_id, t.parent_id, t.name, t.key
 from taxonomy_versions v left join taxonomy_tree t on t.version = v.version
-where v.version = :version
+where case when :version::text is null then v.active else v.version = :version end
 
 -- name: insert_version
 insert into taxonomy_versions (version, parent, rationale, active, operations, created_by, created_at)

@@ -1,12 +1,5 @@
 -- Everything that changes the index, as the owner. One document = one transaction; times are passed in.
 
--- name: set_setting
-insert into index_settings (name, value) values (:name, :value)
-on conflict (name) do update set value = excluded.value
-
--- name: forget_setting
-delete from index_settings where name = :name
-
 -- name: bump_generation
 update index_settings set value = to_jsonb(value::text::bigint + 1) where name = 'generation'
 
@@ -146,3 +139,6 @@ order by i.document_id, i.ordinal
 select gin_clean_pending_list(i.indexrelid)
 from pg_index i
 where i.indexrelid in (to_regclass('dtrag.chunks_strict'), to_regclass('dtrag.documents_metadata')) and i.indisvalid
+
+-- name: analyze
+analyze documents, chunks, lexical_index, embeddings

@@ -11,10 +11,11 @@ from psycopg.types.json import Jsonb
 
 from dtrag.adapters.postgres.database import Database
 from dtrag.adapters.postgres.queries import queries
+from dtrag.adapters.postgres.stores.taxonomy_rows import tree_of
 from dtrag.core.access.scope import Grant
 from dtrag.core.agent import Agent, Edition, Spending
 from dtrag.core.manifest import AgentManifest
-from dtrag.core.taxonomy.tree import Node, Taxonomy
+from dtrag.core.taxonomy.tree import Taxonomy
 from dtrag.errors import NotFound
 
 
@@ -95,12 +96,7 @@ class PostgresAgents:
     async def tree(self, version: str) -> Taxonomy | None:
         """That version of the tree, or None."""
         async with self._database.connection("search") as connection:
-            cursor = await connection.execute(queries("agents")["version_tree"], {"version": version})
-            rows = await cursor.fetchall()
-        if not rows:
-            return None
-        nodes = (Node(r["node_id"], r["parent_id"], r["name"], r["key"]) for r in rows if r["node_id"] is not None)
-        return Taxonomy.of(version, nodes)
+            return await tree_of(connection, version)
 
 
 def _values(agent: Agent) -> dict[str, Any]:

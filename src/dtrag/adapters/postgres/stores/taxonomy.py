@@ -61,7 +61,7 @@ class PostgresTaxonomy:
         sql = queries("taxonomy")
         async with self._database.connection("owner") as connection, connection.transaction():
             await lock(connection, Lock.TAXONOMY)
-            base = await (tree_of(connection, parent) if parent else active_tree(connection))
+            base = await tree_of(connection, parent)
             if base is None:
                 raise NotFound(f"There is no version {str(parent)[:40]!r}. List them with: dtrag taxonomy list")
             taken = {row["version"] for row in await (await connection.execute(sql["versions"])).fetchall()}

@@ -40,7 +40,7 @@ PAGE = 5_000
 async def preview(database: Database, version: str, kind: Kind, terms: Terms, now: datetime) -> Preview:
     """What bringing the version into force would do. Raises `NotFound` and `Conflict`."""
     async with database.connection("owner") as connection, connection.transaction():
-        await connection.execute("set transaction isolation level repeatable read read only")
+        await connection.execute(queries("session")["read_one_state"])
         change = await change_to(connection, version, kind, terms)
         return await _previewed(connection, change, now)
 

@@ -30,7 +30,7 @@ async def rehome(connection: Connection, moves: Mapping[uuid.UUID, int]) -> int:
     The documents leave their segments by a correction and come back in a segment of their own, so that readers see
     them in the old place or in the new one.
     """
-    sql, writing = queries("rehoming"), queries("writing")
+    sql, writing = queries("taxonomy_moves"), queries("writing")
     segment_id, moved = uuid.uuid4(), 0
     await lock_shared(connection, Lock.WRITERS)
     living = await living_nodes(connection, moves.values())

@@ -1,10 +1,8 @@
-"""Trees of categories as rows."""
+"""Category trees as rows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 from dtrag.adapters.postgres.database import Connection
 from dtrag.adapters.postgres.queries import queries
@@ -12,27 +10,26 @@ from dtrag.core.taxonomy.tree import Node, Taxonomy
 
 
 async def active_tree(connection: Connection) -> Taxonomy:
-    """The tree in force."""
-    rows: list[dict[str, Any]] = await (await connection.execute(queries("search")["taxonomy"])).fetchall()
-    return _tree(rows)
+    """The tree of the active version."""
+    tree = await tree_of(connection, None)
+    assert tree is not None  # noqa: S101 - the first migration activates a version
+    return tree
 
 
-async def tree_of(connection: Connection, version: str) -> Taxonomy | None:
-    """The tree of a version, or None."""
+async def tree_of(connection: Connection, version: str | None) -> Taxonomy | None:
+    """The tree of a version (None: of the active one), or None for an unknown one."""
     rows = await (await connection.execute(queries("taxonomy")["tree"], {"version": version})).fetchall()
-    return _tree(rows) if rows else None
+    if not rows:
+        return None
+    nodes = (Node(r["node_id"], r["parent_id"], r["name"], r["key"]) for r in rows if r["node_id"] is not None)
+    return Taxonomy.of(rows[0]["version"], nodes)
 
 
 async def place_tree(connection: Connection, taxonomy: Taxonomy) -> None:
-    """Write the tree of a version, in the place of what there is of it."""
+    """Write the tree of a version; replaces its earlier rows."""
     sql, nodes = queries("taxonomy"), list(taxonomy.nodes.values())
     values = {"node_ids": [node.node_id for node in nodes], "parent_ids": [node.parent_id for node in nodes]}
     names = {"names": [node.name for node in nodes], "keys": [node.key for node in nodes]}
     await connection.execute(sql["drop_tree"], {"version": taxonomy.version})
     await connection.execute(sql["insert_nodes"], {"node_ids": values["node_ids"], "now": datetime.now(UTC)})
     await connection.execute(sql["insert_tree"], {"version": taxonomy.version, **values, **names})
-
-
-def _tree(rows: Sequence[Mapping[str, Any]]) -> Taxonomy:
-    nodes = (Node(r["node_id"], r["parent_id"], r["name"], r["key"]) for r in rows if r["node_id"] is not None)
-    return Taxonomy.of(rows[0]["version"], nodes)

@@ -1,0 +1,51 @@
+"""Facts about a database for `dtrag doctor`: its migrations, the rights of its roles, what its index holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dtrag.adapters.postgres.database import ROLES, Database, migration_texts
+from dtrag.adapters.postgres.queries import queries
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaState:
+    """`unknown`: migrations of a later version of dtrag, by name."""
+
+    applied: int
+    known: int
+    unknown: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RoleRights:
+    """`unrestricted`: a superuser, or one that bypasses row-level security."""
+
+    role: str
+    unrestricted: bool
+
+
+async def schema_state(database: Database) -> SchemaState:
+    """Which migrations are applied."""
+    known = migration_texts().keys()
+    async with database.connection("owner") as connection:
+        rows = await (await connection.execute(queries("schema")["migrations"])).fetchall()
+    names = {row["name"] for row in rows}
+    return SchemaState(len(names), len(known), tuple(sorted(names - known)))
+
+
+async def role_rights(database: Database) -> list[RoleRights]:
+    """The rights of the three roles, as their own connections see them."""
+    rights = []
+    for role in ROLES:
+        async with database.connection(role) as connection:
+            rows = await (await connection.execute(queries("schema")["role_rights"])).fetchall()
+        rights += [RoleRights(row["role"], row["unrestricted"]) for row in rows]
+    return rights
+
+
+async def index_counts(database: Database) -> tuple[int, int]:
+    """Numbers of vectors, and of batches that are being written or were interrupted."""
+    async with database.connection("search") as connection:
+        row = await (await connection.execute(queries("schema")["index_counts"])).fetchone()
+    return (int(row["vectors"]), int(row["uncounted"])) if row else (0, 0)

@@ -1,0 +1,24 @@
+-- What the index was built with, and emptying it. {dim} marks a number that is composed into the statement.
+
+-- name: set_setting
+insert into index_settings (name, value) values (:name, :value)
+on conflict (name) do update set value = excluded.value
+
+-- name: forget_settings
+delete from index_settings where name = any (:names::text[])
+
+-- name: empty_index
+truncate embeddings, lexical_index, lexical_corrections, lexical_segments, posting_pages, sources
+
+-- name: drop_vector_index
+drop index if exists embeddings_hnsw
+
+-- name: forget_fingerprints
+update documents set fingerprint = ''
+
+-- name: shape_vectors
+alter table embeddings alter column vec type halfvec({dim})
+
+-- name: create_vector_index
+create index if not exists embeddings_hnsw on embeddings using hnsw (vec halfvec_cosine_ops)
+with (m = 16, ef_construction = 100)

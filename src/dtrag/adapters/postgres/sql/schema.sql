@@ -1,0 +1,50 @@
+-- Databases, roles, the schema and its migrations. {name} marks an identifier that is composed into the statement.
+
+-- name: database_exists
+select 1 from pg_database where datname = :name
+
+-- name: create_database
+create database {name}
+
+-- name: drop_database
+drop database if exists {name}
+
+-- name: schema_exists
+select 1 from pg_namespace where nspname = 'dtrag'
+
+-- name: create_schema
+create extension if not exists vector;
+create schema if not exists dtrag authorization dtrag_owner;
+
+-- name: roles_ready
+-- Whether the login may act as all three roles, and the schema exists.
+select (select count(*) from pg_roles where rolname = any (:roles) and pg_has_role(current_user, oid, 'member')) = 3
+   and exists (select from pg_namespace where nspname = 'dtrag')
+
+-- name: role_exists
+select 1 from pg_roles where rolname = :role
+
+-- name: create_role
+create role {role} nologin
+
+-- name: grant_role
+grant {role} to current_user
+
+-- name: migrations_table
+select to_regclass('dtrag.migrations')
+
+-- name: create_migrations
+create table if not exists migrations (name text primary key, applied_at timestamptz not null)
+
+-- name: migrations
+select name from migrations
+
+-- name: add_migration
+insert into migrations values (:name, now())
+
+-- name: role_rights
+select rolname as role, rolsuper or rolbypassrls as unrestricted from pg_roles where rolname = current_user
+
+-- name: index_counts
+select (select count(*) from embeddings) as vectors,
+       (select count(*) from lexical_segments where not counted) as uncounted
