@@ -19,6 +19,7 @@ from dtrag.adapters.postgres import index_settings
 from dtrag.adapters.postgres.connect import connect
 from dtrag.adapters.postgres.database import Database
 from dtrag.adapters.postgres.index_reader import PostgresIndex
+from dtrag.adapters.postgres.index_settings import PostgresIndexSettings
 from dtrag.adapters.postgres.index_writer import PostgresWriter
 from dtrag.core.access.scope import Scope, SearchFilters
 from dtrag.core.documents import Chunk, IndexedChunk, IndexedDocument, ParsedDocument, document_id
@@ -81,7 +82,7 @@ class Dtrag(System):
         settings = Settings.load(environ={}, data_dir=self.folder / "data", embedder="none", pool_size=8)
         self._database: Database = await self._exits.enter_async_context(connect(settings))
         self.index = PostgresIndex(self._database, 1024 * 2**20)
-        await index_settings.register(self._database, ANALYZER, self._embedder)
+        await PostgresIndexSettings(self._database).register(ANALYZER, self._embedder)
         writer = PostgresWriter(self._database)
         paths = {node: CategoryPath.parse(f"Node {node}") for node in range(1, 6)}
         taxonomy = await writer.ensure_paths(list(paths.values()))

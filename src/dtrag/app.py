@@ -13,18 +13,13 @@ from pathlib import Path
 from typing import Any, Literal, Unpack
 
 from dtrag import current_app
-from dtrag.adapters.analyzers import factory as morphemes
-from dtrag.adapters.embedders import factory as embedders
 from dtrag.adapters.embedders.cached import CachedEmbedder
-from dtrag.adapters.llms import factory as llms
-from dtrag.adapters.postgres import index_settings
 from dtrag.adapters.postgres.connect import connect, connect_throwaway
 from dtrag.adapters.postgres.database import Database
-from dtrag.adapters.rerankers import factory as rerankers
 from dtrag.adapters.web.fetch import WebFetcher
 from dtrag.adapters.web.taxonomy_service import TaxonomyService
 from dtrag.assembly import (
-    audit_log,
+    choose_models,
     mcp_tools,
     open_stores,
     parser_process,
@@ -38,12 +33,12 @@ from dtrag.core.access.scope import Scope, Viewer
 from dtrag.core.document_selection import DocumentTarget, file_path, select
 from dtrag.core.documents import Answer, DocumentSummary, SearchMetrics, SearchResult, uuid_or_none
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
-from dtrag.core.text.analysis import Analyzer
 from dtrag.errors import InvalidInput, NotFound
 from dtrag.evaluation.answerability import Case, Judged, cases
 from dtrag.evaluation.calibration import Calibrated, calibrate
 from dtrag.governance.agents import Agents, budget
 from dtrag.governance.api_keys import Keys
+from dtrag.governance.audit import Audit
 from dtrag.governance.review import Review
 from dtrag.governance.taxonomy import TaxonomyVersions
 from dtrag.ingestion.classify import Classifier
@@ -56,7 +51,7 @@ from dtrag.pipeline.conversations import Conversations
 from dtrag.pipeline.debate import step
 from dtrag.pipeline.run import DebateEvent, Run
 from dtrag.pipeline.traces import Traces
-from dtrag.ports import Embedder, Reranker, Stores, check_identity
+from dtrag.ports import Embedder, Models, Parser, Reranker, Stores, check_identity
 from dtrag.retrieval.regulation_collection import CollectionReader
 from dtrag.retrieval.regulations import Regulations
 from dtrag.retrieval.request import CANDIDATES, SearchOptions
@@ -72,7 +67,11 @@ Prune = Literal["all"] | bool
 @asynccontextmanager
 async def open_app(settings: Settings) -> AsyncIterator[App]:
     """An `App` on the database that the settings name. Raises `DatabaseUnavailable`."""
-    async with connect(settings) as database, _app(settings, database) as app:
+    models = choose_models(settings)
+    async with (
+        connect(settings) as database,
+        App(settings, open_stores(settings, database, models.analyzer), models) as app,
+    ):
         await app.recover()
         await app.audit.recover()
         yield app
@@ -84,13 +83,14 @@ async def open_throwaway(settings: Settings, embedder: Embedder | None = None) -
 
     `embedder` overrides the one in the settings.
     """
-    async with connect_throwaway(settings) as database, _app(settings, database, embedder) as app:
+    models = choose_models(settings, embedder)
+    async with connect_throwaway(settings) as database, app_on(settings, database, models) as app:
         yield app
 
 
-def _app(settings: Settings, database: Database, embedder: Embedder | None = None) -> App:
-    embedder = embedder or embedders.choose(settings)
-    return App(settings, database, embedder, morphemes.choose(settings), rerankers.choose(settings))
+def app_on(settings: Settings, database: Database, models: Models) -> App:
+    """An `App` on an open database."""
+    return App(settings, open_stores(settings, database, models.analyzer), models)
 
 
 class App:
@@ -104,28 +104,29 @@ class App:
     def __init__(
         self,
         settings: Settings,
-        database: Database,
-        embedder: Embedder | None,
-        analyzer: Analyzer,
-        reranker: Reranker | None = None,
+        stores: Stores,
+        models: Models,
+        parser: Callable[[Settings, int], Parser] = parser_process,
     ):
         self.settings = settings
-        self.database = database
-        self.embedder = embedder
-        self.analyzer = analyzer
+        self.storage = stores.storage
+        self.embedder = models.embedder
+        self.analyzer = models.analyzer
+        self.model, self.critic = models.chat, models.critic
+        self._parser = parser(settings, settings.max_file_mb)
+        self._tool_parser = parser(settings, settings.max_upload_mb)
         self.on_search: Callable[[SearchMetrics], None] = lambda metrics: None
         self.on_debate: Callable[[DebateEvent], None] = lambda event: None
-        stores = open_stores(settings, database, analyzer)
         self.index = stores.index
+        self._index_settings = stores.index_settings
         self._writer = stores.writer
-        self.audit = audit_log(settings, stores.audit)
+        self.audit = Audit(stores.audit, settings.audit, spool=stores.audit_spool)
         self._open_ingestion(stores)
         self._open_governance(stores)
-        self._open_search(stores, reranker)
+        self._open_search(stores, models.reranker)
         self._open_pipeline(stores)
 
     def _open_ingestion(self, stores: Stores) -> None:
-        self._parser = parser_process(self.settings, self.settings.max_file_mb)
         self.classifier = Classifier(stores.placements, self.index, self.analyzer, self.embedder)
         self._ingestion = Ingestion(
             self._writer,
@@ -170,8 +171,6 @@ class App:
         days = settings.conversation_days
         self.conversations = Conversations(stores.conversations, stores.sight, self.index, days=days, record=record)
         self.traces = Traces.of(settings, stores.traces, stores.sight, self.index)
-        self.model, self.critic = llms.choose(settings)
-        self._tool_parser = parser_process(settings, settings.max_upload_mb)
         self.tools = registry_of(settings, self._tool_parser, WebFetcher)
         self.mcp = mcp_tools(settings, stores.approvals, self.tools, record)
         self.run = Run(
@@ -198,6 +197,13 @@ class App:
             review=self.review,
             record=record,
         )
+
+    @property
+    def database(self) -> Database:
+        """The PostgreSQL database. Raises `InvalidInput` for an app with other stores."""
+        if not isinstance(self.storage, Database):
+            raise InvalidInput("This app has no PostgreSQL database: open it with dtrag.open().")
+        return self.storage
 
     def _on_search(self, metrics: SearchMetrics) -> None:
         self.on_search(metrics)  # the callback of now: it may be set after the app is open
@@ -284,10 +290,10 @@ class App:
         and `Forbidden` for a category outside of it.
         """
         started = time.perf_counter()
-        self.database.require_space()
+        self.storage.require_space()
         path = CategoryPath.parse(category) if category else None
         within, _ = await self._resolved(scope)
-        await index_settings.register(self.database, self.analyzer.id, self.embedder)
+        await self._index_settings.register(self.analyzer.id, self.embedder)
         report = await self._ingestion.run(sources, path, on_progress, within)
         report.seconds = time.perf_counter() - started
         if report.waiting:
@@ -298,11 +304,11 @@ class App:
 
     async def reindex(self, on_progress: Callable[[int], None] | None = None) -> int:
         """Rebuild the index from the stored texts with the current analyzer and embedder; returns the documents."""
-        self.database.require_space()
-        await index_settings.forget(self.database)
-        await index_settings.register(self.database, self.analyzer.id, self.embedder)
+        self.storage.require_space()
+        await self._index_settings.forget()
+        await self._index_settings.register(self.analyzer.id, self.embedder)
         documents = await reindex(self._writer, self.embedder, on_progress, self.analyzer)
-        await index_settings.rebuilt(self.database)
+        await self._index_settings.rebuilt()
         return documents
 
     async def calibrate(
@@ -323,12 +329,12 @@ class App:
                 on_progress(done)
         calibrated = await asyncio.to_thread(calibrate, all_cases, len(judged))
         if keep and calibrated.helps:
-            await index_settings.store_calibration(self.database, calibrated.stored(datetime.now(UTC)))
+            await self._index_settings.store_calibration(calibrated.stored(datetime.now(UTC)))
         return calibrated
 
     async def uncalibrate(self) -> bool:
         """Restore the shipped confidence; False when nothing was calibrated."""
-        return await index_settings.forget_calibration(self.database)
+        return await self._index_settings.forget_calibration()
 
     async def search(
         self,

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from dtrag.adapters.analyzers import factory as morphemes
 from dtrag.adapters.audit_spool import AuditSpool
+from dtrag.adapters.embedders import factory as embedders
+from dtrag.adapters.llms import factory as llms
 from dtrag.adapters.mcp.client import servers
 from dtrag.adapters.mcp.config import read_config
 from dtrag.adapters.parsers.process import ParserProcess
 from dtrag.adapters.postgres.database import Database
 from dtrag.adapters.postgres.index_reader import PostgresIndex
+from dtrag.adapters.postgres.index_settings import PostgresIndexSettings
 from dtrag.adapters.postgres.index_writer import PostgresWriter
 from dtrag.adapters.postgres.stores.agents import PostgresAgents
 from dtrag.adapters.postgres.stores.api_keys import PostgresKeys
@@ -21,15 +25,15 @@ from dtrag.adapters.postgres.stores.review import PostgresReview
 from dtrag.adapters.postgres.stores.taxonomy import PostgresTaxonomy
 from dtrag.adapters.postgres.stores.tool_approvals import PostgresApprovals
 from dtrag.adapters.postgres.stores.traces import PostgresTraces
+from dtrag.adapters.rerankers import factory as rerankers
 from dtrag.core.access.egress import allowed_hosts
 from dtrag.core.access.scope import filter_keys
 from dtrag.core.documents import SearchMetrics
 from dtrag.core.text.analysis import Analyzer, term_id
 from dtrag.errors import InvalidInput
-from dtrag.governance.audit import Audit
 from dtrag.pipeline.execution import Pipeline
 from dtrag.pipeline.graph import LangGraphPipeline
-from dtrag.ports import ApprovalStore, AuditStore, Embedder, Index, Recorder, Reranker, Stores
+from dtrag.ports import ApprovalStore, Embedder, Index, Models, Parser, Recorder, Reranker, Stores
 from dtrag.retrieval.engine import HybridSearchEngine
 from dtrag.retrieval.regulation_collection import CollectionReader
 from dtrag.retrieval.regulations import RegulationRanking
@@ -43,6 +47,8 @@ def open_stores(settings: Settings, database: Database, analyzer: Analyzer) -> S
     """All stores. None of them connects before it is used."""
     review = PostgresReview(database)
     return Stores(
+        storage=database,
+        index_settings=PostgresIndexSettings(database),
         index=PostgresIndex(database, max(1, settings.index_cache_mb) * 2**20),
         writer=PostgresWriter(database),
         folders=PostgresFolders(database),
@@ -57,15 +63,19 @@ def open_stores(settings: Settings, database: Database, analyzer: Analyzer) -> S
         sight=PostgresDocumentVisibility(database),
         conversations=PostgresConversations(database),
         traces=PostgresTraces(database),
+        audit_spool=AuditSpool.of(settings),
     )
 
 
-def audit_log(settings: Settings, store: AuditStore) -> Audit:
-    """The audit log, with a spool in the data folder for when the database is away."""
-    return Audit(store, settings.audit, spool=AuditSpool.of(settings))
+def choose_models(settings: Settings, embedder: Embedder | None = None) -> Models:
+    """The models that the settings name; `embedder` overrides the one in the settings."""
+    chat, critic = llms.choose(settings)
+    return Models(
+        embedder or embedders.choose(settings), morphemes.choose(settings), rerankers.choose(settings), chat, critic
+    )
 
 
-def parser_process(settings: Settings, max_file_mb: int) -> ParserProcess:
+def parser_process(settings: Settings, max_file_mb: int) -> Parser:
     """A parser of files of at most `max_file_mb` MiB. Its process starts on first use."""
     return ParserProcess(memory_mb=settings.parse_memory_mb, seconds=settings.parse_seconds, max_file_mb=max_file_mb)
 

@@ -29,9 +29,10 @@ from dtrag import (
 )
 from dtrag.adapters.postgres.connect import connect
 from dtrag.adapters.postgres.queries import queries
+from dtrag.app import app_on
 from dtrag.core.documents import Vector
 from dtrag.core.metrics.ranking import precision_at, recall_at
-from dtrag.core.text.analysis import Analyzer
+from dtrag.ports import Models
 from dtrag.settings import Settings
 from tests.store import Store
 from tests.toy import ToyEmbedder
@@ -107,7 +108,10 @@ async def opened(
 ) -> AsyncIterator[App]:
     """An app with vectors over the topics: of each the files are md, txt and pdf in turn."""
     monkeypatch.setattr(current_app, "_opened", [])  # other tests of the run may have one
-    async with connect(settings) as database, App(settings, database, embedding_service, Analyzer()) as app:
+    async with (
+        connect(settings) as database,
+        app_on(settings, database, Models(embedding_service)) as app,
+    ):
         for path, texts in TOPICS.items():
             folder = tmp_path / "-".join(path)
             folder.mkdir()

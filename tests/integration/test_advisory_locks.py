@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import dtrag
-from dtrag.adapters.postgres import index_settings
+from dtrag.adapters.postgres.index_settings import PostgresIndexSettings
 from dtrag.adapters.postgres.index_writer import PostgresWriter
 from dtrag.adapters.postgres.locks import Lock, lock
 from dtrag.adapters.postgres.queries import queries
@@ -54,7 +54,7 @@ async def test_reindex_waits_for_the_batches_of_writers(
     writer = PostgresWriter(app.database)
     writing = asyncio.create_task(writer.write([indexed("m:1", ["a brass kettle"])]))
     await written.wait()
-    forgetting = asyncio.create_task(index_settings.forget(app.database))
+    forgetting = asyncio.create_task(PostgresIndexSettings(app.database).forget())
     await until(store, WAITING)
     assert not forgetting.done()
     assert store.value("select count(*) from lexical_segments where not counted") == 1
@@ -73,7 +73,7 @@ async def test_reindex_excludes_writers_on_purpose(app: App, store: Store) -> No
     """While `forget` has the locks, a new batch waits at the writers' lock, not by chance at a table."""
     async with app.database.connection("owner") as held, held.transaction():
         await held.execute("lock table embeddings in access share mode")  # `forget` stops here, all its locks taken
-        forgetting = asyncio.create_task(index_settings.forget(app.database))
+        forgetting = asyncio.create_task(PostgresIndexSettings(app.database).forget())
         await until(store, EXCLUSIVE, int(Lock.WRITERS))
         writing = asyncio.create_task(PostgresWriter(app.database).write([indexed("m:1", ["kettle"])]))
         await until(store, WAITING)
@@ -96,7 +96,7 @@ async def test_registration_does_not_wait_for_writers(app: App) -> None:
     async with app.database.connection("owner") as writer:
         await writer.execute(queries("locks")["session_shared"], {"lock": Lock.WRITERS})
         async with asyncio.timeout(PROMPT_S):
-            await index_settings.register(app.database, app.analyzer.id, None)
+            await PostgresIndexSettings(app.database).register(app.analyzer.id, None)
         await writer.execute(queries("locks")["release_all"])
 
 

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from dtrag.adapters.postgres.connect import connect
-from dtrag.app import App
+from dtrag.app import App, app_on
 from dtrag.core.documents import Vector, document_id
-from dtrag.core.text.analysis import Analyzer
 from dtrag.errors import InvalidInput
 from dtrag.ingestion.folders import FolderSync
 from dtrag.ingestion.ingest import Source
+from dtrag.ports import Models
 from dtrag.settings import Settings
 from tests.integration.books import shelf
 from tests.store import Store
@@ -36,7 +36,10 @@ class CountingEmbedder(ToyEmbedder):
 
 @asynccontextmanager
 async def opened(settings: Settings, embedder: ToyEmbedder | None = None) -> AsyncIterator[App]:
-    async with connect(settings) as database, App(settings, database, embedder, Analyzer()) as app:
+    async with (
+        connect(settings) as database,
+        app_on(settings, database, Models(embedder)) as app,
+    ):
         yield app
 
 

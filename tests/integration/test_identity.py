@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from dtrag.adapters.postgres.connect import connect
-from dtrag.app import App
+from dtrag.app import App, app_on
 from dtrag.core.text.analysis import Analyzer
 from dtrag.errors import IndexMismatch
 from dtrag.ingestion import reindex as reindexing
-from dtrag.ports import Embedder
+from dtrag.ports import Embedder, Models
 from dtrag.settings import Settings
 from tests.store import Store
 from tests.toy import ToyEmbedder
@@ -30,7 +30,10 @@ async def opened(
     settings: Settings, embedder: Embedder | None = None, analyzer: Analyzer = Analyzer()
 ) -> AsyncIterator[App]:
     """An app with a chosen embedder and analyzer."""
-    async with connect(settings) as database, App(settings, database, embedder, analyzer) as app:
+    async with (
+        connect(settings) as database,
+        app_on(settings, database, Models(embedder, analyzer)) as app,
+    ):
         yield app
 
 

@@ -11,9 +11,9 @@ from typing import Any, cast
 import pytest_asyncio
 from pgvector import HalfVector
 
-from dtrag.adapters.postgres import index_settings
 from dtrag.adapters.postgres.connect import connect
 from dtrag.adapters.postgres.database import Database, Role
+from dtrag.adapters.postgres.index_settings import PostgresIndexSettings
 from dtrag.adapters.postgres.index_writer import PostgresWriter
 from dtrag.adapters.postgres.lexical.strict_index import StrictIndex
 from dtrag.adapters.postgres.queries import filtered, queries
@@ -41,7 +41,7 @@ async def database(embedded: EmbeddedServer, template: str) -> AsyncIterator[Dat
     databases, chance = Databases(embedded.address, template), random.Random(1)
     settings: Settings = databases.settings(pool_size=1)
     async with connect(settings) as opened:
-        await index_settings.register(opened, ANALYZER, EMBEDDER)
+        await PostgresIndexSettings(opened).register(ANALYZER, EMBEDDER)
         writer = PostgresWriter(opened)
         for start in range(0, DOCUMENTS, 200):
             await writer.write(

@@ -11,13 +11,14 @@ from typing import Any
 
 import pytest
 
-from dtrag.app import App, open_app
+from dtrag.app import App, app_on, open_app
 from dtrag.core.access.api_key import Caller
 from dtrag.core.access.scope import Access, Grant, Scope
 from dtrag.core.documents import Answer, Citation
 from dtrag.core.taxonomy.review import Item
 from dtrag.core.taxonomy.tree import UNCLASSIFIED, CategoryPath
 from dtrag.errors import Conflict, InvalidInput, NotFound
+from dtrag.ports import Models
 from tests.integration.books import GARDEN, KITCHEN, shelf
 from tests.store import Databases, Store
 from tests.toy import ToyEmbedder
@@ -86,7 +87,7 @@ async def test_a_correction_makes_it_visible_there_and_only_there(
 ) -> None:
     settings = databases.settings()
     async with open_app(settings) as plain:
-        app = App(settings, plain.database, ToyEmbedder(), plain.analyzer)
+        app = app_on(settings, plain.database, Models(ToyEmbedder(), plain.analyzer))
         await app.ingest([written(tmp_path / "shelf.jsonl", shelf(20))])
         await app.ingest([one(tmp_path / "new.jsonl", "Ledger", "The ledger lists debits and credits.")])
         garden, kitchen = await caller(app, "House/Garden"), await caller(app, "House/Kitchen")

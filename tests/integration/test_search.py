@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from dtrag.adapters.postgres import index_reader as reading
-from dtrag.adapters.postgres import index_settings
 from dtrag.adapters.postgres.connect import connect
 from dtrag.adapters.postgres.index_reader import PostgresIndex
+from dtrag.adapters.postgres.index_settings import PostgresIndexSettings
 from dtrag.adapters.postgres.index_writer import PostgresWriter
 from dtrag.app import App
 from dtrag.core.access.scope import Scope, SearchFilters
@@ -36,7 +36,7 @@ async def test_a_filtered_search_gives_as_many_as_there_are(
     monkeypatch.setattr(reading, "EXACT_BELOW", 1)
     chance = random.Random(seed)
     async with connect(settings) as database:
-        await index_settings.register(database, ANALYZER, EMBEDDER)
+        await PostgresIndexSettings(database).register(ANALYZER, EMBEDDER)
         writer, index = PostgresWriter(database), PostgresIndex(database)
         paths = [CategoryPath.parse(f"Branch {number}") for number in range(12)]
         taxonomy = await writer.ensure_paths(paths)

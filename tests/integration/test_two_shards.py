@@ -12,8 +12,8 @@ import pytest
 import pytest_asyncio
 
 from dtrag.adapters.postgres import index_reader as reading
-from dtrag.adapters.postgres import index_settings
 from dtrag.adapters.postgres.index_reader import PostgresIndex
+from dtrag.adapters.postgres.index_settings import PostgresIndexSettings
 from dtrag.adapters.postgres.index_writer import PostgresWriter
 from dtrag.app import App, open_app
 from dtrag.core.access.scope import Scope, SearchFilters
@@ -55,7 +55,7 @@ async def cluster(databases: Databases) -> AsyncIterator[Cluster]:
         for part in parts:
             settings = databases.settings(pool_size=1)
             app: App = await stack.enter_async_context(open_app(settings))
-            await index_settings.register(app.database, ANALYZER, EMBEDDER)
+            await PostgresIndexSettings(app.database).register(ANALYZER, EMBEDDER)
             await PostgresWriter(app.database).write(part)
             indexes.append(PostgresIndex(app.database))
         yield Cluster(indexes[0], (indexes[1], indexes[2]))

@@ -10,13 +10,15 @@ from dtrag.ports.governance import (
     Recorder,
     unrecorded,
 )
-from dtrag.ports.index import DocumentIndex, Index, IndexSnapshot, IndexWriter, check_identity
+from dtrag.ports.index import DocumentIndex, Index, IndexSettings, IndexSnapshot, IndexWriter, Storage, check_identity
 from dtrag.ports.models import (
     NOT_CONFIGURED,
     CategoryModel,
     ChatModel,
     Embedder,
     Loadable,
+    Models,
+    Monitored,
     NotConfigured,
     Reranker,
     Warmable,
@@ -43,10 +45,13 @@ __all__ = [
     "Fetcher",
     "FolderStore",
     "Index",
+    "IndexSettings",
     "IndexSnapshot",
     "IndexWriter",
     "KeyStore",
     "Loadable",
+    "Models",
+    "Monitored",
     "NotConfigured",
     "Parser",
     "PlacementStore",
@@ -56,6 +61,7 @@ __all__ = [
     "RegulationStore",
     "Reranker",
     "ReviewStore",
+    "Storage",
     "StoredFile",
     "Stores",
     "TaxonomyStore",

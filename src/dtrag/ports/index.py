@@ -166,3 +166,32 @@ class IndexWriter(Protocol):
 
     async def ensure_paths(self, paths: Collection[CategoryPath]) -> Taxonomy:
         """The active taxonomy, after adding those of the paths that it lacked."""
+
+
+class IndexSettings(Protocol):
+    """What the index was built with, and its calibration. All methods raise `DatabaseUnavailable`."""
+
+    async def register(self, analyzer: str, embedder: Embedder | None) -> None:
+        """Record analyzer and embedder, when none are recorded. Raises `IndexMismatch` when others are."""
+
+    async def forget(self) -> None:
+        """Delete everything that depends on analyzer and embedder; the documents stay, to be indexed again."""
+
+    async def rebuilt(self) -> None:
+        """Record that every document has been indexed again after `forget`."""
+
+    async def store_calibration(self, value: Mapping[str, Any]) -> None:
+        """Replace the calibration of the confidence."""
+
+    async def forget_calibration(self) -> bool:
+        """Return to the shipped weights; whether there was a calibration."""
+
+
+class Storage(Protocol):
+    """Where the stores keep their data."""
+
+    async def ping(self) -> None:
+        """Raises `DatabaseUnavailable` unless it answers."""
+
+    def require_space(self, adding: int = 0) -> None:
+        """Raises `StorageFull` when `adding` bytes are too many for the disk."""

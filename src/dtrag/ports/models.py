@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Protocol, runtime_checkable
 
 from dtrag.core.chat import Message, Reply
 from dtrag.core.documents import Vector
+from dtrag.core.text.analysis import Analyzer
 
 
 @runtime_checkable
@@ -86,6 +88,15 @@ class Reranker(Protocol):
         """Relevance in (0, 1) of each text; None when it was not finished by `deadline` (of `time.monotonic()`)."""
 
 
+@runtime_checkable
+class Monitored(Protocol):
+    """A client of a model that remembers whether its last call failed."""
+
+    @property
+    def problem(self) -> str:
+        """Why the last call failed; "" when it did not, or there was none."""
+
+
 class ChatModel(Protocol):
     """A language model that replies to messages."""
 
@@ -117,3 +128,14 @@ class CategoryModel(Protocol):
 
     def classify(self, text: str, paths: Sequence[str]) -> tuple[str, float]:
         """One of the category paths (`AI/ML`), and the model's own confidence in [0, 1]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """The models of an app. None: it works without. `critic` is the second agent of debates."""
+
+    embedder: Embedder | None = None
+    analyzer: Analyzer = Analyzer()
+    reranker: Reranker | None = None
+    chat: ChatModel | None = None
+    critic: ChatModel | None = None

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from dtrag.ports.conversations import ConversationStore, DocumentVisibility, TraceStore
 from dtrag.ports.files import FolderStore
-from dtrag.ports.governance import AgentStore, AuditStore, KeyStore
-from dtrag.ports.index import DocumentIndex, IndexWriter
+from dtrag.ports.governance import AgentStore, AuditSpoolStore, AuditStore, KeyStore
+from dtrag.ports.index import DocumentIndex, IndexSettings, IndexWriter, Storage
 from dtrag.ports.packs import RegulationStore
 from dtrag.ports.taxonomy import PlacementStore, ReviewStore, TaxonomyStore
 from dtrag.ports.tools import ApprovalStore
@@ -15,9 +15,14 @@ from dtrag.ports.tools import ApprovalStore
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """The stores of one database. What one of them writes, the others read."""
+    """The stores of one database. What one of them writes, the others read.
 
+    `audit_spool` takes lines of the audit log that the database cannot take; None: they are lost with an error.
+    """
+
+    storage: Storage
     index: DocumentIndex
+    index_settings: IndexSettings
     writer: IndexWriter
     folders: FolderStore
     regulations: RegulationStore
@@ -31,3 +36,4 @@ class Stores:
     sight: DocumentVisibility
     conversations: ConversationStore
     traces: TraceStore
+    audit_spool: AuditSpoolStore | None = None

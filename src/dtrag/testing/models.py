@@ -74,6 +74,7 @@ class ScriptedModel:
 
     script: Script = ("",)
     id: str = "scripted:model"
+    problem: str = ""
     requests: list[tuple[Message, ...]] = field(default_factory=list)
 
     def cost_of(self, input_tokens: int, output_tokens: int) -> float:
@@ -106,6 +107,7 @@ class ScriptedModel:
         if callable(self.script):
             return self.script(messages)
         reply = self.script[min(len(self.requests), len(self.script)) - 1]
+        self.problem = str(reply) if isinstance(reply, Exception) else ""
         if isinstance(reply, LanguageModelFailed):
             raise reply
         if isinstance(reply, Exception):

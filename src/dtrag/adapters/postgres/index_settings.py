@@ -16,57 +16,59 @@ from dtrag.core.answers.confidence import SETTING
 from dtrag.ports import Embedder, check_identity
 
 
-async def register(database: Database, analyzer: str, embedder: Embedder | None) -> None:
-    """Record analyzer and embedder in an index that has none yet. Raises `IndexMismatch` when it has others."""
-    async with database.connection("owner") as connection, connection.transaction():
-        await lock(connection, Lock.IDENTITY)
-        stored = await _stored(connection)
-        check_identity(stored, analyzer, embedder)
-        if "analyzer" not in stored:
-            await _set(connection, "analyzer", analyzer)
-        if embedder is not None and "embedder" not in stored:
-            await _set(connection, "embedder", {"id": embedder.id, "dim": embedder.dim})
-            await _shape_vectors(connection, embedder.dim)
-        if embedder is not None or "analyzer" not in stored:
+class PostgresIndexSettings:
+    """The settings of the index in one database."""
+
+    def __init__(self, database: Database):
+        self._database = database
+
+    async def register(self, analyzer: str, embedder: Embedder | None) -> None:
+        """Record analyzer and embedder in an index that has none yet. Raises `IndexMismatch` when it has others."""
+        async with self._database.connection("owner") as connection, connection.transaction():
+            await lock(connection, Lock.IDENTITY)
+            stored = await _stored(connection)
+            check_identity(stored, analyzer, embedder)
+            if "analyzer" not in stored:
+                await _set(connection, "analyzer", analyzer)
+            if embedder is not None and "embedder" not in stored:
+                await _set(connection, "embedder", {"id": embedder.id, "dim": embedder.dim})
+                await _shape_vectors(connection, embedder.dim)
+            if embedder is not None or "analyzer" not in stored:
+                await connection.execute(queries("writing")["bump_generation"])
+
+    async def forget(self) -> None:
+        """Empty the index of everything that depends on analyzer and embedder; the documents stay, to be indexed again.
+
+        Waits for all batches being written, and blocks new ones: a batch counts its segment in a row that this deletes.
+        """
+        async with self._database.connection("owner") as connection, connection.transaction():
+            for name in (Lock.WRITERS, Lock.MERGE, Lock.IDENTITY):
+                await lock(connection, name)
+            statements = queries("index_settings")
+            for statement in ("empty_index", "drop_vector_index", "forget_fingerprints"):
+                await connection.execute(statements[statement])
+            await _remove(connection, "analyzer", "embedder")
+            await _set(connection, "rebuilding", True)
             await connection.execute(queries("writing")["bump_generation"])
 
+    async def rebuilt(self) -> None:
+        """The index is complete again."""
+        async with self._database.connection("owner") as connection, connection.transaction():
+            await _remove(connection, "rebuilding")
+            await connection.execute(queries("writing")["bump_generation"])
 
-async def forget(database: Database) -> None:
-    """Empty the index of everything that depends on analyzer and embedder; the documents stay, to be indexed anew.
+    async def store_calibration(self, value: Mapping[str, Any]) -> None:
+        """Put the calibration in the place of the one before."""
+        async with self._database.connection("owner") as connection, connection.transaction():
+            await _set(connection, SETTING, dict(value))
+            await connection.execute(queries("writing")["bump_generation"])
 
-    Waits for all batches being written, and holds new ones off: a batch counts its segment in a row that this removes.
-    """
-    async with database.connection("owner") as connection, connection.transaction():
-        for name in (Lock.WRITERS, Lock.MERGE, Lock.IDENTITY):
-            await lock(connection, name)
-        statements = queries("index_settings")
-        for statement in ("empty_index", "drop_vector_index", "forget_fingerprints"):
-            await connection.execute(statements[statement])
-        await _remove(connection, "analyzer", "embedder")
-        await _set(connection, "rebuilding", True)
-        await connection.execute(queries("writing")["bump_generation"])
-
-
-async def rebuilt(database: Database) -> None:
-    """The index is complete again."""
-    async with database.connection("owner") as connection, connection.transaction():
-        await _remove(connection, "rebuilding")
-        await connection.execute(queries("writing")["bump_generation"])
-
-
-async def store_calibration(database: Database, value: Mapping[str, Any]) -> None:
-    """Put the calibration in the place of the one before."""
-    async with database.connection("owner") as connection, connection.transaction():
-        await _set(connection, SETTING, dict(value))
-        await connection.execute(queries("writing")["bump_generation"])
-
-
-async def forget_calibration(database: Database) -> bool:
-    """Back to the shipped weights; whether there was a calibration."""
-    async with database.connection("owner") as connection, connection.transaction():
-        existed = await _remove(connection, SETTING)
-        await connection.execute(queries("writing")["bump_generation"])
-        return existed
+    async def forget_calibration(self) -> bool:
+        """Back to the shipped weights; whether there was a calibration."""
+        async with self._database.connection("owner") as connection, connection.transaction():
+            existed = await _remove(connection, SETTING)
+            await connection.execute(queries("writing")["bump_generation"])
+            return existed
 
 
 async def _stored(connection: Connection) -> dict[str, Any]:

@@ -12,10 +12,11 @@ from dtrag.testing.memory.audit import MemoryAudit
 from dtrag.testing.memory.conversations import MemoryConversations, MemoryDocumentVisibility
 from dtrag.testing.memory.folders import MemoryFolders
 from dtrag.testing.memory.index_reader import MemoryIndex
-from dtrag.testing.memory.index_writer import MemoryWriter
+from dtrag.testing.memory.index_writer import MemoryIndexSettings, MemoryWriter
 from dtrag.testing.memory.regulations import MemoryRegulations
 from dtrag.testing.memory.review import MemoryReview
 from dtrag.testing.memory.state import MemoryState
+from dtrag.testing.memory.storage import MemoryStorage
 from dtrag.testing.memory.taxonomy import MemoryTaxonomy
 from dtrag.testing.memory.tool_approvals import MemoryApprovals
 from dtrag.testing.memory.traces import MemoryTraces
@@ -31,6 +32,8 @@ def memory_stores(state: MemoryState | None = None, term_ids: Callable[[str], li
     state = state or MemoryState()
     review = MemoryReview(state)
     return Stores(
+        storage=MemoryStorage(),
+        index_settings=MemoryIndexSettings(state),
         index=MemoryIndex(state),
         writer=MemoryWriter(state),
         folders=MemoryFolders(state),

@@ -15,6 +15,7 @@ from dtrag.delivery.api.errors import error_response
 from dtrag.delivery.api.schemas.common import Alive, Check, Health, Ready, Status
 from dtrag.delivery.api.schemas.errors import failures
 from dtrag.errors import DatabaseUnavailable, DtragError, IndexMismatch, StorageFull
+from dtrag.ports import Monitored
 
 router = APIRouter(tags=["health"])
 
@@ -90,7 +91,7 @@ async def _database(service: Service) -> None:
     """Raises `DatabaseUnavailable` unless a connection is to be had and the migrated schema answers in time."""
     try:
         async with asyncio.timeout(PATIENCE_S):
-            await service.app.database.ping()
+            await service.app.storage.ping()
             await service.app.index.snapshot()
     except TimeoutError as error:
         raise DatabaseUnavailable(reason=f"it did not answer within {PATIENCE_S:g} s.") from error
@@ -138,7 +139,7 @@ def _embedder(service: Service) -> Check:
 def _disk(service: Service) -> dict[str, Check]:
     """That documents are refused; nothing while there is space."""
     try:
-        service.app.database.require_space()
+        service.app.storage.require_space()
     except StorageFull as error:
         return {"disk": Check(status="degraded", reason=str(error))}
     return {}
@@ -149,7 +150,7 @@ def _language_model(service: Service) -> dict[str, Check]:
     model = service.opened.model if service.opened is not None else None
     if model is None:
         return {}
-    if model.problem:
+    if isinstance(model, Monitored) and model.problem:
         reason = f"{model.id} did not answer the last time: {model.problem} Answers are quotations meanwhile."
         return {"language model": Check(status="degraded", reason=reason)}
     return {"language model": Check(status="healthy", reason=model.id)}
