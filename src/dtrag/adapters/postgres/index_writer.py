@@ -1,10 +1,10 @@
-"""Writing the index: one document = one transaction, a batch of them = one flush to disk.
+"""Writes documents: one transaction for each document, one flush to disk for each batch of them.
 
-The documents of a batch are committed without waiting for the disk; the batch's statistics segment is committed with
-waiting, after them. PostgreSQL's log is sequential, so when that last commit returns everything before it is durable,
-and only then is the batch acknowledged. A crash in between leaves whole documents and an uncounted segment, which
-`upkeep.recover()` builds from the rows of the documents. Whoever removes a document leaves a correction for its segment
-only if that is counted: a segment takes in what is there of its documents at that moment.
+The documents of a batch are committed without waiting for the disk; then the statistics segment of the batch is
+committed with waiting. PostgreSQL's log is sequential, so that everything before that last commit is durable when it
+returns, and only then is the batch acknowledged. A crash in between leaves whole documents and an uncounted segment,
+which `maintenance.recover()` builds from the rows of the documents. Removing a document writes a correction for its
+segment only if that is counted: an uncounted one counts the documents that exist at that moment.
 """
 
 from __future__ import annotations
@@ -23,22 +23,15 @@ import psycopg
 from dtrag.adapters.postgres.database import Connection, Database
 from dtrag.adapters.postgres.lexical import maintenance
 from dtrag.adapters.postgres.lexical.merge import MOST_SEGMENTS
-from dtrag.adapters.postgres.lexical.rows import (
-    Pages,
-    copy_pages,
-    correction_parameters,
-    forward_rows,
-    removed,
-    segment_parameters,
-)
-from dtrag.adapters.postgres.locks import Lock
+from dtrag.adapters.postgres.lexical.rows import forward_rows
+from dtrag.adapters.postgres.lexical.segment_writer import is_counted, subtract, write_segment
+from dtrag.adapters.postgres.locks import Lock, lock, uuid_key
 from dtrag.adapters.postgres.queries import queries
 from dtrag.adapters.postgres.rows import draft_of, statements
 from dtrag.adapters.postgres.stores.taxonomy import PostgresTaxonomy
 from dtrag.adapters.postgres.stores.taxonomy_moves import living_nodes
 from dtrag.core.access.scope import EVERYTHING, Scope
 from dtrag.core.documents import Draft, IndexedDocument
-from dtrag.core.ranking.segments import build
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
 from dtrag.errors import Forbidden
 
@@ -140,7 +133,7 @@ class PostgresWriter:
         """Delete a document that the scope may see; False when there is none."""
         name = {"document_id": document_id}
         async with self._database.connection("owner") as connection, connection.transaction():
-            await self._lock_name(connection, document_id)
+            await lock(connection, uuid_key(document_id))
             found = await (await connection.execute(self._sql["lock_document"], name)).fetchone()
             if found is None or (scope.nodes is not None and found["node_id"] not in scope.nodes):
                 return False
@@ -181,7 +174,7 @@ class PostgresWriter:
         """
         locks = queries("locks")
         try:
-            await connection.execute(locks["session"], {"lock": maintenance.lock_key(segment_id)})
+            await connection.execute(locks["session"], {"lock": uuid_key(segment_id)})
             # Until the segment is counted no node of its documents goes.
             await connection.execute(locks["session_shared"], {"lock": Lock.WRITERS})
             await connection.execute(queries("session")["commit_before_disk"])
@@ -238,36 +231,25 @@ class PostgresWriter:
         await connection.execute(self._sql["lock_uncounted_segment"], names)
         rows = await (await connection.execute(self._sql["kept_of_segment"], names)).fetchall()
         kept = {row["document_id"] for row in rows}
-        written = forward_rows(document for document in documents if document.document_id in kept)
-        segment, postings = await asyncio.to_thread(build, segment_id, written)
-        pages = Pages(segment_id)
-        await copy_pages(connection, [*pages.rows(postings), *pages.last()])
-        await connection.execute(self._sql["bump_generation"])
-        await connection.execute(self._sql["count_segment"], segment_parameters(segment))
-
-    async def _lock_name(self, connection: Connection, document_id: uuid.UUID) -> None:
-        """One transaction at a time replaces or deletes a document: the next must see what this one left."""
-        await connection.execute(queries("locks")["transaction"], {"lock": maintenance.lock_key(document_id)})
+        await write_segment(
+            connection, segment_id, forward_rows(document for document in documents if document.document_id in kept)
+        )
 
     async def _remove(self, connection: Connection, document_id: uuid.UUID, scope: Scope = EVERYTHING) -> None:
         """Delete a document in the caller's transaction, and take its terms out of the statistics if they are in."""
         name = {"document_id": document_id}
-        await self._lock_name(connection, document_id)
-        found = await (await connection.execute(self._sql["origin"], name)).fetchone()
-        if found is None:
+        await lock(connection, uuid_key(document_id))
+        origin = await (await connection.execute(self._sql["origin"], name)).fetchone()
+        if origin is None:
             return
-        if scope.nodes is not None and found["node_id"] not in scope.nodes:
-            raise Forbidden(
-                "A document of the same address lies outside your branches now. Give the file another name."
-            )
-        origin = {"segment_id": found["segment_id"]}
-        segment = await (await connection.execute(self._sql["counted_segment"], origin)).fetchone()
-        cursor = await connection.execute(self._sql["delete_lexical"], name, binary=True)
-        rows = await cursor.fetchall()
+        if scope.nodes is not None and origin["node_id"] not in scope.nodes:
+            raise Forbidden("A document with this address exists outside your branches. Give the file another name.")
+        counted = await is_counted(connection, origin["segment_id"])
+        passages = await connection.execute(self._sql["delete_lexical"], name, binary=True)
+        rows = await passages.fetchall()
         await connection.execute(self._sql["delete_document"], name)
-        if rows and (segment is None or segment["counted"]):
-            correction = removed(document_id, found["segment_id"], rows)
-            await connection.execute(self._sql["add_correction"], correction_parameters(correction))
+        if counted:
+            await subtract(connection, document_id, origin["segment_id"], rows)
 
     async def _fetch(self, name: str, parameters: Mapping[str, object]) -> list[dict[str, Any]]:
         async with self._database.connection("owner") as connection:

@@ -1,13 +1,14 @@
 """PostgreSQL advisory locks: every number once, all in the key space of single 64-bit keys.
 
 The locks of documents and segments are in the same key space; their keys are taken from random identifiers
-(`upkeep.lock_key`).
+(`uuid_key`).
 
 Order for those who take several: TAXONOMY, WRITERS, MERGE, IDENTITY.
 """
 
 from __future__ import annotations
 
+import uuid
 from enum import IntEnum, unique
 from typing import Any
 
@@ -32,17 +33,17 @@ class Lock(IntEnum):
     """The set of counted segments: one merge at a time."""
     WRITERS = 7_203_114_005
     """Batches of documents. Shared: a writer, from the choice of a document's category until its segment is counted;
-    taken before any document is locked. Exclusive: an activation, which removes categories, and `identity.forget`,
-    which removes all segments."""
+    taken before any document is locked. Exclusive: an activation, which removes categories, and
+    `index_settings.forget`, which removes all segments."""
     IDENTITY = 7_203_114_006
     """What the index was built with (analyzer, embedder)."""
     STRICT_INDEX = 7_203_114_007
     """The creation of the index of mode strict: one process creates it."""
 
 
-async def lock(connection: AsyncConnection[Any], name: Lock) -> None:
+async def lock(connection: AsyncConnection[Any], key: int) -> None:
     """Take the lock exclusively until the transaction ends; waits for it."""
-    await connection.execute(queries("locks")["transaction"], {"lock": name})
+    await connection.execute(queries("locks")["transaction"], {"lock": key})
 
 
 async def lock_shared(connection: AsyncConnection[Any], name: Lock) -> None:
@@ -55,3 +56,8 @@ async def try_lock(connection: AsyncConnection[Any], key: int) -> bool:
     cursor = await connection.execute(queries("locks")["try_transaction"], {"lock": key})
     row = await cursor.fetchone()
     return bool(row["free"] if isinstance(row, dict) else row and row[0])
+
+
+def uuid_key(identifier: uuid.UUID) -> int:
+    """The key of the lock of a document or segment."""
+    return int.from_bytes(identifier.bytes[:8], "big", signed=True)

@@ -34,7 +34,7 @@ class MemoryWriter:
             current = self._state.documents.get(document.document_id)
             if current is not None and not current.in_scope(scope):
                 raise Forbidden(
-                    "A document of the same address lies outside your branches now. Give the file another name."
+                    "A document with this address exists outside your branches. Give the file another name."
                 )
             node_id = self._state.living_node(document.node_id)
             self._state.documents[document.document_id] = StoredDocument(document, node_id, datetime.now(UTC))

@@ -1,83 +1,60 @@
-"""Hangs documents on other nodes, in the transaction of whoever decides it: rows and postings move together."""
+"""Moves documents to other nodes, in the transaction of the caller: rows and postings move together."""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
-from typing import Any
 
 from dtrag.adapters.postgres.database import Connection
-from dtrag.adapters.postgres.lexical import maintenance
-from dtrag.adapters.postgres.lexical.rows import (
-    Pages,
-    copy_pages,
-    correction_parameters,
-    forward_row,
-    removed,
-    segment_parameters,
-)
-from dtrag.adapters.postgres.locks import Lock, lock_shared
+from dtrag.adapters.postgres.lexical.segment_writer import is_counted, subtract, write_stored_segment
+from dtrag.adapters.postgres.locks import Lock, lock, lock_shared, uuid_key
 from dtrag.adapters.postgres.queries import queries
-from dtrag.core.ranking.segments import build
 from dtrag.core.taxonomy.apply import successor
 from dtrag.core.taxonomy.tree import UNCLASSIFIED
 
 
 async def rehome(connection: Connection, moves: Mapping[uuid.UUID, int]) -> int:
-    """Hang each document on its new node; returns how many were there. Inside the caller's transaction.
+    """Move each document to its new node, in the caller's transaction; returns how many documents existed.
 
-    The documents leave their segments by a correction and come back in a segment of their own, so that readers see
-    them in the old place or in the new one.
+    A correction takes the documents out of their segments, and a new segment holds them: readers see each document on
+    the old node or on the new one.
     """
-    sql, writing = queries("taxonomy_moves"), queries("writing")
-    segment_id, moved = uuid.uuid4(), 0
+    statements, segment_id, moved = queries("taxonomy_moves"), uuid.uuid4(), 0
     await lock_shared(connection, Lock.WRITERS)
     living = await living_nodes(connection, moves.values())
     for document_id in sorted(moves):
-        name = {"document_id": document_id, "node_id": living[moves[document_id]], "segment_id": segment_id}
-        await connection.execute(queries("locks")["transaction"], {"lock": maintenance.lock_key(document_id)})
-        found = await (await connection.execute(writing["origin"], name)).fetchone()
-        if found is None:
+        values = {"document_id": document_id, "node_id": living[moves[document_id]], "segment_id": segment_id}
+        await lock(connection, uuid_key(document_id))
+        origin = await (await connection.execute(queries("writing")["origin"], values)).fetchone()
+        if origin is None:
             continue
         if not moved:
-            await connection.execute(writing["open_segment"], {**name, "now": datetime.now(UTC)})
+            await connection.execute(queries("writing")["open_segment"], {**values, "now": datetime.now(UTC)})
         moved += 1
-        origin = {"segment_id": found["segment_id"]}
-        segment = await (await connection.execute(writing["counted_segment"], origin)).fetchone()
-        await connection.execute(sql["move_document"], name)
-        rows: list[dict[str, Any]] = await (
-            await connection.execute(sql["lexical_of_document"], name, binary=True)
-        ).fetchall()
-        if rows and (segment is None or segment["counted"]):
-            correction = removed(document_id, found["segment_id"], rows)
-            await connection.execute(writing["add_correction"], correction_parameters(correction))
+        counted = await is_counted(connection, origin["segment_id"])
+        await connection.execute(statements["move_document"], values)
+        if counted:
+            passages = await connection.execute(statements["lexical_of_document"], values, binary=True)
+            await subtract(connection, document_id, origin["segment_id"], await passages.fetchall())
     if moved:
-        rows = await (
-            await connection.execute(writing["lexical_of_segment"], {"segment_id": segment_id}, binary=True)
-        ).fetchall()
-        segment_built, postings = build(segment_id, map(forward_row, rows))
-        pages = Pages(segment_id)
-        await copy_pages(connection, [*pages.rows(postings), *pages.last()])
-        await connection.execute(writing["count_segment"], segment_parameters(segment_built))
-        await connection.execute(writing["bump_generation"])
+        await write_stored_segment(connection, segment_id)
     return moved
 
 
 async def living_nodes(connection: Connection, nodes: Collection[int]) -> dict[int, int]:
-    """Each node with itself, or with the one that took its documents when it went; UNCLASSIFIED where none did.
+    """Node -> itself, or for a deleted node the one that took its documents; UNCLASSIFIED where none did.
 
-    Under `Lock.WRITERS`: the answer holds for as long as it is kept.
+    The caller holds `Lock.WRITERS`, and the result is valid for as long.
     """
     sql = queries("taxonomy")
-    found = await _living(connection, nodes)
-    if all(node in found for node in nodes):
+    living = await _living(connection, nodes)
+    if all(node in living for node in nodes):
         return {node: node for node in nodes}
     rows = await (await connection.execute(sql["vacated"])).fetchall()
     succession = [{int(node): to for node, to in row["vacated"].items()} for row in rows]
-    everyone = {node for step in succession for pair in step.items() for node in pair}
-    found |= await _living(connection, everyone)
-    return {node: successor(node, found, succession) for node in nodes}
+    living |= await _living(connection, {node for step in succession for pair in step.items() for node in pair})
+    return {node: successor(node, living, succession) for node in nodes}
 
 
 async def _living(connection: Connection, nodes: Collection[int]) -> set[int]:
