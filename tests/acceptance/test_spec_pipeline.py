@@ -9,6 +9,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import httpx2
@@ -175,9 +176,7 @@ async def test_orch_002_the_multiplier_stretches_what_is_not_given(
         ([], [], 0.0),
     ],
 )
-async def test_orch_003_the_confidence_of_a_state(
-    chunks: list[dict[str, object]], sources: list[dict[str, object]], expected: float
-) -> None:
+async def test_orch_003_the_confidence_of_a_state(chunks: Any, sources: Any, expected: float) -> None:
     state = PipelineState(query="test", retrieved_chunks=chunks, sources=sources)
     assert (await step7_respond(state)).confidence == expected
 

@@ -1,4 +1,4 @@
-"""`Pipeline`: one question through the steps of the table, to a response and a trace."""
+"""`Pipeline`: runs a question through the steps of the table, to a response and a trace."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MAX_TOP_K = 50
 
 
 class RunLimits(TypedDict, total=False):
-    """What a caller of `execute` may set of its `Run`, with the meaning that the fields have there."""
+    """The fields of `Run` that a caller of `execute` may set."""
 
     retrieved: int
     candidates: tuple[int, int]
@@ -36,9 +36,9 @@ class RunLimits(TypedDict, total=False):
 
 
 class Pipeline:
-    """Questions to cited answers: the steps of `STEPS` in a loop.
+    """Answers questions with citations: the steps of `STEPS` in a loop.
 
-    `runs` gives what a run works with (None: the open app's), `keep` takes its trace.
+    `runs` makes the `Run` of a question (None: that of the open app), `keep` stores its trace.
     """
 
     def __init__(
@@ -60,34 +60,36 @@ class Pipeline:
         owner: str = "",
         **limits: Unpack[RunLimits],
     ) -> PipelineResponse:
-        """The answer to one question, given as a request, as its text, or as `query`.
+        """The answer to one question, passed as a request, as its text, or as `query`.
 
-        `scope` is what the caller may see (the whole tree when None), `history` the conversation before it. Models that
+        `scope` is what the caller may see (the whole tree when None), `history` the conversation so far. Models that
         the question needs are loaded before its time begins. Raises `InvalidInput` for an empty question or a bad
-        option, `NotFound` for a version of the tree that there is not, `TypeError` for a limit that there is not,
-        `DatabaseUnavailable` and `IndexMismatch` when nothing can be searched.
+        option, `NotFound` for an unknown version of the tree, `TypeError` for an unknown limit, `DatabaseUnavailable`
+        and `IndexMismatch` when nothing can be searched.
         """
         _check_names(limits)
-        asked = _asked(request, query)
-        scope = confinement.bounded(scope)
-        options = _options(asked.options)
-        given: dict[str, Any] = {"scope": scope, "filters": filters, "emit": emit} | options | limits
+        request = _request_of(request, query)
+        requested = _limits_of(request.options)
+        merged: RunLimits = {**requested, **limits}
+        if requested.get("debate_allowed") is False:  # a request may forgo a debate that its caller allows
+            merged["debate_allowed"] = False
         run = self._runs()
         run = replace(
             run,
+            scope=confinement.bounded(scope),
+            filters=run.filters if filters is None else filters,
+            emit=run.emit if emit is None else emit,
             history=tuple(history),
             recording=Recording(keeps_text=run.recording.keeps_text),
             flags=active_flags(),
-            taxonomy_version=asked.taxonomy_version,
-            **{name: value for name, value in given.items() if value is not None},
+            taxonomy_version=request.taxonomy_version,
+            **merged,
         )
-        if options.get("debate_allowed") is False:  # a caller may do without one, and cannot ask for more
-            run = replace(run, debate_allowed=False)
         with confinement.confined(run.scope):
             async with run.admission.run():
-                await self.load(run, asked.query)
+                await self.load(run, request.query)
                 state = PipelineState(
-                    query=asked.query, canonical_filter=asked.canonical_filter, run=run, start_time=limit_clock()
+                    query=request.query, canonical_filter=request.canonical_filter, run=run, start_time=limit_clock()
                 )
                 state = await self._perform_steps(state)
         response = _response(state)
@@ -97,7 +99,7 @@ class Pipeline:
         return response
 
     async def load(self, run: Run, question: str | None = None) -> None:
-        """Load what the question needs (None: all that any question may need), before its time begins."""
+        """Load the models that the question needs (None: that any question may need)."""
         await run.engine.load(question)
         models: tuple[object, ...] = (run.model, run.critic)
         for model in models:
@@ -117,7 +119,7 @@ def _check_names(limits: Mapping[str, object]) -> None:
         raise TypeError(f"execute() has no argument {min(unknown)!r}. Limits of a run: {known}.")
 
 
-def _asked(request: PipelineRequest | str | None, query: str | None) -> PipelineRequest:
+def _request_of(request: PipelineRequest | str | None, query: str | None) -> PipelineRequest:
     if (request is None) == (query is None):
         raise InvalidInput("Give the question once: as a request, or as query.")
     if isinstance(request, PipelineRequest):
@@ -125,21 +127,21 @@ def _asked(request: PipelineRequest | str | None, query: str | None) -> Pipeline
     return PipelineRequest(query=request if query is None else query)  # type: ignore[arg-type]
 
 
-def _options(options: Mapping[str, Any]) -> dict[str, Any]:
+def _limits_of(options: Mapping[str, Any]) -> RunLimits:
     unknown = options.keys() - {"top_k", "debate"}
     if unknown:
         raise InvalidInput(f"There is no option {min(unknown)!r}; there are top_k and debate.")
-    found: dict[str, Any] = {}
+    limits: RunLimits = {}
     if "top_k" in options:
         top_k = options["top_k"]
         if not isinstance(top_k, int) or isinstance(top_k, bool) or not 1 <= top_k <= MAX_TOP_K:
             raise InvalidInput(f"top_k must be a whole number from 1 to {MAX_TOP_K}.")
-        found["retrieved"] = top_k
+        limits["retrieved"] = top_k
     if "debate" in options:
         if not isinstance(options["debate"], bool):
             raise InvalidInput("debate must be true or false.")
-        found["debate_allowed"] = options["debate"]
-    return found
+        limits["debate_allowed"] = options["debate"]
+    return limits
 
 
 def _response(state: PipelineState) -> PipelineResponse:
@@ -173,7 +175,6 @@ def _response(state: PipelineState) -> PipelineResponse:
 
 def _trace(state: PipelineState, response: PipelineResponse, owner: str) -> Trace:
     recording = steps.running(state).recording
-    finished = response.debate
     return Trace(
         trace_id=recording.trace_id,
         created_at=datetime.datetime.now(datetime.UTC),
@@ -188,12 +189,12 @@ def _trace(state: PipelineState, response: PipelineResponse, owner: str) -> Trac
         document_ids=_documents(state),
         steps=tuple(recording.steps),
         calls=tuple(recording.calls),
-        debate=finished.as_dict() if finished is not None else None,  # its texts go when the trace is kept
+        debate=None if response.debate is None else response.debate.as_dict(),  # `Traces` may remove texts
     )
 
 
 def _documents(state: PipelineState) -> tuple[str, ...]:
-    """Every document that the run looked at, or heard of in its history: who may not see one may not see the trace."""
+    """The documents behind the answer or its history. A caller must be able to see all of them to see the trace."""
     passages = state.evidence.passages if state.evidence is not None else ()
-    found = (str(passage.metadata.get("document_id", "")) for passage in passages)
-    return tuple(dict.fromkeys((*found, *steps.running(state).history_documents)))
+    retrieved = (str(passage.metadata.get("document_id", "")) for passage in passages)
+    return tuple(dict.fromkeys((*retrieved, *steps.running(state).history_documents)))

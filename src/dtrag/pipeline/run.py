@@ -37,7 +37,7 @@ class Recording:
     keeps_text: bool = False
     steps: list[StepTrace] = field(default_factory=list)
     calls: list[CallTrace] = field(default_factory=list)
-    facts: dict[str, Any] = field(default_factory=dict)
+    facts: dict[str, object] = field(default_factory=dict)
     """Facts of the step that is running; moved into its StepTrace when it ends."""
 
 

@@ -1,25 +1,73 @@
-"""What travels through the pipeline, and what goes in and comes out."""
+"""The state that the steps pass on, the request and the response of the pipeline."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping
 from dataclasses import InitVar, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from dtrag.core.answers.confidence import Confidence
 from dtrag.core.chat import Usage
 from dtrag.core.documents import Answer, Citation, SearchMetrics, SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics
+from dtrag.tools.registry import JsonObject
+from dtrag.tools.result import ToolResult
 
 if TYPE_CHECKING:
     from dtrag.core.debate import DebateResult
     from dtrag.pipeline.run import Run
 
 
+class RetrievedChunk(TypedDict, total=False):
+    """A retrieved passage; `score` is its rerank score, or its hybrid score without one."""
+
+    chunk_id: str
+    text: str
+    title: str
+    source_url: str
+    taxonomy_path: list[str]
+    score: float
+    date: str
+    version: str
+
+
+class Source(TypedDict, total=False):
+    """A citation of the answer with the date and version of its document; offsets in characters of the document."""
+
+    number: int
+    label: str
+    chunk_id: str
+    document_id: str
+    url: str
+    title: str
+    date: str
+    version: str
+    quote: str
+    start: int
+    end: int
+    display: str
+
+
+class Plan(TypedDict, total=False):
+    """Which tools run: `tools` in order, `inputs` by tool, `steps` of the answer by name.
+
+    `strategy` is direct, multi_step, or fallback when a model's plan could not be used; `complexity` is simple, medium
+    or complex.
+    """
+
+    tools: list[str]
+    inputs: dict[str, JsonObject]
+    steps: list[str]
+    strategy: str
+    complexity: str
+    reasoning: str
+    notes: list[str]
+
+
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What the retrieve step found, as the search engine tells it; chunks of the state are made of it."""
+    """Passages of the retrieve step with the statistics by which they were judged."""
 
     passages: tuple[SearchResult, ...]
     statistics: LexicalStatistics
@@ -29,29 +77,26 @@ class Evidence:
 
 @dataclass
 class PipelineState:
-    """Steps fill the fields. A step that is skipped leaves the state equal to what it was.
+    """The steps fill the fields. A skipped step leaves the state unchanged.
 
-    `retrieved_chunks`: dicts with chunk_id, text, title, source_url, taxonomy_path, score, date, version.
-    `sources`: what the answer cites, dicts with number, label, chunk_id, document_id, url, title, date, version, quote,
-    start, end. `confidence` in [0, 1]. `step_timings` in seconds, of the steps that ran.
-    `search_query` is what is searched for where that is not the question itself (a follow-up, rewritten). `model` is
-    the model that wrote the answer, None for quotations. `unfinished`: the answer is that there was not time enough.
-    `plan`: {tools, steps, strategy, reasoning, inputs: {tool: input}}; `tool_results`: dicts with tool, success,
-    result, error, elapsed. There is no `debate_result` until a debate has finished.
+    `sources` are what the answer cites. `confidence` in [0, 1]. `step_timings` in seconds, of the steps that ran.
+    `search_query` is the query where it is not the question itself (a rewritten follow-up). `model` is the model that
+    wrote the answer, None for quotations. `unfinished`: there was not enough time, and the answer says so. There is no
+    `debate_result` until a debate has finished.
     """
 
     query: str
     intent: str = ""
-    retrieved_chunks: list[dict[str, Any]] = field(default_factory=list)
+    retrieved_chunks: list[RetrievedChunk] = field(default_factory=list)
     answer: str | None = None
-    sources: list[dict[str, Any]] = field(default_factory=list)
+    sources: list[Source] = field(default_factory=list)
     confidence: float = 0.0
     taxonomy_version: str = "1.0.0"
     canonical_filter: list[list[str]] | None = None
     start_time: float = field(default_factory=time.perf_counter, compare=False)
     step_timings: dict[str, float] = field(default_factory=dict)
-    plan: dict[str, Any] | None = None
-    tool_results: list[dict[str, Any]] = field(default_factory=list)
+    plan: Plan | None = None
+    tool_results: list[ToolResult] = field(default_factory=list)
     decision: str = ""
     reason: str = ""
     degraded: list[str] = field(default_factory=list)
@@ -61,18 +106,18 @@ class PipelineState:
     unfinished: bool = False
     search_query: str | None = None
     evidence: Evidence | None = field(default=None, repr=False)
-    if TYPE_CHECKING:  # an attribute, which type checkers do not know of an InitVar
+    if TYPE_CHECKING:  # an attribute, which type checkers do not expect of an InitVar
         run: Run | None = None
     else:
         run: InitVar[Run | None] = None
-        """What the steps work with. No field: `asdict`, `==` and `repr` leave it out."""
+        """What the steps work with. Not a field: `asdict`, `==` and `repr` leave it out."""
 
         def __post_init__(self, run: Run | None) -> None:
             self.run = run
 
     @property
     def debate_result(self) -> DebateResult:
-        """The finished debate. Raises `AttributeError` until there is one. No field, either."""
+        """The finished debate. Raises `AttributeError` until there is one. Not a field, either."""
         if "_debate_result" not in vars(self):
             raise AttributeError("No debate has finished: this state has no debate_result.")
         return self._debate_result
@@ -86,10 +131,11 @@ class PipelineState:
 class PipelineRequest:
     """A question.
 
-    `taxonomy_version` is the version of the category tree in which the paths of `canonical_filter` are meant: None or
-    `active` for the active one. Another one does not bring back the documents of that time: those are searched that
-    belong to its categories now, and a note says so.
-    `options`: top_k (passages to retrieve, 1 to 50), debate (bool: asks for one, if the flag is on)."""
+    `taxonomy_version` is the version of the category tree that the paths of `canonical_filter` refer to: None or
+    `active` for the active one. Another version does not restore the documents of that time: the search covers the
+    documents that belong to its categories now, and a note says so.
+    `options`: top_k (passages to retrieve, 1 to 50), debate (bool: request one, if the flag is on).
+    """
 
     query: str
     taxonomy_version: str | None = None
@@ -101,14 +147,14 @@ class PipelineRequest:
 class PipelineResponse:
     """The answer. `latency` and `step_timings` in seconds, `cost` in won, `confidence` in [0, 1].
 
-    `decision` is answer, review (given on weak evidence) or abstain; `model` is None for an answer made of quotations.
-    `unfinished`: the question was not answered in time, and nothing is known about what the documents say.
-    `baseline_confidence` is the formula of the acceptance text, beside the calibrated `confidence`.
+    `decision` is answer, review (an answer on weak evidence) or abstain; `model` is None for an answer of quotations.
+    `unfinished`: the question was not answered in time, and it is unknown what the documents say. `confidence` is
+    calibrated; `baseline_confidence` is the formula of the acceptance text.
     """
 
     query: str
     answer: str
-    sources: list[dict[str, Any]]
+    sources: list[Source]
     confidence: float
     taxonomy_version: str
     latency: float
@@ -120,12 +166,12 @@ class PipelineResponse:
     degraded: tuple[str, ...]
     notes: tuple[str, ...]
     citations: tuple[Citation, ...]
-    retrieved_chunks: list[dict[str, Any]]
+    retrieved_chunks: list[RetrievedChunk]
     usage: Usage
     model: str | None
     baseline_confidence: float
     trace_id: str
-    tool_results: list[dict[str, Any]]
+    tool_results: list[ToolResult]
     debate: DebateResult | None = None
     unfinished: bool = False
 

@@ -1,4 +1,4 @@
-"""Tools: what can be executed for a question beside searching, how it is allowed, checked and kept within limits."""
+"""Tools that run for a question besides the search: registry, permission, validation of inputs, limits."""
 
 from dtrag.tools.default import get_tool_registry, list_tools
 from dtrag.tools.executor import execute_plan, execute_tool

@@ -1,4 +1,4 @@
-"""Which tools may run at all: the administrator's list, read anew at every execution."""
+"""The administrator's whitelist of tools, read again at every execution."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dtrag.settings import development, tool_whitelist
 
 
 def get_tool_whitelist() -> list[str] | None:
-    """The names in TOOL_WHITELIST; None = every tool.
+    """The names in TOOL_WHITELIST; None allows every tool.
 
     An empty list allows every tool only while DTRAG_ENV is `development`, which is its default; elsewhere it allows
     none.
@@ -20,5 +20,5 @@ def get_tool_whitelist() -> list[str] | None:
 
 
 def validate_tool(name: str, whitelist: Collection[str] | None) -> bool:
-    """Whether the list holds exactly this name; a `*` in it is a name like any other."""
+    """Whether the list holds exactly this name (None: yes); `*` has no special meaning."""
     return whitelist is None or name in whitelist

@@ -1,4 +1,4 @@
-"""Which tools there are: what a tool is, and the registry that keeps them by name."""
+"""`Tool`, and the registry that holds tools by name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from dtrag.errors import InvalidInput
 from dtrag.tools.result import ToolExecutionResult
@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from dtrag.tools.validation import Check
 
 TIMEOUT = 30.0
-"""Seconds that a tool may take, unless it or its caller says less."""
+"""Seconds that a tool may take, unless it or its caller sets less."""
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,127}")
-"""Names are compared exactly, so they hold nothing that looks like something else; `server.tool` for those of MCP."""
-Execute = Callable[[dict[str, Any]], Awaitable[Any]]
+"""Names are compared exactly, so only ASCII is allowed, which has no look-alikes; MCP tools are `server.tool`."""
+JsonObject = dict[str, Any]
+"""An object of JSON whose keys are not known here: the input of a tool, or a JSON Schema."""
+Execute = Callable[[JsonObject], Awaitable[Any]]
 logger = logging.getLogger("dtrag.tools")
 
 
@@ -28,8 +30,8 @@ logger = logging.getLogger("dtrag.tools")
 class Tool:
     """A tool. `input_schema` is the JSON Schema (2020-12) of the object that `execute` takes.
 
-    `execute` runs on the event loop and must not block it; `dtrag.tools.tool` makes it of a function, and of a
-    blocking one, too. What it returns is made of what JSON knows. `timeout`: seconds that one execution may take.
+    `execute` runs on the event loop and must not block it; `dtrag.tools.tool` makes tools of functions, blocking ones
+    included. It returns values that JSON can represent. `timeout`: seconds that one execution may take.
     """
 
     name: str
@@ -40,44 +42,56 @@ class Tool:
 
     @cached_property
     def check(self) -> Check:
-        """What finds the mistake in an input; compiled when the tool is used for the first time."""
-        from dtrag.tools.validation import compiled  # brings jsonschema, which takes 0.1 s
+        """The validator of inputs, compiled when the tool is used for the first time."""
+        from dtrag.tools.validation import compiled  # imports jsonschema, which takes 0.1 s
 
         return compiled(self.input_schema)
 
 
+class ToolDescription(TypedDict):
+    """A tool as it is published."""
+
+    name: str
+    description: str
+    input_schema: JsonObject
+
+
 class ToolRegistry:
-    """The tools of an app, by name, in the order in which they came."""
+    """The tools of an app, by name, in the order of registration."""
 
     def __init__(self) -> None:
         self._tools: dict[str, Tool] = {}
         self.on_executed: Callable[[ToolExecutionResult], None] = lambda result: None
-        """Called with the result of every execution, also of one that was refused."""
+        """Called with the result of every execution, refused ones included."""
 
     def register(self, tool: Tool) -> None:
-        """Add a tool. Raises `InvalidInput` for a name that is not one, or is taken: no tool slips in for another."""
+        """Add a tool. Raises `InvalidInput` for an invalid or taken name: no tool replaces another."""
         if not NAME.fullmatch(tool.name):
             raise InvalidInput(
-                f"A tool cannot be named {tool.name[:60]!r}. Names are of 1 to 128 letters, digits and _ . - "
-                "and begin with a letter."
+                f"Invalid tool name {tool.name[:60]!r}. A name has 1 to 128 letters, digits and _ . - "
+                "and begins with a letter."
             )
         if tool.name in self._tools:
-            raise InvalidInput(f"There is a tool named {tool.name!r} already; unregister that one first.")
+            raise InvalidInput(f"A tool named {tool.name!r} is already registered; unregister it first.")
         if not tool.timeout > 0:
             raise InvalidInput(f"The tool {tool.name!r} needs a timeout of more than 0 seconds.")
         self._tools[tool.name] = tool
         logger.info("Registered tool: %s", tool.name)
 
     def unregister(self, name: str) -> bool:
-        """Take a tool out; False when there is none of that name. What runs goes on."""
+        """Remove a tool; False when there is none of that name. Running executions continue."""
         return self._tools.pop(name, None) is not None
 
     def get_tool(self, name: str) -> Tool | None:
         """The tool of exactly that name, or None."""
         return self._tools.get(name)
 
-    def list_tools(self) -> list[dict[str, Any]]:
-        """Name, description and input_schema of every tool; copies, so that no reader changes what is checked."""
+    def tools(self) -> tuple[Tool, ...]:
+        """All tools."""
+        return tuple(self._tools.values())
+
+    def list_tools(self) -> list[ToolDescription]:
+        """Name, description and input_schema of every tool; copies, so that no reader changes what is validated."""
         return [
             {"name": tool.name, "description": tool.description, "input_schema": copy.deepcopy(dict(tool.input_schema))}
             for tool in self._tools.values()

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
 from typing import Annotated, Any, Literal, Optional
 
 import pytest
@@ -38,7 +42,7 @@ def test_signature_and_docstring_become_the_schema() -> None:
         "properties": {
             "name": {"type": "string", "description": "who it is"},
             "times": {"type": "integer", "description": "how often", "default": 1},
-            "tone": {"enum": ["warm", "cool"], "default": "warm"},
+            "tone": {"type": "string", "enum": ["warm", "cool"], "default": "warm"},
             "marks": {
                 "anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "null"}],
                 "description": "what to end with",
@@ -57,8 +61,8 @@ def test_signature_and_docstring_become_the_schema() -> None:
         (str, {"type": "string"}),
         (float, {"type": "number"}),
         (bool, {"type": "boolean"}),
-        (dict, {"type": "object"}),
-        (list, {"type": "array"}),
+        (dict, {"type": "object", "additionalProperties": True}),
+        (list, {"type": "array", "items": {}}),
         (Any, {}),
         (Optional[int], {"anyOf": [{"type": "integer"}, {"type": "null"}]}),  # noqa: UP045 - the older way to say it
         (Sequence[float], {"type": "array", "items": {"type": "number"}}),
@@ -97,6 +101,45 @@ async def test_a_plain_function_runs_in_a_thread_and_an_async_one_does_not() -> 
     assert "Additional properties are not allowed" in str(refused.error)
 
 
+@dataclass
+class Place:
+    name: str
+    floor: int = 0
+
+
+async def test_values_arrive_as_the_types_of_the_signature() -> None:
+    @tool
+    async def book(day: date, json: Place, share: float = 0.5, copy: list[Place] | None = None) -> str:
+        """Books a place; its arguments have names that pydantic's models reserve."""
+        return f"{day:%d.%m.} {json.name} {json.floor} {share!r} {[place.name for place in copy or []]}"
+
+    assert book.input_schema["$defs"]["Place"]["required"] == ["name"]
+    registry = ToolRegistry()
+    registry.register(book)
+    values = {"day": "2026-03-01", "json": {"name": "A", "floor": 2}, "share": 1, "copy": [{"name": "B"}]}
+    assert (await execute_tool("book", values, registry=registry)).result == "01.03. A 2 1.0 ['B']"
+    refused = await execute_tool("book", values | {"day": "tomorrow"}, registry=registry)
+    assert str(refused.error).startswith("Execution error: day: Input should be a valid date")
+
+
+def test_descriptions_inside_of_types_are_kept() -> None:
+    @tool
+    def take(values: dict[str, Annotated[int, "how many", {"minimum": 1}]]) -> None:
+        """Takes."""
+
+    described = {"type": "integer", "description": "how many", "minimum": 1}
+    assert take.input_schema["properties"]["values"]["additionalProperties"] == described
+
+
+def test_built_in_tools_derive_their_schemas_when_they_are_read() -> None:
+    program = (
+        "import sys; from dtrag.tools import get_tool_registry; names = [t.name for t in get_tool_registry().tools()];"
+        "print(names, 'pydantic' in sys.modules, len(get_tool_registry().list_tools()), 'pydantic' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "['calculator', 'doc_parser', 'web_search'] False 3 True"
+
+
 def untyped(value) -> None:  # type: ignore[no-untyped-def]
     """No type."""
 
@@ -109,7 +152,7 @@ def keywords(**values: int) -> None:
     """Any names."""
 
 
-def strange(value: complex) -> None:
+def strange(value: threading.Event) -> None:
     """A type that JSON does not have."""
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dtrag.tools.validation import MESSAGE, compiled, plain
+from dtrag.tools.validation import MESSAGE, compiled, is_fast
 
 QUERY = {"type": "object", "properties": {"query": {"type": "string"}}}
 
@@ -51,7 +51,7 @@ def test_references_are_followed_inside_the_schema_only(reference: str) -> None:
     schema = {"type": "object", "properties": {"query": {"$ref": reference}}}
     mistake = compiled(schema)({"query": "x"})
     assert mistake is not None
-    assert "nothing outside of it is read" in mistake
+    assert "outside references are not resolved" in mistake
 
 
 def test_patterns_of_names_apply() -> None:
@@ -89,8 +89,8 @@ def test_a_schema_that_is_wrong_makes_every_input_wrong(schema: dict[str, Any], 
 
 def test_values_that_cannot_be_compared_are_a_mistake() -> None:
     schema = {"type": "object", "properties": {"a": {"multipleOf": 0.1}, "b": {"maximum": 3}}}
-    assert "can be held against" in str(compiled(schema)({"a": 10**400}))
-    assert "can be held against" in str(compiled(schema)({"b": 10**5_000}))
+    assert "cannot be compared" in str(compiled(schema)({"a": 10**400}))
+    assert "cannot be compared" in str(compiled(schema)({"b": 10**5_000}))
 
 
 def test_plain_patterns_apply() -> None:
@@ -114,7 +114,7 @@ def test_plain_patterns_apply() -> None:
     ],
 )
 def test_patterns_that_could_take_forever_are_known(pattern: str, is_plain: bool) -> None:
-    assert plain(pattern) is is_plain
+    assert is_fast(pattern) is is_plain
 
 
 def test_a_pattern_cannot_stall_the_process() -> None:

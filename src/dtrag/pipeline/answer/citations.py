@@ -1,24 +1,22 @@
-"""Numbers for the quotations, and the names by which people cite: `규정명 제N조(제목)`, or title and heading."""
+"""Numbered citations of quotations, and the sources of an answer."""
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from dtrag.core.answers.citation_labels import cited_label
 from dtrag.core.documents import Citation, SearchResult
 from dtrag.core.text.hidden_characters import visible
 from dtrag.pipeline.answer.citation_marks import rounded
 from dtrag.pipeline.answer.extractive import Quote
-from dtrag.pipeline.state import PipelineState
+from dtrag.pipeline.state import PipelineState, RetrievedChunk, Source
 
 
 def cite(quotes: Sequence[Quote], passages: Sequence[SearchResult]) -> tuple[str, tuple[Citation, ...]]:
     """The answer's text, each quotation followed by its number, and the citations in the order of the numbers.
 
-    Quotations of one passage share a number when they are the same span only: each citation quotes one span, byte for
-    byte, and `start`/`end` point into the document's text. In the text, a passage's own `[7]` is shown as `(7)`.
+    Each citation quotes one span exactly; `start` and `end` are offsets in the document's text. In the answer, a
+    passage's own `[7]` is shown as `(7)`.
     """
     parts: list[str] = []
     citations: list[Citation] = []
@@ -42,7 +40,7 @@ def cite(quotes: Sequence[Quote], passages: Sequence[SearchResult]) -> tuple[str
     return "\n".join(parts), tuple(citations)
 
 
-def chunks_of(passages: Sequence[SearchResult]) -> list[dict[str, Any]]:
+def chunks_of(passages: Sequence[SearchResult]) -> list[RetrievedChunk]:
     """The passages as `PipelineState.retrieved_chunks`; `score` is the rerank score, or the hybrid one without it."""
     return [
         {
@@ -60,13 +58,13 @@ def chunks_of(passages: Sequence[SearchResult]) -> list[dict[str, Any]]:
 
 
 def passages_of(state: PipelineState) -> list[SearchResult]:
-    """What the state's chunks were made of; made of the chunks where somebody has put them there."""
+    """The passages behind the state's chunks; built from the chunks where the caller has set these."""
     if state.evidence is not None:
         return list(state.evidence.passages)
     return [_passage(number, chunk) for number, chunk in enumerate(state.retrieved_chunks, start=1)]
 
 
-def _passage(number: int, chunk: Mapping[str, Any]) -> SearchResult:
+def _passage(number: int, chunk: RetrievedChunk) -> SearchResult:
     text, score = str(chunk.get("text", "")), float(chunk.get("score", 0.0))
     return SearchResult(
         chunk_id=str(chunk.get("chunk_id", number)),
@@ -81,20 +79,27 @@ def _passage(number: int, chunk: Mapping[str, Any]) -> SearchResult:
     )
 
 
-def sources_of(state: PipelineState) -> list[dict[str, Any]]:
-    """What the answer cites, in the order of its numbers, with date and version of each document."""
+def sources_of(state: PipelineState) -> list[Source]:
+    """The answer's citations, in the order of their numbers, with date and version of each document."""
     passages = {passage.chunk_id: passage for passage in passages_of(state)}
     sources = []
     for citation in state.citations:
         passage = passages.get(citation.chunk_id)
-        facts = passage.metadata if passage is not None else {}
+        metadata = passage.metadata if passage is not None else {}
         sources.append(
-            {
-                **{k: v for k, v in dataclasses.asdict(citation).items() if k != "source_url"},
-                "url": citation.source_url,
-                "title": passage.title if passage is not None else citation.label,
-                "date": str(facts.get("processed_at", "")),
-                "version": str(facts.get("version", "")),
-            }
+            Source(
+                number=citation.number,
+                label=citation.label,
+                chunk_id=citation.chunk_id,
+                document_id=citation.document_id,
+                quote=citation.quote,
+                start=citation.start,
+                end=citation.end,
+                display=citation.display,
+                url=citation.source_url,
+                title=passage.title if passage is not None else citation.label,
+                date=str(metadata.get("processed_at", "")),
+                version=str(metadata.get("version", "")),
+            )
         )
     return sources

@@ -11,20 +11,20 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 from dtrag.errors import LanguageModelFailed, Overloaded
 from dtrag.pipeline import model_calls
 from dtrag.pipeline.plan.arithmetic import expression_of
 from dtrag.pipeline.plan.prompt import MAX_TOKENS, Refused, choice_of, messages
 from dtrag.pipeline.run import Run
+from dtrag.pipeline.state import Plan
 from dtrag.ports import ChatModel
 from dtrag.tools.default import get_tool_registry
 from dtrag.tools.policy import get_tool_whitelist, validate_tool
-from dtrag.tools.registry import Tool, ToolRegistry
+from dtrag.tools.registry import JsonObject, Tool, ToolRegistry
 
 Complexity = Literal["simple", "medium", "complex"]
-Plan = dict[str, Any]
 
 LONGEST_S = 10.0
 """Seconds that a model gets for a plan, where the step has that much."""
@@ -79,17 +79,16 @@ def permitted(run: Run) -> dict[str, Tool]:
     """The tools that may run at all, by name: registered, allowed for the caller, and on the administrator's list."""
     registry: ToolRegistry = run.tools if run.tools is not None else get_tool_registry()
     whitelist = get_tool_whitelist() if "tools_policy" in run.flags else None
-    found: dict[str, Tool] = {}
-    for row in registry.list_tools():
-        tool = registry.get_tool(row["name"])
-        if tool is not None and validate_tool(tool.name, run.tools_allowed) and validate_tool(tool.name, whitelist):
-            found[tool.name] = tool
-    return found
+    return {
+        tool.name: tool
+        for tool in registry.tools()
+        if validate_tool(tool.name, run.tools_allowed) and validate_tool(tool.name, whitelist)
+    }
 
 
-def by_rules(query: str, allowed: Mapping[str, Tool]) -> tuple[dict[str, dict[str, Any]], list[str]]:
+def by_rules(query: str, allowed: Mapping[str, Tool]) -> tuple[dict[str, JsonObject], list[str]]:
     """Tool -> input, and why. Rules know the calculator and the web search; inputs fit these by construction."""
-    inputs: dict[str, dict[str, Any]] = {}
+    inputs: dict[str, JsonObject] = {}
     reasons: list[str] = []
     expression = expression_of(query) if "calculator" in allowed else None
     if expression is not None:
@@ -103,15 +102,15 @@ def by_rules(query: str, allowed: Mapping[str, Tool]) -> tuple[dict[str, dict[st
 
 async def _by_model(query: str, run: Run, model: ChatModel, allowed: Mapping[str, Tool], seconds: float) -> Plan:
     async with asyncio.timeout(seconds):
-        reply = await model_calls.call(
-            run, "plan", model, messages(query, list(allowed.values())), max_tokens=MAX_TOKENS, seconds=seconds
-        )
-    choice = await asyncio.to_thread(choice_of, reply.text, allowed)  # compiles schemas when it is the first
+        # Schemas are derived and compiled when they are first read, which takes some 0.1 s: not on the event loop.
+        prompt = await asyncio.to_thread(messages, query, list(allowed.values()))
+        reply = await model_calls.call(run, "plan", model, prompt, max_tokens=MAX_TOKENS, seconds=seconds)
+    choice = await asyncio.to_thread(choice_of, reply.text, allowed)
     return _plan(choice.inputs, complexity_of(query), choice.reasoning, notes=choice.notes)
 
 
 def _plan(
-    inputs: Mapping[str, Mapping[str, Any]],
+    inputs: Mapping[str, JsonObject],
     complexity: Complexity,
     reasoning: str,
     *,

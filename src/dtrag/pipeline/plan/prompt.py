@@ -6,11 +6,10 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from dtrag.core.chat import Message
 from dtrag.core.prompt_fence import boundary, fenced
-from dtrag.tools.registry import Tool
+from dtrag.tools.registry import JsonObject, Tool
 
 MAX_TOKENS = 400
 MAX_TOOLS = 5
@@ -39,7 +38,7 @@ class Refused(ValueError):
 class Choice:
     """What is left of a model's plan: tool -> input, its reasoning, and what was dropped."""
 
-    inputs: Mapping[str, dict[str, Any]]
+    inputs: Mapping[str, JsonObject]
     reasoning: str
     notes: tuple[str, ...]
 
@@ -62,7 +61,7 @@ def choice_of(text: str, allowed: Mapping[str, Tool]) -> Choice:
     rows = written.get("tools", [])
     if not isinstance(rows, list):
         raise Refused("its tools are no list.")
-    inputs: dict[str, dict[str, Any]] = {}
+    inputs: dict[str, JsonObject] = {}
     notes: list[str] = []
     for row in rows:
         name, given, mistake = _read(row, allowed)
@@ -79,7 +78,7 @@ def choice_of(text: str, allowed: Mapping[str, Tool]) -> Choice:
     return Choice(inputs, said or "Planned by the language model.", tuple(notes))
 
 
-def _read(row: object, allowed: Mapping[str, Tool]) -> tuple[str, dict[str, Any], str | None]:
+def _read(row: object, allowed: Mapping[str, Tool]) -> tuple[str, JsonObject, str | None]:
     """Name and input of one row, and what is wrong with it, if anything is."""
     if not isinstance(row, dict) or not isinstance(row.get("name"), str):
         return "", {}, "it has no name"
@@ -92,7 +91,7 @@ def _read(row: object, allowed: Mapping[str, Tool]) -> tuple[str, dict[str, Any]
     return name, given, None if mistake is None else f"its input does not fit ({mistake[:120]})"
 
 
-def _object(text: str) -> dict[str, Any]:
+def _object(text: str) -> JsonObject:
     stripped = text.strip()
     if len(stripped) > MAX_REPLY:
         raise Refused("it is too long.")

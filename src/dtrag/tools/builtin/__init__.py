@@ -1,4 +1,4 @@
-"""The tools that come with dtrag: a calculator, a reader of documents, web search."""
+"""The tools that come with dtrag: a calculator, a document reader, web search."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ from dtrag.tools.registry import Tool, ToolRegistry
 def builtin_tools(
     *, parser: Parser | None = None, fetcher: Fetcher | None = None, provider: Provider | None = None
 ) -> tuple[Tool, ...]:
-    """The three tools, on what the app has: without a parser documents cannot be read, without a search service
-    nothing is found, and both say so."""
+    """The three tools; without a parser or a search service, the tool that needs it reports that."""
     return calculator, doc_parser(parser), web_search(fetcher, provider)
 
 
 def registry_of(settings: Settings, parser: Parser, fetcher: Callable[[Allowed], Fetcher]) -> ToolRegistry:
-    """A registry with the three tools, as the settings want them. Raises `InvalidInput` for settings that do not."""
+    """A registry with the three tools as configured. Raises `InvalidInput` for invalid settings."""
     allowed = allowed_hosts(settings.egress_allow or "")
     provider = choose(settings.web_search_provider, settings.web_search_url, settings.web_search_key, allowed)
     registry = ToolRegistry()

@@ -1,7 +1,7 @@
-"""The calculator: exact where numbers can be, never more work than a few milliseconds, and nothing but arithmetic.
+"""The calculator: exact rational arithmetic where possible, a few milliseconds at most, and nothing but arithmetic.
 
-An expression passes two gates before anything is computed: every token is a number, a known name, an operator or a
-bracket, and every node of its syntax tree is of a kind listed here. No value may exceed what a double holds (1.8e308);
+An expression is checked twice before anything is computed: every token must be a number, a known name, an operator or
+a bracket, and every node of its syntax tree of a kind listed here. No value may exceed the largest double (1.8e308);
 that is checked before a power or a factorial is computed, not after.
 """
 
@@ -17,18 +17,18 @@ from decimal import Context, Decimal, DecimalException
 from fractions import Fraction
 from typing import Annotated
 
-from dtrag.tools.schema import tool
+from dtrag.tools.schema import tool_of
 
 CHARACTERS = 1_000
 DEPTH = 50
-"""Brackets and signs within each other; Python's own parser gives up at 200 brackets."""
+"""Nested brackets and signs; Python's own parser gives up at 200 brackets."""
 LARGEST = Fraction(sys.float_info.max)
 EXACT_BITS = 4_096
 """Fractions are kept exact up to this size, some 1,200 digits; beyond it they are rounded to 50 digits."""
 LARGEST_FACTORIAL = 170
 """171! is more than a double holds."""
 ROUNDING = Context(prec=50, Emax=400, Emin=-800, capitals=0)
-SHOWN = Context(prec=28, Emax=400, Emin=-800, capitals=0)
+DISPLAY = Context(prec=28, Emax=400, Emin=-800, capitals=0)
 
 _SPELLINGS = str.maketrans({"×": "*", "÷": "/", "−": "-", "–": "-", "^": "**"})
 _NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,4})?(?![\w.])"
@@ -37,11 +37,10 @@ _THOUSANDS = re.compile(r"(?<![\d.])\d{1,3}(?:,\d{3})+(?![\d,])")
 
 
 class CalculationError(ValueError):
-    """What is wrong with an expression, in words."""
+    """An expression that cannot be evaluated; the message says why."""
 
 
-@tool(timeout=5.0)
-async def calculator(
+async def calculate(
     expression: Annotated[
         str,
         "Numbers with + - * / // % ** and brackets; abs ceil exp factorial floor ln log10 max min round sqrt sum; "
@@ -53,7 +52,10 @@ async def calculator(
     value = evaluate(expression)
     if value.denominator == 1 and abs(value) < 10**ROUNDING.prec:
         return {"result": value.numerator, "text": str(value.numerator)}
-    return {"result": float(value), "text": shown(value)}
+    return {"result": float(value), "text": decimals(value)}
+
+
+calculator = tool_of(calculate, name="calculator", timeout=5.0)
 
 
 def evaluate(expression: str) -> Fraction:
@@ -66,14 +68,14 @@ def evaluate(expression: str) -> Fraction:
     return _Evaluation(text).value(tree.body, DEPTH)
 
 
-def shown(value: Fraction) -> str:
+def decimals(value: Fraction) -> str:
     """The value in decimals: all of them where there are at most 28, rounded otherwise."""
-    decimal = SHOWN.divide(Decimal(value.numerator), Decimal(value.denominator))
-    return format(decimal.normalize(SHOWN), "f" if -20 <= decimal.adjusted() <= 27 else "e")
+    decimal = DISPLAY.divide(Decimal(value.numerator), Decimal(value.denominator))
+    return format(decimal.normalize(DISPLAY), "f" if -20 <= decimal.adjusted() <= 27 else "e")
 
 
 def _plain(expression: str) -> str:
-    """The expression in ASCII, in one line. Raises `CalculationError` for anything that is no token of arithmetic."""
+    """The expression in ASCII, on one line. Raises `CalculationError` for anything but tokens of arithmetic."""
     if len(expression) > CHARACTERS:
         raise CalculationError(f"the expression is longer than {CHARACTERS:,} characters")
     text = " ".join(unicodedata.normalize("NFKC", expression).translate(_SPELLINGS).split())
@@ -97,7 +99,7 @@ def _ungrouped(text: str) -> str:
         elif character == ")" and depth:
             depth.pop()
         calls.append(any(depth))
-    return _THOUSANDS.sub(lambda found: found[0] if calls[found.start()] else found[0].replace(",", ""), text)
+    return _THOUSANDS.sub(lambda match: match[0] if calls[match.start()] else match[0].replace(",", ""), text)
 
 
 class _Evaluation:
@@ -164,7 +166,7 @@ def _decimal(value: Fraction) -> Decimal:
 
 
 def _rounded(compute: Callable[[Decimal], Decimal], value: Fraction) -> Fraction:
-    """What a function of decimals gives, to 50 digits."""
+    """The result of a function of decimals, to 50 digits."""
     try:
         return _bounded(Fraction(compute(_decimal(value))))
     except (DecimalException, OverflowError, ValueError) as error:
@@ -211,7 +213,7 @@ def _factorial(value: Fraction) -> Fraction:
 
 
 def _round(value: Fraction, digits: Fraction = Fraction(0)) -> Fraction:
-    """Half away from zero, as people round, not half to even."""
+    """Half away from zero, not half to even."""
     if digits.denominator != 1 or abs(digits) > 300:
         raise CalculationError("round takes a whole number of digits from -300 to 300")
     factor = Fraction(10) ** digits.numerator
@@ -224,7 +226,7 @@ def _call(name: str, arguments: list[Fraction]) -> Fraction:
         raise CalculationError(f"there is no function {name[:20]!r}; there are: {', '.join(sorted(_FUNCTIONS))}")
     least, most, function = _FUNCTIONS[name]
     if not least <= len(arguments) <= most:
-        raise CalculationError(f"{name} takes another number of arguments")
+        raise CalculationError(f"wrong number of arguments for {name}")
     return _bounded(Fraction(function(*arguments)))
 
 

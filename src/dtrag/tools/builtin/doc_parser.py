@@ -1,4 +1,4 @@
-"""The reader of documents as a tool: takes the content of a file, never a path, and reads it where ingestion does."""
+"""The document reader as a tool: takes the content of a file, never a path, and parses it as ingestion does."""
 
 from __future__ import annotations
 
@@ -9,30 +9,43 @@ import shutil
 import tempfile
 from contextlib import aclosing
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal, TypedDict
 
 from dtrag.errors import ParseFailed
 from dtrag.ports import Parser
 from dtrag.tools.registry import Tool
-from dtrag.tools.schema import tool
+from dtrag.tools.schema import tool_of
 
 CONTENT_CHARACTERS = 8 << 20
-"""6 MiB of a file in base64: larger ones are for `dtrag ingest`."""
+"""Maximum size of a file: 6 MiB in base64. Larger ones are for `dtrag ingest`."""
 TEXT_CHARACTERS = 50_000
-"""Of all documents in the file together, so that the whole output stays below what a tool may give back."""
+"""Maximum text of all documents in the file together, so that the output stays below the limit of tools."""
 MOST_DOCUMENTS = 100
 Format = Literal["txt", "md", "html", "pdf", "docx", "hwpx", "csv", "jsonl"]
 
 
-def doc_parser(parser: Parser | None) -> Tool:
-    """The tool on a parser, which reads in a limited process of its own; None where there is none."""
+class ParsedDocument(TypedDict):
+    """A document of a file."""
 
-    @tool(name="doc_parser")
+    title: str
+    text: str
+
+
+class ParsedFile(TypedDict):
+    """The output of the tool."""
+
+    documents: list[ParsedDocument]
+    truncated: bool
+
+
+def doc_parser(parser: Parser | None) -> Tool:
+    """The tool with a parser, which runs in a limited child process; without one the tool only reports that."""
+
     async def parse(
         content: Annotated[str, "The file: as text, or in base64", {"maxLength": CONTENT_CHARACTERS}],
-        format: Annotated[Format, "What kind of file it is"] = "txt",  # noqa: A002 - what callers of the tool write
+        format: Annotated[Format, "What kind of file it is"] = "txt",  # noqa: A002 - the published name
         encoding: Annotated[Literal["text", "base64"], "How content is written"] = "text",
-    ) -> dict[str, Any]:
+    ) -> ParsedFile:
         """Reads the text out of a document that is handed over. Gives `documents`, each with title and text, and
         `truncated`: whether there was more than is given."""
         if parser is None:
@@ -46,14 +59,14 @@ def doc_parser(parser: Parser | None) -> Tool:
         finally:
             if writing.done():
                 shutil.rmtree(folder, ignore_errors=True)
-            else:  # a thread that still writes would put the file back
+            else:  # a thread that is still writing would create the file again
                 writing.add_done_callback(lambda _: shutil.rmtree(folder, ignore_errors=True))
 
-    return parse
+    return tool_of(parse, name="doc_parser")
 
 
 def _write(path: Path, content: str, encoding: str) -> None:
-    """Blocking. Raises `ParseFailed` for what is not base64."""
+    """Write the content to the file. Blocking. Raises `ParseFailed` for invalid base64."""
     if encoding == "text":
         path.write_bytes(content.encode("utf-8", "replace"))
         return
@@ -63,13 +76,13 @@ def _write(path: Path, content: str, encoding: str) -> None:
         raise ParseFailed("content is not base64") from error
 
 
-async def _read(parser: Parser, path: Path) -> dict[str, Any]:
-    """The documents in the file, as many characters of them as are given. Raises `ParseFailed`."""
-    documents: list[dict[str, str]] = []
+async def _read(parser: Parser, path: Path) -> ParsedFile:
+    """The documents in the file, up to the limits of number and text. Raises `ParseFailed`."""
+    documents: list[ParsedDocument] = []
     left = TEXT_CHARACTERS
     truncated = False
-    async with aclosing(parser.parse(path, path.name)) as found:
-        async for document in found:
+    async with aclosing(parser.parse(path, path.name)) as parsed:
+        async for document in parsed:
             if left <= 0 or len(documents) == MOST_DOCUMENTS:
                 truncated = True
                 break

@@ -17,6 +17,7 @@ from dtrag.errors import LanguageModelFailed, Overloaded
 from dtrag.pipeline.plan.planner import WEB_QUERY, complexity_of, plan
 from dtrag.pipeline.plan.prompt import MAX_REPLY, MAX_TOOLS
 from dtrag.pipeline.run import Run
+from dtrag.pipeline.state import Plan
 from dtrag.settings import set_feature_flag
 from dtrag.tools.builtin import builtin_tools
 from dtrag.tools.registry import Tool, ToolRegistry
@@ -60,7 +61,7 @@ def _wanting(*rows: Any, **more: Any) -> str:
     return json.dumps({"reasoning": "It is needed.", "tools": list(rows)} | more)
 
 
-async def _planned(answer: Any = None, query: str = BOTH, seconds: float = 5.0, **more: Any) -> dict[str, Any]:
+async def _planned(answer: Any = None, query: str = BOTH, seconds: float = 5.0, **more: Any) -> Plan:
     return await plan(query, _run(answer, **more), seconds=seconds)
 
 
