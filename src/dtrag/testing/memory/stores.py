@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from dtrag.core.text.analysis import term_id, terms
+from dtrag.core.text.analysis import Analyzer, term_id
 from dtrag.ports import Stores
 from dtrag.testing.memory.agents import MemoryAgents
 from dtrag.testing.memory.api_keys import MemoryKeys
@@ -22,15 +20,14 @@ from dtrag.testing.memory.tool_approvals import MemoryApprovals
 from dtrag.testing.memory.traces import MemoryTraces
 
 
-def term_ids(text: str) -> list[int]:
-    """The ids of the terms of a text, as the standard analyzer gives them."""
-    return [term_id(term) for term in terms(text)]
-
-
-def memory_stores(state: MemoryState | None = None, term_ids: Callable[[str], list[int]] = term_ids) -> Stores:
-    """The stores of one in-memory database, empty unless `state` is not; `term_ids` as the index has them."""
+def memory_stores(state: MemoryState | None = None, analyzer: Analyzer = Analyzer()) -> Stores:
+    """The stores of one in-memory database, empty unless `state` is not. The analyzer reads keywords of splits."""
     state = state or MemoryState()
     review = MemoryReview(state)
+
+    def term_ids(text: str) -> list[int]:
+        return [term_id(term) for term in analyzer.terms(text)]
+
     return Stores(
         storage=MemoryStorage(),
         index_settings=MemoryIndexSettings(state),
