@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 
 from dtrag.ports import Stores
-from dtrag.testing.contracts.conversations import ConversationStoreContract, SightContract, TraceStoreContract
+from dtrag.testing.contracts.conversations import (
+    ConversationStoreContract,
+    DocumentVisibilityContract,
+    TraceStoreContract,
+)
 from dtrag.testing.contracts.governance import (
     AgentStoreContract,
     ApprovalStoreContract,
@@ -53,7 +57,7 @@ class TestConversations(OnBoth, ConversationStoreContract):
     pass
 
 
-class TestSight(OnBoth, SightContract):
+class TestDocumentVisibility(OnBoth, DocumentVisibilityContract):
     pass
 
 

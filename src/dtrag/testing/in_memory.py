@@ -53,7 +53,7 @@ async def add_texts(
             sources.append(Source(path, name, f"text:{name}", source_path=name))
         report = await app.ingest_sources(sources, category, scope=scope)
     if report.failed:
-        path, reason = report.failed[0]
-        names = {str(source.path): source.name for source in sources}
-        raise InvalidInput(f"{names.get(path, path)!r} cannot be read: {reason}. Give it another text, or a suffix of its format.")
+        failed, reason = report.failed[0]
+        name = next(source.name for source in sources if str(source.path) == failed)
+        raise InvalidInput(f"{name!r} cannot be read: {reason}. Give it another text, or a suffix of its format.")
     return [str(document_id) for source in sources for document_id in source.document_ids]

@@ -103,7 +103,7 @@ class ConversationStoreContract(StoreContract):
         assert [row.conversation_id for row in rows] == ["c"]
 
 
-class SightContract(StoreContract):
+class DocumentVisibilityContract(StoreContract):
     """Unknown documents and those outside of the scope look alike."""
 
     async def test_only_documents_in_scope_are_visible(self, stores: Stores) -> None:
