@@ -18,7 +18,7 @@ from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.app import App, open_app
 from dtrag.settings import Settings
 from tests.clock import clock
-from tests.store import Databases, Store
+from tests.store import Databases, Store, without_sync
 
 __all__ = ["clock"]  # a fixture
 
@@ -39,6 +39,7 @@ def embedded() -> Iterator[EmbeddedServer]:
     """The server of the run. This attachment keeps it up while apps come and go."""
     folder = Path(tempfile.mkdtemp(prefix="test-dtrag-"))
     with EmbeddedServer.open(folder / "data") as attached:
+        without_sync(attached.address)
         yield attached
     shutil.rmtree(folder)
 

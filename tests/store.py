@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import os
+import signal
 import struct
 import uuid
 from collections import Counter
@@ -17,6 +19,17 @@ from dtrag.adapters.postgres.server.server import ServerAddress
 from dtrag.settings import Settings
 
 _numbers = itertools.count()
+
+
+def without_sync(address: ServerAddress) -> None:
+    """Let the server no longer wait for the disk: only a crash of the machine would lose anything.
+
+    The line is after the product's settings and is gone with the folder; no test may judge durability on this server.
+    """
+    cluster = address.data_dir / "postgres"
+    with (cluster / "postgresql.conf").open("a", encoding="utf-8") as file:
+        file.write("fsync = off\nfull_page_writes = off\n")
+    os.kill(int((cluster / "postmaster.pid").read_text("utf-8").split()[0]), signal.SIGHUP)
 
 
 @dataclass(frozen=True)
@@ -165,9 +178,9 @@ class Databases:
     def settings(self, **overrides: Any) -> Settings:
         """Settings of a new database; without an embedder unless told otherwise."""
         name = f"test_{next(_numbers)}"
-        self._execute(
-            sql.SQL("create database {} template {}").format(sql.Identifier(name), sql.Identifier(self.template))
-        )
+        # Its files are copied: the default, a log record for each page, takes three times as long.
+        create = sql.SQL("create database {} template {} strategy file_copy")
+        self._execute(create.format(sql.Identifier(name), sql.Identifier(self.template)))
         self._made.append(name)
         values = {"embedder": "none"} | overrides
         return Settings.load(environ={}, data_dir=self.address.data_dir, database_name=name, **values)
