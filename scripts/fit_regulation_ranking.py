@@ -31,7 +31,8 @@ from dtrag.packs.regulation_ko.concepts import Reading
 from dtrag.packs.regulation_ko.ranking import FEATURES, feature_rows
 from dtrag.ports import QueryReading
 from dtrag.retrieval.engine import HybridSearchEngine
-from dtrag.retrieval.regulations import RANKED, RegulationRanking, by_article
+from dtrag.retrieval.limits import PACK_ARTICLES
+from dtrag.retrieval.regulation_pack import RegulationRanking, by_article
 from dtrag.settings import Settings
 
 C = 0.1
@@ -64,7 +65,7 @@ class _Recorder(RegulationRanking):
         assert isinstance(reading, Reading)
         pieces = by_article(passages)
         articles, scorer = await self.scored(reading, pieces, caller)
-        best, _, self.features = feature_rows(scorer, articles, RANKED)
+        best, _, self.features = feature_rows(scorer, articles, PACK_ARTICLES)
         self.keys = [article_id(pieces[article.key][0]) for article in best]
         return await super().ranked(reading, passages, caller)
 

@@ -36,7 +36,7 @@ from dtrag.pipeline.graph import LangGraphPipeline
 from dtrag.ports import ApprovalStore, Embedder, Index, Models, Parser, Recorder, Reranker, Stores
 from dtrag.retrieval.engine import HybridSearchEngine
 from dtrag.retrieval.regulation_collection import CollectionReader
-from dtrag.retrieval.regulations import RegulationRanking
+from dtrag.retrieval.regulation_pack import RegulationRanking
 from dtrag.retrieval.rerank import CrossEncoderReranker
 from dtrag.settings import Settings
 from dtrag.tools.mcp import McpTools

@@ -22,7 +22,7 @@ from tests.toy import ToyEmbedder
 TOY = ToyEmbedder()
 OTHER = ToyEmbedder(id="toy@00000002", dim=12)
 SHOUTING = Analyzer("shouting-1", more=lambda text: ["!" + word for word in text.split()])
-REBUILDING = "The index is being built anew"
+REBUILDING = "The index is being rebuilt"
 
 
 @asynccontextmanager
@@ -175,7 +175,7 @@ async def test_an_index_without_vectors_meets_an_embedder(settings: Settings, st
         _, metrics = await app.search("kettle")
         assert metrics.vector_candidates == 14
         _, metrics = await app.search("휴학")
-        assert "does not speak" in metrics.notes[0]
+        assert "does not support" in metrics.notes[0]
     languages = store.rows(
         "select d.language, count(e.ordinal) from documents d left join embeddings e using (document_id) group by 1"
     )

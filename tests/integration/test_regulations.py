@@ -16,8 +16,8 @@ from dtrag.core.access.scope import Access, Grant
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.errors import DatabaseUnavailable, InvalidInput, NotFound
 from dtrag.packs.regulation_ko.lexicon import Lexicon
-from dtrag.retrieval.multihop import FIRST_PLACE
-from dtrag.retrieval.regulations import RegulationRanking
+from dtrag.retrieval.limits import LINKED_AFTER
+from dtrag.retrieval.regulation_pack import RegulationRanking
 from tests.store import Databases
 
 BOOK = Path(__file__).parents[2] / "examples" / "hanbit-university" / "regulations.md"
@@ -133,8 +133,8 @@ async def test_a_search_puts_what_the_first_articles_cite_behind_the_first_place
     results, metrics = await app.search("장학금 신청 방법", top_k=15, scope=scope)
     assert metrics.degraded == ()
     cited = {place: result for place, result in enumerate(results) if "cited_by" in result.metadata}
-    assert cited and min(cited) == FIRST_PLACE, "the first places never move"
-    before = {f"{result.metadata['regulation']} {result.metadata['article']}" for result in results[:FIRST_PLACE]}
+    assert cited and min(cited) == LINKED_AFTER, "the first places never move"
+    before = {f"{result.metadata['regulation']} {result.metadata['article']}" for result in results[:LINKED_AFTER]}
     reached = before | {f"{found.metadata['regulation']} {found.metadata['article']}" for found in cited.values()}
     for found in cited.values():
         assert found.metadata["cited_by"] in reached
@@ -154,7 +154,7 @@ async def test_a_search_goes_on_when_citations_cannot_be_read(app: App, monkeypa
     async def broken(*arguments: object) -> None:
         raise DatabaseUnavailable(reason="for the test")
 
-    monkeypatch.setattr("dtrag.retrieval.regulations.citations_from", broken)
+    monkeypatch.setattr("dtrag.retrieval.regulation_pack.follow_citations", broken)
     results, metrics = await app.search("등록금 반환은 언제까지인가요", top_k=9)
     assert results and metrics.degraded == ("citations",)
 
@@ -184,7 +184,7 @@ async def test_citations_that_take_too_long_are_left_out(app: App, monkeypatch: 
     async def late(*arguments: object) -> None:
         await asyncio.sleep(30)
 
-    monkeypatch.setattr("dtrag.retrieval.regulations.citations_from", late)
+    monkeypatch.setattr("dtrag.retrieval.regulation_pack.follow_citations", late)
     started = time.monotonic()
     results, metrics = await app.search("재입학은 언제 할 수 있나요", top_k=9)
     assert results and metrics.degraded == ("citations",)

@@ -20,7 +20,7 @@ from dtrag.core.ranking.bm25 import LexicalQuery
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.core.text.analysis import ANALYZER
 from dtrag.core.text.questions import weighted_terms
-from dtrag.retrieval.multihop import FIRST_PLACE
+from dtrag.retrieval.limits import LINKED_AFTER
 from dtrag.settings import Settings
 from tests.toy import ENGLISH, ToyEmbedder, indexed
 
@@ -114,8 +114,8 @@ async def test_a_mentioned_document_is_among_the_results(app: App, tmp_path: Pat
     results, _ = await app.search(QUESTION, 10)
     titles = [result.title for result in results]
     assert titles[0] == "The Silver Lantern"
-    assert titles[FIRST_PLACE] == "Orla Quist (typist)"
-    assert results[FIRST_PLACE].metadata["mentioned_by"] == "The Silver Lantern"
+    assert titles[LINKED_AFTER] == "Orla Quist (typist)"
+    assert results[LINKED_AFTER].metadata["mentioned_by"] == "The Silver Lantern"
     scores = [result.hybrid_score for result in results]
     assert scores == sorted(scores, reverse=True)
     assert len(results) == 10
@@ -133,7 +133,7 @@ async def test_a_title_that_two_share_is_not_followed_and_scope_decides_who_shar
     films = taxonomy.find(CategoryPath.parse("Films"))
     assert films is not None
     scoped, _ = await app.search(QUESTION, 10, scope=Scope(frozenset({films})))
-    assert scoped[FIRST_PLACE].title == "Orla Quist (typist)"
+    assert scoped[LINKED_AFTER].title == "Orla Quist (typist)"
 
 
 async def test_a_mentioned_document_outside_the_scope_or_the_filters_stays_away(app: App, tmp_path: Path) -> None:

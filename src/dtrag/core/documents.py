@@ -189,7 +189,7 @@ class SearchMetrics:
     """How a search went; times in seconds, 0.0 for a stage that did not run.
 
     `degraded` names the stages that failed and were done without; `notes` says in words what a reader should know
-    (such as: no vectors, because the embedder does not speak the query's language). `absent` explains the documents
+    (such as: no vectors, because the embedder does not support the query's language). `absent` explains the documents
     that an explained search asked about and did not find. `diversity_ratio` is the share of distinct documents among
     the first ten results.
     """

@@ -1,53 +1,64 @@
-"""Results of searches that were made already, and one search for many who ask the same at once.
+"""A cache of search results that also runs equal searches that arrive at the same time only once.
 
-The cache itself knows nothing of freshness beyond its time to live: the engine puts the generation of the index into
-the key, so that what was found before a write is never found again after it.
+The cache itself knows only a time to live. The engine puts the generation of the index into the key, so that results
+from before a write are never returned after it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import copy
+import math
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+
+from cachetools import TTLCache
 
 from dtrag.core.documents import SearchMetrics, SearchResult
 from dtrag.errors import InvalidInput
 
 PASSAGES_PER_ENTRY = 20
-"""On average: lists of a thousand passages must not make a cache of a thousand lists a gigabyte."""
+"""Passages that count as one entry of `max_size`: a longer list counts as several, so that lists of a thousand passages
+do not make a cache of a thousand lists a gigabyte."""
 
-Found = tuple[Sequence[SearchResult], SearchMetrics]
-Search = Callable[[], Coroutine[Any, Any, Found]]
+SearchOutcome = tuple[Sequence[SearchResult], SearchMetrics]
+Search = Callable[[], Coroutine[Any, Any, SearchOutcome]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
     results: tuple[SearchResult, ...]
     metrics: SearchMetrics
-    born: float
+
+    @classmethod
+    def of(cls, results: Sequence[SearchResult], metrics: SearchMetrics) -> _Entry:
+        return cls(tuple(_copy(result) for result in results), metrics)
 
     def copied(self) -> tuple[list[SearchResult], SearchMetrics]:
         return [_copy(result) for result in self.results], self.metrics
 
+    @property
+    def size(self) -> int:
+        return max(1, math.ceil(len(self.results) / PASSAGES_PER_ENTRY))
+
 
 @dataclass(slots=True, eq=False)
-class _Flight:
-    """A search under way, and how many wait for it."""
+class _RunningSearch:
+    """A search in progress, and the number of callers that wait for it."""
 
-    task: asyncio.Task[_Entry]
+    task: asyncio.Task[SearchOutcome]
+    entry: _Entry | None = None
     waiting: int = 0
 
 
 class ResultCache:
-    """At most `max_size` lists of results, the least recently used goes first; each lives `ttl_seconds` from its birth.
+    """At most `max_size` result lists; the least recently used is evicted first, and each expires after `ttl_seconds`.
 
-    Safe to use from several threads. What is kept cannot be changed from outside: lists and their results are copied
-    on the way in and out. Raises `InvalidInput` for sizes and times that are not above 0.
+    Thread-safe. Cached lists cannot be changed from outside: lists and results are copied on the way in and out.
+    Raises `InvalidInput` for sizes and times that are not positive.
     """
 
     def __init__(
@@ -61,18 +72,18 @@ class ResultCache:
         self.ttl_seconds = float(ttl_seconds)
         self._clock = clock
         self._lock = threading.Lock()
-        self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()  # the least recently used first
-        self._born: dict[Hashable, float] = {}  # the oldest first
-        self._flights: dict[Hashable, _Flight] = {}
-        self._passages = 0
+        self._entries: TTLCache[Hashable, _Entry] = TTLCache(
+            max_size, self.ttl_seconds, timer=clock, getsizeof=lambda entry: entry.size
+        )
+        self._running: dict[Hashable, _RunningSearch] = {}
         self._hits = 0
         self._misses = 0
-        self._cleared = 0
+        self._times_cleared = 0
 
     def get(
         self, query: str, filters: Mapping[str, Any] | None, top_k: int, context: Hashable = ()
     ) -> list[SearchResult] | None:
-        """The results of this very search, in a list of your own; None when there are none, or no more."""
+        """A copy of the cached results of this search; None when there are none, or they have expired."""
         entry = self._look_up(cache_key(query, filters, top_k, context))
         return None if entry is None else entry.copied()[0]
 
@@ -84,138 +95,109 @@ class ResultCache:
         results: Sequence[SearchResult],
         context: Hashable = (),
     ) -> None:
-        """Keep the results of a search. `context` is all else that they depend on."""
-        self._keep(cache_key(query, filters, top_k, context), self._entry((results, SearchMetrics())))
+        """Cache the results of a search. `context` is everything else that they depend on."""
+        with self._lock:
+            self._store(cache_key(query, filters, top_k, context), _Entry.of(results, SearchMetrics()))
 
-    async def once(self, key: Hashable, search: Search) -> tuple[list[SearchResult], SearchMetrics, bool]:
-        """What is kept under the key, or what `search` finds; and whether no search was made for this caller.
+    async def get_or_search(self, key: Hashable, search: Search) -> tuple[list[SearchResult], SearchMetrics, bool]:
+        """The cached results, or those of `search`; and whether this caller was spared a search.
 
-        Who asks while the same search is under way waits for it. It goes on when its first caller is cancelled, as
-        long as anybody waits. Its error is everybody's, and is not kept; nor are results that did without a stage.
+        Callers that ask while the same search is running wait for it. It continues when its first caller is cancelled,
+        as long as another one waits. Its error reaches all of them and is not cached; nor are results that had to do
+        without a stage.
         """
-        kept = self._look_up(key)
-        if kept is not None:
-            return *kept.copied(), True
-        flight, leads = self._board(key, search)
+        entry = self._look_up(key)
+        if entry is not None:
+            return *entry.copied(), True
+        place = (asyncio.get_running_loop(), key)  # a task belongs to the event loop that it was created on
+        with self._lock:
+            running = self._running.get(place)
+            is_first = running is None
+            if running is None:
+                running = self._running[place] = _RunningSearch(asyncio.create_task(search()))
+                running.task.add_done_callback(self._when_done(key, running))
+            running.waiting += 1
         try:
-            entry = await asyncio.shield(flight.task)
+            await asyncio.shield(running.task)
         finally:
-            self._leave(key, flight)
-        if not leads:
+            self._leave(place, running)
+        if not is_first:
             with self._lock:
                 self._hits, self._misses = self._hits + 1, self._misses - 1
-        return *entry.copied(), not leads
+        entry = running.entry or _Entry.of(*running.task.result())
+        return *entry.copied(), not is_first
 
     def clear(self) -> None:
-        """Forget all results; searches under way will not be kept, either."""
+        """Delete all results; those of searches in progress will not be cached either."""
         with self._lock:
             self._entries.clear()
-            self._born.clear()
-            self._passages = 0
-            self._cleared += 1
+            self._times_cleared += 1
 
     def stats(self) -> dict[str, float]:
         """size, max_size, hits, misses, and hit_rate in [0, 1]."""
         with self._lock:
-            self._expire()
-            asked = self._hits + self._misses
+            self._entries.expire()
+            requests = self._hits + self._misses
             return {
                 "size": len(self._entries),
                 "max_size": self.max_size,
                 "hits": self._hits,
                 "misses": self._misses,
-                "hit_rate": self._hits / asked if asked else 0.0,
+                "hit_rate": self._hits / requests if requests else 0.0,
             }
-
-    def _entry(self, found: Found) -> _Entry:
-        results, metrics = found
-        return _Entry(tuple(_copy(result) for result in results), metrics, self._clock())
 
     def _look_up(self, key: Hashable) -> _Entry | None:
         with self._lock:
             entry = self._entries.get(key)
-            if entry is not None and self._clock() - entry.born >= self.ttl_seconds:
-                self._drop(key)
-                entry = None
             if entry is None:
                 self._misses += 1
-                return None
-            self._entries.move_to_end(key)
-            self._hits += 1
+            else:
+                self._hits += 1
             return entry
 
-    def _keep(self, key: Hashable, entry: _Entry, cleared: int | None = None) -> None:
-        with self._lock:
-            if cleared not in {None, self._cleared}:
-                return
-            if key in self._entries:
-                self._drop(key)
-            self._expire()
+    def _store(self, key: Hashable, entry: _Entry) -> None:
+        if entry.size <= self.max_size:
             self._entries[key] = entry
-            self._born[key] = entry.born
-            self._passages += len(entry.results)
-            while len(self._entries) > self.max_size or self._passages > self.max_size * PASSAGES_PER_ENTRY:
-                self._drop(next(iter(self._entries)))
+        else:
+            self._entries.pop(key, None)
 
-    def _expire(self) -> None:
-        now = self._clock()
-        while self._born:
-            key, born = next(iter(self._born.items()))
-            if now - born < self.ttl_seconds:
+    def _when_done(self, key: Hashable, running: _RunningSearch) -> Callable[[asyncio.Task[SearchOutcome]], None]:
+        """What happens when the search is done, before its waiters resume: complete results are cached."""
+        times_cleared = self._times_cleared
+
+        def done(task: asyncio.Task[SearchOutcome]) -> None:
+            # `exception()` also marks an error as retrieved, so that asyncio does not warn when nobody waits any more.
+            if task.cancelled() or task.exception() is not None:
                 return
-            self._drop(key)
+            running.entry = _Entry.of(*task.result())
+            with self._lock:
+                if times_cleared == self._times_cleared and not running.entry.metrics.degraded:
+                    self._store(key, running.entry)
 
-    def _drop(self, key: Hashable) -> None:
-        self._passages -= len(self._entries.pop(key).results)
-        del self._born[key]
+        return done
 
-    def _board(self, key: Hashable, search: Search) -> tuple[_Flight, bool]:
-        """The flight to wait for, and whether it began just now. It belongs to the event loop that it began on."""
-        place = (asyncio.get_running_loop(), key)
+    def _leave(self, place: Hashable, running: _RunningSearch) -> None:
+        """One caller stops waiting; after the last one the search is cancelled, unless it is done."""
         with self._lock:
-            flight = self._flights.get(place)
-            leads = flight is None
-            if flight is None:
-                flight = self._flights[place] = _Flight(asyncio.create_task(self._fly(key, search, self._cleared)))
-                flight.task.add_done_callback(_looked_at)
-            flight.waiting += 1
-            return flight, leads
-
-    def _leave(self, key: Hashable, flight: _Flight) -> None:
-        """One waits no more; the last one ends the search, if it is not over."""
-        place = (asyncio.get_running_loop(), key)
-        with self._lock:
-            flight.waiting -= 1
-            if (flight.waiting == 0 or flight.task.done()) and self._flights.get(place) is flight:
-                del self._flights[place]
-        if flight.waiting == 0:
-            flight.task.cancel()
-
-    async def _fly(self, key: Hashable, search: Search, cleared: int) -> _Entry:
-        entry = self._entry(await search())
-        if not entry.metrics.degraded:
-            self._keep(key, entry, cleared)
-        return entry
+            running.waiting -= 1
+            if (running.waiting == 0 or running.task.done()) and self._running.get(place) is running:
+                del self._running[place]
+        if running.waiting == 0:
+            running.task.cancel()
 
 
 def cache_key(query: str, filters: Mapping[str, Any] | None, top_k: int, context: Hashable = ()) -> Hashable:
-    """One key for equal searches: the order of the filters' keys does not matter, the type of their values does."""
-    return query, _frozen(filters or {}), top_k, context
+    """One key for equal searches. The order of filter keys does not matter, the types of their values do."""
+    return query, _hashable(filters or {}), top_k, context
 
 
-def _frozen(value: object) -> Hashable:
+def _hashable(value: object) -> Hashable:
     if isinstance(value, Mapping):
-        return tuple(sorted(((str(key), _frozen(item)) for key, item in value.items()), key=lambda pair: pair[0]))
+        return tuple(sorted(((str(key), _hashable(item)) for key, item in value.items()), key=lambda pair: pair[0]))
     if isinstance(value, (list, tuple)):
-        return tuple(_frozen(item) for item in value)
+        return tuple(_hashable(item) for item in value)
     return type(value).__name__, value if isinstance(value, Hashable) else repr(value)
 
 
 def _copy(result: SearchResult) -> SearchResult:
     return replace(result, taxonomy_path=list(result.taxonomy_path), metadata=copy.deepcopy(dict(result.metadata)))
-
-
-def _looked_at(task: asyncio.Task[_Entry]) -> None:
-    """An error that nobody is left to be told is not reported as forgotten."""
-    if not task.cancelled():
-        task.exception()

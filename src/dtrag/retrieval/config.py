@@ -1,10 +1,10 @@
-"""How an engine searches: every knob with its range, checked whole and changed whole."""
+"""The configuration of a search engine: every value with its valid range, validated as a whole."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, TypedDict
 
 from dtrag.core.ranking.fusion import METHODS, HybridScoreFusion, shares
@@ -12,7 +12,7 @@ from dtrag.errors import InvalidInput
 
 
 class EngineOptions(TypedDict, total=False):
-    """Values of `EngineConfig` that `HybridSearchEngine(...)` takes by name only."""
+    """Values of `EngineConfig` that `HybridSearchEngine(...)` takes as keyword arguments only."""
 
     fusion: str
     adaptive: bool
@@ -35,12 +35,12 @@ class EngineChanges(EngineOptions, total=False):
 
 @dataclass(frozen=True, slots=True)
 class EngineConfig:
-    """The knobs of an engine; the weights are brought to sum 1. Raises `InvalidInput` for what cannot be.
+    """The values of an engine; the weights are scaled to sum to 1. Raises `InvalidInput` for an invalid value.
 
-    `adaptive` lets a query's character move the weights. `fusion` is `weighted` or `rrf` (which takes ranks, and so
-    knows no normalisation). Times are in seconds: `embedding_timeout` is how long the query's vector is waited for,
-    `rerank_timeout` the reranker; PIPELINE_TIMEOUT_MULTIPLIER stretches both. `hops` 2 puts documents that the best
-    passages mention among the results (retrieval/multihop.py), 1 does not.
+    With `adaptive` the weights depend on the characteristics of the query. `fusion` is `weighted` or `rrf` (which uses
+    ranks and no normalisation). `embedding_timeout` and `rerank_timeout` are the seconds allowed for the vector of the
+    query and for the reranker, times PIPELINE_TIMEOUT_MULTIPLIER. With `hops` 2, documents that the best passages
+    mention are inserted into the results (retrieval/multihop.py); with 1 they are not.
     """
 
     bm25_weight: float = 0.5
@@ -60,7 +60,7 @@ class EngineConfig:
         lexical, vector = shares(self.bm25_weight, self.vector_weight)
         object.__setattr__(self, "bm25_weight", lexical)
         object.__setattr__(self, "vector_weight", vector)
-        self.weighing()
+        self.score_fusion()
         if self.fusion not in METHODS:
             raise InvalidInput(f"There is no fusion {str(self.fusion)[:20]!r}. Known: {', '.join(METHODS)}.")
         for name in ("adaptive", "enable_caching", "enable_reranking"):
@@ -75,18 +75,14 @@ class EngineConfig:
         if isinstance(self.cache_size, bool) or not isinstance(self.cache_size, int) or self.cache_size < 1:
             raise InvalidInput("cache_size must be a whole number of at least 1.")
 
-    def weighing(self) -> HybridScoreFusion:
-        """The fusion with these weights."""
+    def score_fusion(self) -> HybridScoreFusion:
+        """The fusion of scores with these weights."""
         return HybridScoreFusion(self.bm25_weight, self.vector_weight, self.normalization)
 
     def changed(self, changes: Mapping[str, Any]) -> EngineConfig:
-        """The same with other values. Raises `InvalidInput`, for an unknown name too, and then nothing has changed."""
-        known = [declared.name for declared in fields(self)]
+        """A copy with the changed values. Raises `InvalidInput` for an unknown name or an invalid value."""
+        names = [field.name for field in fields(self)]
         for name in changes:
-            if name not in known:
-                raise InvalidInput(f"The engine has no setting {str(name)[:40]!r}. Known: {', '.join(known)}.")
+            if name not in names:
+                raise InvalidInput(f"The engine has no setting {str(name)[:40]!r}. Known: {', '.join(names)}.")
         return replace(self, **changes)
-
-    def as_dict(self) -> dict[str, Any]:
-        """The values by name."""
-        return asdict(self)

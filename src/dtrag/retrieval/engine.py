@@ -1,61 +1,96 @@
-"""Hybrid search: words and vectors side by side, fused, then the passages fetched in scope and reranked."""
+"""The search engine: hybrid retrieval, fused, fetched in scope, linked, reranked and cached."""
 
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from types import ModuleType
 from typing import Any, Unpack
 
-from dtrag.core.access.scope import Viewer
-from dtrag.core.documents import Absence, SearchMetrics, SearchResult
+from dtrag.core.access import confinement
+from dtrag.core.access.scope import SearchFilters, Viewer
+from dtrag.core.documents import Absence, SearchMetrics, SearchResult, Vector
 from dtrag.core.metrics.ranking import diversity_ratio
+from dtrag.core.taxonomy.tree import Taxonomy
 from dtrag.core.text.analysis import Analyzer
-from dtrag.core.text.questions import analyze_query
+from dtrag.core.text.questions import QueryCharacteristics, analyze_query
 from dtrag.current_app import active
 from dtrag.errors import DtragError
-from dtrag.ports import Embedder, Index, QueryPack
+from dtrag.ports import Embedder, Index, QueryPack, QueryReading, check_identity
 from dtrag.retrieval.cache import ResultCache, cache_key
 from dtrag.retrieval.config import EngineChanges, EngineConfig, EngineOptions
+from dtrag.retrieval.engine_statistics import EnginePerformance, EngineStatistics
 from dtrag.retrieval.explain import Explainer
-from dtrag.retrieval.hybrid import TwoLegs
+from dtrag.retrieval.hybrid import HybridRetriever, Ranking
+from dtrag.retrieval.limits import LINKED_AFTER, PACK_LEXICAL_CANDIDATES, PACK_PASSAGES, RERANKED_PASSAGES
 from dtrag.retrieval.model_loading import ModelLoader
-from dtrag.retrieval.multihop import FIRST_PLACE, inserted, mentioned
-from dtrag.retrieval.regulation_hops import cited_mentions
-from dtrag.retrieval.request import MAX_QUERY, MAX_TOP_K, MODES, Asked, Mode, Reach, ScopedSearchOptions
-from dtrag.retrieval.results import LEAST, Ranking, ResultReranker
-from dtrag.retrieval.retrievers import Leg, raise_if_nothing_worked
+from dtrag.retrieval.multihop import mentioned_passages, with_linked
+from dtrag.retrieval.overrides import LexicalOverride, VectorOverride
+from dtrag.retrieval.regulation_hops import cited_passages
+from dtrag.retrieval.request import (
+    MAX_QUERY,
+    MAX_TOP_K,
+    MODES,
+    Mode,
+    ScopedSearchOptions,
+    SearchRequest,
+    SearchTarget,
+    passage_count,
+    query_text,
+    require_scope,
+)
+from dtrag.retrieval.results import Passages, RerankOutcome, ResultReranker
+from dtrag.retrieval.retrievers import LexicalRetriever, QueryEmbedder, RetrieverOutcome, VectorRetriever, parse_vector
 from dtrag.retrieval.time_limits import TimeLimits
 
 __all__ = ["MAX_QUERY", "MAX_TOP_K", "MODES", "HybridSearchEngine", "Mode"]
 
-RERANKED = 50
-"""Passages that a reranker reads, unless more are asked for."""
-RANKED_BY_PACK = 120
-"""Passages that a pack ranks, unless more are asked for."""
+Results = tuple[list[SearchResult], SearchMetrics]
 
 
-class HybridSearchEngine(TwoLegs):
+class EngineDescription(EngineChanges):
+    """The values of `EngineConfig`, the names of the models, and the figures of the cache."""
+
+    analyzer: str
+    embedder: str | None
+    reranker: str
+    cache_stats: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """What the stages of one search share."""
+
+    request: SearchRequest
+    target: SearchTarget
+    config: EngineConfig
+    limits: TimeLimits
+
+    @property
+    def weights(self) -> tuple[float, float]:
+        return self.config.bm25_weight, self.config.vector_weight
+
+
+class HybridSearchEngine:
     """Searches one index.
 
-    Without `db_manager` it is the index, embedder and analyzer of the open app; the module `dtrag.embedding_service` as
-    `embedding_service` is the open app's embedder, too. With one, `embedding_service` may be
-    None: then there are no vectors, and results say so. `scope` is for searches that name none; without it they are the
-    owner's (core/access/confinement.py). `filter_keys` are the
-    facts of documents that may be filtered by. `on_search` is told of every search that was answered. The other
-    arguments are those of `EngineConfig`.
+    Without `db_manager` these are the index, embedder and analyzer of the open app; the module
+    `dtrag.embedding_service` as `embedding_service` also means the embedder of the open app. With `db_manager`,
+    `embedding_service` may be None: then there are no vectors, and the results say so. `scope` is the default of
+    searches; without it the owner's is used (core/access/confinement.py). `filter_keys` are the metadata fields that
+    can be filtered by. `on_search` is called with the metrics of every answered search. Other arguments are those of
+    `EngineConfig`.
 
-    Results are kept under all that they depend on, the generation of the index included: every search asks for the
-    generation first (one short round trip), so a write by any process is seen by the next search, and a search that
-    was made already costs nothing more. Raises `InvalidInput`, and `NoActiveApp`.
+    Cache keys hold everything that results depend on, including the generation of the index. Every search reads the
+    generation first (one short round trip), so that it sees the writes of all processes. Raises `InvalidInput`, and
+    `NoActiveApp`.
     """
 
-    def __init__(  # noqa: PLR0917 - the acceptance texts name them in this order
+    def __init__(  # noqa: PLR0917 - the order of the acceptance documents
         self,
         embedding_service: Embedder | ModuleType | None = None,
         db_manager: Index | None = None,
@@ -72,43 +107,48 @@ class HybridSearchEngine(TwoLegs):
         clock: Callable[[], float] = time.monotonic,
         on_search: Callable[[SearchMetrics], None] | None = None,
         pack: QueryPack | None = None,
-        **config: Unpack[EngineOptions],
+        **options: Unpack[EngineOptions],
     ):
-        named: dict[str, Any] = {"enable_caching": enable_caching, "enable_reranking": enable_reranking}
-        named |= {"bm25_weight": bm25_weight, "vector_weight": vector_weight, "normalization": normalization}
-        self._config = EngineConfig().changed({**named, **config})
-        if isinstance(embedding_service, ModuleType):  # `dtrag.embedding_service`, which works with the open app's
+        self._config = EngineConfig(
+            enable_caching=enable_caching,
+            enable_reranking=enable_reranking,
+            bm25_weight=bm25_weight,
+            vector_weight=vector_weight,
+            normalization=normalization,
+        ).changed(options)
+        if isinstance(embedding_service, ModuleType):
             embedding_service = active().embedder
         if db_manager is None:
             app = active()
             db_manager, embedding_service = app.index, embedding_service or app.embedder
             analyzer, filter_keys = analyzer or app.analyzer, filter_keys or app.engine.filter_keys
-        super().__init__(
-            embedding_service,
-            db_manager,
-            analyzer or Analyzer(),
-            reranker=reranker,
-            scope=scope,
-            filter_keys=filter_keys,
-        )
+        self.filter_keys = frozenset(filter_keys)
+        self._index = db_manager
+        self._analyzer = analyzer or Analyzer()
+        self._embedder = QueryEmbedder(embedding_service)
+        self._lexical = LexicalRetriever(db_manager, self._analyzer)
+        self._vector = VectorRetriever(db_manager, self._embedder)
+        self._passages = Passages(db_manager, self._analyzer, reranker)
+        self._pack = pack
+        self._scope = require_scope(scope) if scope is not None else None
+        self._taxonomy = Taxonomy("")
         self._clock = clock
         self._cache = self._new_cache()
-        self._tally = Tally()
+        self._statistics = EngineStatistics()
         self._loader = ModelLoader()
-        self._pack = pack
         self._on_search = on_search
 
     @property
     def bm25_weight(self) -> float:
-        """The share of the lexical leg; the two sum to 1."""
+        """The weight of the lexical score; both weights sum to 1."""
         return self._config.bm25_weight
 
     @property
     def vector_weight(self) -> float:
-        """The share of the vector leg."""
+        """The weight of the vector score."""
         return self._config.vector_weight
 
-    async def search(  # noqa: PLR0917 - the acceptance texts name them in this order
+    async def search(  # noqa: PLR0917 - the order of the acceptance documents
         self,
         query: str,
         top_k: int = 5,
@@ -119,27 +159,27 @@ class HybridSearchEngine(TwoLegs):
         *,
         scope: Viewer | None = None,
         mode: str = "hybrid",
+        seconds: float | None = None,
         explain: bool = False,
         explain_documents: Sequence[str] = (),
         highlight: bool = True,
         exact_candidates: bool = False,
-        seconds: float | None = None,
-    ) -> tuple[list[SearchResult], SearchMetrics]:
-        """The best `top_k` passages in scope, best first, and how the search went.
+    ) -> Results:
+        """The `top_k` best passages in scope, best first, and the metrics of the search.
 
-        A blank query finds nothing. One leg that fails is named in `metrics.degraded`, and the other decides.
-        Each leg proposes `top_k` passages at least; with `exact_candidates` it is held to its number.
-        With `seconds` the search takes no longer: parts that are late are left out and named in `metrics.degraded`,
-        and where neither words nor vectors were in time it raises `TimeoutError`.
-        `highlight` marks the words of the query in the passages, which takes about .1 ms for each.
-        `explain` tells of each passage why it stands where it stands, and `metrics.absent` of each of
-        `explain_documents` why it is not found. Raises `InvalidInput` for a bad argument,
-        `IndexMismatch` for an index that was built otherwise, and `DatabaseUnavailable` when no leg could be searched.
+        A blank query has no results. If one retriever fails, it is named in `metrics.degraded` and the other one
+        decides. Each retriever returns `top_k` candidates at least; with `exact_candidates`, its own number.
+        With `seconds` the search takes no longer: late stages are left out and named in `metrics.degraded`, and if
+        neither retriever was in time, it raises `TimeoutError`.
+        `highlight` marks the words of the query in the passages, about .1 ms for each.
+        `explain` explains the rank of each passage; `metrics.absent` explains why `explain_documents` are missing.
+        Raises `InvalidInput` for a bad argument, `IndexMismatch` for an index built with another analyzer or embedder,
+        and `DatabaseUnavailable` when both retrievers failed.
         """
         await self.load(query, mode)
         started = time.perf_counter()
-        try:
-            asked = Asked.parse(
+        with self._statistics.counting_errors():
+            request = SearchRequest.parse(
                 query,
                 top_k,
                 filters,
@@ -151,36 +191,35 @@ class HybridSearchEngine(TwoLegs):
                 explain=explain,
                 explain_documents=explain_documents,
                 highlight=highlight,
-                keys=self.filter_keys,
+                filter_keys=self.filter_keys,
                 exact_candidates=exact_candidates,
             )
-            results, metrics = await self._answered(asked, seconds)
-        except DtragError as error:
-            self._tally.failed(error)
-            raise
-        metrics = replace(
-            metrics, total_time=time.perf_counter() - started, correlation_id=asked.correlation_id, mode=asked.mode
-        )
-        self._tally.answered(metrics)
-        if self._on_search is not None:
-            self._on_search(metrics)
-        return results, metrics
+            if not request.query.strip():
+                return self._answered(request, started, [], SearchMetrics())
+            config, limits = self._config, TimeLimits(self._config, seconds)
+            search = _Search(request, await self._target(request.filters, request.scope), config, limits)
+            run = partial(self._run, search)
+            if not config.enable_caching or request.explain:
+                return self._answered(request, started, *await run())
+            results, metrics, is_hit = await self._cache.get_or_search(self._cache_key(search), run)
+            return self._answered(request, started, results, _metrics_of_hit(metrics) if is_hit else metrics)
 
     async def load(self, query: str | None = None, mode: str = "hybrid") -> None:
-        """Wait until the models are loaded that a search for this query uses (None: all that the engine has).
+        """Wait until the models are loaded that a search for this query uses (None: all models of the engine).
 
-        Every search does so before its time begins. What cannot be loaded shows when it is used.
+        Every search does so before its time limit starts. A model that cannot be loaded fails when it is used.
         """
         if self._pack is not None and mode == "hybrid" and (query is None or isinstance(query, str)):
             await self._pack.load(query)
-        embedder = self._embedder.embedder
+        embedder, reranker = self._embedder.embedder, self._passages.reranker
         if query is None:
-            await self._loader.wait(embedder, self._passages.reranker, self._analyzer.more)
+            await self._loader.wait(embedder, reranker, self._analyzer.more)
         elif isinstance(query, str) and query.strip():
-            reranks = self._config.enable_reranking and mode == "hybrid" and self._passages.reranker.applies(query)
+            embeds = mode in ("hybrid", "vector") and not self._embedder.unsupported_reason(query)
+            reranks = self._config.enable_reranking and mode == "hybrid" and reranker.applies(query)
             await self._loader.wait(
-                embedder if mode in ("hybrid", "vector") and not self._embedder.cannot(query) else None,
-                self._passages.reranker if reranks else None,
+                embedder if embeds else None,
+                reranker if reranks else None,
                 None if query.isascii() else self._analyzer.more,
             )
 
@@ -190,8 +229,8 @@ class HybridSearchEngine(TwoLegs):
         top_k: int = 5,
         filters: Mapping[str, Any] | None = None,
         **options: Unpack[ScopedSearchOptions],
-    ) -> tuple[list[SearchResult], SearchMetrics]:
-        """`search` by words alone; the hybrid score is the lexical one."""
+    ) -> Results:
+        """`search` with the lexical retriever only; the hybrid score is the lexical one."""
         return await self.search(query, top_k, filters, mode="lexical", **options)
 
     async def vector_only_search(
@@ -200,208 +239,300 @@ class HybridSearchEngine(TwoLegs):
         top_k: int = 5,
         filters: Mapping[str, Any] | None = None,
         **options: Unpack[ScopedSearchOptions],
-    ) -> tuple[list[SearchResult], SearchMetrics]:
-        """`search` by meaning alone; the hybrid score is the cosine."""
+    ) -> Results:
+        """`search` with the vector retriever only; the hybrid score is the cosine."""
         return await self.search(query, top_k, filters, mode="vector", **options)
 
-    def get_config(self) -> dict[str, Any]:
-        """The values of `EngineConfig`, what the engine works with, and `cache_stats`."""
+    async def _perform_bm25_search(
+        self, query: str, top_k: int = 10, filters: Mapping[str, Any] | None = None, *, scope: Viewer | None = None
+    ) -> Results:
+        """The `top_k` best passages of the lexical retriever alone, with their text.
+
+        An override of this method supplies the lexical candidates of every search (retrieval/overrides.py).
+        """
+        request = SearchRequest.parse(
+            query,
+            top_k,
+            filters,
+            bm25_candidates=top_k,
+            vector_candidates=top_k,
+            scope=self._viewer(scope),
+            mode="lexical",
+            filter_keys=self.filter_keys,
+        )
+        target = await self._target(request.filters, request.scope)
+        outcome = await self._lexical.retrieve(request, target, TimeLimits(self._config, None))
+        results = await self._fetch_alone(target, outcome, RetrieverOutcome(skipped=True))
+        return results, SearchMetrics(
+            mode="lexical",
+            bm25_time=outcome.seconds,
+            bm25_candidates=len(outcome.scores),
+            final_results=len(results),
+        )
+
+    async def _perform_vector_search(
+        self,
+        query_embedding: Vector | Sequence[float],
+        top_k: int = 10,
+        filters: Mapping[str, Any] | None = None,
+        *,
+        scope: Viewer | None = None,
+    ) -> Results:
+        """The `top_k` passages nearest to the vector, with their text.
+
+        An override of this method supplies the vector candidates of every search (retrieval/overrides.py).
+        """
         embedder = self._embedder.embedder
+        vector = parse_vector(query_embedding, embedder.dim if embedder is not None else None)
+        limit = passage_count("top_k", top_k)
+        target = await self._target(SearchFilters.parse(filters, self.filter_keys), self._viewer(scope))
+        outcome = RetrieverOutcome()
+        async with outcome.isolated(None):
+            await self._vector.nearest(vector, limit, target, outcome)
+        results = await self._fetch_alone(target, RetrieverOutcome(skipped=True), outcome)
+        return results, SearchMetrics(
+            mode="vector",
+            vector_time=outcome.seconds,
+            vector_candidates=len(outcome.scores),
+            final_results=len(results),
+        )
+
+    def _analyze_query(self, query: str) -> QueryCharacteristics:
+        """The characteristics of the query that adaptive weights depend on."""
+        return analyze_query(query_text(query))
+
+    def _build_filter_clause(
+        self, filters: Mapping[str, Any] | None, scope: Viewer | None = None
+    ) -> tuple[str, dict[str, object]]:
+        """The SQL condition for the filters, and its parameters; the text never contains a value.
+
+        Category paths are resolved in the taxonomy of the last search. Raises `InvalidInput`.
+        """
+        parsed = SearchFilters.parse(filters, self.filter_keys)
+        viewer = self._viewer(scope)
+        return self._index.filter_clause(parsed, parsed.scope(self._taxonomy, viewer.resolved(self._taxonomy)))
+
+    def get_config(self) -> EngineDescription:
+        """The configuration, the names of the models, and the figures of the cache."""
+        embedder, config = self._embedder.embedder, self._config
         return {
-            **self._config.as_dict(),
+            "bm25_weight": config.bm25_weight,
+            "vector_weight": config.vector_weight,
+            "normalization": config.normalization,
+            "fusion": config.fusion,
+            "adaptive": config.adaptive,
+            "hops": config.hops,
+            "enable_caching": config.enable_caching,
+            "enable_reranking": config.enable_reranking,
+            "cache_size": config.cache_size,
+            "cache_ttl": config.cache_ttl,
+            "embedding_timeout": config.embedding_timeout,
+            "rerank_timeout": config.rerank_timeout,
             "analyzer": self._analyzer.id,
             "embedder": embedder.id if embedder is not None else None,
-            "reranker": self._passages.reranker_id,
+            "reranker": self._passages.reranker.id,
             "cache_stats": self._cache.stats(),
         }
 
     def update_config(self, **changes: Unpack[EngineChanges]) -> None:
-        """Change values of `EngineConfig` for the next searches; what the cache holds goes. Raises `InvalidInput`."""
+        """Change values of `EngineConfig` for later searches and clear the cache. Raises `InvalidInput`."""
         self._config = self._config.changed(changes)
         self._cache.clear()
         if not {"cache_size", "cache_ttl"}.isdisjoint(changes):
             self._cache = self._new_cache()
 
     def clear_cache(self) -> None:
-        """Forget the results of earlier searches."""
+        """Delete the cached results."""
         self._cache.clear()
 
-    def performance(self) -> dict[str, Any]:
-        """How the searches of this engine went so far: see `Tally.figures`."""
-        return self._tally.figures()
+    def performance(self) -> EnginePerformance:
+        """Counts of this engine's searches so far."""
+        return self._statistics.performance()
 
     def _new_cache(self) -> ResultCache:
         return ResultCache(self._config.cache_size, self._config.cache_ttl, self._clock)
 
-    async def _answered(self, asked: Asked, seconds: float | None) -> tuple[list[SearchResult], SearchMetrics]:
-        """From the cache, or from the index."""
-        if not asked.query.strip():
-            return [], SearchMetrics()
-        config = self._config
-        limits = TimeLimits(config, seconds)
-        reach = await self._reach(asked.filters, asked.scope)
-        if not config.enable_caching or asked.explain:
-            return await self._found(asked, reach, config, limits)
-        how = (asked.mode, asked.bm25_candidates, asked.vector_candidates, asked.highlight, config)
-        models = (self._analyzer.id, getattr(self._embedder.embedder, "id", None), self._passages.reranker_id)
+    def _viewer(self, scope: Viewer | None) -> Viewer:
+        """The scope of a search: the argument, else the engine's, else the owner's."""
+        chosen = scope if scope is not None else self._scope
+        return confinement.bounded(require_scope(chosen) if chosen is not None else None)
+
+    async def _target(self, filters: SearchFilters, viewer: Viewer) -> SearchTarget:
+        snapshot = await self._index.snapshot()
+        check_identity(snapshot.settings, self._analyzer.id, self._embedder.embedder)
+        self._taxonomy = snapshot.taxonomy
+        return SearchTarget.of(snapshot, filters, viewer)
+
+    def _cache_key(self, search: _Search) -> object:
+        request = search.request
+        options = (request.mode, request.bm25_candidates, request.vector_candidates, request.highlight, search.config)
+        models = (self._analyzer.id, getattr(self._embedder.embedder, "id", None), self._passages.reranker.id)
         pack = self._pack.id if self._pack is not None else None
-        # A search without a limit may take longer than a caller who has one can wait for it.
-        key = cache_key(asked.query, None, asked.top_k, (how, models, pack, reach.identity(), seconds is None))
-        results, metrics, hit = await self._cache.once(key, lambda: self._found(asked, reach, config, limits))
-        if hit:
-            metrics = SearchMetrics(
-                bm25_candidates=metrics.bm25_candidates,
-                vector_candidates=metrics.vector_candidates,
-                final_results=metrics.final_results,
-                diversity_ratio=metrics.diversity_ratio,
-                cache_hit=True,
-                degraded=metrics.degraded,
-                notes=metrics.notes,
-            )
+        # A search without a time limit may take longer than a caller with one can wait for it.
+        limited = search.limits.seconds is None
+        return cache_key(
+            request.query, None, request.top_k, (options, models, pack, search.target.cache_key(), limited)
+        )
+
+    def _answered(
+        self, request: SearchRequest, started: float, results: list[SearchResult], metrics: SearchMetrics
+    ) -> Results:
+        metrics = replace(
+            metrics,
+            total_time=time.perf_counter() - started,
+            correlation_id=request.correlation_id,
+            mode=request.mode,
+        )
+        self._statistics.count_answer(metrics)
+        if self._on_search is not None:
+            self._on_search(metrics)
         return results, metrics
 
-    async def _found(
-        self, asked: Asked, reach: Reach, config: EngineConfig, limits: TimeLimits
-    ) -> tuple[list[SearchResult], SearchMetrics]:
-        reading = None
-        if self._pack is not None and asked.mode == "hybrid":
-            reading = await self._pack.read(asked.query, reach.snapshot, reach.scope)
-        # The vector first: its thread and the database are at work while the words are counted up here.
-        vector, lexical, _ = await asyncio.gather(
-            self._vector_leg(asked, reach, limits),
-            self._lexical_leg(asked, reach, limits, reading.added if reading is not None else ()),
-            self._pack_prepared(reach, limits, needed=reading is not None),
+    def _retriever(self) -> HybridRetriever:
+        lexical, vector = self._perform_bm25_search, self._perform_vector_search
+        own = HybridSearchEngine
+        return HybridRetriever(
+            LexicalOverride(lexical) if _overrides(lexical, own._perform_bm25_search) else self._lexical,
+            VectorOverride(vector, self._embedder) if _overrides(vector, own._perform_vector_search) else self._vector,
         )
-        raise_if_nothing_worked([lexical, vector], limits.seconds)
-        fusing = time.perf_counter()
-        ranking = _fused(asked, config, lexical, vector)
-        fetching = time.perf_counter()
-        rerank = config.enable_reranking and asked.mode == "hybrid"
-        wanted = ranking.order[: max(asked.top_k, RANKED_BY_PACK if reading is not None else RERANKED if rerank else 0)]
-        passages = await self._passages.fetched(wanted, reach, ranking)
-        left_out = [name for name, leg in (("lexical", lexical), ("vector", vector)) if leg.failure is not None]
-        if reading is not None and self._pack is not None:
-            passages = await self._pack.ranked(reading, passages, reach.caller)
-            passages = passages[: max(asked.top_k, RERANKED)]
-            try:
-                async with asyncio.timeout(limits.citations):
-                    passages = await self._with_cited(self._pack, passages, reach, ranking, config)
-            except (TimeoutError, DtragError):
-                left_out.append("citations")
-        elif config.hops > 1 and asked.mode == "hybrid" and len(wanted) > FIRST_PLACE:
-            try:
-                async with asyncio.timeout(limits.following):
-                    passages = await self._with_mentioned(passages, reach, ranking, len(wanted), config)
-            except TimeoutError:
-                left_out.append("mentions")
-        fetched = time.perf_counter()
-        reranking = limits.reranking if rerank else None
-        ordered = await self._passages.ordered(asked.query, passages, asked.top_k, reranking)
-        reranked = time.perf_counter()
-        if lexical.note:  # incomplete, so it must not be kept
-            left_out.append("lexical")
-        left_out += ["rerank"] if ordered.failed else []
-        results = self._passages.highlighted(asked.query, ordered.results) if asked.highlight else ordered.results
-        absent: tuple[Absence, ...] = ()
-        if asked.explain:
-            explainer = Explainer(self._index, self._analyzer, asked, reach, ranking, ordered.scores)
-            results, absent = await explainer.of(results), await explainer.absences(results)
-        metrics = SearchMetrics(
-            bm25_time=lexical.seconds,
-            vector_time=vector.seconds,
-            embedding_time=vector.embedding_seconds,
-            fusion_time=fetching - fusing,
-            fetch_time=fetched - fetching,
-            rerank_time=reranked - fetched if rerank else 0.0,
-            bm25_candidates=len(lexical.scores),
-            vector_candidates=len(vector.scores),
+
+    async def _fetch_alone(
+        self, target: SearchTarget, lexical: RetrieverOutcome, vector: RetrieverOutcome
+    ) -> list[SearchResult]:
+        """The passages of the one retriever that ran. Raises its failure."""
+        for outcome in (lexical, vector):
+            if outcome.failure is not None:
+                raise outcome.failure
+        scores = lexical.scores or vector.scores
+        return await self._passages.fetch(list(scores), target, Ranking(lexical, vector, scores, list(scores)))
+
+    async def _run(self, search: _Search) -> Results:
+        """One search without the cache."""
+        reading = await self._pack_reading(search)
+        request = _with_added_terms(search.request, reading)
+        candidates, _ = await asyncio.gather(
+            self._retriever().retrieve(request, search.target, search.limits),
+            self._prepare_pack(search, needed=reading is not None),
+        )
+        candidates.require_any(search.limits.seconds)
+        fusion_started = time.perf_counter()
+        ranking = Ranking.of(candidates, request, search.config)
+        fetch_started = time.perf_counter()
+        degraded = candidates.failed()
+        passages = await self._linked_passages(search, ranking, reading, degraded)
+        rerank_started = time.perf_counter()
+        reranks = search.config.enable_reranking and request.mode == "hybrid"
+        reranked = await self._passages.rerank(
+            request.query, passages, request.top_k, search.limits.reranking if reranks else None
+        )
+        rerank_seconds = time.perf_counter() - rerank_started if reranks else 0.0
+        if ranking.lexical.note:  # an incomplete result, which must not be cached
+            degraded.append("lexical")
+        degraded += ["rerank"] if reranked.failed else []
+        results, absent = await self._presented(search, ranking, reranked)
+        return results, SearchMetrics(
+            bm25_time=ranking.lexical.seconds,
+            vector_time=ranking.vector.seconds,
+            embedding_time=ranking.vector.embedding_seconds,
+            fusion_time=fetch_started - fusion_started,
+            fetch_time=rerank_started - fetch_started,
+            rerank_time=rerank_seconds,
+            bm25_candidates=len(ranking.lexical.scores),
+            vector_candidates=len(ranking.vector.scores),
             final_results=len(results),
             diversity_ratio=diversity_ratio([str(result.metadata.get("document_id", "")) for result in results]),
-            degraded=tuple(left_out),
-            notes=tuple(note for note in (_rebuilding(reach), lexical.note, vector.note) if note),
+            degraded=tuple(degraded),
+            notes=tuple(filter(None, (_rebuilding_note(search.target), ranking.lexical.note, ranking.vector.note))),
             absent=absent,
         )
-        return results, metrics
 
-    async def _pack_prepared(self, reach: Reach, limits: TimeLimits, *, needed: bool) -> None:
-        """Let the pack read what it needs for citations; if that fails or is late, the search goes on without them."""
+    async def _pack_reading(self, search: _Search) -> QueryReading | None:
+        if self._pack is None or search.request.mode != "hybrid":
+            return None
+        return await self._pack.read(search.request.query, search.target.snapshot, search.target.scope)
+
+    async def _prepare_pack(self, search: _Search, *, needed: bool) -> None:
+        """Let the pack read what citations need; if that fails or is late, the search continues without them."""
         if self._pack is None or not needed:
             return
         with suppress(TimeoutError, DtragError):
-            async with asyncio.timeout(limits.words):
-                await self._pack.prepare(reach.snapshot, reach.caller)
+            async with asyncio.timeout(search.limits.lexical):
+                await self._pack.prepare(search.target.snapshot, search.target.caller)
 
-    async def _with_cited(
-        self, pack: QueryPack, passages: list[SearchResult], reach: Reach, ranking: Ranking, config: EngineConfig
+    async def _linked_passages(
+        self, search: _Search, ranking: Ranking, reading: QueryReading | None, degraded: list[str]
     ) -> list[SearchResult]:
-        """The passages with the provisions among them that the first of them cite."""
-        cited = await pack.cited(passages, reach.snapshot, reach.caller)
-        weights = (config.bm25_weight, config.vector_weight)
-        found = await cited_mentions(self._index, reach, ranking, passages, cited, weights=weights)
-        return await inserted(self._index, reach, passages, found)
+        """The best passages, in the pack's order if it applies, and those that the first of them cite or mention.
 
-    async def _with_mentioned(
-        self, passages: list[SearchResult], reach: Reach, ranking: Ranking, most: int, config: EngineConfig
-    ) -> list[SearchResult]:
-        """The passages with those among them that the first of them mention."""
-        weights = (config.bm25_weight, config.vector_weight)
-        found = await mentioned(self._index, reach, ranking, passages, weights)
-        return (await inserted(self._index, reach, passages, found))[:most]
+        A stage that fails or is late is left out and added to `degraded`.
+        """
+        target, limits, is_hybrid = search.target, search.limits, search.request.mode == "hybrid"
+        limit = search.request.top_k
+        if reading is not None:
+            limit = max(limit, PACK_PASSAGES)
+        elif search.config.enable_reranking and is_hybrid:
+            limit = max(limit, RERANKED_PASSAGES)
+        chunk_ids = ranking.order[:limit]
+        passages = await self._passages.fetch(chunk_ids, target, ranking)
+        if reading is not None and self._pack is not None:
+            passages = await self._pack.ranked(reading, passages, target.caller)
+            passages = passages[: max(search.request.top_k, RERANKED_PASSAGES)]
+            try:
+                async with asyncio.timeout(limits.citations):
+                    cited = await self._pack.cited(passages, target.snapshot, target.caller)
+                    links = await cited_passages(self._index, target, ranking, passages, cited, weights=search.weights)
+                    return await with_linked(self._index, target, passages, links)
+            except (TimeoutError, DtragError):
+                degraded.append("citations")
+        elif search.config.hops > 1 and is_hybrid and len(chunk_ids) > LINKED_AFTER:
+            try:
+                async with asyncio.timeout(limits.mentions):
+                    links = await mentioned_passages(self._index, target, ranking, passages, search.weights)
+                    return (await with_linked(self._index, target, passages, links))[: len(chunk_ids)]
+            except TimeoutError:
+                degraded.append("mentions")
+        return passages
+
+    async def _presented(
+        self, search: _Search, ranking: Ranking, reranked: RerankOutcome
+    ) -> tuple[list[SearchResult], tuple[Absence, ...]]:
+        """The results with highlights and explanations, and the explained absences."""
+        request, results = search.request, reranked.results
+        if request.highlight:
+            results = self._passages.highlight(request.query, results)
+        if not request.explain:
+            return results, ()
+        explainer = Explainer(self._index, self._analyzer, request, search.target, ranking, reranked.scores)
+        return await explainer.explained(results), await explainer.absences(results)
 
 
-def _fused(asked: Asked, config: EngineConfig, lexical: Leg, vector: Leg) -> Ranking:
-    """The candidates of both legs in one order; those of a single leg keep the scores that they have."""
-    if asked.mode == "hybrid":
-        weighing = config.weighing()
-        if config.adaptive:
-            weighing = weighing.adapted(analyze_query(asked.query))
-        fused = weighing.fuse(lexical.candidates, vector.candidates, config.fusion)
-        fused = {key: min(1.0, max(LEAST, score)) for key, score in fused.items()}
-    else:
-        fused = dict((vector if asked.mode == "vector" else lexical).scores)
-    return Ranking(lexical, vector, fused, sorted(fused, key=lambda key: (-fused[key], key)))
+def _overrides(method: Callable[..., object], own: Callable[..., object]) -> bool:
+    """Whether a subclass or the object itself has another method in the place of the class's own one."""
+    return getattr(method, "__func__", None) is not own
 
 
-def _rebuilding(reach: Reach) -> str:
-    if reach.rebuilding:
-        return "The index is being built anew and not complete yet; if no `dtrag reindex` is running, run it again."
+def _with_added_terms(request: SearchRequest, reading: QueryReading | None) -> SearchRequest:
+    """The request with the terms that the pack adds, and more lexical candidates for them."""
+    if reading is None or not reading.added:
+        return request
+    candidates = max(request.bm25_candidates, PACK_LEXICAL_CANDIDATES)
+    return replace(request, added_terms=tuple(reading.added), bm25_candidates=candidates)
+
+
+def _metrics_of_hit(metrics: SearchMetrics) -> SearchMetrics:
+    """The metrics of a cached result: its counts, and none of its times."""
+    return SearchMetrics(
+        bm25_candidates=metrics.bm25_candidates,
+        vector_candidates=metrics.vector_candidates,
+        final_results=metrics.final_results,
+        diversity_ratio=metrics.diversity_ratio,
+        cache_hit=True,
+        degraded=metrics.degraded,
+        notes=metrics.notes,
+    )
+
+
+def _rebuilding_note(target: SearchTarget) -> str:
+    if target.is_rebuilding:
+        return "The index is being rebuilt and incomplete; if no `dtrag reindex` is running, run it again."
     return ""
-
-
-class Tally:
-    """Counts since the engine was made. Safe to use from several threads."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._modes: Counter[str] = Counter()
-        self._degraded: Counter[str] = Counter()
-        self._errors: Counter[str] = Counter()
-        self._cache_hits = 0
-        self._seconds = 0.0
-
-    def answered(self, metrics: SearchMetrics) -> None:
-        """Count a search that was answered."""
-        with self._lock:
-            self._modes[metrics.mode] += 1
-            self._degraded.update(metrics.degraded)
-            self._cache_hits += metrics.cache_hit
-            self._seconds += metrics.total_time
-
-    def failed(self, error: Exception) -> None:
-        """Count a search that gave an error, by its class."""
-        with self._lock:
-            self._errors[type(error).__name__] += 1
-
-    def figures(self) -> dict[str, Any]:
-        """Searches and errors by kind; `mean_seconds` over the answered ones, `error_rate` in [0, 1]."""
-        with self._lock:
-            searches, errors = self._modes.total(), self._errors.total()
-            return {
-                "searches": searches,
-                "by_mode": dict(self._modes),
-                "cache_hits": self._cache_hits,
-                "degraded": dict(self._degraded),
-                "errors": dict(self._errors),
-                "error_rate": errors / (searches + errors) if searches + errors else 0.0,
-                "mean_seconds": self._seconds / searches if searches else 0.0,
-            }

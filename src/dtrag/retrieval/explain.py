@@ -1,4 +1,4 @@
-"""Why a passage stands where it stands, and why a document is not in the list."""
+"""Explains the rank of each result, and why a document is missing from the results."""
 
 from __future__ import annotations
 
@@ -10,95 +10,90 @@ from dtrag.core.documents import Absence, Explanation, SearchResult, uuid_or_non
 from dtrag.core.text.analysis import Analyzer
 from dtrag.core.text.questions import content
 from dtrag.ports import Index
-from dtrag.retrieval.request import Asked, Reach
-from dtrag.retrieval.results import Ranking
-from dtrag.retrieval.retrievers import Leg
+from dtrag.retrieval.hybrid import Ranking
+from dtrag.retrieval.request import SearchRequest, SearchTarget
+from dtrag.retrieval.retrievers import RetrieverOutcome
 
-NOT_THERE = "There is no such document that you may see."
-"""Of one that is not there, and of one outside the caller's scope: who may not see it learns nothing."""
-NOT_IN_CATEGORIES = "The filters leave it out: it is in none of the categories that were asked for."
-NOT_ADMITTED = "The filters leave it out: its kind, its time or its facts are not those that were asked for."
+NOT_FOUND = "There is no such document that you may see."
+"""For documents that do not exist and for those outside the caller's scope, so that the two cannot be told apart."""
+NOT_IN_CATEGORIES = "The filters exclude it: it is in none of the requested categories."
+NOT_ADMITTED = "The filters exclude it: its content type, its date or its metadata do not match."
 
 
 @dataclass(slots=True)
 class Explainer:
-    """Explains one search: what was asked, what it could reach, and how it ranked."""
+    """Explains the results of one search."""
 
     index: Index
     analyzer: Analyzer
-    asked: Asked
-    reach: Reach
+    request: SearchRequest
+    target: SearchTarget
     ranking: Ranking
-    reranked: Mapping[str, float] = field(default_factory=dict)
+    rerank_scores: Mapping[str, float] = field(default_factory=dict)
     """Scores of the passages that a reranker has read."""
 
-    async def of(self, results: Sequence[SearchResult]) -> list[SearchResult]:
+    async def explained(self, results: Sequence[SearchResult]) -> list[SearchResult]:
         """The results, each with its explanation."""
-        sums, cosines = await self._scores([result.chunk_id for result in results])
+        sums, cosines = await self._raw_scores([result.chunk_id for result in results])
         return [
-            replace(result, explanation=self._explanation(result.chunk_id, sums, cosines, self._matched(result)))
+            replace(result, explanation=self._explanation(result.chunk_id, sums, cosines, self._matched_words(result)))
             for result in results
         ]
 
     async def absences(self, results: Sequence[SearchResult]) -> tuple[Absence, ...]:
-        """For each document that was asked about and has no passage among the results, why not."""
-        there = {result.chunk_id.rpartition(":")[0] for result in results}
-        missing = [name for name in self.asked.explained if str(uuid_or_none(name)) not in there]
+        """The reason for each document of the request that has no passage among the results."""
+        present = {result.chunk_id.rpartition(":")[0] for result in results}
+        missing = [name for name in self.request.explained_documents if str(uuid_or_none(name)) not in present]
         return tuple([await self._absence(name) for name in missing])
 
     async def _absence(self, name: str) -> Absence:
-        document_id = uuid_or_none(name)
-        visible = await self.index.chunk_ids(document_id, self.reach.caller) if document_id else []
+        target, document_id = self.target, uuid_or_none(name)
+        visible = await self.index.chunk_ids(document_id, target.caller) if document_id else []
         if document_id is None or not visible:
-            return Absence(name, NOT_THERE)
-        if self.reach.scope != self.reach.caller and not await self.index.chunk_ids(document_id, self.reach.scope):
+            return Absence(name, NOT_FOUND)
+        if target.scope != target.caller and not await self.index.chunk_ids(document_id, target.scope):
             return Absence(name, NOT_IN_CATEGORIES)
-        if self.reach.filters != SearchFilters() and not await self._admitted(visible[0]):
+        if target.filters != SearchFilters() and not await self._is_admitted(visible[0]):
             return Absence(name, NOT_ADMITTED)
-        sums, cosines = await self._scores(visible)
-        places = {key: place for place, key in enumerate(self.ranking.order)}
+        sums, cosines = await self._raw_scores(visible)
+        ranks = {key: rank for rank, key in enumerate(self.ranking.order)}
         best = min(
             visible,
             key=lambda key: (
-                places.get(key, len(places)),
+                ranks.get(key, len(ranks)),
                 -self._share(sums.get(key, 0.0)) - max(0.0, cosines.get(key) or 0.0),
             ),
         )
-        passages = await self.index.fetch([best], self.reach.scope, self.reach.snapshot.taxonomy)
-        matched = self._matched(passages[best]) if best in passages else ()
+        passages = await self.index.fetch([best], target.scope, target.snapshot.taxonomy)
+        matched = self._matched_words(passages[best]) if best in passages else ()
         reason = (
-            self._too_low(places[best] + 1, best)
-            if best in places
-            else self._no_candidate(sums.get(best, 0.0), cosines.get(best))
+            self._ranked_too_low(ranks[best] + 1, best)
+            if best in ranks
+            else self._not_a_candidate(sums.get(best, 0.0), cosines.get(best))
         )
         return Absence(name, reason, best, self._explanation(best, sums, cosines, matched))
 
-    async def _admitted(self, chunk_id: str) -> bool:
-        taxonomy = self.reach.snapshot.taxonomy
-        return chunk_id in await self.index.fetch([chunk_id], self.reach.scope, taxonomy, self.reach.filters)
+    async def _is_admitted(self, chunk_id: str) -> bool:
+        taxonomy = self.target.snapshot.taxonomy
+        return chunk_id in await self.index.fetch([chunk_id], self.target.scope, taxonomy, self.target.filters)
 
-    async def _scores(self, chunk_ids: Sequence[str]) -> tuple[dict[str, float], dict[str, float]]:
-        """BM25 sums and cosines of the passages, of candidates or not; of a leg that ran."""
-        found = []
-        lexical, vector = self.ranking.lexical, self.ranking.vector
-        scope = self.reach.scope
-        for leg in (lexical, vector):
-            known = {key: leg.raw[key] for key in chunk_ids if key in leg.raw}
-            unknown = [key for key in chunk_ids if key not in known]
-            if leg.failure is None and unknown:
-                if leg.asked is not None:
-                    known |= await self.index.lexical_scores(leg.asked, unknown, scope)
-                elif leg.vector is not None:
-                    known |= await self.index.vector_scores(leg.vector, unknown, scope)
-            found.append(known)
-        return found[0], found[1]
+    async def _raw_scores(self, chunk_ids: Sequence[str]) -> tuple[dict[str, float], dict[str, float]]:
+        """BM25 sums and cosines of the passages, whether they are candidates or not, of retrievers that ran."""
+        lexical, vector, scope = self.ranking.lexical, self.ranking.vector, self.target.scope
+        sums, missing = _of_candidates(lexical, chunk_ids)
+        if missing and lexical.lexical_query is not None:
+            sums |= await self.index.lexical_scores(lexical.lexical_query, missing, scope)
+        cosines, missing = _of_candidates(vector, chunk_ids)
+        if missing and vector.vector is not None:
+            cosines |= await self.index.vector_scores(vector.vector, missing, scope)
+        return sums, cosines
 
     def _share(self, total: float) -> float:
-        """The sum as a share of the highest that the query could reach."""
-        asked = self.ranking.lexical.asked
-        if asked is None:
+        """The BM25 sum as a share of the highest one that the query can reach."""
+        query = self.ranking.lexical.lexical_query
+        if query is None:
             return total
-        return min(1.0, total / asked.ceiling) if asked.ceiling else 0.0
+        return min(1.0, total / query.ceiling) if query.ceiling else 0.0
 
     def _explanation(
         self, key: str, sums: Mapping[str, float], cosines: Mapping[str, float], matched: tuple[str, ...]
@@ -108,52 +103,59 @@ class Explainer:
             bm25_score=self._share(sums.get(key, 0.0)),
             cosine=cosines.get(key),
             fused=self.ranking.fused.get(key),
-            rerank=self.reranked.get(key),
+            rerank=self.rerank_scores.get(key),
             lexical_rank=_rank(self.ranking.lexical.scores, key),
             vector_rank=_rank(self.ranking.vector.scores, key),
             fused_rank=_rank(self.ranking.order, key),
             terms=matched,
         )
 
-    def _matched(self, passage: SearchResult) -> tuple[str, ...]:
-        """The words of the query, as they were written, of which the index has a term for the passage."""
-        held = set(self.analyzer.terms(" ".join((passage.title, *passage.breadcrumb, passage.text))))
-        held &= set(self.analyzer.terms(content(self.asked.query)))
-        words = [word.strip(".,;:!?\"'“”()[]") for word in self.asked.query.split()]
-        return tuple(dict.fromkeys(word for word in words if not held.isdisjoint(self.analyzer.terms(word))))
+    def _matched_words(self, passage: SearchResult) -> tuple[str, ...]:
+        """The words of the query, as the caller wrote them, that share an index term with the passage."""
+        matched_terms = set(self.analyzer.terms(" ".join((passage.title, *passage.breadcrumb, passage.text))))
+        matched_terms &= set(self.analyzer.terms(content(self.request.query)))
+        words = [word.strip(".,;:!?\"'“”()[]") for word in self.request.query.split()]
+        return tuple(dict.fromkeys(word for word in words if not matched_terms.isdisjoint(self.analyzer.terms(word))))
 
-    def _too_low(self, place: int, key: str) -> str:
-        of = len(self.ranking.order)
-        if key in self.reranked:
+    def _ranked_too_low(self, rank: int, key: str) -> str:
+        total, top_k = len(self.ranking.order), self.request.top_k
+        if key in self.rerank_scores:
             return (
-                f"Its best passage came to the reranker as number {place} of {of} candidates, "
-                f"and is not among the first {self.asked.top_k} after it."
+                f"Its best passage had rank {rank} of {total} candidates before the reranker, "
+                f"and is not among the first {top_k} after it."
             )
-        return f"Its best passage is number {place} of {of} candidates; the list ends with number {self.asked.top_k}."
+        return f"Its best passage has rank {rank} of {total} candidates; the list ends with rank {top_k}."
 
-    def _no_candidate(self, total: float, cosine: float | None) -> str:
+    def _not_a_candidate(self, total: float, cosine: float | None) -> str:
         reasons = []
         lexical, vector = self.ranking.lexical, self.ranking.vector
         if lexical.candidates is not None:
             if total > 0:
-                reasons.append(f"its words reach {total:.2f}, {_last(lexical)}")
+                reasons.append(f"its lexical score is {total:.2f}, {_last_score(lexical)}")
             else:
                 reasons.append(
-                    "it does not hold every word of the query"
-                    if self.asked.mode == "strict"
-                    else "it holds no word of the query"
+                    "it does not contain every word of the query"
+                    if self.request.mode == "strict"
+                    else "it contains no word of the query"
                 )
         if vector.candidates is not None:
             reasons.append(
-                "it has no vector" if cosine is None else f"its meaning is {cosine:.3f} near, {_last(vector)}"
+                "it has no vector" if cosine is None else f"its similarity is {cosine:.3f}, {_last_score(vector)}"
             )
-        return f"Its best passage is no candidate: {'; '.join(reasons)}."
+        return f"Its best passage is not a candidate: {'; '.join(reasons)}."
 
 
-def _last(leg: Leg) -> str:
-    if not leg.raw:
+def _of_candidates(outcome: RetrieverOutcome, chunk_ids: Sequence[str]) -> tuple[dict[str, float], list[str]]:
+    """The raw scores of those passages that are candidates, and the others, unless the retriever failed."""
+    scores = {key: outcome.raw_scores[key] for key in chunk_ids if key in outcome.raw_scores}
+    missing = [key for key in chunk_ids if key not in scores] if outcome.failure is None else []
+    return scores, missing
+
+
+def _last_score(outcome: RetrieverOutcome) -> str:
+    if not outcome.raw_scores:
         return "and there are no candidates"
-    return f"the last of the {len(leg.raw)} candidates {min(leg.raw.values()):.3f}"
+    return f"the last of the {len(outcome.raw_scores)} candidates has {min(outcome.raw_scores.values()):.3f}"
 
 
 def _rank(keys: Mapping[str, float] | Sequence[str], key: str) -> int | None:

@@ -1,175 +1,86 @@
-"""What an engine searches with: each leg on its own, the filters they share, and the state of the index they see."""
+"""Hybrid retrieval: the lexical and the vector retriever run at the same time, and their candidates are fused."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from typing import Any
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from dtrag.core.access import confinement
-from dtrag.core.access.scope import SearchFilters, Viewer
-from dtrag.core.documents import SearchMetrics, SearchResult, Vector
-from dtrag.core.taxonomy.tree import Taxonomy
-from dtrag.core.text.analysis import Analyzer
-from dtrag.core.text.questions import QueryCharacteristics, analyze_query
-from dtrag.ports import Embedder, Index, check_identity
-from dtrag.retrieval import retrievers
-from dtrag.retrieval.request import Asked, Reach, required, text, whole
-from dtrag.retrieval.results import Passages, Ranking, ResultReranker
-from dtrag.retrieval.retrievers import Leg, QueryEmbedder, attempt
+from dtrag.core.text.questions import analyze_query
+from dtrag.errors import DatabaseUnavailable
+from dtrag.retrieval.config import EngineConfig
+from dtrag.retrieval.request import SearchRequest, SearchTarget
+from dtrag.retrieval.retrievers import Retriever, RetrieverOutcome
 from dtrag.retrieval.time_limits import TimeLimits
 
-PACK_CANDIDATES = 200
-"""Passages that the lexical side proposes to a pack, which ranks them a second time."""
+MIN_SCORE = 1e-6
+"""Hybrid score of the last candidate of both retrievers: every candidate has a score above 0."""
 
 
-class TwoLegs:
-    """The two legs over one index.
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The outcomes of both retrievers."""
 
-    A search runs `_perform_bm25_search` and `_perform_vector_search` side by side; either can be called alone.
-    """
+    lexical: RetrieverOutcome
+    vector: RetrieverOutcome
 
-    def __init__(
-        self,
-        embedder: Embedder | None,
-        index: Index,
-        analyzer: Analyzer,
-        *,
-        reranker: ResultReranker | None,
-        scope: Viewer | None,
-        filter_keys: Collection[str],
-    ) -> None:
-        self._index = index
-        self._embedder = QueryEmbedder(embedder)
-        self._analyzer = analyzer
-        self._passages = Passages(index, analyzer, reranker)
-        self._scope = required(scope) if scope is not None else None
-        self._taxonomy = Taxonomy("")
-        self.filter_keys = frozenset(filter_keys)
+    def failed(self) -> list[str]:
+        """Names of the retrievers that failed."""
+        outcomes = (("lexical", self.lexical), ("vector", self.vector))
+        return [name for name, outcome in outcomes if outcome.failure is not None]
 
-    async def _lexical_leg(
-        self, asked: Asked, reach: Reach, limits: TimeLimits, added: Sequence[tuple[int, float]] = ()
-    ) -> Leg:
-        leg = Leg(skipped=asked.mode == "vector")
-        if leg.skipped:
-            return leg
-        candidates = max(asked.bm25_candidates, PACK_CANDIDATES) if added else asked.bm25_candidates
-        return await attempt(
-            leg,
-            lambda: self._perform_bm25_search(asked.query, candidates, reach, mode=asked.mode, leg=leg, added=added),
-            limits.words,
-        )
+    def require_any(self, seconds: float | None = None) -> None:
+        """Raise `DatabaseUnavailable` when a retriever failed and the other one has no candidates to rank.
 
-    async def _vector_leg(self, asked: Asked, reach: Reach, limits: TimeLimits) -> Leg:
-        leg = Leg(skipped=asked.mode not in {"hybrid", "vector"})
-        if not leg.skipped:
-            leg.note = self._embedder.cannot(asked.query)
-        if leg.note and self._embedder.embedder is None:
-            await attempt(leg, lambda: self._embedder.told_not_configured(asked.query), limits.embedding)
-            leg.seconds = 0.0
-        if leg.skipped or leg.note:
-            return leg
-
-        async def run() -> None:
-            started = time.perf_counter()
-            vector = await self._embedder.embed(asked.query, limits.embedding)
-            leg.embedding_seconds = time.perf_counter() - started
-            await self._perform_vector_search(vector, asked.vector_candidates, reach, leg=leg)
-
-        return await attempt(leg, run, limits.vectors)
-
-    async def _perform_bm25_search(
-        self,
-        query: str,
-        top_k: int = 10,
-        filters: Mapping[str, Any] | Reach | None = None,
-        *,
-        scope: Viewer | None = None,
-        mode: str = "lexical",
-        leg: Leg | None = None,
-        added: Sequence[tuple[int, float]] = (),
-    ) -> tuple[list[SearchResult], SearchMetrics]:
-        """The passages that hold words of the query, or `added` terms.
-
-        Inside a search (`leg`) it leaves the candidates there instead.
+        With a time limit of `seconds` that the first of them exceeded, raise `TimeoutError`.
         """
-        asked = text(query)
+        outcomes = (self.lexical, self.vector)
+        failures = [outcome.failure for outcome in outcomes if outcome.failure is not None]
+        if not failures or any(outcome.candidates is not None for outcome in outcomes):
+            return
+        cause = failures[0]
+        if isinstance(cause, DatabaseUnavailable):
+            raise cause
+        if seconds is not None and isinstance(cause, TimeoutError):
+            raise TimeoutError(f"The search was not finished in {seconds:g} s") from cause
+        raise DatabaseUnavailable(reason=f"no search could be made ({type(cause).__name__}).") from cause
 
-        async def fill(reach: Reach, into: Leg) -> None:
-            wanted = whole("top_k", top_k)
-            await retrievers.lexical(
-                self._index, self._analyzer, asked, reach, into, wanted=wanted, mode=mode, added=added
-            )
 
-        own, results = await self._one_leg(fill, filters, scope, leg)
-        return results, SearchMetrics(
-            mode=mode, bm25_time=own.seconds, bm25_candidates=len(own.scores), final_results=len(results)
+@dataclass(frozen=True, slots=True)
+class HybridRetriever:
+    """Runs both retrievers for one request."""
+
+    lexical: Retriever
+    vector: Retriever
+
+    async def retrieve(self, request: SearchRequest, target: SearchTarget, limits: TimeLimits) -> Candidates:
+        """The candidates of both; a retriever that fails has none."""
+        # The vector retriever first: its thread and the database work while the terms of the query are counted here.
+        vector, lexical = await asyncio.gather(
+            self.vector.retrieve(request, target, limits), self.lexical.retrieve(request, target, limits)
         )
+        return Candidates(lexical, vector)
 
-    async def _perform_vector_search(
-        self,
-        query_embedding: Vector | Sequence[float],
-        top_k: int = 10,
-        filters: Mapping[str, Any] | Reach | None = None,
-        *,
-        scope: Viewer | None = None,
-        leg: Leg | None = None,
-    ) -> tuple[list[SearchResult], SearchMetrics]:
-        """The passages nearest to the vector. Inside a search (`leg`) it leaves the candidates there instead."""
-        embedder = self._embedder.embedder
-        vector = retrievers.as_vector(query_embedding, embedder.dim if embedder is not None else None)
 
-        async def fill(reach: Reach, into: Leg) -> None:
-            await retrievers.nearest(self._index, vector, reach, into, wanted=whole("top_k", top_k))
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The candidates of both retrievers in one order, best first, with their fused scores."""
 
-        own, results = await self._one_leg(fill, filters, scope, leg)
-        return results, SearchMetrics(
-            mode="vector", vector_time=own.seconds, vector_candidates=len(own.scores), final_results=len(results)
-        )
+    lexical: RetrieverOutcome
+    vector: RetrieverOutcome
+    fused: Mapping[str, float]
+    order: Sequence[str]
 
-    async def _reach(self, filters: SearchFilters, scope: Viewer) -> Reach:
-        snapshot = await self._index.snapshot()
-        check_identity(snapshot.settings, self._analyzer.id, self._embedder.embedder)
-        self._taxonomy = snapshot.taxonomy
-        return Reach.of(snapshot, filters, scope)
-
-    async def _one_leg(
-        self,
-        fill: Callable[[Reach, Leg], Awaitable[None]],
-        filters: Mapping[str, Any] | Reach | None,
-        scope: Viewer | None,
-        leg: Leg | None,
-    ) -> tuple[Leg, list[SearchResult]]:
-        """The filled leg and, unless a search has more to do with it, its passages."""
-        if leg is not None and isinstance(filters, Reach):
-            await fill(filters, leg)
-            return leg, []
-        assert not isinstance(filters, Reach)  # noqa: S101 - comes with a leg
-        parsed = SearchFilters.parse(filters, self.filter_keys)
-        reach = await self._reach(parsed, self._viewer(scope))
-        own, started = Leg(), time.perf_counter()
-        await fill(reach, own)
-        own.seconds = time.perf_counter() - started
-        lexical, vector = (Leg(), own) if own.vector is not None else (own, Leg())
-        ranking = Ranking(lexical, vector, own.scores, list(own.scores))
-        return own, await self._passages.fetched(ranking.order, reach, ranking)
-
-    def _viewer(self, scope: Viewer | None) -> Viewer:
-        """The scope to search with: the given one, else the engine's, else the owner's."""
-        wanted = scope if scope is not None else self._scope
-        return confinement.bounded(required(wanted) if wanted is not None else None)
-
-    def _analyze_query(self, query: str) -> QueryCharacteristics:
-        """What the query is like."""
-        return analyze_query(text(query))
-
-    def _build_filter_clause(
-        self, filters: Mapping[str, Any] | None, scope: Viewer | None = None
-    ) -> tuple[str, dict[str, object]]:
-        """The condition that the filters become, and its parameters; no value is ever in the text.
-
-        Category paths become nodes of the tree as the last search saw it. Raises `InvalidInput`.
-        """
-        parsed = SearchFilters.parse(filters, self.filter_keys)
-        caller = self._viewer(scope)
-        return self._index.filter_clause(parsed, parsed.scope(self._taxonomy, caller.resolved(self._taxonomy)))
+    @classmethod
+    def of(cls, candidates: Candidates, request: SearchRequest, config: EngineConfig) -> Ranking:
+        """Fuse the scores of both retrievers in mode `hybrid`; in other modes keep those of the one that ran."""
+        lexical, vector = candidates.lexical, candidates.vector
+        if request.mode == "hybrid":
+            fusion = config.score_fusion()
+            if config.adaptive:
+                fusion = fusion.adapted(analyze_query(request.query))
+            scores = fusion.fuse(lexical.candidates, vector.candidates, config.fusion)
+            fused = {key: min(1.0, max(MIN_SCORE, score)) for key, score in scores.items()}
+        else:
+            fused = dict((vector if request.mode == "vector" else lexical).scores)
+        return cls(lexical, vector, fused, sorted(fused, key=lambda key: (-fused[key], key)))

@@ -1,9 +1,9 @@
-"""The second hop: documents that the best passages mention by their titles are put among the results.
+"""The second hop: documents that the best passages mention by their titles are inserted into the results.
 
 A question that needs two documents often shares its words with only one of them, which names the other. With the
-documents that the best passages mention at the eighth to tenth place, all supports of a question were among the first
-ten for 95 % of hotpotqa100-dev with wiki-distractors instead of 78 %; the first seven never move, and sets whose
-passages name no titles keep their figures to the last digit (bench/README.md).
+documents that the best passages mention at ranks eight to ten, all supports of a question were among the first ten
+results for 95 % of hotpotqa100-dev with wiki-distractors instead of 78 %. The first seven results never move, and the
+figures of data sets whose passages mention no titles stay the same to the last digit (bench/README.md).
 """
 
 from __future__ import annotations
@@ -14,25 +14,22 @@ from dataclasses import dataclass, replace
 from dtrag.core.documents import SearchResult
 from dtrag.core.text.title_mentions import mentioned_numbers
 from dtrag.ports import Index
-from dtrag.retrieval.request import Reach
-from dtrag.retrieval.results import Ranking
-from dtrag.retrieval.retrievers import Leg
+from dtrag.retrieval.hybrid import Ranking
+from dtrag.retrieval.limits import LINKED_AFTER, LINKED_PASSAGES
+from dtrag.retrieval.request import SearchTarget
+from dtrag.retrieval.retrievers import RetrieverOutcome
 
-SOURCES = 3
-"""Documents whose best passages' mentions are followed; 1 gives .02 less."""
-FIRST_PLACE = 7
-"""Results that stay before what is mentioned: the first places belong to what answers the question itself."""
-MOST = 3
-"""Mentioned documents that are put in."""
-PASSAGES = 20
-"""Passages of a mentioned document that are looked at for the best."""
+SOURCE_DOCUMENTS = 3
+"""Documents whose mentions are followed; with 1 the share above is .02 lower."""
+PASSAGES_PER_DOCUMENT = 20
+"""Passages of a mentioned document that are scored; the best one is inserted."""
 
 
 @dataclass(frozen=True, slots=True)
-class Mention:
+class LinkedPassage:
     """The best passage of a mentioned document, with its scores, and the title of the document that mentions it.
 
-    `relation` is the key of the result's metadata that has the title.
+    `relation` is the metadata key of the result that holds the title.
     """
 
     chunk_id: str
@@ -42,75 +39,83 @@ class Mention:
     relation: str = "mentioned_by"
 
 
-async def mentioned(
-    index: Index, reach: Reach, ranking: Ranking, best: Sequence[SearchResult], weights: tuple[float, float]
-) -> list[Mention]:
-    """The documents that the first of `best` mention, the most relevant first.
+async def mentioned_passages(
+    index: Index, target: SearchTarget, ranking: Ranking, results: Sequence[SearchResult], weights: tuple[float, float]
+) -> list[LinkedPassage]:
+    """The best passages of documents that the first results mention, the most relevant first.
 
-    `weights` are those of words and meaning. Documents of the first places themselves, and those that share their
-    title with another, are left out.
+    `weights` are those of the lexical and the vector score. Left out: documents that have a passage among the first
+    results already, and documents that share their title with another one.
     """
-    named: dict[int, str] = {}
-    own: dict[str, SearchResult] = {}
-    for result in best[:FIRST_PLACE]:
-        own.setdefault(result.chunk_id.rpartition(":")[0], result)
-    for result in list(own.values())[:SOURCES]:
+    source_titles: dict[int, str] = {}
+    first_of_document: dict[str, SearchResult] = {}
+    for result in results[:LINKED_AFTER]:
+        first_of_document.setdefault(result.chunk_id.rpartition(":")[0], result)
+    for result in list(first_of_document.values())[:SOURCE_DOCUMENTS]:
         for number in mentioned_numbers(result.text):
-            named.setdefault(number, result.title)
-    linked = {
-        number: [key for key in passages[:PASSAGES] if key.rpartition(":")[0] not in own]
-        for number, passages in (await index.titled(list(named), reach.scope)).items()
+            source_titles.setdefault(number, result.title)
+    documents = {
+        number: [key for key in keys[:PASSAGES_PER_DOCUMENT] if key.rpartition(":")[0] not in first_of_document]
+        for number, keys in (await index.titled(list(source_titles), target.scope)).items()
     }
-    passages = [key for found in linked.values() for key in found]
+    passages = [key for keys in documents.values() for key in keys]
     if not passages:
         return []
-    lexical = await lexical_shares(index, reach, ranking.lexical, passages)
-    vector = await vector_shares(index, reach, ranking.vector, passages)
-    mixed = {key: weights[0] * lexical.get(key, 0.0) + weights[1] * vector.get(key, 0.0) for key in lexical}
-    chosen = [
-        (max((key for key in found if key in mixed), key=lambda key: (mixed[key], key), default=None), number)
-        for number, found in linked.items()
+    lexical = await lexical_shares(index, target, ranking.lexical, passages)
+    vector = await vector_shares(index, target, ranking.vector, passages)
+    scores = {key: weights[0] * lexical.get(key, 0.0) + weights[1] * vector.get(key, 0.0) for key in lexical}
+    best_passages = [
+        (max((key for key in keys if key in scores), key=lambda key: (scores[key], key), default=None), number)
+        for number, keys in documents.items()
     ]
-    ranked = sorted((-mixed[key], key, number) for key, number in chosen if key is not None)
-    return [Mention(key, lexical[key], vector.get(key, 0.0), named[number]) for _, key, number in ranked[:MOST]]
+    ranked = sorted((-scores[key], key, number) for key, number in best_passages if key is not None)
+    return [
+        LinkedPassage(key, lexical[key], vector.get(key, 0.0), source_titles[number])
+        for _, key, number in ranked[:LINKED_PASSAGES]
+    ]
 
 
-async def inserted(
-    index: Index, reach: Reach, results: Sequence[SearchResult], found: Sequence[Mention]
+async def with_linked(
+    index: Index, target: SearchTarget, results: Sequence[SearchResult], linked: Sequence[LinkedPassage]
 ) -> list[SearchResult]:
-    """The results with the mentioned passages behind the first places; they take the score of the one before them."""
-    if not found:
+    """The results with the linked passages after the first `LINKED_AFTER`, with the score of the result before them."""
+    if not linked:
         return list(results)
-    keys = [mention.chunk_id for mention in found]
-    there = await index.fetch(keys, reach.scope, reach.snapshot.taxonomy, reach.filters)
-    score = results[FIRST_PLACE - 1].hybrid_score if len(results) >= FIRST_PLACE else results[-1].hybrid_score
-    extra = [
+    keys = [passage.chunk_id for passage in linked]
+    passages = await index.fetch(keys, target.scope, target.snapshot.taxonomy, target.filters)
+    score = results[min(LINKED_AFTER, len(results)) - 1].hybrid_score
+    inserted = [
         replace(
-            there[mention.chunk_id],
-            bm25_score=mention.bm25_score,
-            vector_score=mention.vector_score,
+            passages[link.chunk_id],
+            bm25_score=link.bm25_score,
+            vector_score=link.vector_score,
             hybrid_score=score,
-            metadata={**there[mention.chunk_id].metadata, mention.relation: mention.source},
+            metadata={**passages[link.chunk_id].metadata, link.relation: link.source},
         )
-        for mention in found
-        if mention.chunk_id in there
+        for link in linked
+        if link.chunk_id in passages
     ]
-    moved = {result.chunk_id for result in extra}
+    moved = {result.chunk_id for result in inserted}
     rest = [result for result in results if result.chunk_id not in moved]
-    return [*rest[:FIRST_PLACE], *extra, *rest[FIRST_PLACE:]]
+    return [*rest[:LINKED_AFTER], *inserted, *rest[LINKED_AFTER:]]
 
 
-async def lexical_shares(index: Index, reach: Reach, leg: Leg, passages: Sequence[str]) -> dict[str, float]:
-    """Chunk id -> lexical score in [0, 1] of those of the passages that are in reach."""
-    if leg.asked is None:
+async def lexical_shares(
+    index: Index, target: SearchTarget, outcome: RetrieverOutcome, passages: Sequence[str]
+) -> dict[str, float]:
+    """Chunk id -> lexical score in [0, 1], of the passages in scope."""
+    query = outcome.lexical_query
+    if query is None:
         return dict.fromkeys(passages, 0.0)
-    found = await index.lexical_scores(leg.asked, passages, reach.scope)
-    return {key: leg.asked.share(score) for key, score in found.items()}
+    sums = await index.lexical_scores(query, passages, target.scope)
+    return {key: query.share(score) for key, score in sums.items()}
 
 
-async def vector_shares(index: Index, reach: Reach, leg: Leg, passages: Sequence[str]) -> dict[str, float]:
-    """Chunk id -> cosine in [0, 1] of those of the passages that are in reach and have a vector."""
-    if leg.vector is None:
+async def vector_shares(
+    index: Index, target: SearchTarget, outcome: RetrieverOutcome, passages: Sequence[str]
+) -> dict[str, float]:
+    """Chunk id -> cosine in [0, 1], of the passages in scope that have a vector."""
+    if outcome.vector is None:
         return {}
-    found = await index.vector_scores(leg.vector, passages, reach.scope)
-    return {key: min(1.0, max(0.0, score)) for key, score in found.items()}
+    cosines = await index.vector_scores(outcome.vector, passages, target.scope)
+    return {key: min(1.0, max(0.0, score)) for key, score in cosines.items()}

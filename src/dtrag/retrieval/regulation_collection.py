@@ -1,51 +1,50 @@
-"""Reads the regulations that a caller may see, and keeps what citations need to know of them."""
+"""Reads and caches the regulations that a caller may see, as citations need them: names and outlines, no texts."""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Hashable
 
+from cachetools import LRUCache
+
 from dtrag.core.access.scope import Scope
 from dtrag.packs.regulation_ko.collection import Collection, Regulation
 from dtrag.ports import IndexSnapshot, RegulationStore
 
-MOST_SCOPES = 64
-"""Scopes whose collections are kept."""
-MOST_REGULATIONS = 20_000
-"""Regulations that are kept without their texts, for all scopes together."""
+CACHED_COLLECTIONS = 64
+"""Scopes whose collections are cached."""
+CACHED_REGULATIONS = 20_000
+"""Regulations that are cached without their texts, for all scopes together."""
 READ_AT_ONCE = 64
-"""Regulations of one reading: what has been read stays when the caller's time is over."""
+"""Regulations per read: what has been read stays cached when the caller's time limit ends the rest."""
 
 
 class CollectionReader:
     """Collections by state of the index and scope.
 
-    The database says which regulations a scope holds, each time the index or the tree has changed; a regulation that
-    was read before is read again only when its text has changed.
+    After every change of the index or the taxonomy, the database lists the regulations of a scope again. A regulation
+    itself is read again only when its text has changed.
     """
 
     def __init__(self, store: RegulationStore) -> None:
         self._store = store
-        self._collections: dict[Hashable, Collection] = {}
-        self._regulations: dict[tuple[uuid.UUID, bytes], Regulation] = {}
+        self._collections: LRUCache[Hashable, Collection] = LRUCache(CACHED_COLLECTIONS)
+        self._regulations: LRUCache[tuple[uuid.UUID, bytes], Regulation] = LRUCache(CACHED_REGULATIONS)
 
     async def read(self, snapshot: IndexSnapshot, scope: Scope) -> Collection:
         """The regulations in scope."""
         key = (snapshot.generation, snapshot.taxonomy.version, scope.nodes)
         collection = self._collections.get(key)
         if collection is None:
-            collection = await self._read(scope)
-            if len(self._collections) >= MOST_SCOPES:
-                self._collections.clear()
-            self._collections[key] = collection
+            collection = self._collections[key] = await self._read(scope)
         return collection
 
     async def _read(self, scope: Scope) -> Collection:
         versions = await self._store.versions(scope)
-        if len(self._regulations) + len(versions) > MOST_REGULATIONS:
-            self._regulations.clear()
         regulations = {
-            key: known for key, version in versions.items() if (known := self._regulations.get((key, version)))
+            key: regulation
+            for key, version in versions.items()
+            if (regulation := self._regulations.get((key, version))) is not None
         }
         unread = [key for key in versions if key not in regulations]
         for first in range(0, len(unread), READ_AT_ONCE):

@@ -1,8 +1,4 @@
-"""Hops in a search: the provisions that the first articles cite are put behind the first places.
-
-`citations_from` reads what the first articles cite, and `cited_mentions` chooses from it with `MultiHopRetriever`,
-which holds the rules: at most two hops, no cycle, nothing of little relevance.
-"""
+"""What the best passages of regulations cite: the citations are followed, and the best cited provisions inserted."""
 
 from __future__ import annotations
 
@@ -10,79 +6,82 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from dtrag.core.access.scope import Scope
 from dtrag.core.documents import SearchResult
-from dtrag.packs.regulation_ko.citations import citations
 from dtrag.packs.regulation_ko.collection import Collection, Source
 from dtrag.packs.regulation_ko.hops import MAX_HOPS, MultiHopRetriever
 from dtrag.ports import CitedProvision, Index, IndexSnapshot
-from dtrag.retrieval.multihop import FIRST_PLACE, MOST, Mention, lexical_shares, vector_shares
-from dtrag.retrieval.request import Reach
-from dtrag.retrieval.results import Ranking
+from dtrag.retrieval.hybrid import Ranking
+from dtrag.retrieval.limits import LINKED_AFTER, LINKED_PASSAGES
+from dtrag.retrieval.multihop import LinkedPassage, lexical_shares, vector_shares
+from dtrag.retrieval.request import SearchTarget
 
-FOLLOWED = 3
-"""Articles of a list of results whose citations are followed."""
-MOST_TARGETS = 24
-"""Cited provisions of one hop."""
+SOURCE_ARTICLES = 3
+"""Articles among the first results whose citations are followed."""
+MAX_CITED = 24
+"""Provisions of one hop."""
 FOLLOWED_KINDS = frozenset({"article", "appendix"})
 
 
-async def citations_from(
-    index: Index, collection: Collection, best: Sequence[SearchResult], snapshot: IndexSnapshot, caller: Scope
+async def follow_citations(
+    index: Index, collection: Collection, results: Sequence[SearchResult], snapshot: IndexSnapshot, caller: Scope
 ) -> list[CitedProvision]:
-    """What the first of `best` cite, and what that cites; those at the first places already are left out."""
-    first = [source for result in best[:FIRST_PLACE] if (source := collection.source_at(result.chunk_id)) is not None]
-    seen = {source.name for source in first}
-    frontier = first[:FOLLOWED]
+    """The provisions that the first results cite, and those that these cite; without the first results themselves."""
+    first = [source for result in results[:LINKED_AFTER] if (source := collection.source_at(result.chunk_id))]
+    visited = {source.name for source in first}
+    frontier = first[:SOURCE_ARTICLES]
     cited: list[CitedProvision] = []
     for _ in range(MAX_HOPS):
         texts = await _texts(index, frontier, snapshot, caller)
         reached: dict[str, Source] = {}
         for source in frontier:
-            for target in _targets(collection, source, texts[source.name]):
-                if target.name in seen or (len(reached) >= MOST_TARGETS and target.name not in reached):
+            for target in _cited_sources(collection, source, texts[source.name]):
+                if target.name in visited or (len(reached) >= MAX_CITED and target.name not in reached):
                     continue
                 reached[target.name] = target
                 cited.append(CitedProvision(target.name, source.name, _chunk_ids(target)))
         frontier = list(reached.values())
-        seen |= set(reached)
+        visited |= set(reached)
         if not frontier:
             break
     return cited
 
 
-async def cited_mentions(
+async def cited_passages(
     index: Index,
-    reach: Reach,
+    target: SearchTarget,
     ranking: Ranking,
-    best: Sequence[SearchResult],
+    results: Sequence[SearchResult],
     cited: Sequence[CitedProvision],
     *,
     weights: tuple[float, float],
-) -> list[Mention]:
-    """The best passages of the cited provisions, the more relevant to the query first.
+) -> list[LinkedPassage]:
+    """The best passages of the cited provisions, the most relevant first.
 
-    The relevance is the score by words and meaning as a share of the highest at the first places. A passage that is
-    among `best` already stands for its provision.
+    The relevance is the weighted sum of lexical and vector score, as a share of the highest among the first results.
+    Of a provision that has a passage among the results, that passage is chosen.
     """
-    passages = list(dict.fromkeys(key for provision in cited for key in provision.chunk_ids))
-    highest = max((_mixed(weights, found.bm25_score, found.vector_score) for found in best[:FIRST_PLACE]), default=0.0)
-    if not passages or highest <= 0:
+    chunk_ids = list(dict.fromkeys(key for provision in cited for key in provision.chunk_ids))
+    highest = max(
+        (_weighted(weights, result.bm25_score, result.vector_score) for result in results[:LINKED_AFTER]), default=0.0
+    )
+    if not chunk_ids or highest <= 0:
         return []
-    lexical = await lexical_shares(index, reach, ranking.lexical, passages)
-    vector = await vector_shares(index, reach, ranking.vector, passages)
-    scores = {key: _mixed(weights, share, vector.get(key, 0.0)) / highest for key, share in lexical.items()}
-    present = {result.chunk_id for result in best}
+    lexical = await lexical_shares(index, target, ranking.lexical, chunk_ids)
+    vector = await vector_shares(index, target, ranking.vector, chunk_ids)
+    scores = {key: _weighted(weights, share, vector.get(key, 0.0)) / highest for key, share in lexical.items()}
+    present = {result.chunk_id for result in results}
     pieces = {provision.name: [key for key in provision.chunk_ids if key in scores] for provision in cited}
-    graph = _Graph(cited, {name: max((scores[key] for key in keys), default=0.0) for name, keys in pieces.items()})
-    found = MultiHopRetriever(graph, graph, cited=graph.cited).retrieve("", graph.initial())
-    mentions = []
-    for hop in sorted(found.hops, key=lambda hop: (-hop.relevance, hop.chunk_id))[:MOST]:
-        chosen = max(pieces[hop.chunk_id], key=lambda key: (key in present, scores[key], key))
-        mentions.append(Mention(chosen, lexical[chosen], vector.get(chosen, 0.0), hop.source_id, "cited_by"))
-    return mentions
+    relevance = {name: max((scores[key] for key in keys), default=0.0) for name, keys in pieces.items()}
+    graph = _CitationGraph(cited, relevance)
+    hops = MultiHopRetriever(graph, graph, cited=graph.cited).retrieve("", graph.initial()).hops
+    passages = []
+    for hop in sorted(hops, key=lambda hop: (-hop.relevance, hop.chunk_id))[:LINKED_PASSAGES]:
+        best = max(pieces[hop.chunk_id], key=lambda key: (key in present, scores[key], key))
+        passages.append(LinkedPassage(best, lexical[best], vector.get(best, 0.0), hop.source_id, "cited_by"))
+    return passages
 
 
-class _Graph:
-    """Citations that were read, as the stores of a `MultiHopRetriever`: the ids are names (`학칙 제21조`)."""
+class _CitationGraph:
+    """Citations in the form of the stores of a `MultiHopRetriever`; ids are names of provisions (`학칙 제21조`)."""
 
     def __init__(self, cited: Sequence[CitedProvision], relevance: Mapping[str, float]) -> None:
         self._targets: dict[str, list[str]] = {}
@@ -106,12 +105,12 @@ class _Graph:
         return {name: self._relevance[name] for name in ids}
 
 
-def _mixed(weights: tuple[float, float], lexical: float, vector: float) -> float:
+def _weighted(weights: tuple[float, float], lexical: float, vector: float) -> float:
     return weights[0] * lexical + weights[1] * vector
 
 
 async def _texts(index: Index, sources: Sequence[Source], snapshot: IndexSnapshot, caller: Scope) -> dict[str, str]:
-    """Name -> text of the provision, "" for one that is not there any more."""
+    """Name -> text of the provision; "" for one that has been deleted since."""
     passages = await index.fetch([key for source in sources for key in _chunk_ids(source)], caller, snapshot.taxonomy)
     return {
         source.name: "\n".join(passages[key].text for key in _chunk_ids(source) if key in passages)
@@ -119,14 +118,12 @@ async def _texts(index: Index, sources: Sequence[Source], snapshot: IndexSnapsho
     }
 
 
-def _targets(collection: Collection, source: Source, text: str) -> Iterator[Source]:
+def _cited_sources(collection: Collection, source: Source, text: str) -> Iterator[Source]:
     """The articles and appendices that the text cites, each as often as it does."""
-    label = source.provisions[0].label
-    for citation in citations(text, source.regulation.outline, label, collection.catalog):
-        for name in citation.targets:
-            target = collection.source(name)
-            if target is not None and target.provisions[0].kind in FOLLOWED_KINDS and target.name != source.name:
-                yield target
+    for name in collection.cited_names(source, text):
+        target = collection.source(name)
+        if target is not None and target.provisions[0].kind in FOLLOWED_KINDS and target.name != source.name:
+            yield target
 
 
 def _chunk_ids(source: Source) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What is asked of a search, checked at the door; and what it may reach, once the state of the index is known."""
+"""A validated search request, and its target: the state of the index with the documents that the search may return."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ Mode = Literal["hybrid", "lexical", "strict", "vector"]
 MODES: tuple[str, ...] = get_args(Mode)
 MAX_QUERY = 10_000
 CANDIDATES = 100
-"""Passages that each leg proposes, unless told otherwise: a passage that one side missed then counts for nearly what it
-is, and exact scores for it gain nothing (bench/README.md)."""
+"""Default number of candidates per retriever: with that many, a passage that one retriever missed gets nearly its true
+score, and exact scores for it improve nothing (bench/README.md)."""
 MAX_TOP_K = 1_000
 MAX_EXPLAINED = 20
-"""Documents that one search explains: each costs a look at all its passages."""
+"""Documents that one search explains: each costs a read of all its passages."""
 MAX_ID = 200
 
 
 class SearchOptions(TypedDict, total=False):
-    """What every way to search takes besides the query; the meaning is that of `HybridSearchEngine.search`."""
+    """Options of every search function besides the query; `HybridSearchEngine.search` defines them."""
 
     bm25_candidates: int
     vector_candidates: int
@@ -37,32 +37,38 @@ class SearchOptions(TypedDict, total=False):
 
 
 class ScopedSearchOptions(SearchOptions, total=False):
-    """The same, for searches whose scope the engine may know already."""
+    """`SearchOptions` and a scope, which defaults to that of the engine."""
 
     scope: Viewer | None
 
 
 class ModeSearchOptions(SearchOptions, total=False):
-    """The same, for searches of any mode."""
+    """`SearchOptions` and the search mode."""
 
     mode: str
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A search as it was asked for. `explained` are the documents whose absence is to be explained."""
+class SearchRequest:
+    """The validated arguments of one search.
+
+    `filter_values` are the filters as the caller passed them, `added_terms` further term ids with weights (from a
+    pack). The absence of `explained_documents` is explained.
+    """
 
     query: str
     top_k: int
     filters: SearchFilters
+    filter_values: Mapping[str, Any]
     bm25_candidates: int
     vector_candidates: int
     scope: Viewer
     mode: str
     correlation_id: str
     explain: bool
-    explained: tuple[str, ...]
+    explained_documents: tuple[str, ...]
     highlight: bool
+    added_terms: tuple[tuple[int, float], ...] = ()
 
     @classmethod
     def parse(
@@ -73,48 +79,49 @@ class Asked:
         *,
         bm25_candidates: object,
         vector_candidates: object,
-        correlation_id: object,
         scope: Viewer | None,
         mode: object,
-        explain: object,
-        explain_documents: Sequence[str],
-        highlight: object,
-        keys: Collection[str],
+        filter_keys: Collection[str],
+        correlation_id: object = None,
+        explain: object = False,
+        explain_documents: Sequence[str] = (),
+        highlight: object = True,
         exact_candidates: bool = False,
-    ) -> Asked:
-        """Raises `InvalidInput` for the first thing that is wrong.
+    ) -> SearchRequest:
+        """Raises `InvalidInput` for the first invalid argument.
 
-        Each leg proposes `top_k` at least, unless `exact_candidates` holds it to its number.
+        Each retriever returns `top_k` candidates at least; with `exact_candidates`, its own number.
         """
-        wanted = whole("top_k", top_k)
-        least = 1 if exact_candidates else wanted
+        requested_k = passage_count("top_k", top_k)
+        min_candidates = 1 if exact_candidates else requested_k
         if mode not in MODES:
             raise InvalidInput(f"There is no search mode of this name. Modes: {', '.join(MODES)}.")
         if correlation_id is not None and (not isinstance(correlation_id, str) or len(correlation_id) > MAX_ID):
-            raise InvalidInput(f"correlation_id must be a text of at most {MAX_ID} characters.")
+            raise InvalidInput(f"correlation_id must be a string of at most {MAX_ID} characters.")
         if not isinstance(explain, bool) or not isinstance(highlight, bool):
             raise InvalidInput("explain and highlight must be True or False.")
-        explained = _documents(explain_documents)
+        explained = _document_ids(explain_documents)
         return cls(
-            query=text(query),
-            top_k=wanted,
-            filters=SearchFilters.parse(filters, keys),
-            bm25_candidates=max(least, whole("bm25_candidates", bm25_candidates)),
-            vector_candidates=max(least, whole("vector_candidates", vector_candidates)),
-            scope=required(scope),
+            query=query_text(query),
+            top_k=requested_k,
+            filters=SearchFilters.parse(filters, filter_keys),
+            filter_values=filters or {},
+            bm25_candidates=max(min_candidates, passage_count("bm25_candidates", bm25_candidates)),
+            vector_candidates=max(min_candidates, passage_count("vector_candidates", vector_candidates)),
+            scope=require_scope(scope),
             mode=str(mode),
             correlation_id=correlation_id or "",
             explain=explain or bool(explained),
-            explained=explained,
+            explained_documents=explained,
             highlight=highlight,
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
-    """The state of the index that a search sees, and which documents in it: those in `scope` that the filters admit.
+class SearchTarget:
+    """One state of the index, and the documents in it that a search may return: those in `scope` that pass `filters`.
 
-    `caller` is the scope before the filters' paths narrowed it.
+    `caller` is the caller's scope before category filters narrowed it to `scope`.
     """
 
     snapshot: IndexSnapshot
@@ -123,55 +130,55 @@ class Reach:
     filters: SearchFilters
 
     @classmethod
-    def of(cls, snapshot: IndexSnapshot, filters: SearchFilters, viewer: Viewer) -> Reach:
-        """What the viewer may see becomes nodes of the tree, and so do the paths among the filters, which narrow it."""
+    def of(cls, snapshot: IndexSnapshot, filters: SearchFilters, viewer: Viewer) -> SearchTarget:
+        """Resolve the viewer and the category paths of the filters to nodes of the snapshot's taxonomy."""
         caller = viewer.resolved(snapshot.taxonomy)
         return cls(snapshot, caller, filters.scope(snapshot.taxonomy, caller), replace(filters, paths=None))
 
-    def identity(self) -> Hashable:
-        """What tells the reach apart from any other, now and after the next write."""
+    def cache_key(self) -> Hashable:
+        """A key that no other target has, and that changes with every write to the index."""
         return (
             self.snapshot.generation,
             self.snapshot.taxonomy.version,
-            self.rebuilding,
+            self.is_rebuilding,
             self.scope.nodes,
             self.scope.server_paths,
             self.filters,
         )
 
     @property
-    def rebuilding(self) -> bool:
-        """Whether documents may be missing, because the index is being built anew."""
+    def is_rebuilding(self) -> bool:
+        """Whether documents may be missing because the index is being rebuilt."""
         return bool(self.snapshot.settings.get("rebuilding"))
 
 
-def text(query: object) -> str:
-    """The query without what no database can hold. Raises `InvalidInput`."""
+def query_text(query: object) -> str:
+    """The query without characters that PostgreSQL cannot store. Raises `InvalidInput`."""
     if not isinstance(query, str):
-        raise InvalidInput("The query must be text.")
+        raise InvalidInput("The query must be a string.")
     if len(query) > MAX_QUERY:
-        raise InvalidInput(f"The query has {len(query):,} characters; at most {MAX_QUERY:,} are taken.")
+        raise InvalidInput(f"The query has {len(query):,} characters; the limit is {MAX_QUERY:,}.")
     return clean(query)
 
 
-def whole(name: str, value: object) -> int:
-    """A number of passages. Raises `InvalidInput`."""
+def passage_count(name: str, value: object) -> int:
+    """The value of the argument `name` as a number of passages, from 1 to `MAX_TOP_K`. Raises `InvalidInput`."""
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_TOP_K:
         raise InvalidInput(f"{name} must be a whole number from 1 to {MAX_TOP_K}.")
     return value
 
 
-def required(scope: Viewer | None) -> Viewer:
-    """The scope. Raises `InvalidInput` when it is none, such as a list of paths."""
+def require_scope(scope: Viewer | None) -> Viewer:
+    """The scope itself. Raises `InvalidInput` for any other value, such as a list of paths."""
     if not isinstance(scope, Viewer):
-        raise InvalidInput("scope is not a scope: give one such as Scope.everything(), or leave it out.")
+        raise InvalidInput("Invalid scope: pass a scope such as Scope.everything(), or omit it.")
     return scope
 
 
-def _documents(ids: object) -> tuple[str, ...]:
+def _document_ids(ids: object) -> tuple[str, ...]:
     if isinstance(ids, str) or not isinstance(ids, Sequence) or len(ids) > MAX_EXPLAINED:
-        raise InvalidInput(f"explain_documents is a list of at most {MAX_EXPLAINED} ids of documents.")
+        raise InvalidInput(f"explain_documents is a list of at most {MAX_EXPLAINED} document ids.")
     for document_id in ids:
         if not isinstance(document_id, str) or len(document_id) > MAX_ID:
-            raise InvalidInput(f"explain_documents holds ids of documents, texts of at most {MAX_ID} characters.")
+            raise InvalidInput(f"explain_documents contains document ids: strings of at most {MAX_ID} characters.")
     return tuple(dict.fromkeys(ids))

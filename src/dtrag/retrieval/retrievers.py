@@ -1,14 +1,16 @@
-"""The two legs of a search: words and vectors. Either may fail without the other."""
+"""The lexical and the vector retriever: each returns scored candidates, and neither fails because of the other."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import numpy as np
+from cachetools import LRUCache
 
 from dtrag import embedding_service
 from dtrag.concurrency import DaemonThreads
@@ -16,110 +18,130 @@ from dtrag.core.documents import Vector
 from dtrag.core.ranking.bm25 import LexicalQuery
 from dtrag.core.text.analysis import Analyzer, language
 from dtrag.core.text.questions import weighted_terms
-from dtrag.errors import DatabaseUnavailable, InvalidInput
+from dtrag.errors import InvalidInput
 from dtrag.ports import NOT_CONFIGURED, Embedder, Index, speaks
-from dtrag.retrieval.request import Reach
+from dtrag.retrieval.request import SearchRequest, SearchTarget
+from dtrag.retrieval.time_limits import TimeLimits
 
 EMBEDDING_THREADS = 4
-"""Of an engine: a model that hangs takes these from it, and none from the rest of the process."""
-KEPT_VECTORS, KEPT_CHARACTERS = 1_000, 1_000
-"""Vectors of queries that an engine keeps (1.5 MB for 384 dimensions), and the longest query that one is kept of."""
+"""Threads of one engine for query embeddings: a model that hangs blocks these, and no others of the process."""
+CACHED_VECTORS, MAX_CACHED_CHARACTERS = 1_000, 1_000
+"""Query vectors that one engine caches (1.5 MB for 384 dimensions), and the longest query whose vector is cached."""
 
 
 @dataclass(slots=True)
-class Leg:
-    """One side of a search: its candidates (chunk id -> score, best first), its time, what went wrong.
+class RetrieverOutcome:
+    """The candidates of one retriever (chunk id -> score, best first), its time, and its failure if it failed.
 
-    `raw` are the scores as the index gives them; `scores` in [0, 1] those of words as shares of what the query could
-    reach at most. `asked` and `vector` are the query as the side sees it.
+    `raw_scores` are BM25 sums or cosines. `scores` lie in [0, 1]; a lexical one is a share of the highest score that
+    the query can reach. `lexical_query` and `vector` are the query in the retriever's own form.
     """
 
     scores: dict[str, float] = field(default_factory=dict)
-    raw: dict[str, float] = field(default_factory=dict)
+    raw_scores: dict[str, float] = field(default_factory=dict)
     seconds: float = 0.0
     embedding_seconds: float = 0.0
     failure: Exception | None = None
     note: str = ""
     skipped: bool = False
-    asked: LexicalQuery | None = None
+    lexical_query: LexicalQuery | None = None
     vector: Vector | None = None
 
     @property
     def candidates(self) -> dict[str, float] | None:
-        """What the side says; None when it could not be asked."""
-        there = self.failure is None and not self.note and not self.skipped
-        return self.scores if there else None
+        """The scores; None when the retriever failed or did not run."""
+        return None if self.failure is not None or self.note or self.skipped else self.scores
+
+    @asynccontextmanager
+    async def isolated(self, seconds: float | None) -> AsyncIterator[None]:
+        """The named boundary where one retriever may fail, or exceed `seconds`, and the other one still answers."""
+        started = time.perf_counter()
+        try:
+            async with asyncio.timeout(seconds):
+                yield
+        except Exception as error:  # noqa: BLE001 - the boundary: reported as `degraded`, raised if both failed
+            self.failure = error
+            self.scores, self.raw_scores = {}, {}
+        self.seconds = time.perf_counter() - started
 
 
-async def attempt(leg: Leg, run: Callable[[], Awaitable[object]], seconds: float | None = None) -> Leg:
-    """The named seam where one leg of a search may fail, or take longer than `seconds`, without the other."""
-    started = time.perf_counter()
-    try:
-        async with asyncio.timeout(seconds):
-            await run()
-    except Exception as error:  # noqa: BLE001 - the seam: the failure is kept, shown, and raised if nothing worked
-        leg.failure = error
-        leg.scores, leg.raw = {}, {}
-    leg.seconds = time.perf_counter() - started
-    return leg
+class Retriever(Protocol):
+    """Finds candidates for a request among the documents of a target."""
+
+    async def retrieve(self, request: SearchRequest, target: SearchTarget, limits: TimeLimits) -> RetrieverOutcome:
+        """The candidates; errors and exceeded time limits are in the outcome's `failure`."""
 
 
-def raise_if_nothing_worked(legs: Sequence[Leg], seconds: float | None = None) -> None:
-    """Raise `DatabaseUnavailable` when a leg has failed and no other was there to decide.
+class LexicalRetriever:
+    """Finds passages that contain terms of the query (BM25), or all its words (mode `strict`)."""
 
-    Where the search had no more than `seconds` and the first of them was late, raise `TimeoutError`.
-    """
-    failures = [leg.failure for leg in legs if leg.failure is not None]
-    if failures and all(leg.candidates is None for leg in legs):
-        cause = failures[0]
-        if isinstance(cause, DatabaseUnavailable):
-            raise cause
-        if seconds is not None and isinstance(cause, TimeoutError):
-            raise TimeoutError(f"The search was not finished in {seconds:g} s") from cause
-        raise DatabaseUnavailable(reason=f"no search could be made ({type(cause).__name__}).") from cause
+    def __init__(self, index: Index, analyzer: Analyzer) -> None:
+        self._index = index
+        self._analyzer = analyzer
 
+    async def retrieve(self, request: SearchRequest, target: SearchTarget, limits: TimeLimits) -> RetrieverOutcome:
+        """`request.added_terms` count for a passage; scores are shares of what the query's own terms can reach."""
+        outcome = RetrieverOutcome(skipped=request.mode == "vector")
+        if outcome.skipped:
+            return outcome
+        async with outcome.isolated(limits.lexical):
+            index, limit = self._index, request.bm25_candidates
+            if request.mode == "strict":
+                outcome.note = await index.strict_note(target.scope)
+                outcome.raw_scores = await index.strict(request.query, target.scope, target.filters, limit)
+                outcome.scores = outcome.raw_scores
+            else:
+                query = await self._lexical_query(request, target)
+                outcome.lexical_query = query
+                outcome.raw_scores = await index.lexical(query, target.scope, target.filters, limit)
+                outcome.scores = {key: query.share(score) for key, score in outcome.raw_scores.items()}
+        return outcome
 
-async def lexical(
-    index: Index,
-    analyzer: Analyzer,
-    query: str,
-    reach: Reach,
-    leg: Leg,
-    *,
-    wanted: int,
-    mode: str,
-    added: Sequence[tuple[int, float]] = (),
-) -> None:
-    """Fill the leg with the passages that hold words of the query; in mode `strict`, all of them.
-
-    `added` are further terms with weights, which count for a passage; shares are of what the query's own can reach.
-    """
-    if mode == "strict":
-        leg.note = await index.strict_note(reach.scope)
-        leg.raw = leg.scores = await index.strict(query, reach.scope, reach.filters, wanted)
-        return
-    # An analyzer with another part (Kiwi) may be loading still; its lock must not hold up the event loop.
-    terms = (
-        await asyncio.to_thread(weighted_terms, query, analyzer) if analyzer.more else weighted_terms(query, analyzer)
-    )
-    statistics = await index.statistics([term for term, _ in (*terms, *added)], reach.caller)
-    asked = LexicalQuery.of([*terms, *added], statistics)
-    if added:
-        asked = replace(asked, ceiling=LexicalQuery.of(terms, statistics).ceiling)
-    leg.asked = asked
-    leg.raw = await index.lexical(asked, reach.scope, reach.filters, wanted)
-    leg.scores = {key: asked.share(score) for key, score in leg.raw.items()}
+    async def _lexical_query(self, request: SearchRequest, target: SearchTarget) -> LexicalQuery:
+        if self._analyzer.more:  # its optional part (Kiwi) may still be loading; its lock must not block the event loop
+            own_terms = await asyncio.to_thread(weighted_terms, request.query, self._analyzer)
+        else:
+            own_terms = weighted_terms(request.query, self._analyzer)
+        terms = [*own_terms, *request.added_terms]
+        statistics = await self._index.statistics([term for term, _ in terms], target.caller)
+        query = LexicalQuery.of(terms, statistics)
+        if request.added_terms:
+            query = replace(query, ceiling=LexicalQuery.of(own_terms, statistics).ceiling)
+        return query
 
 
-async def nearest(index: Index, vector: Vector, reach: Reach, leg: Leg, *, wanted: int) -> None:
-    """Fill the leg with the passages whose vectors are nearest."""
-    leg.vector = vector
-    leg.raw = await index.vectors(vector, reach.scope, reach.filters, wanted)
-    leg.scores = {key: min(1.0, max(0.0, score)) for key, score in leg.raw.items()}
+class VectorRetriever:
+    """Finds the passages whose vectors are nearest to that of the query."""
+
+    def __init__(self, index: Index, embedder: QueryEmbedder) -> None:
+        self._index = index
+        self._embedder = embedder
+
+    async def retrieve(self, request: SearchRequest, target: SearchTarget, limits: TimeLimits) -> RetrieverOutcome:
+        """The nearest passages; without candidates, and with a `note`, when the query cannot be embedded."""
+        outcome = RetrieverOutcome(skipped=request.mode not in {"hybrid", "vector"})
+        if outcome.skipped:
+            return outcome
+        outcome.note = self._embedder.unsupported_reason(request.query)
+        if outcome.note:
+            await self._embedder.report_missing(request.query, outcome, limits.embedding)
+            return outcome
+        async with outcome.isolated(limits.vector):
+            started = time.perf_counter()
+            vector = await self._embedder.embed(request.query, limits.embedding)
+            outcome.embedding_seconds = time.perf_counter() - started
+            await self.nearest(vector, request.vector_candidates, target, outcome)
+        return outcome
+
+    async def nearest(self, vector: Vector, limit: int, target: SearchTarget, outcome: RetrieverOutcome) -> None:
+        """Write the `limit` passages nearest to the vector into the outcome."""
+        outcome.vector = vector
+        outcome.raw_scores = await self._index.vectors(vector, target.scope, target.filters, limit)
+        outcome.scores = {key: min(1.0, max(0.0, score)) for key, score in outcome.raw_scores.items()}
 
 
-def as_vector(values: object, dim: int | None = None) -> Vector:
-    """A vector of numbers. Raises `InvalidInput`."""
+def parse_vector(values: object, dim: int | None = None) -> Vector:
+    """The values as a vector of `dim` finite numbers (None: any number of them). Raises `InvalidInput`."""
     try:
         vector = np.asarray(values, np.float32)
     except (TypeError, ValueError) as error:
@@ -130,47 +152,50 @@ def as_vector(values: object, dim: int | None = None) -> Vector:
 
 
 class QueryEmbedder:
-    """Makes vectors of queries, in time or not at all; those of the latest queries are kept.
+    """Embeds queries within a time limit, and caches the vectors of the most recent ones.
 
-    A vector depends on nothing but the text and the model, so it outlives what a cache of results must forget: other
-    filters, another scope, every write.
+    A vector depends on the text and the model only. So it stays valid where cached results do not: with other filters,
+    in another scope, after a write.
     """
 
     def __init__(self, embedder: Embedder | None) -> None:
         self.embedder = embedder
-        self._kept: OrderedDict[str, Vector] = OrderedDict()
+        self._vectors: LRUCache[str, Vector] = LRUCache(CACHED_VECTORS)
         self._threads = DaemonThreads(EMBEDDING_THREADS, "embed-query")
 
-    def cannot(self, query: str) -> str:
-        """Why the query gets no vector, for people; "" when it does."""
+    def unsupported_reason(self, query: str) -> str:
+        """Why the query cannot be embedded, as a sentence; "" when it can."""
         if self.embedder is None:
             return "No embedder is available: lexical search only. See `dtrag models list`."
         code = language(query)
         if not speaks(self.embedder, code):
-            return f"The embedder {self.embedder.id} does not speak the query's language ({code}): lexical only."
+            return (
+                f"The embedder {self.embedder.id} does not support the query's language ({code}): lexical search only."
+            )
         return ""
 
     async def embed(self, query: str, seconds: float) -> Vector:
-        """The vector. Raises `TimeoutError` when it takes longer, and `ValueError` for what is no vector."""
-        if query in self._kept:
-            self._kept.move_to_end(query)
-            return self._kept[query]
-        vector = await asyncio.wait_for(self._generated(query), seconds)
+        """The vector of the query. Raises `TimeoutError` after `seconds`, and `ValueError` for an invalid vector."""
+        cached = self._vectors.get(query)
+        if cached is not None:
+            return cached
+        vector = await asyncio.wait_for(self._generate(query), seconds)
         if vector is None:
-            raise ValueError("no vector was made")
+            raise ValueError("the embedder returned no vector")
         if not np.isfinite(vector).all():
             raise ValueError("the embedder returned a vector with a number that is not finite")
-        if len(query) <= KEPT_CHARACTERS:
-            self._kept[query] = vector
-            if len(self._kept) > KEPT_VECTORS:
-                self._kept.popitem(last=False)
+        if len(query) <= MAX_CACHED_CHARACTERS:
+            self._vectors[query] = vector
         return vector
 
-    async def told_not_configured(self, query: str) -> None:
-        """The call for a query that gets no vector because there is no embedder: a program may have replaced it."""
-        await self._generated(query)
+    async def report_missing(self, query: str, outcome: RetrieverOutcome, seconds: float) -> None:
+        """Call `embedding_service` without an embedder too: a program may have replaced that function, to see calls."""
+        if self.embedder is None:
+            async with outcome.isolated(seconds):
+                await self._generate(query)
+            outcome.seconds = 0.0
 
-    async def _generated(self, query: str) -> Vector | None:
+    async def _generate(self, query: str) -> Vector | None:
         return await embedding_service.generate_embedding(
             query, embedder=self.embedder or NOT_CONFIGURED, executor=self._threads
         )

@@ -1,4 +1,4 @@
-"""How long each part of a search may take, inside the time that its caller has."""
+"""Time limits of the stages of a search, derived from the configuration and the time limit of the caller."""
 
 from __future__ import annotations
 
@@ -8,22 +8,20 @@ import time
 from dtrag.retrieval.config import EngineConfig
 from dtrag.settings import timeout_multiplier
 
-WORDS = 0.85
-"""Share of the caller's time that the lexical side has; the rest is for fetching what was found."""
-VECTORS = 0.75
-"""Share of it that the vector side has, its embedding included: what words have found can still be reranked then."""
-FOLLOWING = 0.3
-"""Share of the time that is left which documents mentioned by the best passages may take."""
-
-
-CITATIONS = 0.1
-"""Seconds that following citations may take at most."""
+LEXICAL_SHARE = 0.85
+"""Share of the caller's remaining time for the lexical retriever; the rest is for fetching passages."""
+VECTOR_SHARE = 0.75
+"""Share for the vector retriever, the embedding included: lexical candidates can still be reranked after it."""
+MENTIONS_SHARE = 0.3
+"""Share for documents that the best passages mention."""
+CITATIONS_SECONDS = 0.1
+"""Time limit for the provisions that the best passages cite."""
 
 
 class TimeLimits:
-    """The limits of one search; `seconds` is the time of the caller, None for no limit.
+    """The limits of one search; `seconds` is the time limit of the caller, None for none.
 
-    Limits of the configuration are stretched by PIPELINE_TIMEOUT_MULTIPLIER and cut to the caller's time.
+    Limits of the configuration are multiplied by PIPELINE_TIMEOUT_MULTIPLIER and never exceed the caller's time.
     """
 
     def __init__(self, config: EngineConfig, seconds: float | None) -> None:
@@ -35,37 +33,37 @@ class TimeLimits:
     @property
     def embedding(self) -> float:
         """Seconds for the vector of the query."""
-        return min(self._config.embedding_timeout * self._multiplier, self._left())
+        return min(self._config.embedding_timeout * self._multiplier, self._remaining())
 
     @property
-    def words(self) -> float | None:
-        """Seconds for the lexical side; None for no limit."""
-        return self._share(WORDS)
+    def lexical(self) -> float | None:
+        """Seconds for the lexical retriever; None for no limit."""
+        return self._share_of_remaining(LEXICAL_SHARE)
 
     @property
-    def vectors(self) -> float | None:
-        """Seconds for the vector side, the vector of the query included; None for no limit."""
-        return self._share(VECTORS)
+    def vector(self) -> float | None:
+        """Seconds for the vector retriever, the vector of the query included; None for no limit."""
+        return self._share_of_remaining(VECTOR_SHARE)
 
     @property
-    def following(self) -> float | None:
+    def mentions(self) -> float | None:
         """Seconds for mentioned documents; None for no limit."""
-        return self._share(FOLLOWING)
+        return self._share_of_remaining(MENTIONS_SHARE)
 
     @property
     def citations(self) -> float:
         """Seconds for the provisions that the best passages cite."""
-        following = self.following
-        longest = CITATIONS * self._multiplier
-        return longest if following is None else min(longest, following)
+        limit = CITATIONS_SECONDS * self._multiplier
+        mentions = self.mentions
+        return limit if mentions is None else min(limit, mentions)
 
     @property
     def reranking(self) -> float:
         """Seconds for the reranker."""
-        return min(self._config.rerank_timeout * self._multiplier, self._left())
+        return min(self._config.rerank_timeout * self._multiplier, self._remaining())
 
-    def _left(self) -> float:
+    def _remaining(self) -> float:
         return max(0.0, self._end - time.monotonic())
 
-    def _share(self, share: float) -> float | None:
-        return None if math.isinf(self._end) else share * self._left()
+    def _share_of_remaining(self, share: float) -> float | None:
+        return None if math.isinf(self._end) else share * self._remaining()

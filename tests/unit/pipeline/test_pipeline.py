@@ -55,7 +55,7 @@ async def test_a_korean_question_is_answered_by_words_and_the_note_says_so() -> 
     answer = await _ask("휴학은 최대 몇 학기까지 할 수 있나요?", MemoryIndex(ROWS, embedder), embedder)
     assert answer.text == "① 휴학은 통산 네 학기를 초과할 수 없다. [1]"
     assert answer.citations[0].label == "학칙 제15조"
-    assert "does not speak" in answer.notes[0]
+    assert "does not support" in answer.notes[0]
 
 
 @pytest.mark.parametrize("question", ["Who won the chess tournament?", "체스 대회의 우승자는 누구인가요?", "???"])

@@ -1,4 +1,4 @@
-"""What is kept, for how long, for whom; and one search for many who ask at once."""
+"""The result cache: size, time to live, keys, and one search for equal requests at the same time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from dtrag.core.documents import SearchMetrics, SearchResult
 from dtrag.errors import InvalidInput
-from dtrag.retrieval.cache import PASSAGES_PER_ENTRY, Found, ResultCache, cache_key
+from dtrag.retrieval.cache import PASSAGES_PER_ENTRY, ResultCache, SearchOutcome, cache_key
 
 RESULTS = [SearchResult("a:0", "A kettle.", taxonomy_path=["AI"], metadata={"author": "Kim"})]
 DONE = SearchMetrics(mode="lexical", bm25_candidates=7)
@@ -22,7 +22,7 @@ DONE = SearchMetrics(mode="lexical", bm25_candidates=7)
 
 @dataclass
 class Clock:
-    """Stands still until it is moved."""
+    """A clock that only the test advances."""
 
     now: float = 0.0
 
@@ -32,20 +32,20 @@ class Clock:
 
 @dataclass
 class Searches:
-    """A search that waits to be let go, and counts how often it was made and cut short."""
+    """A search that waits for its gate, and counts its starts and cancellations."""
 
     metrics: SearchMetrics = DONE
     error: Exception | None = None
-    made: int = 0
-    cut: int = 0
+    started: int = 0
+    cancelled: int = 0
     gate: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def __call__(self) -> Found:
-        self.made += 1
+    async def __call__(self) -> SearchOutcome:
+        self.started += 1
         try:
             await self.gate.wait()
         except asyncio.CancelledError:
-            self.cut += 1
+            self.cancelled += 1
             raise
         if self.error is not None:
             raise self.error
@@ -53,11 +53,11 @@ class Searches:
 
 
 async def _started(searches: Searches, number: int = 1) -> None:
-    while searches.made < number:  # noqa: ASYNC110 - one turn of the loop is enough
+    while searches.started < number:  # noqa: ASYNC110 - one turn of the loop is enough
         await asyncio.sleep(0)
 
 
-def test_search_008_the_fourth_of_three_drives_the_first_out() -> None:
+def test_search_008_the_fourth_list_in_a_cache_of_three_evicts_the_first() -> None:
     cache = ResultCache(max_size=3, ttl_seconds=3600)
     for number in (1, 2, 3, 4):
         cache.put(f"query{number}", {}, 10, RESULTS)
@@ -67,7 +67,7 @@ def test_search_008_the_fourth_of_three_drives_the_first_out() -> None:
     assert cache.stats()["size"] == 3
 
 
-def test_what_was_asked_for_lately_stays() -> None:
+def test_a_recently_used_list_is_not_evicted() -> None:
     cache = ResultCache(max_size=2)
     cache.put("one", {}, 10, RESULTS)
     cache.put("two", {}, 10, RESULTS)
@@ -77,7 +77,7 @@ def test_what_was_asked_for_lately_stays() -> None:
     assert cache.get("one", {}, 10)
 
 
-def test_search_008_results_live_from_their_birth_and_not_from_their_last_use() -> None:
+def test_search_008_results_expire_after_their_creation_and_not_after_their_last_use() -> None:
     clock = Clock()
     cache = ResultCache(ttl_seconds=10, clock=clock)
     cache.put("query", {}, 10, RESULTS)
@@ -90,7 +90,7 @@ def test_search_008_results_live_from_their_birth_and_not_from_their_last_use() 
     assert cache.get("query", {}, 10) == RESULTS
 
 
-def test_search_008_what_has_expired_is_deleted_even_if_nobody_asks_for_it() -> None:
+def test_search_008_expired_results_are_deleted_without_a_lookup() -> None:
     clock = Clock()
     cache = ResultCache(ttl_seconds=10, clock=clock)
     for number in range(5):
@@ -103,7 +103,7 @@ def test_search_008_what_has_expired_is_deleted_even_if_nobody_asks_for_it() -> 
     assert cache.stats()["size"] == 1
 
 
-def test_the_figures_count_what_was_found_and_what_was_not() -> None:
+def test_the_statistics_count_hits_and_misses() -> None:
     cache = ResultCache(max_size=5)
     assert cache.stats() == {"size": 0, "max_size": 5, "hits": 0, "misses": 0, "hit_rate": 0.0}
     cache.get("query", {}, 10)
@@ -115,16 +115,16 @@ def test_the_figures_count_what_was_found_and_what_was_not() -> None:
     assert cache.get("query", {}, 10) is None
 
 
-def test_what_is_kept_cannot_be_changed_from_outside() -> None:
+def test_cached_results_cannot_be_changed_from_outside() -> None:
     cache = ResultCache()
     mine = list(RESULTS)
     cache.put("query", {}, 10, mine)
     mine.clear()
     first = cache.get("query", {}, 10)
     assert first == RESULTS
-    first[0].taxonomy_path.append("spoilt")
+    first[0].taxonomy_path.append("changed")
     metadata: Any = first[0].metadata
-    metadata["author"] = "spoilt"
+    metadata["author"] = "changed"
     first.append(first[0])
     assert cache.get("query", {}, 10) == RESULTS
 
@@ -145,7 +145,7 @@ DIFFERENT: list[tuple[str, dict[str, Any], int, Hashable]] = [
 
 
 def test_different_searches_have_different_keys() -> None:
-    assert len({cache_key(*asked) for asked in DIFFERENT}) == len(DIFFERENT)
+    assert len({cache_key(*arguments) for arguments in DIFFERENT}) == len(DIFFERENT)
 
 
 def test_the_order_of_filters_makes_no_difference() -> None:
@@ -154,102 +154,103 @@ def test_the_order_of_filters_makes_no_difference() -> None:
     assert cache_key("query", None, 10) == cache_key("query", {}, 10)
 
 
-def test_long_lists_take_more_of_the_room() -> None:
+def test_a_long_list_counts_as_several_entries() -> None:
     cache = ResultCache(max_size=10)
     cache.put("short", {}, 10, RESULTS)
     cache.put("long", {}, 1000, RESULTS * (10 * PASSAGES_PER_ENTRY))
     assert cache.get("short", {}, 10) is None
     assert cache.get("long", {}, 1000) is not None
     cache.put("longer", {}, 1000, RESULTS * (10 * PASSAGES_PER_ENTRY + 1))
-    assert cache.stats()["size"] == 0
+    assert cache.get("longer", {}, 1000) is None
+    assert cache.get("long", {}, 1000) is not None
 
 
 @pytest.mark.parametrize("options", [{"max_size": size} for size in (0, -1, 1.5, "9", None, True)])
-def test_a_cache_without_room_is_refused(options: dict[str, Any]) -> None:
+def test_an_invalid_size_is_rejected(options: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput, match="size of the cache"):
         ResultCache(**options)
 
 
 @pytest.mark.parametrize("seconds", [0, -1, float("nan"), "9", None, True])
-def test_a_cache_without_time_is_refused(seconds: Any) -> None:
+def test_an_invalid_time_to_live_is_rejected(seconds: Any) -> None:
     with pytest.raises(InvalidInput, match="time to live"):
         ResultCache(ttl_seconds=seconds)
 
 
-async def test_a_hundred_who_ask_at_once_make_one_search() -> None:
+async def test_a_hundred_equal_requests_at_once_run_one_search() -> None:
     cache, searches = ResultCache(), Searches()
-    waiting = [asyncio.create_task(cache.once("key", searches)) for _ in range(100)]
+    waiting = [asyncio.create_task(cache.get_or_search("key", searches)) for _ in range(100)]
     await _started(searches)
     searches.gate.set()
-    found = await asyncio.gather(*waiting)
-    assert searches.made == 1
-    assert [hit for _, _, hit in found] == [False] + [True] * 99
-    assert all(results == RESULTS and metrics == DONE for results, metrics, _ in found)
-    assert len({id(results) for results, _, _ in found}) == 100
+    outcomes = await asyncio.gather(*waiting)
+    assert searches.started == 1
+    assert [hit for _, _, hit in outcomes] == [False] + [True] * 99
+    assert all(results == RESULTS and metrics == DONE for results, metrics, _ in outcomes)
+    assert len({id(results) for results, _, _ in outcomes}) == 100
     assert cache.stats() == {"size": 1, "max_size": 1000, "hits": 99, "misses": 1, "hit_rate": 0.99}
-    assert (await cache.once("key", searches))[2] is True
-    assert searches.made == 1
+    assert (await cache.get_or_search("key", searches))[2] is True
+    assert searches.started == 1
 
 
 async def test_different_searches_do_not_wait_for_each_other() -> None:
     cache, one, other = ResultCache(), Searches(), Searches()
-    waiting = asyncio.create_task(cache.once("one", one))
+    waiting = asyncio.create_task(cache.get_or_search("one", one))
     await _started(one)
     other.gate.set()
-    assert (await cache.once("other", other))[2] is False
+    assert (await cache.get_or_search("other", other))[2] is False
     one.gate.set()
     await waiting
 
 
-async def test_who_asked_first_may_go_and_the_others_get_their_results() -> None:
+async def test_the_first_caller_can_be_cancelled_and_the_others_get_their_results() -> None:
     cache, searches = ResultCache(), Searches()
-    first, *others = [asyncio.create_task(cache.once("key", searches)) for _ in range(3)]
+    first, *others = [asyncio.create_task(cache.get_or_search("key", searches)) for _ in range(3)]
     await _started(searches)
     first.cancel()
     with pytest.raises(asyncio.CancelledError):
         await first
     searches.gate.set()
     assert [results for results, _, _ in await asyncio.gather(*others)] == [RESULTS, RESULTS]
-    assert (searches.made, searches.cut) == (1, 0)
+    assert (searches.started, searches.cancelled) == (1, 0)
 
 
-async def test_a_search_that_nobody_waits_for_any_more_ends_and_the_next_is_a_new_one() -> None:
+async def test_a_search_without_waiting_callers_is_cancelled_and_the_next_one_starts_again() -> None:
     cache, searches = ResultCache(), Searches()
-    waiting = [asyncio.create_task(cache.once("key", searches)) for _ in range(2)]
+    waiting = [asyncio.create_task(cache.get_or_search("key", searches)) for _ in range(2)]
     await _started(searches)
     for task in waiting:
         task.cancel()
     await asyncio.gather(*waiting, return_exceptions=True)
-    late = asyncio.create_task(cache.once("key", searches))
+    late = asyncio.create_task(cache.get_or_search("key", searches))
     await _started(searches, 2)
     searches.gate.set()
     assert (await late)[2] is False
-    assert (searches.made, searches.cut) == (2, 1)
+    assert (searches.started, searches.cancelled) == (2, 1)
 
 
-async def test_an_error_is_everybodys_and_is_not_kept() -> None:
+async def test_an_error_reaches_all_callers_and_is_not_cached() -> None:
     cache, searches = ResultCache(), Searches(error=RuntimeError("down"))
-    waiting = [asyncio.create_task(cache.once("key", searches)) for _ in range(3)]
+    waiting = [asyncio.create_task(cache.get_or_search("key", searches)) for _ in range(3)]
     await _started(searches)
     searches.gate.set()
     outcomes = await asyncio.gather(*waiting, return_exceptions=True)
     assert {str(outcome) for outcome in outcomes} == {"down"}
     searches.error = None
-    assert (await cache.once("key", searches))[0] == RESULTS
-    assert searches.made == 2
+    assert (await cache.get_or_search("key", searches))[0] == RESULTS
+    assert searches.started == 2
 
 
-async def test_results_that_did_without_a_stage_are_not_kept() -> None:
+async def test_degraded_results_are_not_cached() -> None:
     cache, searches = ResultCache(), Searches(metrics=SearchMetrics(degraded=("vector",)))
     searches.gate.set()
-    assert (await cache.once("key", searches))[1].degraded == ("vector",)
-    assert (await cache.once("key", searches))[2] is False
+    assert (await cache.get_or_search("key", searches))[1].degraded == ("vector",)
+    assert (await cache.get_or_search("key", searches))[2] is False
     assert cache.stats()["size"] == 0
 
 
-async def test_what_was_under_way_when_the_cache_was_cleared_is_not_kept() -> None:
+async def test_a_search_in_progress_when_the_cache_is_cleared_is_not_cached() -> None:
     cache, searches = ResultCache(), Searches()
-    waiting = asyncio.create_task(cache.once("key", searches))
+    waiting = asyncio.create_task(cache.get_or_search("key", searches))
     await _started(searches)
     cache.clear()
     searches.gate.set()
@@ -257,7 +258,7 @@ async def test_what_was_under_way_when_the_cache_was_cleared_is_not_kept() -> No
     assert cache.stats()["size"] == 0
 
 
-def test_threads_share_it() -> None:
+def test_threads_share_the_cache() -> None:
     cache = ResultCache(max_size=8)
     failures: list[BaseException] = []
 
@@ -265,9 +266,8 @@ def test_threads_share_it() -> None:
         try:
             for step in range(300):
                 cache.put(f"query{(number + step) % 12}", {}, 10, RESULTS)
-                found = cache.get(f"query{step % 12}", {}, 10)
-                assert found in (None, RESULTS)
-        except BaseException as error:  # noqa: BLE001 - handed to the test's own thread
+                assert cache.get(f"query{step % 12}", {}, 10) in (None, RESULTS)
+        except BaseException as error:  # noqa: BLE001 - passed to the thread of the test
             failures.append(error)
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
@@ -281,32 +281,32 @@ def test_threads_share_it() -> None:
     assert stats["hits"] + stats["misses"] == 4 * 300
 
 
-async def _ask(cache: ResultCache) -> bool:
+async def _search_once(cache: ResultCache) -> bool:
     searches = Searches()
     searches.gate.set()
-    return (await cache.once("key", searches))[2]
+    return (await cache.get_or_search("key", searches))[2]
 
 
-def test_event_loops_share_results_and_no_search_under_way() -> None:
+def test_event_loops_share_results_but_not_searches_in_progress() -> None:
     cache = ResultCache()
     with asyncio.Runner() as runner:
-        assert runner.run(_ask(cache)) is False
+        assert runner.run(_search_once(cache)) is False
     with asyncio.Runner() as runner:
-        assert runner.run(_ask(cache)) is True
+        assert runner.run(_search_once(cache)) is True
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from("abcdef"), st.integers(0, 3)), max_size=40), st.integers(1, 4))
-def test_it_never_holds_too_much_nor_anything_too_old(steps: list[tuple[str, int]], size: int) -> None:
+def test_it_never_exceeds_its_size_or_returns_expired_results(steps: list[tuple[str, int]], size: int) -> None:
     clock = Clock()
     cache = ResultCache(size, 5, clock)
-    born: dict[str, float] = {}
+    created: dict[str, float] = {}
     for query, later in steps:
         clock.now += later
-        found = cache.get(query, {}, 1)
-        assert found is None or clock.now - born[query] < 5
-        if found is None:
+        results = cache.get(query, {}, 1)
+        assert results is None or clock.now - created[query] < 5
+        if results is None:
             cache.put(query, {}, 1, RESULTS)
-            born[query] = clock.now
+            created[query] = clock.now
             assert cache.get(query, {}, 1) == RESULTS
         assert cache.stats()["size"] <= size

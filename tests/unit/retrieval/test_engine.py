@@ -1,4 +1,4 @@
-"""Two legs side by side: what is fused, what one failing leg costs, and what is refused at the door."""
+"""Hybrid search: fusion of both retrievers, the failure of one of them, and rejected arguments."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.unit.retrieval.memory import Broken, MemoryIndex, Row
 from tests.unit.retrieval.small import EVERYTHING, engine_on, small_index
 
 
-async def test_both_legs_are_fused_and_the_best_come_first() -> None:
+async def test_both_retrievers_are_fused_and_the_best_passage_comes_first() -> None:
     embedder = ToyEmbedder()
     index = small_index(embedder)
     results, metrics = await engine_on(index, embedder).search("kettle valve", 3, scope=EVERYTHING)
@@ -38,13 +38,13 @@ async def test_both_legs_are_fused_and_the_best_come_first() -> None:
     assert set(index.calls) == {"snapshot", "statistics", "lexical", "vectors", "fetch"}
 
 
-async def test_the_lexical_score_is_a_share_of_what_the_query_could_reach() -> None:
+async def test_the_lexical_score_is_a_share_of_the_highest_score_of_the_query() -> None:
     index = small_index()
     results, _ = await engine_on(index).search("kettle valve", scope=EVERYTHING, mode="lexical")
     query = LexicalQuery.of([(term_id("kettl"), 1.0), (term_id("valv"), 1.0)], index.statistics_)
-    found = await index.lexical(query, EVERYTHING, SearchFilters(), 9)
+    sums = await index.lexical(query, EVERYTHING, SearchFilters(), 9)
     assert {result.chunk_id: result.bm25_score for result in results} == pytest.approx(
-        {key: score / query.ceiling for key, score in found.items()}
+        {key: score / query.ceiling for key, score in sums.items()}
     )
 
 
@@ -57,7 +57,7 @@ async def test_the_lexical_score_is_a_share_of_what_the_query_could_reach() -> N
         ("hybrid", {"lexical", "vectors"}),
     ],
 )
-async def test_a_mode_runs_its_legs_only(mode: str, calls: set[str]) -> None:
+async def test_a_mode_runs_only_its_retrievers(mode: str, calls: set[str]) -> None:
     embedder = ToyEmbedder()
     index = small_index(embedder)
     results, metrics = await engine_on(index, embedder).search("kettle valve", scope=EVERYTHING, mode=mode)
@@ -66,7 +66,7 @@ async def test_a_mode_runs_its_legs_only(mode: str, calls: set[str]) -> None:
     assert (metrics.mode, metrics.notes) == (mode, ())
 
 
-async def test_the_weights_decide_between_the_legs() -> None:
+async def test_the_weights_decide_between_the_retrievers() -> None:
     embedder = ToyEmbedder()
     for weights, other in (({"bm25_weight": 3.0, "vector_weight": 0.0}, "lexical"), ({"bm25_weight": 0.0}, "vector")):
         engine = engine_on(small_index(embedder), embedder, **weights)
@@ -77,7 +77,7 @@ async def test_the_weights_decide_between_the_legs() -> None:
 
 
 @pytest.mark.parametrize("weights", [(0, 0), (-1, 2), (2, -1), (math.nan, 1), (math.inf, 1), (1, math.nan)])
-def test_weights_that_mean_nothing_are_refused(weights: tuple[float, float]) -> None:
+def test_invalid_weights_are_rejected(weights: tuple[float, float]) -> None:
     with pytest.raises(InvalidInput, match="weights"):
         engine_on(small_index(), bm25_weight=weights[0], vector_weight=weights[1])
 
@@ -88,7 +88,7 @@ async def test_equal_scores_are_ordered_by_key() -> None:
     assert [result.chunk_id for result in results] == ["a", "b", "c"]
 
 
-async def test_only_what_the_scope_sees_is_found_in_every_mode() -> None:
+async def test_every_mode_returns_only_passages_in_scope() -> None:
     embedder = ToyEmbedder(languages=frozenset({"*"}))
     engine = engine_on(small_index(embedder), embedder)
     for mode in MODES:
@@ -110,7 +110,7 @@ async def test_filters_narrow_the_scope_and_never_widen_it() -> None:
         await engine.search("valve", filters={"bypass_attempt": True}, scope=EVERYTHING)
 
 
-async def test_a_passage_that_is_gone_by_the_time_it_is_fetched_is_left_out() -> None:
+async def test_a_passage_deleted_before_the_fetch_is_left_out() -> None:
     index = small_index()
     index.vanished = {"a"}
     results, metrics = await engine_on(index).search("kettle valve", scope=EVERYTHING)
@@ -119,7 +119,7 @@ async def test_a_passage_that_is_gone_by_the_time_it_is_fetched_is_left_out() ->
 
 
 @pytest.mark.parametrize("error", [OSError("gone"), ValueError("bad"), DatabaseUnavailable(reason="down.")])
-async def test_when_the_lexical_leg_fails_the_vectors_decide(error: Exception) -> None:
+async def test_when_the_lexical_retriever_fails_the_vectors_decide(error: Exception) -> None:
     embedder = ToyEmbedder()
     index = small_index(embedder)
     index.broken["lexical"] = error
@@ -134,7 +134,7 @@ async def test_when_the_lexical_leg_fails_the_vectors_decide(error: Exception) -
     "embedder",
     [Broken(ConnectionError("down")), Broken(value=math.nan), Broken(value=math.inf), Broken(value=-math.inf)],
 )
-async def test_when_the_embedder_fails_or_gives_no_numbers_words_decide(embedder: Broken) -> None:
+async def test_when_the_embedder_fails_or_returns_invalid_numbers_the_lexical_scores_decide(embedder: Broken) -> None:
     index = small_index()
     results, metrics = await engine_on(index, embedder).search("kettle valve", scope=EVERYTHING)
     assert results[0].chunk_id == "a"
@@ -143,7 +143,7 @@ async def test_when_the_embedder_fails_or_gives_no_numbers_words_decide(embedder
     assert "vectors" not in index.calls
 
 
-async def test_when_the_vector_search_fails_words_decide() -> None:
+async def test_when_the_vector_retriever_fails_the_lexical_scores_decide() -> None:
     embedder = ToyEmbedder()
     index = small_index(embedder)
     index.broken["vectors"] = RuntimeError("no such index")
@@ -152,7 +152,7 @@ async def test_when_the_vector_search_fails_words_decide() -> None:
     assert metrics.degraded == ("vector",)
 
 
-async def test_when_both_legs_fail_the_database_is_unavailable_and_the_cause_is_kept() -> None:
+async def test_when_both_retrievers_fail_the_database_is_unavailable_and_the_cause_is_chained() -> None:
     embedder = ToyEmbedder()
     index = small_index(embedder)
     index.broken = {"lexical": OSError("secret detail"), "vectors": OSError("also")}
@@ -162,7 +162,7 @@ async def test_when_both_legs_fail_the_database_is_unavailable_and_the_cause_is_
     assert "secret" not in str(caught.value)
 
 
-async def test_what_the_database_itself_says_is_passed_on() -> None:
+async def test_an_error_of_the_database_is_raised_unchanged() -> None:
     index = small_index()
     index.broken["lexical"] = DatabaseUnavailable(reason="it is starting.")
     with pytest.raises(DatabaseUnavailable, match="it is starting"):
@@ -170,7 +170,7 @@ async def test_what_the_database_itself_says_is_passed_on() -> None:
 
 
 @pytest.mark.parametrize(("mode", "call"), [("lexical", "lexical"), ("strict", "strict"), ("vector", "vectors")])
-async def test_the_only_leg_of_a_mode_may_not_fail(mode: str, call: str) -> None:
+async def test_the_failure_of_the_only_retriever_of_a_mode_is_raised(mode: str, call: str) -> None:
     embedder = ToyEmbedder()
     index = small_index(embedder)
     index.broken[call] = TimeoutError()
@@ -179,7 +179,7 @@ async def test_the_only_leg_of_a_mode_may_not_fail(mode: str, call: str) -> None
 
 
 @pytest.mark.parametrize("call", ["snapshot", "fetch"])
-async def test_what_has_no_alternative_is_raised(call: str) -> None:
+async def test_a_failure_without_an_alternative_is_raised(call: str) -> None:
     index = small_index()
     index.broken[call] = DatabaseUnavailable(reason="down.")
     with pytest.raises(DatabaseUnavailable, match="down"):
@@ -187,33 +187,33 @@ async def test_what_has_no_alternative_is_raised(call: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "vector"])
-async def test_a_language_that_the_embedder_does_not_speak_is_searched_by_words_and_said_so(mode: str) -> None:
+async def test_a_query_in_a_language_without_an_embedder_is_searched_lexically_with_a_note(mode: str) -> None:
     embedder = ToyEmbedder()
     index = small_index(embedder)
     results, metrics = await engine_on(index, embedder).search("휴학 학기", scope=EVERYTHING, mode=mode)
     assert [result.chunk_id for result in results] == (["e"] if mode == "hybrid" else [])
     assert len(metrics.notes) == 1
-    assert "does not speak the query's language (ko)" in metrics.notes[0]
+    assert "does not support the query's language (ko)" in metrics.notes[0]
     assert metrics.degraded == ()
     assert "vectors" not in index.calls
 
 
-async def test_without_an_embedder_results_say_so_where_vectors_were_asked_for() -> None:
-    for mode, said in (("hybrid", True), ("vector", True), ("lexical", False), ("strict", False)):
+async def test_without_an_embedder_a_note_says_so_in_modes_with_vectors() -> None:
+    for mode, expected in (("hybrid", True), ("vector", True), ("lexical", False), ("strict", False)):
         _, metrics = await engine_on(small_index()).search("kettle", scope=EVERYTHING, mode=mode)
-        assert bool(metrics.notes) == said
-        assert not said or "No embedder is available" in metrics.notes[0]
+        assert bool(metrics.notes) == expected
+        assert not expected or "No embedder is available" in metrics.notes[0]
 
 
-async def test_an_index_that_is_being_rebuilt_is_searched_and_said_so() -> None:
+async def test_an_index_that_is_being_rebuilt_is_searched_with_a_note() -> None:
     index = small_index()
     index.settings["rebuilding"] = True
     results, metrics = await engine_on(index).search("kettle", scope=EVERYTHING, mode="lexical")
     assert results
-    assert "built anew" in metrics.notes[0]
+    assert "being rebuilt" in metrics.notes[0]
 
 
-async def test_an_index_that_was_built_otherwise_is_not_searched() -> None:
+async def test_an_index_built_with_another_analyzer_or_embedder_is_rejected() -> None:
     index = small_index()
     index.settings["analyzer"] = "another"
     with pytest.raises(IndexMismatch, match="analyzer"):
@@ -224,14 +224,14 @@ async def test_an_index_that_was_built_otherwise_is_not_searched() -> None:
         await engine_on(index, ToyEmbedder(), analyzer=Analyzer(id="another")).search("kettle", scope=EVERYTHING)
 
 
-async def test_no_fewer_candidates_are_taken_than_results_are_wanted() -> None:
+async def test_there_are_at_least_as_many_candidates_as_requested_results() -> None:
     rows = [Row(f"{number:03}", "The kettle has a valve.") for number in range(80)]
     results, metrics = await engine_on(MemoryIndex(rows)).search("kettle", 70, scope=EVERYTHING)
     assert (len(results), metrics.bm25_candidates) == (70, 70)
 
 
 class Slow(ToyEmbedder):
-    """An embedder that answers queries only when it is let go."""
+    """An embedder that waits for its gate."""
 
     gate = threading.Event()
 
@@ -240,7 +240,7 @@ class Slow(ToyEmbedder):
         return super().embed_queries(texts)
 
 
-async def test_a_slow_embedder_is_not_waited_for() -> None:
+async def test_a_slow_embedder_is_left_out() -> None:
     embedder = Slow()
     try:
         engine = engine_on(small_index(ToyEmbedder()), embedder, embedding_timeout=0.01)
@@ -252,7 +252,7 @@ async def test_a_slow_embedder_is_not_waited_for() -> None:
         embedder.gate.set()
 
 
-async def test_words_alone_and_meaning_alone_keep_their_scores() -> None:
+async def test_lexical_only_and_vector_only_searches_keep_their_scores() -> None:
     embedder = ToyEmbedder()
     engine = engine_on(small_index(embedder), embedder, scope=EVERYTHING, enable_reranking=True)
     results, metrics = await engine.keyword_only_search("kettle valve", 3)
@@ -264,7 +264,7 @@ async def test_words_alone_and_meaning_alone_keep_their_scores() -> None:
     assert metrics.rerank_time == 0.0
 
 
-async def test_the_words_of_the_query_are_marked_unless_they_need_not_be() -> None:
+async def test_the_words_of_the_query_are_highlighted_unless_disabled() -> None:
     engine = engine_on(small_index(), scope=EVERYTHING)
     results, _ = await engine.search("kettle valve", 1)
     assert [results[0].text[start:end] for start, end in results[0].highlights] == ["kettle", "valve"]
@@ -274,7 +274,7 @@ async def test_the_words_of_the_query_are_marked_unless_they_need_not_be() -> No
 @pytest.mark.parametrize("fusion", METHODS)
 @pytest.mark.parametrize("normalization", NORMALIZATIONS)
 @pytest.mark.parametrize("adaptive", [True, False])
-async def test_every_way_of_fusing_gives_scores_above_0_up_to_1_in_order(
+async def test_every_fusion_gives_ordered_scores_above_0_up_to_1(
     fusion: str, normalization: str, adaptive: bool
 ) -> None:
     embedder = ToyEmbedder()
@@ -286,8 +286,8 @@ async def test_every_way_of_fusing_gives_scores_above_0_up_to_1_in_order(
     assert all(0 < score <= 1 for score in scores)
 
 
-async def test_a_query_moves_the_weights_where_they_may_be_moved() -> None:
-    """BM25 is short and exact: a passage that only words find has their share, .5 or .7."""
+async def test_adaptive_weights_depend_on_the_query() -> None:
+    """BM25 is short and exact: a passage with a lexical score only gets the lexical weight, .5 or .7."""
     rows = [Row("a", "BM25 kettle"), Row("b", "ticket"), Row("c", "valve")]
     for adaptive, share in ((False, 0.5), (True, 0.7)):
         embedder = Broken(value=8**-0.5)

@@ -1,4 +1,4 @@
-"""Searches that were made already, by an engine: what counts as the same, and what is never kept."""
+"""The result cache of an engine: which searches are equal, and which results are never cached."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.toy import ToyEmbedder
 from tests.unit.retrieval.small import EVERYTHING, engine_on, small_index
 
 
-async def test_the_same_search_is_made_once_and_told_in_its_own_time() -> None:
+async def test_a_repeated_search_is_answered_by_the_cache_with_its_own_time() -> None:
     embedder = ToyEmbedder()
     index = small_index(embedder)
     engine = engine_on(index, embedder, scope=EVERYTHING)
@@ -45,16 +45,16 @@ async def test_the_same_search_is_made_once_and_told_in_its_own_time() -> None:
         {"explain": True},
     ],
 )
-async def test_another_search_is_not_answered_by_the_cache(change: dict[str, Any]) -> None:
+async def test_a_different_search_is_not_answered_by_the_cache(change: dict[str, Any]) -> None:
     engine = engine_on(small_index(), filter_keys={"year"})
-    asked: dict[str, Any] = {"query": "kettle valve", "top_k": 3, "scope": EVERYTHING}
-    await engine.search(**asked)
+    arguments: dict[str, Any] = {"query": "kettle valve", "top_k": 3, "scope": EVERYTHING}
+    await engine.search(**arguments)
     for _ in range(2 if "explain" in change else 1):
-        assert (await engine.search(**(asked | change)))[1].cache_hit is False
-    assert (await engine.search(**asked))[1].cache_hit is True
+        assert (await engine.search(**(arguments | change)))[1].cache_hit is False
+    assert (await engine.search(**arguments))[1].cache_hit is True
 
 
-async def test_a_write_a_new_tree_and_a_rebuilding_are_seen_by_the_next_search() -> None:
+async def test_the_next_search_sees_a_write_a_new_taxonomy_and_a_rebuild() -> None:
     index = small_index()
     engine = engine_on(index, scope=EVERYTHING)
     hr = {"canonical_in": [["HR"]]}
@@ -69,7 +69,7 @@ async def test_a_write_a_new_tree_and_a_rebuilding_are_seen_by_the_next_search()
     assert (await engine.search("valve", filters=hr))[1].cache_hit is False
 
 
-async def test_a_hundred_equal_searches_at_once_are_one() -> None:
+async def test_a_hundred_equal_searches_at_once_run_once() -> None:
     index = small_index()
     index.gates["lexical"] = asyncio.Event()
     engine = engine_on(index, scope=EVERYTHING)
@@ -84,7 +84,7 @@ async def test_a_hundred_equal_searches_at_once_are_one() -> None:
     assert (index.calls.count("lexical"), index.calls.count("fetch")) == (1, 1)
 
 
-async def test_what_did_without_a_leg_is_searched_again() -> None:
+async def test_a_degraded_search_is_not_cached() -> None:
     embedder = ToyEmbedder()
     index = small_index(embedder)
     engine = engine_on(index, embedder, scope=EVERYTHING)
@@ -94,7 +94,7 @@ async def test_what_did_without_a_leg_is_searched_again() -> None:
     assert (await engine.search("kettle"))[1].degraded == ()
 
 
-async def test_results_expire_by_the_engines_clock() -> None:
+async def test_results_expire_by_the_clock_of_the_engine() -> None:
     now = [0.0]
     engine = engine_on(small_index(), scope=EVERYTHING, cache_ttl=10, clock=lambda: now[0])
     await engine.search("kettle")

@@ -1,4 +1,4 @@
-"""Why a passage stands where it stands, and why a document is not there; nothing is told of what may not be seen."""
+"""Explanations of ranks and of absences; they reveal nothing about documents outside the scope."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dtrag.core.documents import Absence, SearchMetrics, SearchResult
 from dtrag.core.taxonomy.tree import ROOT, Node, Taxonomy
 from dtrag.ports import Embedder
 from dtrag.retrieval.engine import HybridSearchEngine
-from dtrag.retrieval.explain import NOT_ADMITTED, NOT_IN_CATEGORIES, NOT_THERE
+from dtrag.retrieval.explain import NOT_ADMITTED, NOT_FOUND, NOT_IN_CATEGORIES
 from tests.toy import ToyEmbedder
 from tests.unit.retrieval.memory import MemoryIndex, Row
 
@@ -39,12 +39,12 @@ async def _search(
 ) -> tuple[list[SearchResult], SearchMetrics, MemoryIndex]:
     index = MemoryIndex(ROWS, embedder, TREE)
     engine = HybridSearchEngine(embedder, index, enable_reranking=False, filter_keys={"author"})
-    asked: dict[str, Any] = {"scope": VISIBLE, "explain": True} | options
-    results, metrics = await engine.search(query, top_k, **asked)
+    arguments: dict[str, Any] = {"scope": VISIBLE, "explain": True} | options
+    results, metrics = await engine.search(query, top_k, **arguments)
     return results, metrics, index
 
 
-async def _why_not(document_id: str, **options: Any) -> Absence:
+async def _absence_of(document_id: str, **options: Any) -> Absence:
     _, metrics, _ = await _search(explain_documents=[document_id], **options)
     (absent,) = metrics.absent
     assert absent.document_id == document_id
@@ -54,10 +54,10 @@ async def _why_not(document_id: str, **options: Any) -> Absence:
 async def test_each_result_is_explained_by_its_scores_ranks_and_words() -> None:
     results, metrics, _ = await _search(embedder=ToyEmbedder(), top_k=5)
     assert metrics.absent == ()
-    for place, result in enumerate(results, start=1):
+    for rank, result in enumerate(results, start=1):
         explanation = result.explanation
         assert explanation is not None
-        assert explanation.fused_rank == place
+        assert explanation.fused_rank == rank
         assert max(explanation.fused or 0.0, 1e-6) == pytest.approx(result.hybrid_score)
         assert explanation.bm25_score == pytest.approx(result.bm25_score)
         assert explanation.cosine is not None
@@ -71,14 +71,14 @@ async def test_each_result_is_explained_by_its_scores_ranks_and_words() -> None:
     assert best.bm25 > best.bm25_score > 0
 
 
-async def test_without_an_explanation_nothing_more_is_asked_of_the_index() -> None:
+async def test_without_explain_the_index_gets_no_further_reads() -> None:
     results, metrics, index = await _search(explain=False)
     assert results[0].explanation is None
     assert metrics.absent == ()
     assert index.calls == ["snapshot", "statistics", "lexical", "fetch"]
 
 
-async def test_without_vectors_there_is_no_cosine_and_no_rank() -> None:
+async def test_without_vectors_there_is_no_cosine_and_no_vector_rank() -> None:
     results, _, _ = await _search()
     explanation = results[0].explanation
     assert explanation is not None
@@ -86,12 +86,12 @@ async def test_without_vectors_there_is_no_cosine_and_no_rank() -> None:
 
 
 @pytest.mark.parametrize("document_id", [SECRET, str(uuid.UUID(int=99)), "nonsense", "", "'; DROP TABLE chunks; --"])
-async def test_what_is_not_there_and_what_may_not_be_seen_are_told_alike(document_id: str) -> None:
-    absent = await _why_not(document_id, embedder=ToyEmbedder())
-    assert absent == Absence(document_id, NOT_THERE)
+async def test_missing_and_invisible_documents_get_the_same_reason(document_id: str) -> None:
+    absent = await _absence_of(document_id, embedder=ToyEmbedder())
+    assert absent == Absence(document_id, NOT_FOUND)
 
 
-async def test_what_was_found_is_not_absent() -> None:
+async def test_a_document_among_the_results_is_not_absent() -> None:
     _, metrics, _ = await _search(explain_documents=[KETTLE, KETTLE.upper().replace("-", "")])
     assert metrics.absent == ()
 
@@ -106,43 +106,43 @@ async def test_what_was_found_is_not_absent() -> None:
         ({"metadata": {"author": "Lee"}}, KETTLE, NOT_ADMITTED),
     ],
 )
-async def test_what_the_filters_leave_out(filters: dict[str, Any], document_id: str, reason: str) -> None:
-    assert (await _why_not(document_id, filters=filters)) == Absence(document_id, reason)
+async def test_a_document_that_the_filters_exclude(filters: dict[str, Any], document_id: str, reason: str) -> None:
+    assert (await _absence_of(document_id, filters=filters)) == Absence(document_id, reason)
 
 
-async def test_what_holds_no_word_of_the_query() -> None:
-    absent = await _why_not(GARDEN)
-    assert absent.reason == "Its best passage is no candidate: it holds no word of the query."
+async def test_a_document_without_any_word_of_the_query() -> None:
+    absent = await _absence_of(GARDEN)
+    assert absent.reason == "Its best passage is not a candidate: it contains no word of the query."
     assert absent.chunk_id == f"{GARDEN}:0"
     assert absent.explanation is not None
     assert (absent.explanation.bm25, absent.explanation.terms, absent.explanation.fused_rank) == (0.0, (), None)
-    strict = await _why_not(LEAVE, mode="strict", query="kettle valve")
-    assert "it does not hold every word of the query" in strict.reason
+    strict = await _absence_of(LEAVE, mode="strict", query="kettle valve")
+    assert "it does not contain every word of the query" in strict.reason
 
 
-async def test_what_stands_below_the_last_result_by_its_best_passage() -> None:
-    absent = await _why_not(LEAVE, top_k=1)
+async def test_a_document_ranked_below_the_last_result() -> None:
+    absent = await _absence_of(LEAVE, top_k=1)
     assert absent.chunk_id == f"{LEAVE}:1"
-    assert absent.reason == "Its best passage is number 3 of 3 candidates; the list ends with number 1."
+    assert absent.reason == "Its best passage has rank 3 of 3 candidates; the list ends with rank 1."
     assert absent.explanation is not None
     assert (absent.explanation.fused_rank, absent.explanation.terms) == (3, ("valve",))
     assert absent.explanation.bm25 > 0
 
 
-async def test_what_neither_leg_proposed_is_told_by_how_much() -> None:
-    absent = await _why_not(
+async def test_a_document_that_no_retriever_returned_is_explained_with_its_scores() -> None:
+    absent = await _absence_of(
         GARDEN, query="kettle valve", top_k=1, embedder=ToyEmbedder(), bm25_candidates=1, vector_candidates=1
     )
-    assert "it holds no word of the query; its meaning is " in absent.reason
-    assert "near, the last of the 1 candidates" in absent.reason
+    assert "it contains no word of the query; its similarity is " in absent.reason
+    assert "the last of the 1 candidates has" in absent.reason
     assert absent.explanation is not None
     assert absent.explanation.cosine is not None
     assert math.isfinite(absent.explanation.cosine)
-    words = await _why_not(LEAVE, query="kettle valve", top_k=1, bm25_candidates=1)
-    assert "its words reach" in words.reason
+    lexical = await _absence_of(LEAVE, query="kettle valve", top_k=1, bm25_candidates=1)
+    assert "its lexical score is" in lexical.reason
 
 
-async def test_an_explanation_is_no_way_around_a_leg_that_failed() -> None:
+async def test_an_explanation_does_not_call_a_retriever_that_failed() -> None:
     embedder = ToyEmbedder()
     index = MemoryIndex(ROWS, embedder, TREE)
     index.broken["lexical"] = OSError("gone")
@@ -154,4 +154,4 @@ async def test_an_explanation_is_no_way_around_a_leg_that_failed() -> None:
     assert (results[0].explanation.bm25, results[0].explanation.lexical_rank) == (0.0, None)
     assert len(metrics.absent) == 3
     for absent in metrics.absent:
-        assert absent.reason.startswith("Its best passage came to the reranker as number")
+        assert absent.reason.startswith("Its best passage had rank")

@@ -65,6 +65,20 @@ class LexicalStatistics:
         """Number of chunks with the term; 0 for an unknown one."""
         return max(0, self._counted(term_id))
 
+    def document_frequencies(self, term_ids: Sequence[int]) -> list[int]:
+        """`document_frequency` of each of the terms, in one pass over the arrays."""
+        return np.maximum(self._counted_all(np.array(term_ids, np.int64)), 0).tolist()  # type: ignore[no-any-return]
+
+    def _counted_all(self, term_ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        counts = np.zeros(len(term_ids), np.int64)
+        if len(self.term_ids) and len(term_ids):
+            terms = term_ids.astype(self.term_ids.dtype)
+            rows = np.minimum(self.term_ids.searchsorted(terms), len(self.term_ids) - 1)
+            counts = np.where(self.term_ids[rows] == terms, self.frequencies[rows], 0).astype(np.int64)
+        for part in self.parts:
+            counts = counts + part._counted_all(term_ids)
+        return counts
+
     def _counted(self, term_id: int) -> int:
         # A key of the array's own type: with another one numpy converts the whole array first.
         position = int(self.term_ids.searchsorted(self.term_ids.dtype.type(term_id)))

@@ -1,4 +1,4 @@
-"""The regulations of a collection as citations see them: names, articles, deleted articles, appendices, addenda."""
+"""The regulations of a collection as citations need them: names, articles, deleted articles, appendices, addenda."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _INSTITUTION = re.compile(r"^(?:학교법인[가-힣]+?(?=정관)|[가-힣]+?대
 _APPENDIX_SPACE = re.compile(r"[\s#]+")
 _WITH_BRACKETS = re.compile(r"[\s․·ㆍ・‧･•⸱]+")
 WIDEST_DELETED = 60
-SHORTEST_OWN = 4
-"""Characters of a name that a source may shorten by the name of the body that both belong to."""
+MIN_SHARED_LENGTH = 4
+"""Length from which on a name may lack the name of the organisation that it shares with the citing regulation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Outline:
 
 @dataclass(frozen=True)
 class Catalog:
-    """Regulations by folded name, and the short names that they go by (학칙, 대학원학칙, 정관)."""
+    """Regulations by folded name, and by short names (학칙, 대학원학칙, 정관)."""
 
     by_name: Mapping[str, Outline]
     short: Mapping[str, tuple[Outline, ...]]
@@ -52,7 +52,7 @@ class Catalog:
 
     @classmethod
     def of(cls, outlines: Iterable[Outline]) -> Catalog:
-        """The catalog of these regulations; of two with one name the first counts."""
+        """The catalog of these regulations; of two with the same name, the first one."""
         by_name: dict[str, Outline] = {}
         short: dict[str, list[Outline]] = {}
         institutions: dict[str, None] = {}
@@ -60,10 +60,10 @@ class Catalog:
             folded = folded_name(outline.name)
             by_name.setdefault(folded, outline)
             by_name.setdefault(_WITH_BRACKETS.sub("", outline.name), outline)
-            found = _INSTITUTION.match(folded)
-            if found:
-                institutions[found.group()] = None
-                short.setdefault(folded[found.end() :], []).append(outline)
+            institution = _INSTITUTION.match(folded)
+            if institution:
+                institutions[institution.group()] = None
+                short.setdefault(folded[institution.end() :], []).append(outline)
         return cls(by_name, {name: tuple(owners) for name, owners in short.items()}, tuple(institutions))
 
     def longest(self) -> int:
@@ -71,17 +71,17 @@ class Catalog:
         return max(map(len, self.by_name), default=0)
 
     def named(self, folded: str, source: Outline | None = None) -> Outline | None:
-        """The regulation of this folded name; a short name that several go by belongs to the source's own branch."""
+        """The regulation of this folded name; of several with the same short name, that of the source's own branch."""
         if folded in self.by_name:
             return self.by_name[folded]
         if folded in {"학칙", "정관"}:
             return self._branch(folded, source)
         owners = self.short.get(folded, ())
-        return owners[0] if owners else self._of_same_body(folded, source)
+        return owners[0] if owners else self._of_same_organisation(folded, source)
 
-    def _of_same_body(self, folded: str, source: Outline | None) -> Outline | None:
+    def _of_same_organisation(self, folded: str, source: Outline | None) -> Outline | None:
         """구매규정, cited by 산학협력단구매세칙, is 산학협력단구매규정."""
-        if source is None or len(folded) < SHORTEST_OWN:
+        if source is None or len(folded) < MIN_SHARED_LENGTH:
             return None
         own = folded_name(source.name)
         return next(
@@ -110,8 +110,8 @@ def folded_name(name: str) -> str:
 
 def article_number(label: str) -> Number | None:
     """(15, 2) of 제15조의2."""
-    found = _LABEL.match(label)
-    return (int(found[1]), int(found[2] or 0)) if found else None
+    match = _LABEL.match(label)
+    return (int(match[1]), int(match[2] or 0)) if match else None
 
 
 def article_label(number: Number) -> str:
@@ -120,13 +120,13 @@ def article_label(number: Number) -> str:
 
 
 def deleted_articles(text: str) -> frozenset[Number]:
-    """The articles of which the regulation's text says 삭제, ranges included."""
+    """The articles that the text of the regulation marks as 삭제, ranges included."""
     deleted: set[Number] = set()
-    for found in _DELETED.finditer(text):
-        first = (int(found[1]), int(found[2] or 0))
+    for match in _DELETED.finditer(text):
+        first = (int(match[1]), int(match[2] or 0))
         deleted.add(first)
-        if found[3]:
-            last = (int(found[3]), int(found[4] or 0))
+        if match[3]:
+            last = (int(match[3]), int(match[4] or 0))
             deleted.add(last)
             if last[0] - first[0] <= WIDEST_DELETED:
                 deleted |= {(number, 0) for number in range(first[0] + 1, last[0])}
@@ -136,12 +136,26 @@ def deleted_articles(text: str) -> frozenset[Number]:
 
 
 def deleted_appendices(text: str) -> frozenset[str]:
-    """Folded labels of the appendices of which the regulation's text says 삭제."""
-    return frozenset(folded_appendix(found[1]) for found in _DELETED_APPENDIX.finditer(text))
+    """Folded labels of the appendices that the text of the regulation marks as 삭제."""
+    return frozenset(folded_appendix(match[1]) for match in _DELETED_APPENDIX.finditer(text))
 
 
 def folded_appendix(label: str) -> str:
-    """A form of the label that spelling does not change: 별표1의2, 별지1호서식."""
+    """The label without differences of spelling: 별표1의2, 별지1호서식."""
     folded = _APPENDIX_SPACE.sub("", label).replace("제", "").replace("양식", "서식").replace("–", "-")
     numbered = re.fullmatch(r"(별[표지첨])서식(\d.*)", folded)
     return f"{numbered[1]}{numbered[2]}서식" if numbered else folded.replace("의", "-")
+
+
+def appendix_label(owner: Outline, label: str) -> str | None:
+    """The label of an appendix as the regulation `owner` writes it; None when it has no such appendix."""
+    folded = folded_appendix(label)
+    if folded in owner.appendices:
+        return owner.appendices[folded]
+    digits = re.search(r"\d", folded)
+    same_kind = [other for other in owner.appendices if other.startswith(folded[:2])]
+    if not digits:
+        return owner.appendices[same_kind[0]] if len(same_kind) == 1 else None
+    number = folded.replace("호", "").replace("서식", "")
+    matching = [other for other in same_kind if other.replace("호", "").replace("서식", "") == number]
+    return owner.appendices[matching[0]] if matching else None

@@ -1,4 +1,4 @@
-"""The regulations that a caller may see: which there are, and which provision a reference such as 학칙 제21조 means."""
+"""The regulations that a caller may see, and the provision that a reference such as 학칙 제21조 means."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import functools
 import re
 import unicodedata
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dtrag.core.provisions import Provision, ProvisionCitation, RegulationText
@@ -15,6 +15,7 @@ from dtrag.errors import InvalidInput, NotFound
 from dtrag.packs.regulation_ko.catalog import (
     Catalog,
     Outline,
+    appendix_label,
     article_label,
     article_number,
     deleted_appendices,
@@ -22,13 +23,15 @@ from dtrag.packs.regulation_ko.catalog import (
     folded_appendix,
     folded_name,
 )
-from dtrag.packs.regulation_ko.citations import appendix_label, citations
+from dtrag.packs.regulation_ko.citations import citations
 
-NEAREST = 3
-"""Names that the message about an unknown name shows."""
-LEAST_LIKENESS = 0.5
-MOST_NAMED = 12
-"""Runs of articles that the message about an unknown article shows."""
+SUGGESTIONS = 3
+"""Similar names in the message about an unknown name."""
+MIN_SIMILARITY = 0.5
+MAX_LISTED = 12
+"""Ranges of articles in the message about an unknown article."""
+CACHED_TEXTS = 2_048
+"""Provisions of one collection whose citations are cached."""
 ADDENDUM = "부칙"
 _REFERENCE = re.compile(
     r"(?:(?P<article>제?\s*\d{1,4}\s*조(?:\s*의\s*\d{1,3}(?!\s*[항호\d]))?)(?:\s*[(（][^()（）]*[)）])?"
@@ -51,7 +54,7 @@ class Regulation:
 
     @classmethod
     def of(cls, regulation: RegulationText) -> Regulation:
-        """What citations need to know of it."""
+        """The part of the regulation that citations need."""
         labels = [(provision.kind, provision.label) for provision in regulation.provisions]
         numbers = (article_number(label) for kind, label in labels if kind == "article")
         articles = frozenset(number for number in numbers if number)
@@ -73,7 +76,7 @@ class Regulation:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A provision as it is cited (`name`: `학칙 제21조`); several with one label, such as addenda, are one source."""
+    """A provision as citations name it (`학칙 제21조`); several with one label, such as addenda, are one source."""
 
     name: str
     regulation: Regulation
@@ -82,7 +85,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Collection:
-    """Regulations with their catalog; of two with one name the first is meant."""
+    """Regulations with their catalog; the name of two regulations means the first one."""
 
     regulations: tuple[Regulation, ...]
     catalog: Catalog
@@ -107,7 +110,7 @@ class Collection:
         return {_folded_reference(name): source for name, source in reversed(tuple(self.sources.items()))}
 
     def source(self, target: str) -> Source | None:
-        """The provision that the target of a citation means; None for a whole regulation."""
+        """The provision that is the target of a citation; None for a whole regulation."""
         return self.sources.get(target)
 
     def source_at(self, chunk_id: str) -> Source | None:
@@ -121,45 +124,60 @@ class Collection:
                 return Source(_cited_name(regulation, provision), regulation, (provision,))
         return None
 
-    def named(self, name: str) -> Regulation:
-        """The regulation of this name, short name or code; an exact name comes before a similar one.
+    def cited_names(self, source: Source, text: str) -> tuple[str, ...]:
+        """Names of the provisions that a text of the source cites, each as often as it does; cached by the text."""
+        return self._cited_names(source.regulation.document_id, source.provisions[0].label, text)
 
-        Raises `NotFound` with the nearest names.
+    @functools.cached_property
+    def _cited_names(self) -> Callable[[uuid.UUID, str, str], tuple[str, ...]]:
+        @functools.lru_cache(CACHED_TEXTS)
+        def cited(document_id: uuid.UUID, label: str, text: str) -> tuple[str, ...]:
+            outline = self.by_chunk[document_id].outline
+            return tuple(
+                name for citation in citations(text, outline, label, self.catalog) for name in citation.targets
+            )
+
+        return cited
+
+    def named(self, name: str) -> Regulation:
+        """The regulation with this name, short name or code; an exact name comes before a short one.
+
+        Raises `NotFound` with the most similar names.
         """
         if not self.regulations:
             raise NotFound("There are no regulations that you may see. Read a regulation book with: dtrag ingest FILE")
-        wanted = _without_quotes(name)
-        outline = self.catalog.named(folded_name(wanted))
+        plain_name = _without_quotes(name)
+        outline = self.catalog.named(folded_name(plain_name))
         for regulation in self.regulations:
-            if wanted in (regulation.name, regulation.code) or regulation.outline is outline:
+            if plain_name in (regulation.name, regulation.code) or regulation.outline is outline:
                 return regulation
-        raise NotFound(f"There is no regulation {wanted[:60]!r} that you may see. {self._nearest(wanted)}")
+        raise NotFound(f"There is no regulation {plain_name[:60]!r} that you may see. {self._suggestions(plain_name)}")
 
     def find(self, reference: str) -> Source:
         """The provision that a reference such as `학칙 제21조`, `학칙 별표 2` or `학칙 부칙` means.
 
-        Raises `NotFound` for what is not there, and `InvalidInput` for a reference without a provision.
+        Raises `NotFound` when it does not exist, and `InvalidInput` for a reference without a provision.
         """
         text = _tidied(reference)
         exact = self._by_folded_name.get(_folded_reference(text))
         if exact is not None:
             return exact
-        found = _REFERENCE.search(text)
-        name = text[: found.start()] if found else text
+        match = _REFERENCE.search(text)
+        name = text[: match.start()] if match else text
         if not _without_quotes(name):
             raise InvalidInput('Give the name of a regulation and an article, such as "학칙 제21조".')
         regulation = self.named(name)
-        there = f"It has {_provision_names(regulation)}." if regulation.provisions else "It has no articles."
-        if found is None:
-            raise InvalidInput(f"Name an article of {regulation.name} as well. {there}")
-        label = _label(found, regulation)
+        provisions = f"It has {_provision_names(regulation)}." if regulation.provisions else "It has no articles."
+        if match is None:
+            raise InvalidInput(f"Name an article of {regulation.name} as well. {provisions}")
+        label = _label(match, regulation)
         source = self.sources.get(f"{regulation.name} {label}") if label else None
         if source is not None:
             return source
         number = article_number(label) if label else None
         if number in regulation.outline.repealed:
-            raise NotFound(f"{regulation.name} {label} has been deleted (삭제). {there}")
-        raise NotFound(f"{regulation.name} has no {label or ' '.join(found.group().split())}. {there}")
+            raise NotFound(f"{regulation.name} {label} has been deleted (삭제). {provisions}")
+        raise NotFound(f"{regulation.name} has no {label or ' '.join(match.group().split())}. {provisions}")
 
     def citations_of(self, source: Source, texts: Sequence[str]) -> Iterator[ProvisionCitation]:
         """The citations in the texts of a source's provisions; offsets count in the texts joined by `BETWEEN`."""
@@ -178,21 +196,21 @@ class Collection:
                 )
             offset += len(text) + len(BETWEEN)
 
-    def _nearest(self, name: str) -> str:
-        folded = {folded_name(regulation.name): regulation.name for regulation in self.regulations}
-        wanted = folded_name(name)
-        near = [known for known in folded if len(wanted) > 1 and (wanted in known or known in wanted)]
-        near += difflib.get_close_matches(wanted, folded, NEAREST, cutoff=LEAST_LIKENESS)
-        names = ", ".join(folded[known] for known in list(dict.fromkeys(near))[:NEAREST])
+    def _suggestions(self, name: str) -> str:
+        by_folded = {folded_name(regulation.name): regulation.name for regulation in self.regulations}
+        folded = folded_name(name)
+        similar = [other for other in by_folded if len(folded) > 1 and (folded in other or other in folded)]
+        similar += difflib.get_close_matches(folded, by_folded, SUGGESTIONS, cutoff=MIN_SIMILARITY)
+        names = ", ".join(by_folded[other] for other in list(dict.fromkeys(similar))[:SUGGESTIONS])
         return (f"Nearest: {names}. " if names else "") + "All of them: dtrag regulations list"
 
 
 BETWEEN = "\n\n"
-"""Between the texts of several provisions with one label."""
+"""Separator of the texts of several provisions with the same label."""
 
 
 def _tidied(text: str) -> str:
-    """With composed letters and single blanks; names keep their capitals."""
+    """With composed letters (NFC) and single blanks; upper case stays."""
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 
@@ -205,21 +223,21 @@ def _without_quotes(name: str) -> str:
     return _tidied(name).strip(_AROUND_NAME)
 
 
-def _label(found: re.Match[str], regulation: Regulation) -> str | None:
+def _label(match: re.Match[str], regulation: Regulation) -> str | None:
     """The label of the provision as the regulation writes it; None for an appendix that it does not have."""
-    if found["article"]:
-        text = found["article"].strip()
+    if match["article"]:
+        text = match["article"].strip()
         number = article_number(text if text.startswith("제") else f"제{text}")
         return article_label(number) if number else None
-    return ADDENDUM if found["addendum"] else appendix_label(regulation.outline, found["appendix"].strip(_AROUND_NAME))
+    return ADDENDUM if match["addendum"] else appendix_label(regulation.outline, match["appendix"].strip(_AROUND_NAME))
 
 
 def _sources(regulation: Regulation) -> Iterator[Source]:
     """The provisions by the names that cite them, in the order of the text."""
-    same: dict[str, list[Provision]] = {}
+    by_name: dict[str, list[Provision]] = {}
     for provision in regulation.provisions:
-        same.setdefault(_cited_name(regulation, provision), []).append(provision)
-    return (Source(name, regulation, tuple(provisions)) for name, provisions in same.items())
+        by_name.setdefault(_cited_name(regulation, provision), []).append(provision)
+    return (Source(name, regulation, tuple(provisions)) for name, provisions in by_name.items())
 
 
 def _cited_name(regulation: Regulation, provision: Provision) -> str:
@@ -243,5 +261,5 @@ def _provision_names(regulation: Regulation) -> str:
     names = [" to ".join(run) for run in runs] + list(regulation.outline.appendices.values())
     if regulation.outline.has_addendum:
         names.append(ADDENDUM)
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return ", ".join(names[:MOST_NAMED]) + more
+    more = f" and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else ""
+    return ", ".join(names[:MAX_LISTED]) + more

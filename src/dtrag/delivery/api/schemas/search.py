@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchem
 
 from dtrag.core.access.scope import CONTENT_TYPES, MAX_FACTS, MAX_PATHS
 from dtrag.errors import InvalidInput
-from dtrag.retrieval.request import CANDIDATES, MAX_EXPLAINED, MAX_ID, MAX_QUERY, MAX_TOP_K, MODES, whole
+from dtrag.retrieval.request import CANDIDATES, MAX_EXPLAINED, MAX_ID, MAX_QUERY, MAX_TOP_K, MODES, passage_count
 
 MAX_SEARCHES = 50
 """Searches of one batch."""
@@ -121,7 +121,7 @@ class SearchRequest(RequestBody):
         """How many passages at most, by whichever name. Raises `InvalidInput` for two numbers that differ."""
         if self.limit is None or self.limit == self.top_k:
             return self.top_k
-        whole("limit", self.limit)
+        passage_count("limit", self.limit)
         if "top_k" in self.model_fields_set and "limit" in self.model_fields_set:
             raise InvalidInput("top_k and limit are two names of one number: give one of them.")
         return self.limit

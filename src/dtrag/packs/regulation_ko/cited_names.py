@@ -1,0 +1,177 @@
+"""Finds the names of regulations, rules and laws in the text of a regulation, each with the regulation it means."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from dtrag.packs.regulation_ko import citation_patterns as patterns
+from dtrag.packs.regulation_ko.catalog import Catalog, Outline
+
+LONG_NAME_WORDS = 3
+"""Words from which on a name of a law may itself contain 및 or 등."""
+MAX_NAME_LENGTH = 60
+"""Characters before the ending of a long rule name that are searched for its beginning."""
+CONTEXT_LENGTH = 12
+"""Characters before the name of an unknown rule that may show it to be a rule of the state."""
+_GENERIC = frozenset({"규정", "세칙", "지침", "내규", "기준", "요령", ""})
+_OWN_UNIVERSITY = frozenset({"본대학교", "본교", "우리대학교", "대학교"})
+
+
+@dataclass(slots=True)
+class CitedName:
+    """A name in the text: of a regulation of the collection (`owner`), or of a rule outside it (owner None)."""
+
+    start: int
+    end: int
+    owner: Outline | None
+    is_law: bool = False
+
+
+class NameFinder:
+    """Finds names in one text (`masked`, without amendment marks) of the regulation `source`."""
+
+    def __init__(self, masked: str, source: Outline, catalog: Catalog) -> None:
+        self._masked = masked
+        self._source = source
+        self._catalog = catalog
+        self._prefixes = (*patterns.PREFIXES, *catalog.institutions)
+
+    def find(self) -> Iterator[CitedName]:
+        """The names, none within another: a longer one comes before a shorter one."""
+        taken: list[tuple[int, int]] = []
+        for name in sorted(self._candidates(), key=lambda name: (name.start - name.end, name.start)):
+            if all(name.end <= start or end <= name.start for start, end in taken):
+                taken.append((name.start, name.end))
+                yield name
+
+    def _candidates(self) -> Iterator[CitedName]:
+        yield from self._quoted()
+        yield from self._of_collection()
+        for match in patterns.BARE_LAW.finditer(self._masked):
+            if self._is_law(match):
+                start = match.start() + (_outer_words(match[1]) if "관한" in match[1] else 0)
+                yield CitedName(start, match.end(), None, is_law=True)
+        for match in patterns.SHORT_LAW.finditer(self._masked):
+            yield CitedName(match.start(), match.end(), None, is_law=True)
+
+    def _is_law(self, match: re.Match[str]) -> bool:
+        law, name = match.group().strip(), match[1]
+        if (
+            patterns.NOT_LAW.search(name)
+            or re.sub(r"\s", "", law) in {"법", "이법", "동법"}
+            or law.startswith(("같은", "동법", "이 법"))
+        ):
+            return False
+        is_cited = patterns.AFTER_NAME.match(self._masked, match.end()) is not None
+        is_known = name in patterns.KNOWN_LAWS or patterns.LAW_ABOUT.search(name) is not None
+        is_named = name.endswith(("법", "법률")) and patterns.LAW_PARTICLE.match(self._masked, match.end()) is not None
+        has_decree = bool(match[2]) and name.endswith("법")
+        return (is_cited and not law.endswith("법령")) or is_known or is_named or has_decree
+
+    def _quoted(self) -> Iterator[CitedName]:
+        for match in patterns.QUOTED.finditer(self._masked):
+            if re.search(r"이하\s*$", self._masked[: match.start()]):
+                continue
+            quoted = match[1]
+            article = patterns.ARTICLE.search(quoted)
+            folded = _folded(quoted[: article.start()] if article else quoted)
+            owner = self._owner(folded)
+            if owner is not None and len(folded) > 1:
+                if article:
+                    yield CitedName(match.start(), match.start(1) + article.start(), owner)
+                else:
+                    yield CitedName(match.start(), match.end(), owner)
+            elif patterns.LAW_ENDING.search(quoted.strip()) and not patterns.NOT_LAW.search(quoted.strip()):
+                yield CitedName(match.start(), match.end(), None, is_law=True)
+            elif patterns.ENDS_AS_RULE.search(folded) and len(folded) > 3:
+                yield CitedName(match.start(), match.end(), None, is_law=bool(patterns.STATE_RULE.search(folded)))
+
+    def _of_collection(self) -> Iterator[CitedName]:
+        """Names without quotation marks that end as a rule does, of the collection or not."""
+        folded, places = _folded_with_places(self._masked)
+        longest = self._catalog.longest() + 6
+        for match in patterns.RULE_ENDINGS.finditer(folded):
+            end = match.end()
+            if not patterns.PARTICLE_AFTER.match(folded, end):
+                continue
+            for start in range(max(0, end - longest), end - 1):
+                owner = self._owner_at(folded, places, start, end)
+                if owner is not None:
+                    yield CitedName(places[start], places[end - 1] + 1, owner)
+                    break
+            else:
+                yield from self._unknown_rule(places, end)
+
+    def _unknown_rule(self, places: Sequence[int], end: int) -> Iterator[CitedName]:
+        """A rule outside the collection, when a part of it is cited: its articles are not those of the source."""
+        stop = places[end - 1] + 1
+        word = re.search(r"[가-힣]+$", self._masked[:stop])
+        if not patterns.AFTER_NAME.match(self._masked, stop):
+            if word and len(word.group()) > 4 and patterns.STATE_RULE.match(word.group()):
+                yield CitedName(word.start(), stop, None, is_law=True)
+            return
+        line = self._masked.rfind("\n", 0, stop) + 1
+        if long_name := patterns.LONG_RULE.search(self._masked, max(line, stop - MAX_NAME_LENGTH), stop):
+            yield CitedName(long_name.start() + _outer_words(long_name.group()), stop, None, is_law=True)
+            return
+        words = patterns.WORDS_BEFORE.search(self._masked, 0, stop)
+        if words is None:
+            return
+        start = words.start() + len(words.group()) - len(words.group().lstrip())
+        name = self._masked[start:stop]
+        is_reference = patterns.SELF.search(name) or patterns.SAME_RULE.search(name)
+        if not is_reference and (not patterns.BARE_RULE.fullmatch(name) or "기준" in name):
+            before = self._masked[max(0, start - CONTEXT_LENGTH) : start]
+            yield CitedName(start, stop, None, is_law=bool(patterns.STATE_RULE.search(before + name)))
+
+    def _owner_at(self, folded: str, places: Sequence[int], start: int, end: int) -> Outline | None:
+        owner = self._owner(folded[start:end])
+        if owner is None:
+            return None
+        first = places[start]
+        if patterns.SELF.match(self._masked, max(0, first - 1)) or patterns.SELF.match(self._masked, max(0, first - 2)):
+            return None
+        before = self._masked[first - 1] if first else " "
+        if not ("가" <= before <= "힣" or before.isalnum()):
+            return owner
+        word = re.search(r"[가-힣]+$", self._masked[:first])
+        return owner if word and word.group() in self._prefixes else None
+
+    def _owner(self, folded: str) -> Outline | None:
+        """The regulation of the collection with this name, with or without a prefix such as 본교."""
+        for prefix in ("", *self._prefixes):
+            if prefix and not folded.startswith(prefix):
+                continue
+            name = folded[len(prefix) :]
+            if name in _GENERIC:
+                continue
+            source = None if prefix in _OWN_UNIVERSITY and name == "학칙" else self._source
+            owner = self._catalog.named(name, source)
+            if owner is not None:
+                return owner
+        return None
+
+
+def _folded(name: str) -> str:
+    return re.sub(rf"[\s{patterns.DOTS}]", "", name)
+
+
+def _folded_with_places(text: str) -> tuple[str, list[int]]:
+    """The text without blanks and middle dots, and the position in the text of each of its characters."""
+    places = [place for place, character in enumerate(text) if character not in f" \t\u00a0\u3000{patterns.DOTS}"]
+    return "".join(text[place] for place in places), places
+
+
+def _outer_words(name: str) -> int:
+    """Characters before the name of a law that belong to the sentence ("본 규정은 공공기관의 … 법률")."""
+    words = list(re.finditer(r"\S+", name))
+    cut = 0
+    for word, following in itertools.pairwise(words):
+        ends = patterns.CLAUSE_END.search(word.group())
+        joins = word.group().endswith(("및", "등")) and cut == 0 and len(words) > LONG_NAME_WORDS
+        if ends and "관한" not in word.group() and not joins:
+            cut = following.start()
+    return cut

@@ -1,0 +1,95 @@
+"""What a question asks about: kinds of questions, audiences, forms and named articles, as patterns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+ASKS_FOR_FORM = re.compile(r"서식|양식|신청서|별지|별표|부칙|신고서|확인서|form\b")
+BOILERPLATE_TITLE = re.compile(
+    r"^(?:목\s*적|정\s*의|적용\s?범위|용어의?\s?정의|명\s*칭|시행\s?세칙|운영\s?세칙|준\s*용"
+    r"|시행일|기\s*타|위임\s?규정|세부\s?사항|설\s*치|소\s*재|적용|다른 \S+과의 관계)"
+)
+_QUESTION_KINDS: Sequence[tuple[str, re.Pattern[str], re.Pattern[str]]] = (
+    (
+        "when",
+        re.compile(r"언제|며칠|까지|기한|기간|얼마나 오래|몇 (?:년|학기|개월|달|일|주)|when|how long|deadline"),
+        re.compile(r"기간|기한|시기|시간|일정|연한|일수|시행일|임기|횟수"),
+    ),
+    (
+        "amount",
+        re.compile(r"얼마|금액|비용|몇 (?:원|만|퍼|프로|%)|돈|how much|cost|fee"),
+        re.compile(r"금액|지급|수당|비|료|단가|기준|반환|감면|액|보수|봉급"),
+    ),
+    (
+        "how",
+        re.compile(r"어떻게|방법|절차|신청|내야|어디|하려면|how|apply|where"),
+        re.compile(r"절차|신청|방법|제출|접수|수속|발급|허가|승인|등록|처리"),
+    ),
+    (
+        "may",
+        re.compile(r"되나요|돼요|되는|가능|수 있|해도|될까|안 되|자격|조건|누가|누구|대상|can |may |eligible|who"),
+        re.compile(r"자격|요건|대상|제한|금지|허가|범위|조건|기준|의무|준수|선발"),
+    ),
+    (
+        "penalty",
+        re.compile(r"벌|징계|처벌|걸리|걸려|안 하면|안하면|어기|위반|불이익|취소|penalt|punish"),
+        re.compile(r"징계|벌|처분|제재|취소|제명|퇴사|변상|회수|중지|박탈|조치"),
+    ),
+    (
+        "organ",
+        re.compile(r"위원|누가 정|구성|몇 명|회의|정족수|임기|committee"),
+        re.compile(r"구성|위원|조직|회의|의결|소집|임기|직무|간사"),
+    ),
+    ("meaning", re.compile(r"뜻|무엇|뭐|뭔|란\b|의미|정의|what is|mean"), re.compile(r"정의|용어|목적")),
+)
+
+
+NAMED_ARTICLE = re.compile(
+    r"(?P<name>[가-힣A-Za-z·ㆍ()「」『』\s]{2,60}?)[」』]?\s*(?:의\s*)?(?P<article>제\s*\d{1,4}\s*조(?:\s*의\s*\d{1,3})?)"
+)
+_AUDIENCES: Sequence[tuple[re.Pattern[str], re.Pattern[str]]] = tuple(
+    (re.compile(name), re.compile(question))
+    for name, question in (
+        ("대학원", "대학원|석사|박사|학위논문|논문|graduate|master|phd|doctor"),
+        (
+            "외국인|유학생|글로벌|국제",
+            "외국|유학|국제|교환|비자|어학|한국어|abroad|foreign|international|exchange|visa",
+        ),
+        ("병원|의료원|한방", "병원|의료|환자|간호|진료|한방|hospital"),
+        ("고등학교|중학교|유치원|어린이", "고등학교|중학교|유치원|어린이"),
+        ("평생교육|사회교육|학점은행", "평생|학점은행|비학위|사회교육"),
+        ("언어교육|어학", "어학|언어|한국어|영어|language"),
+        ("산학협력|기술이전|창업|보육", "산학|기술|창업|특허|기업|연구비|과제|협력|입주|보육|startup"),
+        ("계약직|임시|촉탁|무기계약|기간제", "계약|비정규|임시|촉탁|무기|기간제|contract"),
+        (
+            "시간강사|강사|겸임|초빙|명예|석좌|객원|비전임",
+            "강사|겸임|초빙|명예|석좌|객원|비전임|시간제|lecturer|adjunct|visiting",
+        ),
+        ("조교", "조교|assistant"),
+        ("군|예비군|학군", "군대|입대|군|예비군|학군|전역|military|army"),
+        ("기숙|생활관|행복기숙", "기숙|생활관|사감|룸메|방|외박|점호|퇴사|입사|dorm"),
+        ("도서관|도서", "도서|책|대출|열람|자료|library|book"),
+        ("법인|정관|이사회", "법인|정관|이사|재단|foundation|board"),
+        ("동물|생명윤리|연구윤리|실험", "동물|윤리|실험|표절|연구|ethic|lab|animal"),
+        ("약학|의과|한의|간호대|공과|경영|사범|교육대학원|법과", "약학|의과|한의|간호|공과|공대|경영|사범|교직|법과"),
+    )
+)
+
+
+def kinds_of_question(question: str) -> frozenset[str]:
+    """The kinds of answer that the question asks for, such as `when` or `amount`."""
+    return frozenset(kind for kind, question_pattern, _ in _QUESTION_KINDS if question_pattern.search(question))
+
+
+def title_answers(kinds: frozenset[str], title: str) -> bool:
+    """Whether the title of an article announces an answer of one of these kinds."""
+    return any(kind in kinds and title_pattern.search(title) for kind, _, title_pattern in _QUESTION_KINDS)
+
+
+def is_for_others(regulation: str, question: str) -> bool:
+    """Whether the regulation is for an audience or a subject that the question does not mention."""
+    return any(
+        name_pattern.search(regulation) and not question_pattern.search(question)
+        for name_pattern, question_pattern in _AUDIENCES
+    )

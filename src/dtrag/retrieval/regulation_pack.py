@@ -1,0 +1,211 @@
+"""The Korean regulation pack as the engine uses it: everyday words become official terms, and articles are reranked.
+
+`packs/regulation_ko` is pure; this module decides which searches use it and gives it passages and term statistics.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
+
+from cachetools import LRUCache
+
+from dtrag.core.access.scope import Scope
+from dtrag.core.documents import SearchResult
+from dtrag.core.ranking.bm25 import LexicalStatistics, idf
+from dtrag.core.text.analysis import Analyzer, language
+from dtrag.errors import InvalidInput
+from dtrag.packs.regulation_ko.article_terms import term_ids
+from dtrag.packs.regulation_ko.catalog import article_number
+from dtrag.packs.regulation_ko.concepts import Reading, read
+from dtrag.packs.regulation_ko.lexicon import Lexicon, built_in
+from dtrag.packs.regulation_ko.ranking import Article, Scorer, kind_factor, regulation_scores, reranked
+from dtrag.ports import CitedProvision, Index, IndexSnapshot, QueryReading
+from dtrag.retrieval.limits import PACK_ARTICLES
+from dtrag.retrieval.regulation_collection import CollectionReader
+from dtrag.retrieval.regulation_hops import follow_citations
+
+KIND = "regulation"
+"""`metadata["kind"]` of documents that the pack has split."""
+SAMPLED_PASSAGES = 10
+"""First passages whose majority decides whether a search is about regulations."""
+PACK_MODES = ("auto", "on", "off")
+CACHED_SCOPES = 256
+"""Scopes for which the engine remembers whether they contain a regulation."""
+_ARTICLE_ONLY = re.compile(r"제\s*\d{1,4}\s*조(?:\s*의\s*\d{1,3})?")
+
+
+class RegulationRanking:
+    """The regulation pack of one engine. `mode` is the setting: auto, on or off. Raises `InvalidInput` for others."""
+
+    def __init__(
+        self,
+        index: Index,
+        lexicon: Lexicon | None = None,
+        mode: str = "auto",
+        analyzer: Analyzer = Analyzer(),
+        collections: CollectionReader | None = None,
+    ):
+        if mode not in PACK_MODES:
+            raise InvalidInput(f"There is no mode {mode[:20]!r} for regulations. Modes: {', '.join(PACK_MODES)}.")
+        self._index = index
+        self._lexicon = lexicon
+        self._mode = mode
+        self._analyzer = analyzer
+        self._collections = collections
+        self._has_regulations: LRUCache[Hashable, bool] = LRUCache(CACHED_SCOPES)
+
+    @property
+    def id(self) -> str:
+        """Identifies the mode and the lexicon in cache keys."""
+        return f"{self._mode}:{'built-in' if self._lexicon is None else len(self._lexicon.entries)}"
+
+    @property
+    def lexicon(self) -> Lexicon:
+        """The lexicon in use."""
+        return built_in() if self._lexicon is None else self._lexicon
+
+    async def load(self, query: str | None) -> None:
+        """Load the lexicon (.2 s, once per process) before a time limit starts: for Korean queries, or for None."""
+        if self._mode != "off" and (query is None or language(query) == "ko"):
+            await asyncio.to_thread(lambda: self.lexicon)
+
+    async def read(self, query: str, snapshot: IndexSnapshot, scope: Scope) -> Reading | None:
+        """The query with its official terms; None where the pack does not apply."""
+        if self._mode == "off" or language(query) == "und":
+            return None
+        if self._mode == "auto" and not await self._contains_regulations(snapshot, scope):
+            return None
+        return read(query, self.lexicon, self._analyzer)
+
+    async def _contains_regulations(self, snapshot: IndexSnapshot, scope: Scope) -> bool:
+        key = (snapshot.generation, snapshot.taxonomy.version, scope.nodes)
+        cached = self._has_regulations.get(key)
+        if cached is None:
+            cached = self._has_regulations[key] = await self._index.holds_kind(KIND, scope)
+        return cached
+
+    async def ranked(
+        self, reading: QueryReading, passages: Sequence[SearchResult], caller: Scope
+    ) -> list[SearchResult]:
+        """The best piece of each article, in the order of the second ranking.
+
+        `hybrid_score` becomes the share of the highest score that this ranking can give, in [0, 1].
+        """
+        if not isinstance(reading, Reading) or not _about_regulations(passages):
+            return list(passages)
+        pieces = by_article(passages)
+        articles, scorer = await self.scored(reading, pieces, caller)
+        order = _numbered_first(reranked(scorer, articles, PACK_ARTICLES), articles, reading.question)
+        return [
+            replace(max(pieces[key], key=lambda piece: (piece.hybrid_score, piece.chunk_id)), hybrid_score=score)
+            for key, score in order
+        ]
+
+    async def scored(
+        self, reading: Reading, pieces: Mapping[str, Sequence[SearchResult]], caller: Scope
+    ) -> tuple[list[Article], Scorer]:
+        """The articles with their first scores, and the scorer of the second ranking."""
+        first_scores = {
+            key: max(piece.hybrid_score for piece in passages) * _kind_factor(passages[0], reading.question)
+            for key, passages in pieces.items()
+        }
+        documents = {key: passages[0].chunk_id.rpartition(":")[0] for key, passages in pieces.items()}
+        document_scores = regulation_scores(first_scores, documents)
+        articles = [
+            _article(key, passages, first_scores[key], document_scores[documents[key]])
+            for key, passages in pieces.items()
+        ]
+        terms = _ranking_terms(reading, articles)
+        return articles, Scorer(reading, _idf(terms, await self._index.statistics(terms, caller)))
+
+    async def prepare(self, snapshot: IndexSnapshot, caller: Scope) -> None:
+        """Read the names and articles that the caller may see, once for each state of the index."""
+        if self._collections is not None:
+            await self._collections.read(snapshot, caller)
+
+    async def cited(
+        self, passages: Sequence[SearchResult], snapshot: IndexSnapshot, caller: Scope
+    ) -> list[CitedProvision]:
+        """The provisions that the first passages cite, in one or two hops, as far as `caller` may see them."""
+        if self._collections is None:
+            return []
+        collection = await self._collections.read(snapshot, caller)
+        return await follow_citations(self._index, collection, passages, snapshot, caller)
+
+
+def _about_regulations(passages: Sequence[SearchResult]) -> bool:
+    """Whether at least half of the first passages are of regulations; other searches keep their order."""
+    first = passages[:SAMPLED_PASSAGES]
+    return 2 * sum(bool(passage.metadata.get("regulation")) for passage in first) >= max(1, len(first))
+
+
+def _numbered_first(
+    order: Sequence[tuple[str, float]], articles: Sequence[Article], question: str
+) -> list[tuple[str, float]]:
+    """The order; for a question that is only an article number (제15조), the articles of that number come first."""
+    number = article_number(question.strip()) if _ARTICLE_ONLY.fullmatch(question.strip()) else None
+    if number is None:
+        return list(order)
+    numbered = {article.key for article in articles if article_number(article.label) == number}
+    first = [(key, 1.0) for key, _ in order if key in numbered]
+    return first + [(key, score) for key, score in order if key not in numbered]
+
+
+def by_article(passages: Sequence[SearchResult]) -> dict[str, list[SearchResult]]:
+    """Article -> its pieces, in the order of their first piece; passages of other documents are their own article."""
+    pieces: dict[str, list[SearchResult]] = {}
+    for passage in passages:
+        metadata = passage.metadata
+        document = passage.chunk_id.rpartition(":")[0]
+        article = metadata.get("article")
+        key = (
+            f"{document}:{metadata.get('kind')}:{article}:{metadata.get('occurrence', 1)}"
+            if article and metadata.get("regulation")
+            else passage.chunk_id
+        )
+        pieces.setdefault(key, []).append(passage)
+    return pieces
+
+
+def _kind_factor(passage: SearchResult, question: str) -> float:
+    return kind_factor(str(passage.metadata.get("kind", "article")), str(passage.metadata.get("article", "")), question)
+
+
+def _article(key: str, pieces: Sequence[SearchResult], score: float, regulation_score: float) -> Article:
+    first = pieces[0]
+    metadata = first.metadata
+    breadcrumb = metadata.get("breadcrumb") or ()
+    divisions = " ".join(str(part) for part in breadcrumb[1:-1]) if isinstance(breadcrumb, (list, tuple)) else ""
+    regulation = str(metadata.get("regulation") or "")
+    return Article(
+        key=key,
+        regulation=regulation or first.title,
+        label=str(metadata.get("article") or ""),
+        title=str(metadata.get("article_title") or ("" if regulation else first.title)),
+        divisions=divisions,
+        text="\n".join(piece.text for piece in sorted(pieces, key=lambda piece: _ordinal(piece.chunk_id))),
+        kind=str(metadata.get("kind") or "article") if regulation else "article",
+        score=score,
+        regulation_score=regulation_score,
+    )
+
+
+def _ordinal(chunk_id: str) -> int:
+    return int(chunk_id.rpartition(":")[2])
+
+
+def _ranking_terms(reading: Reading, articles: Sequence[Article]) -> list[int]:
+    """The terms whose document frequencies the features need: those of the question and of all headings."""
+    terms = set(reading.term_ids())
+    for article in articles:
+        terms |= term_ids(article.regulation) | term_ids(article.title)
+    return sorted(terms)
+
+
+def _idf(terms: Sequence[int], statistics: LexicalStatistics) -> dict[int, float]:
+    """Term id -> idf in the caller's scope; without terms that no passage contains."""
+    frequencies = zip(terms, statistics.document_frequencies(terms), strict=True)
+    return {term: idf(frequency, max(1, statistics.chunks)) for term, frequency in frequencies if frequency}
