@@ -1,7 +1,7 @@
-"""The pipeline as a LangGraph: the same table of steps as `Pipeline`, for programs that compose graphs.
+"""The pipeline as a LangGraph, from the same table of steps as `Pipeline`, for programs that compose graphs.
 
-langgraph is imported when a graph is built, not before: the import takes 1.5 s and 44 MB, and running a line of nodes
-about 3 ms of processor an answer.
+langgraph is imported when a graph is built: the import takes 1.5 s and 44 MB, and running the nodes about 3 ms of CPU
+time an answer.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from dtrag.pipeline.step_table import STEPS, Step, perform
 
 
 class Channels(TypedDict):
-    """The state of the graph: one channel, which holds the state of the pipeline."""
+    """The graph's state: one channel that holds the pipeline's state."""
 
     state: PipelineState
 
 
 class LangGraphPipeline(Pipeline):
-    """`Pipeline`, run by LangGraph: same steps, budgets, traces and answers."""
+    """`Pipeline` run by LangGraph, with the same steps, budgets, traces and answers."""
 
     @property
     def graph(self) -> Any:
-        """The compiled graph (`langgraph.graph.state.CompiledStateGraph`), to be run alone or as part of another.
+        """The compiled graph (`langgraph.graph.state.CompiledStateGraph`): runs alone or as part of another.
 
         Its input and output are `{"state": PipelineState}`. A state without a `run` works with the open app.
         """
         return compiled(tuple(step.name for step in STEPS))
 
     async def load(self, run: Run, question: str | None = None) -> None:
-        """As `Pipeline.load`; the graph is built, too."""
+        """As `Pipeline.load`, and build the graph."""
         await super().load(run, question)
         await asyncio.to_thread(compiled, _names(PipelineState(query="", run=run)))
 
@@ -45,20 +45,20 @@ class LangGraphPipeline(Pipeline):
         for step in STEPS:
             if step.name not in names:
                 step.log_skipped(state)
-        with tracing_context(enabled=False):  # whatever the environment says: nothing is sent anywhere
+        with tracing_context(enabled=False):  # regardless of the environment: nothing is sent to a tracing service
             channels = await compiled(names).ainvoke({"state": state})
         finished: PipelineState = channels["state"]
         return finished
 
 
 def _names(state: PipelineState) -> tuple[str, ...]:
-    """The steps that run for the state: each node costs half a millisecond, also one that does nothing."""
-    return tuple(step.name for step in STEPS if step.wanted(state))
+    """The steps that apply to the state: every node costs half a millisecond, even one that does nothing."""
+    return tuple(step.name for step in STEPS if step.applies(state))
 
 
 @functools.cache
 def compiled(names: tuple[str, ...]) -> Any:
-    """The graph of these steps, built once. Blocking: about two seconds of one processor for the first."""
+    """The graph of these steps, built once. Blocking: about two seconds of CPU time for the first."""
     from langgraph.graph import END, START, StateGraph
 
     graph = StateGraph(Channels)

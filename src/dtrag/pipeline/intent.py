@@ -1,4 +1,4 @@
-"""What kind of thing is asked for, by rules in the order of the acceptance texts, in English and Korean."""
+"""The intent of a query, by rules in the order of the acceptance text, in English and Korean."""
 
 from __future__ import annotations
 
@@ -33,6 +33,6 @@ def is_greeting(query: str) -> bool:
 
 
 def intent_of(query: str) -> Intent:
-    """`general` for what no rule knows."""
+    """The intent of the first rule that matches, else `general`."""
     text = normalise(query)
     return next((intent for intent, rule in _RULES if rule.search(text)), "general")

@@ -1,4 +1,4 @@
-"""What one run of the pipeline works with and may do; the steps take it from their state."""
+"""`Run`: the collaborators, permissions and limits of one run of the pipeline; steps take it from their state."""
 
 from __future__ import annotations
 
@@ -31,64 +31,64 @@ Emit = Callable[[str, Mapping[str, Any]], None]
 
 @dataclass(slots=True)
 class Recording:
-    """A run while it goes on; the steps add to it."""
+    """The record of a run in progress, to which the steps add."""
 
     trace_id: uuid.UUID = field(default_factory=uuid.uuid4)
     keeps_text: bool = False
     steps: list[StepTrace] = field(default_factory=list)
     calls: list[CallTrace] = field(default_factory=list)
     facts: dict[str, object] = field(default_factory=dict)
-    """Facts of the step that is running; moved into its StepTrace when it ends."""
+    """Facts about the current step; moved into its StepTrace when it ends."""
 
 
 def _silent(event: str, data: Mapping[str, Any]) -> None:
-    """Nobody listens."""
+    """No listener."""
 
 
 async def _allowed() -> str | None:
-    """Whoever runs the pipeline for themselves may call models."""
+    """Model calls are not restricted."""
     return None
 
 
 async def _ready() -> None:
-    """Nothing to wait for."""
+    """Nothing to prepare."""
 
 
 async def _only_active(version: str) -> Taxonomy | None:
-    """The versions of the tree are not known: there is the active one alone."""
+    """No version but the active one is known."""
     return None
 
 
 async def _uncharged(usage: Usage) -> None:
-    """Nobody keeps accounts."""
+    """Usage is not charged."""
 
 
 @dataclass(frozen=True, slots=True)
 class DebateEvent:
-    """A debate started, or ended as finished, failed, timeout or cancelled; with the rounds and calls it had then."""
+    """The start of a debate, or its end with an outcome and the rounds and calls until then."""
 
     outcome: Literal["started", "finished", "failed", "timeout", "cancelled"]
     rounds: int = 0
     calls: int = 0
 
 
-def _uncounted(event: DebateEvent) -> None:
-    """Nobody counts debates."""
+def _unobserved(event: DebateEvent) -> None:
+    """Debates are not counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One run. `emit(event, data)` is told of what happens: step, token, citations (see docs/explanation/pipeline.md).
+    """One run. `emit(event, data)` receives its events: step, token, citations (see docs/explanation/pipeline.md).
 
-    `forbidden()` says in words why no model may be called now, or None; it is asked before every call, and `charge`
-    told after it. `prepare` brings the registry up to date before a plan is made. `tools_allowed` are the tools that
-    the caller may use, None for all that the policy allows.
+    `forbidden()` returns the reason why model calls are blocked, or None; it is called before every call of a model,
+    and `charge` after it. `prepare` updates the registry before a plan is made. `tools_allowed` are the tools that the
+    caller may use, None for all that the policy allows.
     `on_debate` is called when a debate starts and when it ends.
-    `flags` are those that were on when the run began: one that is switched meanwhile counts for the next run.
-    `taxonomy_version` is the version in whose tree the paths of the request are meant, None or `active` for the active
-    one; `tree_of` gives the tree of another version.
-    `debates` is `auto` where the calibrated confidence decides whether a debate is worth its price.
-    `history` are the earlier turns of a conversation, oldest first, and `history_documents` the ids of the documents
+    `flags` are those that were on when the run began; a flag that is switched later affects the next run.
+    `taxonomy_version` is the version of the tree that the request's paths refer to, None or `active` for the active
+    one; `tree_of` returns the tree of another version.
+    `debates` is `always`, or `auto` where the calibrated confidence decides whether a debate is worth its cost.
+    `history` are the earlier messages of a conversation, oldest first, and `history_documents` the ids of the documents
     that their answers rest on.
     """
 
@@ -113,25 +113,25 @@ class Run:
     history_documents: tuple[str, ...] = ()
     forbidden: Callable[[], Awaitable[str | None]] = _allowed
     charge: Callable[[Usage], Awaitable[None]] = _uncharged
-    on_debate: Callable[[DebateEvent], None] = _uncounted
+    on_debate: Callable[[DebateEvent], None] = _unobserved
     emit: Emit = _silent
     admission: Admission = field(default_factory=Admission)
     recording: Recording = field(default_factory=Recording)
 
     @property
-    def listened(self) -> bool:
-        """Whether somebody wants to hear of what happens while it happens."""
+    def has_listener(self) -> bool:
+        """Whether events go anywhere: without a listener nothing is streamed."""
         return self.emit is not _silent
 
 
 def of_active_app() -> Run:
-    """A run by the open app, for a step or a debate that is called alone. Raises `NoActiveApp`."""
+    """A run of the open app, for a step or a debate that is called alone. Raises `NoActiveApp`."""
     run: Run = active().run
     return replace(run, flags=active_flags(), recording=Recording(), scope=confinement.bounded())
 
 
-async def counted(question: str, run: Run) -> tuple[IndexSnapshot, LexicalStatistics]:
-    """The state of the index, and the counts of the question's terms in the caller's scope of it."""
+async def question_statistics(question: str, run: Run) -> tuple[IndexSnapshot, LexicalStatistics]:
+    """The state of the index, and the frequencies of the question's terms within the caller's scope."""
     snapshot = await run.index.snapshot()
-    asked = {*content_terms(question), *(term for term, _ in weighted_terms(question))}
-    return snapshot, await run.index.statistics(asked, run.scope.resolved(snapshot.taxonomy))
+    question_terms = {*content_terms(question), *(term for term, _ in weighted_terms(question))}
+    return snapshot, await run.index.statistics(question_terms, run.scope.resolved(snapshot.taxonomy))

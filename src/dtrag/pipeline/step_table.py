@@ -1,4 +1,4 @@
-"""`STEPS`, the one table of the pipeline: budgets, alternatives and traces of all runners derive from it."""
+"""`STEPS`, the table of the pipeline: budgets, fallbacks and traces of both runners derive from it."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from dtrag.settings import timeout_multiplier
 
 _LOG = logging.getLogger(__name__)
 
-_STAND_IN = 0.7
-"""Seconds for what stands in for a step that took too long."""
-_ROOM = 0.5
-"""Seconds that step 4 has beyond what its tools and its debate are held to."""
+FALLBACK_S = 0.7
+"""Timeout of a step's fallback, in seconds."""
+SLACK_S = 0.5
+"""Slack added to the sum of the tool and debate budgets of step 4, in seconds."""
 
 
 def _always(state: PipelineState) -> bool:
@@ -34,27 +34,27 @@ def _never(state: PipelineState) -> bool:
     return False
 
 
-def _silently(state: PipelineState) -> None:
-    """Nothing is logged."""
+def _no_log(state: PipelineState) -> None:
+    """Log nothing."""
 
 
-def _quoting(state: PipelineState) -> bool:
-    """Composing waits for a model where there is one."""
+def _quotes_only(state: PipelineState) -> bool:
+    """Whether composing is CPU work: with a language model, it waits for that instead."""
     return steps.running(state).model is None
 
 
 def _tools_and_debate(state: PipelineState) -> float:
     tools = len((state.plan or {}).get("tools") or []) if steps.enabled(state, "mcp_tools") else 0
     debate = budget_of("debate") if steps.enabled(state, "debate_mode") else 0.0
-    return tools * budget_of("tools") + debate + _ROOM
+    return tools * budget_of("tools") + debate + SLACK_S
 
 
-async def _quotes(state: PipelineState) -> PipelineState:
+async def _quote_by_words(state: PipelineState) -> PipelineState:
     return await quoted_without_embedder(state, steps.running(state))
 
 
-async def _uncited(state: PipelineState) -> PipelineState:
-    """What a model wrote and nobody could check is not given out."""
+async def _withhold_unchecked(state: PipelineState) -> PipelineState:
+    """Quotations in place of a model's answer that could not be checked in time."""
     if state.model is not None:
         state.model = None
         state = await quote(state, steps.running(state), by_meaning=False)
@@ -66,22 +66,22 @@ async def _uncited(state: PipelineState) -> PipelineState:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A row: when it runs, how many seconds it may take, and what stands in for it when it takes longer.
+    """A row: whether the step `applies`, its time budget, and the fallback that runs when it exceeds that.
 
-    `log_skipped` is called when it does not run.
-    One that `computes` waits for a turn of the processor first, which is not counted against it.
+    `log_skipped` is called when it does not apply. A step that is `cpu_bound` first waits for a CPU slot, which does
+    not count as its time.
     """
 
     name: str
     function: StepFunction
-    wanted: Callable[[PipelineState], bool] = _always
+    applies: Callable[[PipelineState], bool] = _always
     budget: Callable[[PipelineState], float] | None = None
-    instead: StepFunction | None = None
-    computes: Callable[[PipelineState], bool] = _never
-    log_skipped: Callable[[PipelineState], None] = _silently
+    fallback: StepFunction | None = None
+    cpu_bound: Callable[[PipelineState], bool] = _never
+    log_skipped: Callable[[PipelineState], None] = _no_log
 
     def seconds(self, state: PipelineState) -> float:
-        """The step's budget now."""
+        """The step's time budget."""
         return budget_of(self.name) if self.budget is None else self.budget(state)
 
 
@@ -90,37 +90,37 @@ STEPS: tuple[Step, ...] = (
     Step(
         "rewrite",
         steps.rewrite,
-        wanted=lambda state: bool(steps.running(state).history),
-        instead=steps.rewrite_by_rules,
+        applies=lambda state: bool(steps.running(state).history),
+        fallback=steps.rewrite_by_rules,
     ),
-    Step("retrieve", steps.step2_retrieve, instead=steps.without_passages, computes=_always),
+    Step("retrieve", steps.step2_retrieve, fallback=steps.without_passages, cpu_bound=_always),
     Step(
-        "plan", steps.step3_plan, wanted=lambda state: steps.enabled(state, "meta_planner"), budget=steps.plan_seconds
+        "plan", steps.step3_plan, applies=lambda state: steps.enabled(state, "meta_planner"), budget=steps.plan_seconds
     ),
     Step(
         "tools_debate",
         steps.step4_tools_debate,
-        wanted=lambda state: steps.enabled(state, "mcp_tools") or steps.enabled(state, "debate_mode"),
+        applies=lambda state: steps.enabled(state, "mcp_tools") or steps.enabled(state, "debate_mode"),
         budget=_tools_and_debate,
         log_skipped=steps.log_step4_flags,
     ),
-    Step("compose", steps.step5_compose, instead=_quotes, computes=_quoting),
-    Step("cite", steps.step6_cite, budget=steps.check_seconds, instead=_uncited, computes=_always),
+    Step("compose", steps.step5_compose, fallback=_quote_by_words, cpu_bound=_quotes_only),
+    Step("cite", steps.step6_cite, budget=steps.check_seconds, fallback=_withhold_unchecked, cpu_bound=_always),
     Step("respond", steps.step7_respond),
 )
 
 
 async def perform(step: Step, state: PipelineState) -> PipelineState:
-    """One step within its budget, recorded and told of; what stands in for it when the budget is over.
+    """Run one step within its budget, or its fallback after that, with trace and event.
 
-    A step that is not wanted leaves the state as it is.
+    A step that does not apply leaves the state unchanged.
     """
-    if not step.wanted(state):
+    if not step.applies(state):
         step.log_skipped(state)
         return state
     run = steps.running(state)
-    turn = run.admission.cpu() if step.computes(state) else contextlib.nullcontext()
-    async with turn:
+    slot = run.admission.cpu() if step.cpu_bound(state) else contextlib.nullcontext()
+    async with slot:
         return await _within_budget(step, state, run)
 
 
@@ -134,20 +134,20 @@ async def _within_budget(step: Step, state: PipelineState, run: Run) -> Pipeline
         _LOG.warning("%s", error)
         state.degraded.append(step.name)
         state.notes.append(f"{error}; the answer was made without it.")
-        if step.instead is not None:
-            state = await _stood_in(step.instead, state)
+        if step.fallback is not None:
+            state = await _fall_back(step.fallback, state)
     seconds = limit_clock() - started
     run.recording.steps.append(StepTrace(step.name, seconds, budget, outcome, run.recording.facts))
     run.emit("step", {"name": step.name, "seconds": seconds, "outcome": outcome})
     return state
 
 
-async def _stood_in(instead: StepFunction, state: PipelineState) -> PipelineState:
-    """The alternative has a limit, too; when that is over, the answer says that it could not be made in time."""
+async def _fall_back(fallback: StepFunction, state: PipelineState) -> PipelineState:
+    """The fallback's state; if that times out as well, the answer says that there was not enough time."""
     try:
-        async with asyncio.timeout(_STAND_IN * timeout_multiplier()):
-            return await instead(state)
+        async with asyncio.timeout(FALLBACK_S * timeout_multiplier()):
+            return await fallback(state)
     except TimeoutError:
         return unfinished(
-            state, steps.running(state), "Nothing could be made in time.", looked=state.evidence is not None
+            state, steps.running(state), "Nothing could be made in time.", searched=state.evidence is not None
         )

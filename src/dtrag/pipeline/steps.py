@@ -1,7 +1,6 @@
-"""The seven steps: each takes the state, fills its fields and gives it back; each can be called alone.
+"""The seven steps: each takes the state, fills its fields and returns it; each can be called alone.
 
-A state without a `run` works with the open app and the whole tree. What a step leaves out because a flag is off is left
-exactly as it was.
+A state without a `run` works with the open app and the whole tree. A step whose flag is off leaves the state unchanged.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from dtrag.pipeline.debate.step import debate
 from dtrag.pipeline.intent import intent_of
 from dtrag.pipeline.plan import planner
 from dtrag.pipeline.rewrite import by_rules, standalone
-from dtrag.pipeline.run import Run, counted, of_active_app
+from dtrag.pipeline.run import Run, of_active_app, question_statistics
 from dtrag.pipeline.state import Evidence, PipelineState
 from dtrag.pipeline.timeouts import budget_of
 from dtrag.pipeline.tree_version import paths_in_active_tree
@@ -31,15 +30,15 @@ from dtrag.tools.executor import execute_plan
 
 _LOG = logging.getLogger(__name__)
 
-SEARCHING = 0.75
-"""Share of the retrieve step's time that the search has: what it has found by then is answered from."""
-COUNTING = 0.95
-"""Share of it by which the counts of the question's words must be there, without which nothing can be judged."""
+SEARCH_SHARE = 0.75
+"""Share of the retrieve step's time for the search; the answer is made from what it has found by then."""
+STATISTICS_SHARE = 0.95
+"""Share of that time until which the statistics of the question's terms, needed for the confidence, must arrive."""
 UNJUDGED = Confidence(0.0, "review", "How far the passages answer could not be judged in time: check the sources.")
 
 
 def running(state: PipelineState) -> Run:
-    """What the state's run works with; the open app's where it has none. Raises `NoActiveApp`."""
+    """The state's run, or one of the open app if it has none. Raises `NoActiveApp`."""
     if state.run is None:
         state.run = of_active_app()
     return state.run
@@ -51,18 +50,18 @@ def enabled(state: PipelineState, name: str) -> bool:
 
 
 async def rewrite(state: PipelineState) -> PipelineState:
-    """A follow-up question becomes one that can be searched for alone."""
+    """Sets `search_query` for a follow-up question: the question rewritten to be understood alone."""
     run = running(state)
-    return _searching_for(state, await standalone(state.query, run.history, run))
+    return _with_query(state, await standalone(state.query, run.history, run))
 
 
 async def rewrite_by_rules(state: PipelineState) -> PipelineState:
-    """What stands in for a rewrite step that took too long."""
-    return _searching_for(state, by_rules(state.query, running(state).history))
+    """The fallback of the rewrite step."""
+    return _with_query(state, by_rules(state.query, running(state).history))
 
 
-def _searching_for(state: PipelineState, found: tuple[str, str]) -> PipelineState:
-    question, note = found
+def _with_query(state: PipelineState, rewritten: tuple[str, str]) -> PipelineState:
+    question, note = rewritten
     if question != state.query:
         recording = running(state).recording
         state.search_query = question
@@ -80,7 +79,7 @@ async def step1_intent(state: PipelineState) -> PipelineState:
 
 
 async def step2_retrieve(state: PipelineState) -> PipelineState:
-    """`retrieved_chunks`, and the evidence they are made of with how far it answers the question."""
+    """`retrieved_chunks`, `evidence` with the confidence that it answers the question, and `taxonomy_version`."""
     run = running(state)
     started, budget = limit_clock(), budget_of("retrieve")
     question = state.search_query or state.query
@@ -96,19 +95,19 @@ async def step2_retrieve(state: PipelineState) -> PipelineState:
         scope=run.scope,
         highlight=False,
         exact_candidates=True,
-        seconds=SEARCHING * budget,
+        seconds=SEARCH_SHARE * budget,
     )
     state.degraded += metrics.degraded
     state.retrieved_chunks = chunks_of(passages)
-    # What is answered from if the counts are not there in time.
+    # In case the statistics do not arrive in time.
     state.evidence = Evidence(tuple(passages), LexicalStatistics(), metrics, UNJUDGED)
     try:
-        async with asyncio.timeout(COUNTING * budget - (limit_clock() - started)):
-            snapshot, statistics = await counted(question, run)
+        async with asyncio.timeout(STATISTICS_SHARE * budget - (limit_clock() - started)):
+            snapshot, statistics = await question_statistics(question, run)
     except TimeoutError:
         return unjudged(state)
-    found = confidence_of(question, passages, statistics, snapshot.settings.get(SETTING))
-    state.evidence = Evidence(tuple(passages), statistics, metrics, found)
+    judged = confidence_of(question, passages, statistics, snapshot.settings.get(SETTING))
+    state.evidence = Evidence(tuple(passages), statistics, metrics, judged)
     state.taxonomy_version = seen_version(snapshot.taxonomy, run.scope.resolved(snapshot.taxonomy))
     state.notes += metrics.notes
     run.recording.facts |= {
@@ -116,7 +115,7 @@ async def step2_retrieve(state: PipelineState) -> PipelineState:
         "vector_candidates": metrics.vector_candidates,
         "passages": len(passages),
         "cache_hit": metrics.cache_hit,
-        "confidence": found.value,
+        "confidence": judged.value,
     }
     return state
 
@@ -134,17 +133,17 @@ async def step3_plan(state: PipelineState) -> PipelineState:
 
 
 def plan_seconds(state: PipelineState) -> float:
-    """The step's budget: rules need .5 s at most, a model that is asked needs more."""
+    """The step's budget: rules need .5 s at most, a model more."""
     return budget_of("plan_by_model" if _asks_model(state) else "plan")
 
 
 def _asks_model(state: PipelineState) -> bool:
-    """No model is paid for a plan that nobody carries out."""
+    """Whether a model plans: only if the plan will be executed."""
     return running(state).model is not None and enabled(state, "mcp_tools")
 
 
 async def step4_tools_debate(state: PipelineState) -> PipelineState:
-    """Runs the planned tools and the debate, each if its flag is on; what is off leaves the state as it was."""
+    """Runs the planned tools and the debate, each if its flag is on."""
     log_step4_flags(state)
     if enabled(state, "mcp_tools"):
         await _tools(state)
@@ -152,7 +151,7 @@ async def step4_tools_debate(state: PipelineState) -> PipelineState:
 
 
 def log_step4_flags(state: PipelineState) -> None:
-    """Log which parts of the fourth step are skipped because their flags are off."""
+    """Log the parts of the fourth step whose flags are off."""
     if not enabled(state, "mcp_tools"):
         _LOG.info("Step 4 (tools) skipped (mcp_tools flag OFF)")
     if not enabled(state, "debate_mode"):
@@ -164,7 +163,7 @@ async def _tools(state: PipelineState) -> None:
     if not names:
         _LOG.info("Step 4 (tools) skipped (no tools in plan)")
         return
-    assert state.plan is not None  # noqa: S101 - it has names
+    assert state.plan is not None  # noqa: S101 - it names tools
     run = running(state)
     state.tool_results = await execute_plan(
         state.plan,
@@ -178,12 +177,12 @@ async def _tools(state: PipelineState) -> None:
 
 
 async def step5_compose(state: PipelineState) -> PipelineState:
-    """`answer`: by the language model where there is one, else quoted; a debate's answer is left as it is."""
+    """`answer`: by the language model if there is one, else quoted; a debate's answer is left unchanged."""
     return await compose(state, running(state))
 
 
 async def step6_cite(state: PipelineState) -> PipelineState:
-    """Checks every sentence that a model wrote; `citations` and `sources` are what the answer really cites."""
+    """Checks every sentence of a model's answer; `citations` and `sources` are what the answer cites after that."""
     run = running(state)
     if state.model is not None and state.answer:
         state = await verified(state, run)
@@ -194,15 +193,15 @@ async def step6_cite(state: PipelineState) -> PipelineState:
 
 
 async def step7_respond(state: PipelineState) -> PipelineState:
-    """`confidence` and `decision`: calibrated where the retrieve step found evidence, else the formula of the text."""
+    """`confidence` and `decision`: calibrated if there is evidence, else by the formula of the acceptance text."""
     if state.evidence is None:
         state.confidence = baseline(state)
         state.decision = state.decision or ("answer" if state.citations else "abstain")
         return state
-    found = state.evidence.confidence
-    state.confidence = found.value
-    state.reason = state.reason or found.reason
-    state.decision = state.decision or (found.decision if state.citations else "abstain")
+    judged = state.evidence.confidence
+    state.confidence = judged.value
+    state.reason = state.reason or judged.reason
+    state.decision = state.decision or (judged.decision if state.citations else "abstain")
     return state
 
 
@@ -213,18 +212,18 @@ def baseline(state: PipelineState) -> float:
 
 
 def unjudged(state: PipelineState) -> PipelineState:
-    """The state with passages of which nobody knows how far they answer; without any, the search is not finished."""
+    """The state with passages of unknown confidence; without passages, the answer that the search did not finish."""
     if not state.retrieved_chunks:
-        return unfinished(state, running(state), "The search took longer than it may.", looked=False)
+        return unfinished(state, running(state), "The search took longer than it may.", searched=False)
     state.degraded.append("confidence")
     return state
 
 
 async def without_passages(state: PipelineState) -> PipelineState:
-    """The alternative to a retrieve step that took too long: it asks nothing of a database that does not answer."""
+    """The fallback of the retrieve step: it uses no database, which may be what does not respond."""
     return unjudged(state)
 
 
 def check_seconds(state: PipelineState) -> float:
-    """The budget of citing: numbering quotations takes no time, checking what a model wrote does."""
+    """The budget of the cite step: checking a model's answer takes longer than numbering quotations."""
     return budget_of("cite" if state.model is None else "check")

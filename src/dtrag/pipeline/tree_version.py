@@ -1,4 +1,4 @@
-"""The version of the category tree in which a request means its categories."""
+"""Categories of a request that refer to another version of the tree than the active one."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from dtrag.pipeline.run import Run
 from dtrag.pipeline.state import PipelineState
 
 ACTIVE = "active"
-"""In the place of a version: the active one."""
+"""The name of the active version."""
 
 
 async def paths_in_active_tree(state: PipelineState, run: Run) -> list[list[str]] | None:
-    """The paths of the state's filter as they are in the active tree, None without a filter; adds a note.
+    """The filter's paths translated to the active tree (None without a filter), with a note about the translation.
 
-    Raises `InvalidInput` for what is not a version, and `NotFound` for a version that there is not.
+    Raises `InvalidInput` for an invalid version, and `NotFound` for an unknown one.
     """
     paths = state.canonical_filter
     if run.taxonomy_version in {None, ACTIVE}:
@@ -27,9 +27,9 @@ async def paths_in_active_tree(state: PipelineState, run: Run) -> list[list[str]
     active = (await run.index.snapshot()).taxonomy
     translated, missing = [], []
     for path in map(CategoryPath.parse, paths):
-        found = active_paths(path, version, active)
-        translated += found
-        missing += [] if found else [str(path)]
+        active_ones = active_paths(path, version, active)
+        translated += active_ones
+        missing += [] if active_ones else [str(path)]
     state.notes.append(
         f"The categories are those of version {version.version} of the tree, with the documents that they have now, in "
         f"version {active.version}."
@@ -42,7 +42,7 @@ async def paths_in_active_tree(state: PipelineState, run: Run) -> list[list[str]
 async def _inactive(requested: str, run: Run) -> Taxonomy | None:
     """The tree of the requested version; None for the active one.
 
-    With a scope all versions but the active one are unknown: they tell how often the rest of the tree has changed.
+    To a caller with a scope only the active version is known: others would reveal changes in the rest of the tree.
     """
     parse_version(requested)
     active = (await run.index.snapshot()).taxonomy
@@ -51,7 +51,7 @@ async def _inactive(requested: str, run: Run) -> Taxonomy | None:
         return None
     if scope.nodes is not None:
         raise NotFound("There is no such version of the category tree that you may see. Ask for active.")
-    found = await run.tree_of(requested)
-    if found is None:
+    tree = await run.tree_of(requested)
+    if tree is None:
         raise NotFound(f"There is no version {requested!r} of the category tree. List them with: dtrag taxonomy list")
-    return found
+    return tree

@@ -12,7 +12,7 @@ import pytest
 from dtrag.core.chat import Message, Usage
 from dtrag.errors import LanguageModelFailed
 from dtrag.pipeline import model_calls
-from dtrag.pipeline.answer.generative import MAX_SAID, messages
+from dtrag.pipeline.answer.generative import MAX_HISTORY_MESSAGE, messages
 from dtrag.pipeline.execution import Pipeline
 from dtrag.pipeline.run import Run
 from dtrag.pipeline.timeouts import STEP_TIMEOUTS
@@ -63,7 +63,7 @@ async def test_the_fallback_of_a_step_has_a_limit_too(clock: Clock, monkeypatch:
     async def hang(*arguments: object, **keywords: object) -> None:
         await clock.sleep(60)
 
-    monkeypatch.setattr("dtrag.pipeline.answer.compose._chosen", hang)
+    monkeypatch.setattr("dtrag.pipeline.answer.compose._select", hang)
     response = await Pipeline(_run).execute(QUESTION)
     assert response.answer == "No answer could be made in time. Please ask again."
     assert (response.decision, response.unfinished) == ("review", True)
@@ -156,7 +156,7 @@ def test_titles_and_what_was_said_before_stand_in_fences() -> None:
     outside = asked.content.split(fence)[::2]
     assert "HACKED" not in "".join(outside)
     assert "Hello" not in "".join(outside)
-    assert len(asked.content) < 2 * MAX_SAID
+    assert len(asked.content) < 2 * MAX_HISTORY_MESSAGE
 
 
 def _everything(index: MemoryIndex) -> tuple[Any, Any]:

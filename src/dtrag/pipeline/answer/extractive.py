@@ -1,4 +1,4 @@
-"""Answers without a language model: the sentences of the passages that answer, quoted to the letter.
+"""Answers without a language model: exact quotations of the sentences of the passages that answer.
 
 A sentence's score is the logarithm of how much likelier it is to hold the answer than another sentence of the same
 passages: a weighted sum, fitted by conditional logistic regression (`WEIGHTS`; bench/README.md, "Extractive answers").
@@ -28,9 +28,9 @@ Scores = np.ndarray[tuple[int], np.dtype[np.float64]]
 MAX_SENTENCES = 5
 MAX_CHARACTERS = 600
 PASSAGES = 5
-"""Passages that sentences are taken from; more bring noise, not answers (oracle of the top 5: .96 / .99)."""
+"""Passages that sentences are taken from; more add noise, not answers (oracle of the top 5: .96 / .99)."""
 MOST_EMBEDDED = 12
-"""Sentences that are compared by meaning, at most: the best by words. Each takes 2 to 4 ms, most of an answer.
+"""Maximum of sentences compared by meaning: the best by words. Each takes 2 to 4 ms, most of the time of an answer.
 Of 170 questions of squad2-dev .894 hold the gold answer with 12 and with all (27.8), .888 with 8, .876 with 4."""
 EMBEDDED_WITHIN = 5.0
 """Sentences whose score by words lies further below the best one's are not compared. Of 391 answers to other questions
@@ -67,8 +67,8 @@ class Weights:
 
 WEIGHTS = Weights()
 """Fitted on the even questions of squad2-dev, with and without MiniLM, and korquad1-dev, rounded, and judged on the odd
-ones. `limit` is set by hand: who asks for one ("최대 몇 학기까지") is answered in words that do not match ("2개 학기를
-초과하지 못하며")."""
+ones. `limit` is set by hand: a question for one ("최대 몇 학기까지") is answered in other words ("2개 학기를 초과하지
+못하며")."""
 
 _DATE = re.compile(
     r"\b1\d{3}\b|\b20\d\d\b|\d{1,4}\s?[년월]|centur|\b(?:January|February|March|April|May|June|July|August|September"
@@ -105,34 +105,34 @@ class _Sentence:
 def extract(
     question: str, passages: Sequence[SearchResult], statistics: LexicalStatistics, embedder: Embedder | None = None
 ) -> list[Quote]:
-    """The sentences that answer, in reading order: at most 5 and 600 characters, no sentence twice.
+    """The sentences that answer, in reading order: at most 5 with 600 characters, without duplicates.
 
     `embedder` must speak the question's language, or be None; what it raises is passed on. Blocking and CPU-bound.
     """
-    wanted = {
+    term_weights = {
         term: share * idf(statistics.document_frequency(term), max(1, statistics.chunks))
         for term, share in weighted_terms(question)
     }
     passages = passages[:PASSAGES]
-    found = [
+    candidates = [
         _Sentence(number, sentence.start, sentence.end, frozenset(map(term_id, sentence.terms)))
         for number, passage in enumerate(passages)
         for sentence in analysed_sentences(passage.text)
         if sentence.end - sentence.start <= MAX_CHARACTERS and _has_words(sentence)
     ]
-    if not found or not wanted:
+    if not candidates or not term_weights:
         return []
-    scores = _by_words(passages, found, wanted) + _by_kind(question, passages, found)
+    scores = _by_words(passages, candidates, term_weights) + _by_kind(question, passages, candidates)
     if embedder is not None:
         best = np.argsort(-scores, kind="stable")[:MOST_EMBEDDED]
         best = np.sort(best[scores[best] >= scores.max() - EMBEDDED_WITHIN])
-        found, scores = [found[int(place)] for place in best], scores[best]
-        scores = scores + _by_meaning(question, passages, found, embedder)
-    return _chosen(passages, found, scores)
+        candidates, scores = [candidates[int(place)] for place in best], scores[best]
+        scores = scores + _by_meaning(question, passages, candidates, embedder)
+    return _select(passages, candidates, scores)
 
 
 def _has_words(sentence: AnalysedSentence) -> bool:
-    """Whether there are words in it besides list marks and what stands in brackets."""
+    """Whether it has words besides list marks and bracketed text."""
     unmarked = _MARK.sub(" ", sentence.text)
     return bool(sentence.terms if unmarked == sentence.text else terms(unmarked))
 
@@ -140,7 +140,7 @@ def _has_words(sentence: AnalysedSentence) -> bool:
 def _by_meaning(
     question: str, passages: Sequence[SearchResult], candidates: Sequence[_Sentence], embedder: Embedder
 ) -> Scores:
-    """What closeness of meaning adds to the score of each candidate."""
+    """What semantic similarity adds to the score of each candidate."""
     texts = [passages[s.passage].text[s.start : s.end] for s in candidates]
     vectors = embedding_service.embed_passages(texts, embedder=embedder)
     cosines = np.asarray(vectors @ embedding_service.embed_question(question, embedder=embedder), np.float64)
@@ -153,68 +153,72 @@ def _by_meaning(
     return bonus
 
 
-def _by_words(passages: Sequence[SearchResult], found: Sequence[_Sentence], wanted: Mapping[int, float]) -> Scores:
-    total = sum(wanted.values())
+def _by_words(
+    passages: Sequence[SearchResult], candidates: Sequence[_Sentence], term_weights: Mapping[int, float]
+) -> Scores:
+    total = sum(term_weights.values())
     relevance = [max(passage.bm25_score, passage.vector_score) for passage in passages]
     best_passage = max(relevance, default=0.0) or 1.0
-    scores = np.zeros(len(found))
-    for number in {sentence.passage for sentence in found}:
-        places = [place for place, sentence in enumerate(found) if sentence.passage == number]
-        held = [{term for term in wanted if term in found[place].terms} for place in places]
-        together = set().union(*held)
-        occurrences = Counter(term for terms_ in held for term in terms_)
-        rarity = {t: wanted[t] * math.log1p((len(held) + 0.5) / (occurrences[t] + 0.5)) for t in together}
+    scores = np.zeros(len(candidates))
+    for number in {sentence.passage for sentence in candidates}:
+        places = [place for place, sentence in enumerate(candidates) if sentence.passage == number]
+        matched = [{term for term in term_weights if term in candidates[place].terms} for place in places]
+        together = set().union(*matched)
+        occurrences = Counter(term for sentence_terms in matched for term in sentence_terms)
+        rarity = {t: term_weights[t] * math.log1p((len(matched) + 0.5) / (occurrences[t] + 0.5)) for t in together}
         rarest = sum(rarity.values()) or 1.0
-        passage = sum(wanted[term] for term in together) / total
+        passage = sum(term_weights[term] for term in together) / total
         for order, place in enumerate(places):
-            around = set().union(*held[max(0, order - 1) : order + 2])
+            around = set().union(*matched[max(0, order - 1) : order + 2])
             scores[place] = (
-                WEIGHTS.coverage * sum(wanted[term] for term in held[order]) / total
-                + WEIGHTS.window * sum(wanted[term] for term in around) / total
+                WEIGHTS.coverage * sum(term_weights[term] for term in matched[order]) / total
+                + WEIGHTS.window * sum(term_weights[term] for term in around) / total
                 + WEIGHTS.passage * passage
-                + WEIGHTS.local * sum(rarity[term] for term in held[order]) / rarest
+                + WEIGHTS.local * sum(rarity[term] for term in matched[order]) / rarest
                 + WEIGHTS.relevance * relevance[number] / best_passage
             )
     return scores
 
 
-def _by_kind(question: str, passages: Sequence[SearchResult], found: Sequence[_Sentence]) -> Scores:
-    """A bonus for the kind of thing that the question asks for."""
+def _by_kind(question: str, passages: Sequence[SearchResult], candidates: Sequence[_Sentence]) -> Scores:
+    """A bonus for sentences with the kind of value that the question asks for: date, number, limit, person."""
     named = set(_FIGURE.findall(question))
-    scores = np.zeros(len(found))
-    asked = [
+    scores = np.zeros(len(candidates))
+    requested = [
         asks_date(question),
         asks_number(question),
         bool(_ASKS_LIMIT.search(question)),
         bool(_ASKS_PERSON.search(question)),
     ]
-    if not any(asked):
+    if not any(requested):
         return scores
-    for place, sentence in enumerate(found):
+    for place, sentence in enumerate(candidates):
         text = passages[sentence.passage].text[sentence.start : sentence.end]
         number = any(figure not in named for figure in _FIGURE.findall(text)) or _COUNTED.search(text)
         fits = (_DATE.search(text), number, _LIMIT.search(text), _PERSON.search(text))
         bonuses = (WEIGHTS.date, WEIGHTS.number, WEIGHTS.limit, WEIGHTS.person)
-        scores[place] = sum(bonus for ask, fit, bonus in zip(asked, fits, bonuses, strict=True) if ask and fit)
+        scores[place] = sum(
+            bonus for is_requested, fit, bonus in zip(requested, fits, bonuses, strict=True) if is_requested and fit
+        )
     return scores
 
 
-def _chosen(passages: Sequence[SearchResult], found: Sequence[_Sentence], scores: Scores) -> list[Quote]:
-    chosen: list[Quote] = []
+def _select(passages: Sequence[SearchResult], candidates: Sequence[_Sentence], scores: Scores) -> list[Quote]:
+    selected: list[Quote] = []
     seen: set[str] = set()
     used = 0
     for position in np.argsort(-scores, kind="stable"):
-        sentence, score = found[int(position)], float(scores[position])
+        sentence, score = candidates[int(position)], float(scores[position])
         text = passages[sentence.passage].text[sentence.start : sentence.end]
         key = normalise(text)
-        if len(chosen) == MAX_SENTENCES or score < float(scores.max()) - FLOOR:
+        if len(selected) == MAX_SENTENCES or score < float(scores.max()) - FLOOR:
             break
         if key in seen or used + len(text) > MAX_CHARACTERS:
             continue
         seen.add(key)
         used += len(text) + 1
-        chosen.append(Quote(sentence.passage, sentence.start, sentence.end, text, score))
-    return sorted(chosen, key=lambda quote: (quote.passage, quote.start))
+        selected.append(Quote(sentence.passage, sentence.start, sentence.end, text, score))
+    return sorted(selected, key=lambda quote: (quote.passage, quote.start))
 
 
 _ABOUT = {
@@ -225,10 +229,7 @@ _ABOUT = {
 
 
 def nothing_found(question: str) -> str:
-    """What an answer says when the documents do not answer, in the question's language.
-
-    A greeting gets a sentence on what dtrag does.
-    """
+    """The answer when the documents do not answer, in the question's language; after a greeting, what dtrag does."""
     korean = language(question) == "ko"
     if is_greeting(question):
         return _ABOUT["ko" if korean else "en"]

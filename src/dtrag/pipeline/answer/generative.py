@@ -1,4 +1,4 @@
-"""An answer by a language model, in pieces as they come; whoever listens hears them before they are checked."""
+"""The answer of a language model, streamed to the listener before it is checked."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from dtrag.ports import ChatModel
 
 MAX_TOKENS = 800
 NO_ANSWER = "NO_ANSWER"
-"""What the model says when the passages do not answer."""
+"""The model's reply when the passages do not answer."""
 MAX_PASSAGE = 2_400
-"""Characters of a passage; chunks have about 2,000, and a table in a regulation may have 6,900."""
+"""Characters of a passage in a prompt; chunks have about 2,000, a table in a regulation up to 6,900."""
 HISTORY = 6
-"""Earlier messages that the model is shown: fenced like passages, for earlier answers quote documents."""
-MAX_SAID = 1_000
+"""Earlier messages in a prompt: fenced like passages, because earlier answers quote documents."""
+MAX_HISTORY_MESSAGE = 1_000
 """Characters of each."""
 
 _RULES = """\
@@ -47,40 +47,40 @@ async def generate(
     seconds: float,
 ) -> Reply | None:
     """The model's reply; None when it says that the passages do not answer. Raises `LanguageModelFailed`."""
-    said = messages(question, passages, tool_lines, history)
-    if not run.listened:
-        reply = await model_calls.call(run, "compose", model, said, max_tokens=MAX_TOKENS, seconds=seconds)
+    prompt = messages(question, passages, tool_lines, history)
+    if not run.has_listener:
+        reply = await model_calls.call(run, "compose", model, prompt, max_tokens=MAX_TOKENS, seconds=seconds)
     else:
-        reply = await _streamed(run, model, said, seconds)
+        reply = await _streamed(run, model, prompt, seconds)
     text = reply.text.strip()
     if not text:
         raise LanguageModelFailed(model=model.id, reason="the answer is empty.")
     return None if text.strip("`*\"'. ").startswith(NO_ANSWER) else reply
 
 
-async def _streamed(run: Run, model: ChatModel, said: Sequence[Message], seconds: float) -> Reply:
-    held: str | None = ""  # held back until it cannot be the word for "no answer" any more
+async def _streamed(run: Run, model: ChatModel, prompt: Sequence[Message], seconds: float) -> Reply:
+    buffered: str | None = ""  # until it cannot be the beginning of NO_ANSWER any more
 
-    def tell(piece: str) -> None:
-        nonlocal held
-        if held is None:
+    def emit(piece: str) -> None:
+        nonlocal buffered
+        if buffered is None:
             run.emit("token", {"text": piece})
             return
-        held += piece
-        start = held.lstrip()
+        buffered += piece
+        start = buffered.lstrip()
         if not NO_ANSWER.startswith(start) and not start.startswith(NO_ANSWER):
-            run.emit("token", {"text": held})
-            held = None
+            run.emit("token", {"text": buffered})
+            buffered = None
 
-    return await model_calls.call(run, "compose", model, said, max_tokens=MAX_TOKENS, seconds=seconds, on_text=tell)
+    return await model_calls.call(run, "compose", model, prompt, max_tokens=MAX_TOKENS, seconds=seconds, on_text=emit)
 
 
 def messages(
     question: str, passages: Sequence[SearchResult], tool_lines: Sequence[str] = (), history: Sequence[Message] = ()
 ) -> list[Message]:
-    """The messages for one answer. The fence is random, so that no document can hold it."""
+    """The prompt for one answer. The fence is random, so that no document can contain it."""
     fence = boundary()
-    spoken = _LANGUAGES.get(language(question), "the language of the question")
+    answer_language = _LANGUAGES.get(language(question), "the language of the question")
     parts = [
         fenced(f"Passage [{number}]", f"{_one_line(label(passage))}\n{passage.text[:MAX_PASSAGE]}", fence)
         for number, passage in enumerate(passages, start=1)
@@ -90,10 +90,11 @@ def messages(
     if tool_lines:
         parts.append(fenced("Results of tools", "\n".join(tool_lines), fence))
     if history:
-        said = "\n".join(f"{message.role}: {message.content[:MAX_SAID]}" for message in history[-HISTORY:])
-        parts.append(fenced("Said before in this conversation", said, fence))
+        latest = history[-HISTORY:]
+        conversation = "\n".join(f"{message.role}: {message.content[:MAX_HISTORY_MESSAGE]}" for message in latest)
+        parts.append(fenced("Said before in this conversation", conversation, fence))
     parts.append(f"Question: {neutralised(question)}")
-    system = _RULES.format(no_answer=NO_ANSWER, language=spoken, fence=fence)
+    system = _RULES.format(no_answer=NO_ANSWER, language=answer_language, fence=fence)
     return [Message("system", system), Message("user", "\n\n".join(parts))]
 
 
