@@ -11,7 +11,7 @@ from dtrag.delivery.api.middleware import audit as audited
 from dtrag.delivery.api.middleware import authentication
 from dtrag.delivery.api.routes import documents
 from dtrag.governance import audit
-from dtrag.ingestion import folders, ingest
+from dtrag.ingestion import folders, reading, sources
 from dtrag.pipeline import traces
 from dtrag.pipeline.answer import extractive
 from dtrag.pipeline.timeouts import OPTIONAL_STEP_TIMEOUTS, STEP_TIMEOUTS
@@ -32,14 +32,14 @@ STATEMENTS = [
         f"Up to √({index_reader.EXACT_BELOW} · n) of the n passages, and never more than {index_reader.MOST_EXACT:,}, "
         "are compared",
     ),
-    ("docs/explanation/architecture.md", f"batch of about {ingest.BATCH_CHUNKS} passages"),
+    ("docs/explanation/architecture.md", f"batch of about {reading.BATCH_CHUNKS} passages"),
     ("docs/how-to/operations.md", f"{MIGRATIONS} of {MIGRATIONS} migrations"),
     ("docs/how-to/audit.md", f"at most {audit.NOTE_S * 1000:.0f} ms later"),
     ("docs/how-to/audit.md", f"at most {audited.TURNED_AWAY_PER_MINUTE} refusals a minute"),
     ("docs/how-to/keys.md", f"to {authentication.FAILURES_PER_MINUTE} a minute from one address"),
     ("docs/how-to/keys.md", f"A key may make {Settings().rate_per_minute} requests a minute"),
     ("docs/reference/http.md", f"parts `files` (at most {documents.MAX_FILES})"),
-    ("docs/reference/http.md", f"at most {ingest.SHOWN_DOCUMENTS:,} for each file"),
+    ("docs/reference/http.md", f"at most {sources.SHOWN_DOCUMENTS:,} for each file"),
     ("docs/explanation/security.md", f"At most {documents.MAX_FILES} files"),
     ("docs/explanation/pipeline.md", f"| 1 | `intent` | {S['intent']} |"),
     ("docs/explanation/pipeline.md", f"| `rewrite` | {O['rewrite']} |"),

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from dtrag.errors import DtragError, InvalidInput, NoActiveApp, NotOpened
     from dtrag.functions import get_search_statistics, hybrid_search, keyword_search, vector_search
     from dtrag.ingestion.folders import FolderPlan
-    from dtrag.ingestion.ingest import IngestReport, Progress
+    from dtrag.ingestion.sources import IngestReport, Progress
     from dtrag.opening import SyncApp
     from dtrag.packs.regulation_ko.entities import EntityMatch, EntityType, RegulationEntityRecognizer
     from dtrag.packs.regulation_ko.expansion import MultiStageQueryExpander
@@ -109,8 +109,8 @@ _HOMES = {
     "NotOpened": "dtrag.errors",
     "FolderPlan": "dtrag.ingestion.folders",
     "SyncApp": "dtrag.opening",
-    "IngestReport": "dtrag.ingestion.ingest",
-    "Progress": "dtrag.ingestion.ingest",
+    "IngestReport": "dtrag.ingestion.sources",
+    "Progress": "dtrag.ingestion.sources",
     "RegulationEntityRecognizer": "dtrag.packs.regulation_ko.entities",
     "EntityType": "dtrag.packs.regulation_ko.entities",
     "EntityMatch": "dtrag.packs.regulation_ko.entities",

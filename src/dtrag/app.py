@@ -44,8 +44,9 @@ from dtrag.governance.taxonomy import TaxonomyVersions
 from dtrag.ingestion.classify import Classifier
 from dtrag.ingestion.classify import wanted as classify_enabled
 from dtrag.ingestion.folders import FolderPlan, FolderSync, find_files
-from dtrag.ingestion.ingest import Ingestion, IngestReport, Progress, Source
+from dtrag.ingestion.ingest import Ingestion
 from dtrag.ingestion.reindex import reindex
+from dtrag.ingestion.sources import IngestReport, Progress, Source
 from dtrag.packs.regulation_ko import structure
 from dtrag.pipeline.conversations import Conversations
 from dtrag.pipeline.debate import step

@@ -13,7 +13,7 @@ import pytest_asyncio
 from dtrag.core.access.scope import Scope
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.errors import Forbidden
-from dtrag.ingestion.ingest import Source
+from dtrag.ingestion.sources import Source
 from dtrag.settings import Settings
 from tests.api.confined import CANARY, House, house
 from tests.api.shape import FORM, assert_failure, form

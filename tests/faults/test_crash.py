@@ -17,7 +17,8 @@ import pytest
 from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.app import open_app
 from dtrag.errors import DatabaseUnavailable
-from dtrag.ingestion import ingest as ingestion
+from dtrag.ingestion import reading
+from dtrag.ingestion.sources import Progress
 from dtrag.settings import Settings
 from tests.store import Store
 from tests.toy import lines
@@ -28,11 +29,11 @@ BATCH = 20
 INGEST = """
 import asyncio, sys
 from dtrag.app import open_app
-from dtrag.ingestion import ingest
+from dtrag.ingestion import reading
 from dtrag.settings import Settings
 
 async def main(data_dir, name, path, batch):
-    ingest.BATCH_CHUNKS = int(batch)
+    reading.BATCH_CHUNKS = int(batch)
     async with open_app(Settings.load(environ={}, data_dir=data_dir, database_name=name, embedder="none")) as app:
         await app.ingest(path, None, lambda progress: print(progress.documents, flush=True))
 
@@ -102,7 +103,7 @@ async def test_killing_the_process(settings: Settings, store: Store, tmp_path: P
 
 @pytest.mark.parametrize("seed", range(3))
 async def test_killing_the_database(mortal: Path, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ingestion, "BATCH_CHUNKS", BATCH)
+    monkeypatch.setattr(reading, "BATCH_CHUNKS", BATCH)
     chance = random.Random(seed)
     path = lines(tmp_path / "notes.jsonl", DOCUMENTS)
     settings = Settings.load(environ={}, data_dir=mortal, database_name=f"crash_{seed}", embedder="none")
@@ -113,7 +114,7 @@ async def test_killing_the_database(mortal: Path, tmp_path: Path, seed: int, mon
         killed.append(postmaster(mortal))
         os.kill(killed[0], signal.SIGKILL)
 
-    def progress(now: ingestion.Progress) -> None:
+    def progress(now: Progress) -> None:
         nonlocal acknowledged
         acknowledged = now.documents
         if acknowledged == fatal:

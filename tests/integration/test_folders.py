@@ -16,7 +16,7 @@ from dtrag.app import App, app_on
 from dtrag.core.documents import Vector, document_id
 from dtrag.errors import InvalidInput
 from dtrag.ingestion.folders import FolderSync
-from dtrag.ingestion.ingest import Source
+from dtrag.ingestion.sources import Source
 from dtrag.ports import Models
 from dtrag.settings import Settings
 from tests.integration.books import shelf

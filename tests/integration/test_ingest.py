@@ -19,7 +19,8 @@ from dtrag.core.access.scope import Scope
 from dtrag.core.documents import document_id
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.errors import InvalidInput, NotFound
-from dtrag.ingestion import ingest as ingestion
+from dtrag.ingestion import reading
+from dtrag.ingestion.sources import Progress
 from dtrag.settings import Settings
 from tests.store import Store
 from tests.toy import indexed, lines
@@ -238,10 +239,10 @@ async def test_nothing_to_read(app: App, store: Store, tmp_path: Path) -> None:
 async def test_progress_tells_what_is_durable(
     app: App, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ingestion, "BATCH_CHUNKS", 20)
+    monkeypatch.setattr(reading, "BATCH_CHUNKS", 20)
     seen: list[int] = []
 
-    def look(progress: ingestion.Progress) -> None:
+    def look(progress: Progress) -> None:
         assert store.value("select count(*) from documents") >= progress.documents
         assert store.value("select coalesce(sum(passages), 0) from lexical_segments") >= progress.chunks
         seen.append(progress.documents)
@@ -256,7 +257,7 @@ async def test_progress_counts_files_while_they_are_read(app: App, tmp_path: Pat
     """A small ingest is one batch: at 7e57849 nothing was told before its end."""
     for number in range(5):
         (tmp_path / f"{number}.md").write_text(f"# Number {number}\n\nText of number {number}.\n")
-    told: list[ingestion.Progress] = []
+    told: list[Progress] = []
     await app.ingest(tmp_path, on_progress=told.append)
     assert [(now.files_read, now.chunks_read, now.files) for now in told[:5]] == [(n, n, 0) for n in range(1, 6)]
     last = told[-1]

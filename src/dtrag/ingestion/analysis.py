@@ -71,7 +71,7 @@ def fingerprint(document: ParsedDocument, embedder: Embedder | None, analyzer: A
     return hashlib.blake2b(text.encode("utf-8"), digest_size=32).digest()
 
 
-async def index(
+async def analyse_documents(
     drafts: Sequence[Draft], embedder: Embedder | None, analyzer: Analyzer = Analyzer()
 ) -> list[IndexedDocument]:
     """Analyse and embed.

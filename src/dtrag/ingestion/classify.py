@@ -28,7 +28,7 @@ from dtrag.core.taxonomy.tree import UNCLASSIFIED, Taxonomy
 from dtrag.core.text.analysis import Analyzer
 from dtrag.errors import InvalidInput
 from dtrag.ingestion import chunking
-from dtrag.ingestion.analysis import index
+from dtrag.ingestion.analysis import analyse_documents
 from dtrag.ports import CategoryModel, Embedder, Index, IndexSnapshot, PlacementStore
 
 PER_NODE = 100
@@ -98,7 +98,7 @@ class Classifier:
         passages = chunking.split(ParsedDocument(title, text, "text/plain"))
         first = replace(passages, chunks=passages.chunks[:FIRST_PASSAGES])
         draft = Draft(document_id(""), first, document_id(""), "", UNCLASSIFIED, b"")
-        [document] = await index([draft], self._embedder, self._analyzer)
+        [document] = await analyse_documents([draft], self._embedder, self._analyzer)
         return await self._place(document, learned)
 
     async def prepare(self, documents: Sequence[IndexedDocument]) -> tuple[list[IndexedDocument], int]:

@@ -20,8 +20,8 @@ from dtrag.core.document_selection import file_path
 from dtrag.core.documents import Draft, document_id
 from dtrag.core.text.analysis import Analyzer, clean
 from dtrag.errors import InvalidInput, ParseFailed
-from dtrag.ingestion.analysis import index
-from dtrag.ingestion.ingest import CONTENT_BYTES, IngestReport, Source, content_digest
+from dtrag.ingestion.analysis import analyse_documents
+from dtrag.ingestion.sources import CONTENT_BYTES, IngestReport, Source, content_digest
 from dtrag.ports import Embedder, FolderStore, IndexWriter, Parser, Recorder, StoredFile
 
 MOST_GONE = 1 / 3
@@ -226,8 +226,8 @@ class FolderSync:
         retitled = [copy for copy in copies.values() if not copy.fingerprint]
         same = {old: copy for old, copy in copies.items() if copy.fingerprint}
         vectors = await self._store.vectors_of(list(same))
-        documents = await index(retitled, self._embedder, self._analyzer)
-        analysed = await index(list(same.values()), None, self._analyzer)
+        documents = await analyse_documents(retitled, self._embedder, self._analyzer)
+        analysed = await analyse_documents(list(same.values()), None, self._analyzer)
         for old, document in zip(same, analysed, strict=True):
             stored = vectors.get(old, {})
             chunks = tuple(replace(chunk, vector=stored.get(chunk.chunk.ordinal)) for chunk in document.chunks)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from dtrag.core.text.analysis import Analyzer
-from dtrag.ingestion.analysis import fingerprint, index
+from dtrag.ingestion.analysis import analyse_documents, fingerprint
 from dtrag.ports import Embedder, IndexWriter
 
 BATCH_DOCUMENTS = 200
@@ -27,7 +27,7 @@ async def reindex(
             replace(draft, fingerprint=fingerprint(draft.passages.document, embedder, analyzer), replaces=True)
             for draft in drafts
         ]
-        await writer.write(await index(marked, embedder, analyzer))
+        await writer.write(await analyse_documents(marked, embedder, analyzer))
         after = drafts[-1].document_id
         done += len(drafts)
         if on_progress is not None:

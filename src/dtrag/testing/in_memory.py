@@ -56,4 +56,4 @@ async def add_texts(
         failed, reason = report.failed[0]
         name = next(source.name for source in sources if str(source.path) == failed)
         raise InvalidInput(f"{name!r} cannot be read: {reason}. Give it another text, or a suffix of its format.")
-    return [str(document_id) for source in sources for document_id in source.document_ids]
+    return [str(document_id) for read in report.sources for document_id in read.document_ids]

@@ -15,7 +15,7 @@ import pytest
 from dtrag.core.documents import Chunk, ChunkedDocument, Draft, ParsedDocument, Vector
 from dtrag.core.text.analysis import Analyzer, term_id, terms
 from dtrag.ingestion import analysis
-from dtrag.ingestion.analysis import MOST_TERMS, analyse, cleaned, fingerprint, index
+from dtrag.ingestion.analysis import MOST_TERMS, analyse, analyse_documents, cleaned, fingerprint
 from dtrag.ingestion.chunking import split
 from tests.toy import ToyEmbedder
 
@@ -132,7 +132,7 @@ async def test_a_long_analysis_lets_others_in_between() -> None:
         turns.append("other")
 
     waiting = asyncio.create_task(other())
-    (written,) = await index([_draft(DOCUMENT, *[_chunk("The valve closes.")] * 20)], None)
+    (written,) = await analyse_documents([_draft(DOCUMENT, *[_chunk("The valve closes.")] * 20)], None)
     assert turns == ["other"]
     assert len(written.chunks) == 20
     await waiting
@@ -142,7 +142,7 @@ async def test_only_spoken_languages_get_vectors() -> None:
     embedder = Listening()
     korean = replace(DOCUMENT, title="밸브", text="밸브가 닫힌다.")
     mixed = _draft(DOCUMENT, _chunk("The valve closes."), _chunk("밸브가 닫힌다."), _chunk("1. 2. 3."))
-    first, second = await index([mixed, _draft(korean, _chunk("밸브가 닫힌다."))], embedder)
+    first, second = await analyse_documents([mixed, _draft(korean, _chunk("밸브가 닫힌다."))], embedder)
     assert [chunk.vector is not None for chunk in first.chunks] == [True, False, False]
     assert [chunk.vector is not None for chunk in second.chunks] == [False]
     assert (first.language, second.language) == ("en", "ko")
@@ -151,19 +151,21 @@ async def test_only_spoken_languages_get_vectors() -> None:
 
 async def test_an_embedder_of_every_language_embeds_all_and_each_passage_gets_its_own_vector() -> None:
     embedder = Listening(languages=frozenset({"*"}))
-    (written,) = await index([_draft(DOCUMENT, _chunk("The valve closes."), _chunk("밸브가 닫힌다."))], embedder)
+    (written,) = await analyse_documents(
+        [_draft(DOCUMENT, _chunk("The valve closes."), _chunk("밸브가 닫힌다."))], embedder
+    )
     expected = embedder.embed_documents(["Valves\nThe valve closes.", "Valves\n밸브가 닫힌다."])
     vectors = [chunk.vector for chunk in written.chunks if chunk.vector is not None]
     np.testing.assert_array_equal(vectors, expected)
 
 
 async def test_no_vector_without_an_embedder_and_no_call_without_a_text() -> None:
-    (written,) = await index([_draft(DOCUMENT, _chunk("The valve closes."))], None)
+    (written,) = await analyse_documents([_draft(DOCUMENT, _chunk("The valve closes."))], None)
     assert written.chunks[0].vector is None
     embedder = Listening()
-    assert (await index([_draft(DOCUMENT, _chunk("밸브가 닫힌다."))], embedder))[0].chunks[0].vector is None
+    assert (await analyse_documents([_draft(DOCUMENT, _chunk("밸브가 닫힌다."))], embedder))[0].chunks[0].vector is None
     assert embedder.heard == []
-    assert await index([], embedder) == []
+    assert await analyse_documents([], embedder) == []
 
 
 async def test_what_is_embedded_has_title_and_last_heading_once() -> None:
@@ -173,13 +175,13 @@ async def test_what_is_embedded_has_title_and_last_heading_once() -> None:
         _chunk("It opens.", "Valves"),
         _chunk("Valves open.", "Opening"),
     )
-    await index([_draft(DOCUMENT, *chunks)], embedder)
+    await analyse_documents([_draft(DOCUMENT, *chunks)], embedder)
     assert embedder.heard == ["Valves\nClosing\nIt closes.", "Valves\nIt opens.", "Opening\nValves open."]
 
 
 async def test_a_draft_keeps_its_place_and_identity() -> None:
     draft = _draft(DOCUMENT, *split(DOCUMENT).chunks)
-    (written,) = await index([draft], None)
+    (written,) = await analyse_documents([draft], None)
     assert (written.document_id, written.source_id, written.source_uri) == (
         draft.document_id,
         draft.source_id,

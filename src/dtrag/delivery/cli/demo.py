@@ -16,7 +16,7 @@ from dtrag.errors import DtragError
 
 if TYPE_CHECKING:
     from dtrag.core.documents import Answer
-    from dtrag.ingestion.ingest import IngestReport
+    from dtrag.ingestion.sources import IngestReport
     from dtrag.settings import Settings
 
 CATEGORY = "Samples"

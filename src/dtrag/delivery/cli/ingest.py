@@ -17,7 +17,7 @@ from dtrag.errors import InvalidInput
 if TYPE_CHECKING:
     from dtrag.app import Prune
     from dtrag.ingestion.folders import FolderPlan
-    from dtrag.ingestion.ingest import IngestReport
+    from dtrag.ingestion.sources import IngestReport
     from dtrag.settings import Settings
 if TYPE_CHECKING:
     from dtrag.settings import Settings

@@ -11,7 +11,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Column
 
 from dtrag.delivery.cli.console import notes, plural
-from dtrag.ingestion.ingest import Progress as IngestProgress
+from dtrag.ingestion.sources import Progress as IngestProgress
 
 LINE_EVERY = 5.0
 """Seconds between two lines where there is no terminal: enough to see life in a log, not enough to fill it."""

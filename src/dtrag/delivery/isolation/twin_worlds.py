@@ -31,7 +31,7 @@ from dtrag.evaluation.twins.library import (
     write_shared,
 )
 from dtrag.evaluation.twins.visits import Received, Send, Sent, World, sent_prompts
-from dtrag.ingestion.ingest import Source
+from dtrag.ingestion.sources import Source
 from dtrag.ports import Embedder
 from dtrag.settings import Settings, set_feature_flag
 

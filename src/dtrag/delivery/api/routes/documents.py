@@ -37,7 +37,7 @@ from dtrag.delivery.api.schemas.common import (
 )
 from dtrag.delivery.api.schemas.errors import failures
 from dtrag.errors import InvalidInput
-from dtrag.ingestion.ingest import IngestReport, Source
+from dtrag.ingestion.sources import IngestReport, Source
 
 MAX_FILES = 100
 MAX_FIELDS = 10
@@ -283,9 +283,9 @@ def _response(report: IngestReport, sources: Sequence[Source], refused: Sequence
     failed = [FailedFile(file=names.get(path, "unnamed"), reason=reason) for path, reason in report.failed]
     failed.extend(refused)
     documents = [
-        UploadedDocument(document_id=str(document_id), file=source.name, unchanged=source.unchanged)
-        for source in sources
-        for document_id in source.document_ids
+        UploadedDocument(document_id=str(document_id), file=read.source.name, unchanged=read.unchanged)
+        for read in report.sources
+        for document_id in read.document_ids
     ]
     counts = UploadCounts(
         documents=report.documents,

@@ -1,0 +1,195 @@
+"""Reads files into batches of documents that are ready to be analysed."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from dtrag.core.documents import ChunkedDocument, Draft, ParsedDocument, document_id
+from dtrag.core.taxonomy.tree import UNCLASSIFIED, CategoryPath
+from dtrag.core.text.analysis import Analyzer, clean
+from dtrag.errors import InvalidInput, ParseFailed
+from dtrag.ingestion import chunking
+from dtrag.ingestion.analysis import cleaned, fingerprint
+from dtrag.ingestion.chunking import CHUNKER
+from dtrag.ingestion.sources import SHOWN_DOCUMENTS, IngestReport, ReadSource, Source, content_digest
+from dtrag.ingestion.write_guard import WriteGuard
+from dtrag.ports import Embedder, IndexWriter, Parser
+
+BATCH_CHUNKS = 512
+"""Chunks per batch, about: large enough that the flush to disk is a small share, small enough for steady progress."""
+LONG_DOCUMENT = 100_000
+"""Characters from which a document is cut in a thread: it takes about 30 ms."""
+SHOWN_REFUSALS = 5
+"""Documents of one file with an impossible category that the report names."""
+
+Splitter = Callable[[ParsedDocument], Iterable[ChunkedDocument] | None]
+"""Cuts the documents that it recognises; None for the others."""
+
+
+@dataclass(slots=True)
+class Batch:
+    """Documents to write together. The last documents of the `finished` sources are in it or in an earlier one."""
+
+    drafts: list[Draft] = field(default_factory=list)
+    finished: list[ReadSource] = field(default_factory=list)
+
+    @property
+    def chunks(self) -> int:
+        """Passages of all documents."""
+        return sum(len(draft.passages.chunks) for draft in self.drafts)
+
+
+class SourceReader:
+    """Reads the sources of one run. `report` gets the failures and what is unchanged."""
+
+    def __init__(
+        self,
+        writer: IndexWriter,
+        parser: Parser,
+        splitters: Sequence[Splitter],
+        *,
+        embedder: Embedder | None,
+        analyzer: Analyzer,
+        category: CategoryPath | None,
+        guard: WriteGuard,
+        report: IngestReport,
+    ) -> None:
+        self._writer = writer
+        self._parser = parser
+        self._splitters = splitters
+        self._embedder = embedder
+        self._analyzer = analyzer
+        self._category = category
+        self._guard = guard
+        self._report = report
+        self._batch = Batch()
+        self._batch_chunks = 0
+        self.chunks_read = 0
+
+    async def batches(
+        self, sources: Sequence[Source], on_read: Callable[[ReadSource], None]
+    ) -> AsyncGenerator[Batch, None]:
+        """The documents of the sources, in order. `on_read` is called after each source."""
+        self._taxonomy = await self._writer.ensure_paths([self._category] if self._category else [])
+        for source in sources:
+            read = ReadSource(source)
+            async with aclosing(self._read(read)) as batches:
+                async for batch in batches:
+                    yield batch
+            self._batch.finished.append(read)
+            on_read(read)
+        if self._batch.drafts or self._batch.finished:
+            yield await self._take()
+
+    async def _read(self, read: ReadSource) -> AsyncGenerator[Batch, None]:
+        """The batches that fill up while a source is read. A failure ends the source and is reported."""
+        source, refusals = read.source, list[str]()
+        try:
+            await self._guard.check_source(source.source_id)
+            read.fingerprint = await asyncio.to_thread(self._source_fingerprint, source.path)
+            if await self._writer.source_fingerprint(source.source_id) == read.fingerprint:
+                self._report.unchanged += 1
+                read.unchanged = True
+                read.document_ids = await self._writer.documents_of(source.source_id, SHOWN_DOCUMENTS)
+                return
+            async with aclosing(self._parser.parse(source.path, source.name)) as documents:
+                async for document in documents:
+                    await asyncio.sleep(0)  # reading ahead must not hold up the writer
+                    await self._add(document, read, refusals)
+                    if self._batch_chunks >= BATCH_CHUNKS or len(self._batch.drafts) >= BATCH_CHUNKS:
+                        yield await self._take()
+            if refusals:
+                raise InvalidInput(_summary(refusals))
+        except (ParseFailed, InvalidInput, OSError) as error:
+            read.failed = True
+            reason = f"{error.strerror}." if isinstance(error, OSError) and error.strerror else str(error)
+            self._report.failed.append((str(source.path), reason))
+
+    async def _add(self, document: ParsedDocument, read: ReadSource, refusals: list[str]) -> None:
+        """Put a document into the batch; a pack may make several of it."""
+        for passages in await self._passages(document):
+            try:
+                draft = await self._draft(read.source, passages)
+            except InvalidInput as error:
+                refusals.append(f"{document.title}: {error}")
+                continue
+            read.add(draft.document_id)
+            self._report.count_structure(passages)
+            self._batch.drafts.append(draft)
+            self._batch_chunks += len(passages.chunks)
+            self.chunks_read += len(passages.chunks)
+
+    async def _passages(self, document: ParsedDocument) -> Iterable[ChunkedDocument]:
+        """The document cut into passages; a long one in a thread, since seconds of work would hold up the service."""
+        if len(document.text) < LONG_DOCUMENT:
+            return self._split(document)
+        return await asyncio.to_thread(list, self._split(document))
+
+    def _split(self, document: ParsedDocument) -> Iterator[ChunkedDocument]:
+        document = cleaned(document)
+        for splitter in self._splitters:
+            recognised = splitter(document)
+            if recognised is not None:
+                yield from recognised
+                return
+        yield chunking.split(document)
+
+    async def _draft(self, source: Source, passages: ChunkedDocument) -> Draft:
+        """The document with its id, address and category. Raises `InvalidInput` for an impossible category."""
+        document, node = passages.document, UNCLASSIFIED
+        path = CategoryPath.parse(document.category_path) if document.category_path else self._category
+        if path is not None:
+            node = await self._node(path)
+            document = replace(document, category_path=path.names)
+        uri = f"{source.uri}#{document.part}" if document.part else source.uri
+        return Draft(
+            document_id(uri),
+            ChunkedDocument(document, passages.chunks),
+            source.source_id,
+            uri,
+            node,
+            fingerprint(document, self._embedder, self._analyzer),
+            source_path=clean(source.source_path),
+        )
+
+    async def _node(self, path: CategoryPath) -> int:
+        """The node of a category, created when it is missing. Raises `InvalidInput` for one outside the scope."""
+        self._guard.check(path, self._taxonomy)
+        node = self._taxonomy.find(path)
+        if node is None:
+            self._taxonomy = await self._writer.ensure_paths([path])
+            node = self._taxonomy.find(path)
+        if node is None:
+            return UNCLASSIFIED
+        self._guard.include(node)
+        return node
+
+    async def _take(self) -> Batch:
+        """The batch so far, without documents that the index has and without a second document of one id."""
+        distinct = {draft.document_id: draft for draft in self._batch.drafts}
+        stored = await self._writer.fingerprints(list(distinct))
+        drafts = [
+            replace(draft, replaces=key in stored)
+            for key, draft in distinct.items()
+            if stored.get(key) != draft.fingerprint
+        ]
+        self._report.unchanged += len(distinct) - len(drafts)
+        batch = Batch(drafts, self._batch.finished)
+        self._batch, self._batch_chunks = Batch(), 0
+        return batch
+
+    def _source_fingerprint(self, path: Path) -> bytes:
+        """The digest of the content, then one of what it is read with: renamed files are found by the first part."""
+        versions = (self._analyzer.id, CHUNKER, self._embedder.id if self._embedder else "", str(self._category))
+        read_with = hashlib.blake2b("\n".join(versions).encode(), digest_size=16)
+        return content_digest(path) + read_with.digest()
+
+
+def _summary(refusals: Sequence[str]) -> str:
+    more = "; …" if len(refusals) > SHOWN_REFUSALS else ""
+    return f"{len(refusals):,} of its documents: {'; '.join(refusals[:SHOWN_REFUSALS])}{more}"
