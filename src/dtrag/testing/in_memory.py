@@ -11,7 +11,7 @@ from typing import Any
 from dtrag.app import App
 from dtrag.core.access.scope import Viewer
 from dtrag.errors import InvalidInput
-from dtrag.ingestion.ingest import Source
+from dtrag.ingestion.sources import Source
 from dtrag.ports import Models
 from dtrag.settings import Settings
 from dtrag.testing.memory.state import MemoryState
