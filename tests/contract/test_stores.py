@@ -10,6 +10,7 @@ from dtrag.testing.contracts.conversations import (
     DocumentVisibilityContract,
     TraceStoreContract,
 )
+from dtrag.testing.contracts.files import FolderStoreContract, IndexSettingsContract, RegulationStoreContract
 from dtrag.testing.contracts.governance import (
     AgentStoreContract,
     ApprovalStoreContract,
@@ -18,6 +19,8 @@ from dtrag.testing.contracts.governance import (
 )
 from dtrag.testing.contracts.index import IndexContract
 from dtrag.testing.contracts.index_writer import IndexWriterContract
+from dtrag.testing.contracts.review import PlacementStoreContract, ReviewStoreContract
+from dtrag.testing.contracts.taxonomy import TaxonomyStoreContract
 
 
 class OnBoth:
@@ -62,4 +65,28 @@ class TestDocumentVisibility(OnBoth, DocumentVisibilityContract):
 
 
 class TestTraces(OnBoth, TraceStoreContract):
+    pass
+
+
+class TestTaxonomy(OnBoth, TaxonomyStoreContract):
+    pass
+
+
+class TestPlacements(OnBoth, PlacementStoreContract):
+    pass
+
+
+class TestReview(OnBoth, ReviewStoreContract):
+    pass
+
+
+class TestFolders(OnBoth, FolderStoreContract):
+    pass
+
+
+class TestRegulations(OnBoth, RegulationStoreContract):
+    pass
+
+
+class TestIndexSettings(OnBoth, IndexSettingsContract):
     pass

@@ -1,0 +1,206 @@
+"""What stores of source files and of regulations must do, and the settings of the index."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dtrag.core.access.scope import EVERYTHING
+from dtrag.core.documents import IndexedDocument, Scalar, document_id
+from dtrag.core.taxonomy.review import Decision
+from dtrag.errors import IndexMismatch
+from dtrag.ports import StoredFile, Stores
+from dtrag.testing.builders import NOON, indexed_document
+from dtrag.testing.contracts.base import StoreContract
+from dtrag.testing.contracts.index import EMBEDDER, KETTLE, NOTHING, branch_nodes, filled
+from dtrag.testing.contracts.review import placement, waiting
+from dtrag.testing.models import HashEmbedder
+
+FOLDER = "file:///srv/handbook/"
+
+
+def page(file: str, part: str = "", text: str = "A page.") -> IndexedDocument:
+    """A document of a file in the folder."""
+    uri = f"{FOLDER}{file}"
+    return indexed_document(f"{uri}#{part}" if part else uri, [text], source_uri=uri, embedder=EMBEDDER)
+
+
+class FolderStoreContract(StoreContract):
+    """Files are known by the addresses of their documents."""
+
+    async def test_files_below_a_folder_have_their_documents(self, stores: Stores) -> None:
+        await stores.writer.write([page("b.jsonl", "1"), page("b.jsonl", "2"), page("a.md"), page("sub/c.md")])
+        await stores.writer.write([indexed_document("file:///srv/handbook2/d.md", ["Elsewhere."])])
+        a, b = document_id(f"{FOLDER}a.md"), document_id(f"{FOLDER}b.jsonl")
+        await stores.writer.finish_source(a, f"{FOLDER}a.md", b"one", [page("a.md").document_id.int >> 64])
+        assert await stores.folders.files_below(FOLDER) == [
+            StoredFile(a, f"{FOLDER}a.md", b"one", 1),
+            StoredFile(b, f"{FOLDER}b.jsonl", b"", 2),
+            StoredFile(document_id(f"{FOLDER}sub/c.md"), f"{FOLDER}sub/c.md", b"", 1),
+        ]
+        assert await stores.folders.files_below("file:///srv/other/") == []
+
+    async def test_a_prefix_is_no_pattern(self, stores: Stores) -> None:
+        await stores.writer.write([indexed_document("file:///srv/a_b/x.md", ["A text."])])
+        assert await stores.folders.files_below("file:///srv/a%") == []
+        assert await stores.folders.files_below("file:///srv/a?b/") == []
+        assert len(await stores.folders.files_below("file:///srv/a_b/")) == 1
+
+    async def test_documents_of_a_file_are_read_in_pages(self, stores: Stores) -> None:
+        parts = [page("b.jsonl", str(number), f"Text {number}.") for number in range(5)]
+        await stores.writer.write([*parts, page("a.md")])
+        source, read = parts[0].source_id, list[uuid.UUID]()
+        while drafts := await stores.folders.drafts_of(source, read[-1] if read else None, 2):
+            assert len(drafts) <= 2
+            assert {draft.source_id for draft in drafts} == {source}
+            read += [draft.document_id for draft in drafts]
+        assert read == sorted(part.document_id for part in parts)
+
+    async def test_vectors_are_given_back_by_passage(self, stores: Stores) -> None:
+        await filled(stores)
+        vectors = await stores.folders.vectors_of([KETTLE, uuid.uuid4()])
+        assert {key: sorted(passages) for key, passages in vectors.items()} == {KETTLE: [0, 1]}
+        expected = EMBEDDER.embed_documents(["The kettle has a valve."])[0]
+        np.testing.assert_allclose(vectors[KETTLE][0], expected, atol=0.01)
+
+    async def test_review_state_follows_a_renamed_file(self, stores: Stores) -> None:
+        _, machines, staff = await filled(stores)
+        (node,) = branch_nodes(machines)
+        old, decided = page("old.md"), page("decided.md")
+        await stores.writer.write([replace(document, node_id=node) for document in (old, decided)])
+        await stores.placements.record([placement(old.document_id, node, 0.3)], [])
+        await stores.placements.record([placement(decided.document_id, node, 0.2)], [])
+        item = next(item for item in await waiting(stores) if item.document_id == decided.document_id)
+        await stores.review.decide(item, Decision("approved", "kim", NOON, node))
+        new, also_new = page("new.md"), page("also-new.md")
+        await stores.writer.write([new, also_new])
+        moved = {old.document_id: new.document_id, decided.document_id: also_new.document_id}
+        await stores.folders.move_review_state(moved)
+        assert [item.document_id for item in await waiting(stores)] == [new.document_id]
+        assert await stores.placements.decided([*moved, *moved.values()]) == {also_new.document_id: node}
+        assert branch_nodes(staff) != [node]
+
+
+def regulation(
+    name: str, *articles: str, node_id: int = 1, more: tuple[Mapping[str, Scalar], ...] = ()
+) -> IndexedDocument:
+    """A regulation with an article per passage."""
+    passages = [{"kind": "article", "article": f"제{number}조", "article_title": "목적"} for number in range(1, 9)]
+    return indexed_document(
+        f"test:{name}",
+        articles,
+        node_id=node_id,
+        title=name,
+        metadata={"kind": "regulation", "code": "A-1"},
+        passages=more or passages,
+    )
+
+
+class RegulationStoreContract(StoreContract):
+    """Every read takes the caller's scope."""
+
+    async def test_regulations_are_ordered_by_name_with_a_fingerprint_of_their_text(self, stores: Stores) -> None:
+        documents = [regulation("학칙", "제1조 목적."), regulation("교원규정", "제1조 목적.")]
+        await stores.writer.write([*documents, indexed_document("test:other", ["No regulation."])])
+        versions = await stores.regulations.versions(EVERYTHING)
+        assert list(versions) == [documents[1].document_id, documents[0].document_id]
+        changed = replace(regulation("학칙", "제1조 다른 목적."), replaces=True)
+        await stores.writer.write([changed])
+        after = await stores.regulations.versions(EVERYTHING)
+        assert [key for key in after if after[key] != versions[key]] == [changed.document_id]
+
+    async def test_a_regulation_has_its_provisions(self, stores: Stores) -> None:
+        document = regulation("학칙", "제1조 목적.", "제2조 정의.")
+        await stores.writer.write([document])
+        (text,) = await stores.regulations.read([document.document_id, uuid.uuid4()], EVERYTHING)
+        assert (text.document_id, text.name, text.code) == (document.document_id, "학칙", "A-1")
+        assert text.text == document.document.text
+        assert [(row.kind, row.label, row.title, row.first, row.last) for row in text.provisions] == [
+            ("article", "제1조", "목적", 0, 0),
+            ("article", "제2조", "목적", 1, 1),
+        ]
+        assert [text.text[row.start : row.end] for row in text.provisions] == ["제1조 목적.", "제2조 정의."]
+
+    async def test_pieces_of_a_long_provision_are_one(self, stores: Stores) -> None:
+        long: dict[str, Scalar] = {"kind": "article", "article": "제1조"}
+        again: dict[str, Scalar] = {**long, "occurrence": 2}
+        passages: tuple[Mapping[str, Scalar], ...] = (long, long, {}, again)
+        document = regulation("학칙", "하나.", "둘.", "머리말.", "셋.", more=passages)
+        await stores.writer.write([document])
+        (text,) = await stores.regulations.read([document.document_id], EVERYTHING)
+        assert [(row.label, row.occurrence, row.first, row.last) for row in text.provisions] == [
+            ("제1조", 1, 0, 1),
+            ("제1조", 2, 3, 3),
+        ]
+
+    async def test_regulations_outside_of_the_scope_are_absent(self, stores: Stores) -> None:
+        _, machines, staff = await filled(stores)
+        document = regulation("학칙", "제1조 목적.", node_id=branch_nodes(machines)[0])
+        await stores.writer.write([document])
+        assert list(await stores.regulations.versions(machines)) == [document.document_id]
+        assert len(await stores.regulations.read([document.document_id], machines)) == 1
+        for scope in (staff, NOTHING):
+            assert await stores.regulations.versions(scope) == {}
+            assert await stores.regulations.read([document.document_id], scope) == []
+
+
+class IndexSettingsContract(StoreContract):
+    """An index is built with one analyzer and one embedder."""
+
+    async def test_analyzer_and_embedder_are_recorded_once(self, stores: Stores) -> None:
+        await stores.index_settings.register("words", EMBEDDER)
+        await stores.index_settings.register("words", EMBEDDER)
+        settings = (await stores.index.snapshot()).settings
+        assert (settings["analyzer"], settings["embedder"]) == ("words", {"id": EMBEDDER.id, "dim": EMBEDDER.dim})
+
+    async def test_others_are_refused(self, stores: Stores) -> None:
+        await stores.index_settings.register("words", EMBEDDER)
+        with pytest.raises(IndexMismatch):
+            await stores.index_settings.register("morphemes", EMBEDDER)
+        with pytest.raises(IndexMismatch):
+            await stores.index_settings.register("words", HashEmbedder(id="hash@00000002"))
+        await stores.index_settings.register("words", None)
+        assert (await stores.index.snapshot()).settings["embedder"]["id"] == EMBEDDER.id
+
+    async def test_an_embedder_may_come_later(self, stores: Stores) -> None:
+        await stores.index_settings.register("words", None)
+        assert "embedder" not in (await stores.index.snapshot()).settings
+        await stores.index_settings.register("words", EMBEDDER)
+        assert (await stores.index.snapshot()).settings["embedder"]["id"] == EMBEDDER.id
+
+    async def test_forgetting_leaves_documents_that_are_to_be_written_again(self, stores: Stores) -> None:
+        await filled(stores)
+        await stores.index_settings.register("words", EMBEDDER)
+        await stores.writer.finish_source(KETTLE, "test:kettle", b"one", [KETTLE.int >> 64])
+        await stores.index_settings.forget()
+        settings = (await stores.index.snapshot()).settings
+        assert settings.get("rebuilding") is True
+        assert not {"analyzer", "embedder"} & settings.keys()
+        assert await stores.index.counts(EVERYTHING) == (4, 5)
+        assert await stores.writer.fingerprints([KETTLE]) == {KETTLE: b""}
+        assert await stores.writer.source_fingerprint(KETTLE) is None
+        assert await stores.folders.vectors_of([KETTLE]) == {}
+        await stores.index_settings.rebuilt()
+        assert "rebuilding" not in (await stores.index.snapshot()).settings
+
+    async def test_a_calibration_is_replaced_and_forgotten(self, stores: Stores) -> None:
+        assert not await stores.index_settings.forget_calibration()
+        for value in ({"weights": [1.0]}, {"weights": [2.0, 0.5]}):
+            await stores.index_settings.store_calibration(value)
+        assert (await stores.index.snapshot()).settings["calibration"] == {"weights": [2.0, 0.5]}
+        assert await stores.index_settings.forget_calibration()
+        assert "calibration" not in (await stores.index.snapshot()).settings
+
+    async def test_every_change_is_seen_by_readers(self, stores: Stores) -> None:
+        generations = [(await stores.index.snapshot()).generation]
+        await stores.index_settings.register("words", EMBEDDER)
+        generations.append((await stores.index.snapshot()).generation)
+        await stores.index_settings.store_calibration({})
+        generations.append((await stores.index.snapshot()).generation)
+        await stores.index_settings.forget()
+        generations.append((await stores.index.snapshot()).generation)
+        assert generations == sorted(set(generations))
