@@ -103,7 +103,7 @@ class _Reporter(logging.Handler):
 
 def without_text(event: Event, hint: Hint) -> Event:
     """The parts of the event that may be sent."""
-    sent: dict[str, Any] = _only(event, _EVENT)
+    sent: dict[str, object] = _only(event, _EVENT)
     exceptions = event.get("exception", {}).get("values", [])
     sent["exception"] = {"values": [_exception(exception) for exception in exceptions]}
     current = request_id.get()
@@ -112,7 +112,7 @@ def without_text(event: Event, hint: Hint) -> Event:
     return sent  # type: ignore[return-value]  # a plain dict with keys of an Event
 
 
-def _exception(exception: Mapping[str, Any]) -> dict[str, Any]:
+def _exception(exception: Mapping[str, Any]) -> dict[str, object]:
     frames = (exception.get("stacktrace") or {}).get("frames") or []
     return {
         **_only(exception, _EXCEPTION),
@@ -121,5 +121,5 @@ def _exception(exception: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _only(values: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+def _only(values: Mapping[str, object], names: tuple[str, ...]) -> dict[str, object]:
     return {name: values[name] for name in names if values.get(name) is not None}

@@ -48,6 +48,18 @@ class ModelInfo:
     kind: Literal["embedder", "reranker"] = "embedder"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedModel:
+    """A model that a hub offers in ONNX. `weights` is a path in its repository; `size` its approximate bytes."""
+
+    name: str
+    languages: frozenset[str]
+    licence: str
+    size: int
+    repository: str
+    weights: str
+
+
 class OnDemand(Generic[T]):
     """A model that loads at its first use, in the thread that needs it; the next use after a failure tries again."""
 
@@ -90,13 +102,11 @@ def staging(name: str, settings: Settings, progress: Callable[[str], None]) -> I
 
 
 def pull_from_hub(
-    name: str,
-    repository: str,
+    model: PublishedModel,
     files: Mapping[str, str],
-    *,
-    size: int,
     settings: Settings,
     progress: Callable[[str], None],
+    *,
     try_out: Callable[[Path], None],
     endpoint: str | None,
 ) -> Path:
@@ -105,9 +115,9 @@ def pull_from_hub(
     `try_out` raises `ModelDamaged` for a model that does not work. Raises `ModelPullFailed` and `ModelDamaged`; then
     the model folder is unchanged.
     """
-    with staging(name, settings, progress) as (folder, target):
-        progress(f"Downloading {repository} (about {size / 1e6:.0f} MB)")
-        sums = fetch(name, repository, files, folder, endpoint)
+    with staging(model.name, settings, progress) as (folder, target):
+        progress(f"Downloading {model.repository} (about {model.size / 1e6:.0f} MB)")
+        sums = fetch(model.name, model.repository, files, folder, endpoint)
         progress("Trying it out")
         try_out(folder)
         install(sums, folder, target)

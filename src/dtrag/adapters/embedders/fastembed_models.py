@@ -14,7 +14,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from dtrag.adapters.model_files import ModelInfo, model_dir, pull_from_hub, sha256_of, state_of, stated_sums
+from dtrag.adapters.model_files import (
+    ModelInfo,
+    PublishedModel,
+    model_dir,
+    pull_from_hub,
+    sha256_of,
+    state_of,
+    stated_sums,
+)
 from dtrag.errors import InvalidInput, MissingExtra, ModelDamaged, ModelNotFound
 from dtrag.settings import Settings
 
@@ -28,20 +36,14 @@ _PARAPHRASE = frozenset(
 """Languages that the paraphrase-multilingual models were trained on, as their authors list them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Published:
-    """A model by fastembed's name, and where its ONNX form is published. `size` in bytes is about what it takes.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published(PublishedModel):
+    """A model by fastembed's name. `weights` and `more_files` are paths in the repository and in the folder.
 
-    `weights` and `more_files` are paths in the repository and in the folder. Prefixes are put before each text.
+    The prefixes are put before each text.
     """
 
-    name: str
-    languages: frozenset[str]
     dim: int
-    licence: str
-    size: int
-    repository: str
-    weights: str
     more_files: tuple[str, ...] = ()
     query_prefix: str = ""
     document_prefix: str = ""
@@ -200,13 +202,5 @@ def pull(
     if not installed():
         raise MissingExtra(feature=f"The embedder {name!r}", extra="fastembed")
     files = {file: file for file in model.files}
-    return pull_from_hub(
-        model.name,
-        model.repository,
-        files,
-        size=model.size,
-        settings=settings,
-        progress=progress,
-        try_out=partial(try_out, model),
-        endpoint=endpoint,
-    )
+    try_model = partial(try_out, model)
+    return pull_from_hub(model, files, settings, progress, try_out=try_model, endpoint=endpoint)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from math import prod
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +43,7 @@ def read_float32(path: Path) -> Tensors:
     }
 
 
-def _tensor(data: NDArray[np.uint8], name: str, entry: dict[str, Any]) -> NDArray[np.float32]:
+def _tensor(data: NDArray[np.uint8], name: str, entry: dict[str, object]) -> NDArray[np.float32]:
     shape, offsets = _counts(entry.get("shape")), _counts(entry.get("data_offsets"))
     if shape is None or offsets is None or len(offsets) != 2:
         raise ValueError(f"the tensor {name!r} has no shape or no offsets")

@@ -45,9 +45,9 @@ def build(spec: Spec) -> Built:
     return Built(init_chat_model(spec.model, model_provider=spec.provider.library, **given), http)
 
 
-def call_options(spec: Spec, max_tokens: int, *, temperature: bool) -> dict[str, Any]:
+def call_options(spec: Spec, max_tokens: int, *, temperature: bool) -> dict[str, object]:
     """Keyword arguments of one call. Temperature 0, so that the same passages give the same answer."""
-    options: dict[str, Any] = {"temperature": 0} if temperature else {}
+    options: dict[str, object] = {"temperature": 0} if temperature else {}
     if spec.provider.library == "google_genai":
         thinking = {"thinking_budget": 0} if spec.model.startswith(_THINKS_UNLESS_TOLD) else {}
         return options | {"max_output_tokens": max_tokens} | thinking

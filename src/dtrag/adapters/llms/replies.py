@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -63,14 +63,14 @@ class Said:
             raise Unusable(_WHY.get(reason, "the reply held no text."))
 
 
-async def read(chat: Any, messages: Sequence[Message], options: dict[str, Any], said: Said) -> None:
+async def read(chat: Any, messages: Sequence[Message], options: Mapping[str, object], said: Said) -> None:
     """One call for the whole reply. A reply that came whole, but does not say why it ended, counts as ended."""
     said.add(await chat.ainvoke(_given(messages), **options))
     said.reason = said.reason or "stop"
 
 
 async def read_stream(
-    chat: Any, messages: Sequence[Message], options: dict[str, Any], said: Said, put: Callable[[str], None]
+    chat: Any, messages: Sequence[Message], options: Mapping[str, object], said: Said, put: Callable[[str], None]
 ) -> None:
     """One call for pieces, each of which is put on as it comes."""
     async with aclosing(chat.astream(_given(messages), **options)) as pieces:

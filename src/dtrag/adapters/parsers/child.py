@@ -7,7 +7,7 @@ import contextlib
 import signal
 import sys
 from pathlib import Path
-from typing import Any, Self
+from typing import Self, cast
 
 from dtrag.adapters.parsers import wire
 from dtrag.errors import DtragError
@@ -95,7 +95,7 @@ class Child:
         """Whether it has not ended yet."""
         return self._process.returncode is None
 
-    async def send(self, message: dict[str, Any]) -> None:
+    async def send(self, message: wire.Request) -> None:
         """Write a request. Raises `ChildDied`."""
         assert self._process.stdin is not None  # noqa: S101 - piped in `start`
         try:
@@ -104,8 +104,8 @@ class Child:
         except (BrokenPipeError, ConnectionResetError) as error:
             raise await self._death() from error
 
-    async def receive(self, seconds: float) -> dict[str, Any]:
-        """The next reply. Raises `ChildSilent` after `seconds`, `ChildDied`, `ValueError` when it is no message."""
+    async def receive(self, seconds: float) -> wire.Reply:
+        """The next reply. Raises `ChildSilent` after `seconds`, `ChildDied`, and `ValueError` for an invalid frame."""
         assert self._process.stdout is not None  # noqa: S101
         self._receiving = True
         try:
@@ -121,7 +121,7 @@ class Child:
             raise await self._death() from error
         finally:
             self._receiving = False
-        return wire.unpack(body)
+        return cast("wire.Reply", wire.unpack(body))
 
     async def end(self) -> None:
         """Kill the process if it still runs, and collect it: no zombie, no open pipe. May be called twice."""

@@ -93,7 +93,7 @@ def _document(line: bytes | None, number: int) -> ParsedDocument:
     )
 
 
-def _record(line: bytes | None) -> dict[str, Any]:
+def _record(line: bytes | None) -> dict[str, object]:
     if line is None:
         raise _Unusable(f"longer than {MAX_LINE_BYTES >> 20} MiB")
     try:

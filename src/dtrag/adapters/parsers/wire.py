@@ -1,40 +1,61 @@
-"""How the two sides of the parser process talk: frames of a 4-byte length and that many bytes of JSON.
+"""The protocol between the service and its parser process: frames of a 4-byte length and that many bytes of JSON.
 
-Never pickle: what a parser says about a hostile file is data. Requests: `{"path", "name", "cpu_seconds"}`. Replies:
-`{"ready": true}` once, then for each request any number of `{"documents": […]}` and at the end either `{"done": true}`
-or `{"failed": reason, "spent": bool}`; `spent` = the process is not to be used again.
+Never pickle: what a parser returns for a hostile file is data. The process sends that it is ready; then for each
+`Request` any number of replies with documents, and at the end one that says that the file is done or failed.
 """
 
 from __future__ import annotations
 
 import json
 import struct
-from typing import Any
+from typing import Any, TypedDict
 
 from dtrag.core.documents import Block, ParsedDocument
 
+Row = list[Any]
+"""A document as JSON values: see `to_row`."""
+
+
+class Request(TypedDict):
+    """A file to parse, and its share of processor time."""
+
+    path: str
+    name: str
+    cpu_seconds: int
+
+
+class Reply(TypedDict, total=False):
+    """One of: `ready`; `documents`; `done`; or `failed` with the reason. `spent`: the process must not be reused."""
+
+    ready: bool
+    documents: list[Row]
+    done: bool
+    failed: str
+    spent: bool
+
+
 LENGTH = struct.Struct(">I")
 MAX_FRAME_BYTES = 512 << 20
-"""A longer frame means that the other side has gone mad."""
+"""A longer frame is not one of the other side's."""
 MAX_TEXT = 64_000_000
 """Characters of one document; its frame then stays below `MAX_FRAME_BYTES` in any script."""
 
 
-def pack(message: Any) -> bytes:
-    """A frame. Characters are sent as they are, which halves Korean text against escapes."""
+def pack(message: Request | Reply) -> bytes:
+    """The message as a frame. Characters are not escaped, which halves Korean text."""
     body = json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
     return LENGTH.pack(len(body)) + body
 
 
-def unpack(body: bytes) -> dict[str, Any]:
-    """The message in a frame's body. Raises `ValueError` when it is none."""
+def unpack(body: bytes) -> dict[str, object]:
+    """The JSON object in the body of a frame. Raises `ValueError` for anything else."""
     message = json.loads(body.decode("utf-8", "surrogatepass"))
     if not isinstance(message, dict):
         raise ValueError("a message is an object")
     return message
 
 
-def to_row(document: ParsedDocument) -> list[Any]:
+def to_row(document: ParsedDocument) -> Row:
     """A document as JSON values: fields in the order of the class."""
     return [
         document.title,
@@ -47,8 +68,8 @@ def to_row(document: ParsedDocument) -> list[Any]:
     ]
 
 
-def from_row(row: list[Any]) -> ParsedDocument:
-    """The document that `to_row` was given. Raises `TypeError` or `ValueError` when the row has another shape."""
+def from_row(row: Row) -> ParsedDocument:
+    """The inverse of `to_row`. Raises `TypeError` or `ValueError` for a row of another shape."""
     title, text, content_type, blocks, part, category_path, metadata = row
     return ParsedDocument(
         title=title,

@@ -12,7 +12,7 @@ import sys
 import time
 import warnings
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO, cast
 
 from dtrag.adapters.parsers import wire
 from dtrag.adapters.parsers.formats import Format, check_content, format_of
@@ -44,7 +44,7 @@ class _Replies:
 
     def __init__(self, pipe: BinaryIO) -> None:
         self._pipe = pipe
-        self._rows: list[list[Any]] = []
+        self._rows: list[wire.Row] = []
         self._characters = 0
         self._since = time.monotonic()
 
@@ -62,7 +62,7 @@ class _Replies:
             self.send({"documents": rows})
         self._since = time.monotonic()
 
-    def send(self, message: dict[str, Any]) -> None:
+    def send(self, message: wire.Reply) -> None:
         frame = wire.pack(message)
         try:
             self._pipe.write(frame)
@@ -71,7 +71,7 @@ class _Replies:
             raise _ParentGone from error
 
 
-def serve(request: dict[str, Any], replies: _Replies, memory_mb: int) -> bool:
+def serve(request: wire.Request, replies: _Replies, memory_mb: int) -> bool:
     """Parse one file and send what comes of it. Returns whether the process may be used again."""
     allow_cpu(int(request["cpu_seconds"]))
     name = str(request["name"])
@@ -133,7 +133,7 @@ def main() -> int:
     try:
         replies.send({"ready": True})
         while header := requests.read(wire.LENGTH.size):
-            request = wire.unpack(requests.read(wire.LENGTH.unpack(header)[0]))
+            request = cast("wire.Request", wire.unpack(requests.read(wire.LENGTH.unpack(header)[0])))
             if not serve(request, replies, memory_mb):
                 break
     except _ParentGone:

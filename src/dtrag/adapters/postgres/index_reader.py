@@ -6,11 +6,11 @@ import asyncio
 import math
 import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from pgvector import HalfVector
 from psycopg import sql
+from psycopg.rows import DictRow
 
 from dtrag.adapters.postgres.database import EF_SEARCH, Database
 from dtrag.adapters.postgres.lexical.reader import CACHE_BYTES, PostingReader, SegmentGone
@@ -116,7 +116,7 @@ class PostgresIndex:
 
     async def _of_chunks(
         self, name: str, chunk_ids: Sequence[str], scope: Scope, values: Mapping[str, object] | None = None
-    ) -> list[dict[str, Any]]:
+    ) -> list[DictRow]:
         parameters = filter_parameters(scope, SearchFilters())
         statement = filtered(queries("search")[name], parameters)
         async with self._database.connection("search") as connection:
@@ -258,20 +258,20 @@ def _keys(chunk_ids: Sequence[str]) -> dict[str, object]:
     }
 
 
-def _scores(rows: Iterable[Mapping[str, Any]]) -> dict[str, float]:
+def _scores(rows: Iterable[DictRow]) -> dict[str, float]:
     """Chunk id -> score, in the order of the rows; the database writes the ids, which is quicker than reading UUIDs."""
     return {row["chunk_id"]: row["score"] for row in rows}
 
 
-def _chunk_id(row: Mapping[str, Any]) -> str:
+def _chunk_id(row: DictRow) -> str:
     return f"{row['document_id']}:{row['ordinal']}"
 
 
-def _address(row: Mapping[str, Any], scope: Scope) -> str:
+def _address(row: DictRow, scope: Scope) -> str:
     return shown_address(row["source_uri"], row["source_path"], server_paths=scope.server_paths)
 
 
-def _result(row: Mapping[str, Any], taxonomy: Taxonomy, scope: Scope) -> SearchResult:
+def _result(row: DictRow, taxonomy: Taxonomy, scope: Scope) -> SearchResult:
     return SearchResult(
         chunk_id=_chunk_id(row),
         text=row["text"],
@@ -292,7 +292,7 @@ def _result(row: Mapping[str, Any], taxonomy: Taxonomy, scope: Scope) -> SearchR
     )
 
 
-def _summary(row: Mapping[str, Any], taxonomy: Taxonomy, scope: Scope) -> DocumentSummary:
+def _summary(row: DictRow, taxonomy: Taxonomy, scope: Scope) -> DocumentSummary:
     return DocumentSummary(
         document_id=str(row["document_id"]),
         title=row["title"],

@@ -4,9 +4,9 @@ and the calibration of the confidence."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from psycopg import sql
+from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from dtrag.adapters.postgres.database import Connection, Database
@@ -57,7 +57,7 @@ class PostgresIndexSettings:
             await _remove(connection, "rebuilding")
             await connection.execute(queries("writing")["bump_generation"])
 
-    async def store_calibration(self, value: Mapping[str, Any]) -> None:
+    async def store_calibration(self, value: Mapping[str, object]) -> None:
         """Put the calibration in the place of the one before."""
         async with self._database.connection("owner") as connection, connection.transaction():
             await _set(connection, SETTING, dict(value))
@@ -71,7 +71,7 @@ class PostgresIndexSettings:
             return existed
 
 
-async def _stored(connection: Connection) -> dict[str, Any]:
+async def _stored(connection: Connection) -> DictRow:
     rows = await (await connection.execute(queries("search")["settings"])).fetchall()
     return {row["name"]: row["value"] for row in rows}
 

@@ -15,10 +15,10 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
 
 import numpy as np
 import psycopg
+from psycopg.rows import DictRow
 
 from dtrag.adapters.postgres.database import Connection, Database
 from dtrag.adapters.postgres.lexical import maintenance
@@ -152,7 +152,7 @@ class PostgresWriter:
     async def read_back(self, after: uuid.UUID | None, wanted: int) -> list[Draft]:
         """The documents as they were written, in the order of their ids, from the first after `after`."""
         rows = await self._fetch("read_documents", {"after": after, "wanted": wanted})
-        chunks: dict[uuid.UUID, list[dict[str, Any]]] = {row["document_id"]: [] for row in rows}
+        chunks: dict[uuid.UUID, list[DictRow]] = {row["document_id"]: [] for row in rows}
         for row in await self._fetch("read_chunks", {"document_ids": list(chunks)}):
             chunks[row["document_id"]].append(row)
         return [draft_of(row, chunks[row["document_id"]]) for row in rows]
@@ -251,6 +251,6 @@ class PostgresWriter:
         if counted:
             await subtract(connection, document_id, origin["segment_id"], rows)
 
-    async def _fetch(self, name: str, parameters: Mapping[str, object]) -> list[dict[str, Any]]:
+    async def _fetch(self, name: str, parameters: Mapping[str, object]) -> list[DictRow]:
         async with self._database.connection("owner") as connection:
             return await (await connection.execute(self._sql[name], parameters)).fetchall()

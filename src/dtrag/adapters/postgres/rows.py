@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from pgvector import HalfVector
 from pgvector.psycopg import register_vector_async
 from psycopg import AsyncConnection
+from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from dtrag.adapters.postgres.queries import queries
@@ -116,7 +117,7 @@ def _embedding_row(document: IndexedDocument, indexed: IndexedChunk) -> tuple[ob
     )
 
 
-def draft_of(row: Mapping[str, Any], chunk_rows: Iterable[Mapping[str, Any]]) -> Draft:
+def draft_of(row: DictRow, chunk_rows: Iterable[DictRow]) -> Draft:
     """A stored document as it came in."""
     chunks = tuple(
         Chunk(

@@ -68,7 +68,7 @@ class CrossEncoder:
 def _tokenizer(folder: Path) -> Any:
     from tokenizers import Tokenizer
 
-    config: dict[str, Any] = {}
+    config: dict[str, int] = {}
     if (folder / CONFIG).is_file():
         config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
     tokenizer = Tokenizer.from_file(str(folder / TOKENIZER))

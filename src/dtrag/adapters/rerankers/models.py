@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from dtrag.adapters.model_files import (
     TRIAL_OTHER,
     TRIAL_QUESTION,
     ModelInfo,
+    PublishedModel,
     model_dir,
     pull_from_hub,
     state_of,
@@ -26,21 +26,8 @@ from dtrag.adapters.rerankers.cross_encoder import CONFIG, TOKENIZER, WEIGHTS, C
 from dtrag.errors import ModelDamaged, ModelNotFound
 from dtrag.settings import Settings
 
-
-@dataclass(frozen=True, slots=True)
-class Published:
-    """A cross-encoder and where its ONNX form is published. `size` in bytes is about what it takes."""
-
-    name: str
-    languages: frozenset[str]
-    licence: str
-    size: int
-    repository: str
-    weights: str
-
-
-PUBLISHED: tuple[Published, ...] = (
-    Published(
+PUBLISHED: tuple[PublishedModel, ...] = (
+    PublishedModel(
         name="cross-encoder/ms-marco-MiniLM-L-6-v2",
         languages=frozenset({"en"}),
         licence="Apache-2.0",
@@ -48,7 +35,7 @@ PUBLISHED: tuple[Published, ...] = (
         repository="Xenova/ms-marco-MiniLM-L-6-v2",
         weights="onnx/model.onnx",
     ),
-    Published(
+    PublishedModel(
         name="cross-encoder/ms-marco-MiniLM-L-12-v2",
         languages=frozenset({"en"}),
         licence="Apache-2.0",
@@ -56,7 +43,7 @@ PUBLISHED: tuple[Published, ...] = (
         repository="Xenova/ms-marco-MiniLM-L-12-v2",
         weights="onnx/model.onnx",
     ),
-    Published(
+    PublishedModel(
         name="BAAI/bge-reranker-v2-m3",
         languages=frozenset({"*"}),
         licence="Apache-2.0",
@@ -68,7 +55,7 @@ PUBLISHED: tuple[Published, ...] = (
 """The first that is on this machine is the one that `auto` takes. Only licences that allow any use."""
 
 
-def published(name: str) -> Published | None:
+def published(name: str) -> PublishedModel | None:
     """The known model of this name."""
     return next((model for model in PUBLISHED if model.name == name), None)
 
@@ -84,7 +71,7 @@ def list_models(settings: Settings) -> list[ModelInfo]:
     return [_inspect(model, settings) for model in PUBLISHED]
 
 
-def _inspect(model: Published, settings: Settings) -> ModelInfo:
+def _inspect(model: PublishedModel, settings: Settings) -> ModelInfo:
     folder = model_dir(settings) / model.name
     present = available(folder) or (folder / SUMS).is_file()
     size = sum(file.stat().st_size for file in folder.iterdir() if file.is_file()) if present else model.size
@@ -112,19 +99,11 @@ def pull(name: str, settings: Settings, progress: Callable[[str], None], endpoin
         known = ", ".join(model.name for model in PUBLISHED)
         raise ModelNotFound(f"There is no reranker {name!r} that dtrag knows how to fetch. Known: {known}.")
     files = {WEIGHTS: model.weights, TOKENIZER: TOKENIZER, CONFIG: CONFIG}
-    return pull_from_hub(
-        model.name,
-        model.repository,
-        files,
-        size=model.size,
-        settings=settings,
-        progress=progress,
-        try_out=partial(_try_out, model),
-        endpoint=endpoint,
-    )
+    try_model = partial(_try_out, model)
+    return pull_from_hub(model, files, settings, progress, try_out=try_model, endpoint=endpoint)
 
 
-def _try_out(model: Published, folder: Path) -> None:
+def _try_out(model: PublishedModel, folder: Path) -> None:
     scores = CrossEncoder(folder, name=model.name).score(
         TRIAL_QUESTION, [TRIAL_ANSWER, TRIAL_OTHER], time.monotonic() + 60
     )

@@ -10,10 +10,11 @@ import asyncio
 import uuid
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from psycopg.rows import DictRow
 
 from dtrag.adapters.postgres.database import Connection, Database
 from dtrag.adapters.postgres.lexical.rows import (
@@ -165,7 +166,7 @@ async def _segments(connection: Connection, segment_ids: Sequence[uuid.UUID]) ->
 
 
 async def _corrections(connection: Connection) -> list[Correction]:
-    ids: list[dict[str, Any]] = await (await connection.execute(queries("search")["correction_ids"])).fetchall()
+    ids: list[DictRow] = await (await connection.execute(queries("search")["correction_ids"])).fetchall()
     values = {"correction_ids": [row["correction_id"] for row in ids]}
     rows = await (await connection.execute(queries("search")["corrections"], values, binary=True)).fetchall()
     return [correction_of(row) for row in rows]

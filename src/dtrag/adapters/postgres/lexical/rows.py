@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from dtrag.adapters.postgres.database import Connection
@@ -94,7 +94,7 @@ def forward_rows(documents: Iterable[IndexedDocument]) -> Iterator[ForwardRow]:
             )
 
 
-def forward_row(row: Mapping[str, Any]) -> ForwardRow:
+def forward_row(row: DictRow) -> ForwardRow:
     """A row of `lexical_index`, with the title of its document."""
     return ForwardRow(
         row["document_id"],
@@ -107,7 +107,7 @@ def forward_row(row: Mapping[str, Any]) -> ForwardRow:
     )
 
 
-def segment_of(row: Mapping[str, Any]) -> Segment:
+def segment_of(row: DictRow) -> Segment:
     """A row of `lexical_segments`."""
     return Segment(
         row["segment_id"],
@@ -119,7 +119,7 @@ def segment_of(row: Mapping[str, Any]) -> Segment:
     )
 
 
-def segment_parameters(segment: Segment) -> dict[str, Any]:
+def segment_parameters(segment: Segment) -> dict[str, object]:
     """A head as parameters of `count_segment`."""
     return {
         "segment_id": segment.segment_id,
@@ -132,7 +132,7 @@ def segment_parameters(segment: Segment) -> dict[str, Any]:
     }
 
 
-def correction_of(row: Mapping[str, Any]) -> Correction:
+def correction_of(row: DictRow) -> Correction:
     """A row of `lexical_corrections`."""
     statistics = LexicalStatistics(
         np.frombuffer(row["term_ids"], np.int32),
@@ -144,7 +144,7 @@ def correction_of(row: Mapping[str, Any]) -> Correction:
     return Correction(row["correction_id"], documents, statistics)
 
 
-def correction_parameters(correction: Correction) -> dict[str, Any]:
+def correction_parameters(correction: Correction) -> dict[str, object]:
     """A correction as parameters of `add_correction`."""
     statistics = correction.statistics
     return {
@@ -159,7 +159,7 @@ def correction_parameters(correction: Correction) -> dict[str, Any]:
     }
 
 
-def removed(document_id: uuid.UUID, origin: uuid.UUID, rows: Sequence[Mapping[str, Any]]) -> Correction:
+def removed(document_id: uuid.UUID, origin: uuid.UUID, rows: Sequence[DictRow]) -> Correction:
     """The correction for a document whose rows of `lexical_index` (terms, length, language) were deleted."""
     lengths: dict[str, tuple[int, int]] = {}
     for row in rows:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+
+from psycopg.rows import DictRow
 
 from dtrag.adapters.postgres.database import Connection
 from dtrag.adapters.postgres.lexical.rows import (
@@ -47,7 +48,7 @@ async def is_counted(connection: Connection, segment_id: uuid.UUID) -> bool:
 
 
 async def subtract(
-    connection: Connection, document_id: uuid.UUID, segment_id: uuid.UUID, passages: Sequence[Mapping[str, Any]]
+    connection: Connection, document_id: uuid.UUID, segment_id: uuid.UUID, passages: Sequence[DictRow]
 ) -> None:
     """Take a document out of the statistics of its counted segment. `passages` hold terms, length and language."""
     if passages:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import datetime
 import uuid
-from typing import Any
 
 from psycopg import errors
+from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from dtrag.adapters.postgres.database import Database
@@ -99,7 +99,7 @@ class PostgresAgents:
             return await tree_of(connection, version)
 
 
-def _values(agent: Agent) -> dict[str, Any]:
+def _values(agent: Agent) -> dict[str, object]:
     return {
         "agent_id": agent.agent_id,
         "name": agent.name,
@@ -112,7 +112,7 @@ def _values(agent: Agent) -> dict[str, Any]:
     }
 
 
-def _agent(row: dict[str, Any]) -> Agent:
+def _agent(row: DictRow) -> Agent:
     return Agent(
         agent_id=row["agent_id"],
         edition=row["edition"],

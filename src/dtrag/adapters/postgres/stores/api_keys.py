@@ -5,8 +5,8 @@ from __future__ import annotations
 import datetime
 import uuid
 from collections.abc import Mapping
-from typing import Any
 
+from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from dtrag.adapters.postgres.database import Database
@@ -60,12 +60,12 @@ class PostgresKeys:
         async with self._database.connection("owner") as connection:
             await connection.execute(self._sql["use_key"], {"key_id": key_id, "now": now, "before": before})
 
-    async def _fetch(self, name: str, values: Mapping[str, object]) -> list[dict[str, Any]]:
+    async def _fetch(self, name: str, values: Mapping[str, object]) -> list[DictRow]:
         async with self._database.connection("owner") as connection:
             return await (await connection.execute(self._sql[name], values)).fetchall()
 
 
-def _key(row: Mapping[str, Any]) -> Key:
+def _key(row: DictRow) -> Key:
     return Key(
         row["key_id"],
         row["name"],

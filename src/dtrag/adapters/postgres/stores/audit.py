@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
 
+from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from dtrag.adapters.postgres.database import Database
@@ -49,7 +49,7 @@ class PostgresAudit:
             return [_row(row) for row in await (await connection.execute(self._sql[name], values)).fetchall()]
 
 
-def _values(row: AuditRow) -> dict[str, Any]:
+def _values(row: AuditRow) -> dict[str, object]:
     entry = row.entry
     return {
         "number": row.number,
@@ -65,7 +65,7 @@ def _values(row: AuditRow) -> dict[str, Any]:
     }
 
 
-def _row(row: Mapping[str, Any]) -> AuditRow:
+def _row(row: DictRow) -> AuditRow:
     entry = AuditEntry(
         row["at"], row["actor"], row["action"], row["scope"], row["subjects"], row["decision"], row["details"]
     )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from datetime import datetime
-from typing import Any
+
+from psycopg.rows import DictRow
 
 from dtrag.adapters.postgres.database import Database
 from dtrag.adapters.postgres.queries import queries
@@ -75,7 +76,7 @@ class PostgresConversations:
             return (await connection.execute(self._sql["forget"], {"before": before})).rowcount
 
 
-def _turn(row: Mapping[str, Any]) -> Turn:
+def _turn(row: DictRow) -> Turn:
     return Turn(row["turn"], row["question"], row["answer"], row["created_at"], tuple(row["document_ids"]))
 
 

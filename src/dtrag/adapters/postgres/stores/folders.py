@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
+from psycopg.rows import DictRow
 
 from dtrag.adapters.postgres.database import Database
 from dtrag.adapters.postgres.queries import queries
@@ -34,7 +34,7 @@ class PostgresFolders:
     async def drafts_of(self, source_id: uuid.UUID, after: uuid.UUID | None, limit: int) -> list[Draft]:
         """Documents of a file as they were written, in the order of their ids, from the first after `after`."""
         rows = await self._fetch("read_documents_of", {"source_id": source_id, "after": after, "wanted": limit})
-        chunks: dict[uuid.UUID, list[dict[str, Any]]] = {row["document_id"]: [] for row in rows}
+        chunks: dict[uuid.UUID, list[DictRow]] = {row["document_id"]: [] for row in rows}
         async with self._database.connection("owner") as connection:
             cursor = await connection.execute(queries("writing")["read_chunks"], {"document_ids": list(chunks)})
             for row in await cursor.fetchall():
@@ -55,6 +55,6 @@ class PostgresFolders:
             for statement in MOVE_REVIEW_STATE:
                 await connection.execute(self._sql[statement], names)
 
-    async def _fetch(self, name: str, parameters: Mapping[str, object]) -> list[dict[str, Any]]:
+    async def _fetch(self, name: str, parameters: Mapping[str, object]) -> list[DictRow]:
         async with self._database.connection("owner") as connection:
             return await (await connection.execute(self._sql[name], parameters)).fetchall()

@@ -6,9 +6,9 @@ import asyncio
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
-from typing import Any
 
 import numpy as np
+from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from dtrag.adapters.postgres.database import Connection, Database
@@ -128,14 +128,14 @@ def _json(grants: Sequence[Grant]) -> list[Jsonb]:
     return [Jsonb(grant.as_json()) for grant in grants]
 
 
-def _samples(rows: Sequence[Mapping[str, Any]], vectors: Mapping[uuid.UUID, Vector]) -> list[Sample]:
+def _samples(rows: Sequence[DictRow], vectors: Mapping[uuid.UUID, Vector]) -> list[Sample]:
     return [
         _sample(list(passages), vectors.get(document_id))
         for document_id, passages in groupby(rows, lambda row: row["document_id"])
     ]
 
 
-def _sample(passages: Sequence[Mapping[str, Any]], vector: Vector | None) -> Sample:
+def _sample(passages: Sequence[DictRow], vector: Vector | None) -> Sample:
     terms = TermCounts.of(
         [np.frombuffer(row["terms"], np.int32) for row in passages],
         [np.frombuffer(row["frequencies"], np.uint8) * FREQUENCY_UNIT for row in passages],
@@ -144,7 +144,7 @@ def _sample(passages: Sequence[Mapping[str, Any]], vector: Vector | None) -> Sam
     return Sample(first["document_id"], first["node_id"], terms, vector, first["decided"])
 
 
-def _columns(placements: Sequence[Placement]) -> dict[str, Any]:
+def _columns(placements: Sequence[Placement]) -> dict[str, object]:
     return {
         "document_ids": [placement.document_id for placement in placements],
         "confidences": [placement.found.confidence for placement in placements],
@@ -165,5 +165,5 @@ def _queued(placement: Placement) -> Item:
     )
 
 
-def _item(row: Mapping[str, Any]) -> Item:
+def _item(row: DictRow) -> Item:
     return Item(**{name: value for name, value in row.items() if name != "total"})

@@ -8,7 +8,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
 
 import numpy as np
 from psycopg.types.json import Jsonb
@@ -85,14 +84,14 @@ async def _move(connection: Connection, activation: int, moves: Mapping[Pair, Se
     moved: dict[uuid.UUID, int] = {}
     for (from_node, to_node), documents in moves.items():
         for page in (documents[start : start + PAGE] for start in range(0, len(documents), PAGE)):
-            values: dict[str, Any] = {"from_node": from_node, "to_node": to_node, "document_ids": list(page)}
+            values: dict[str, object] = {"from_node": from_node, "to_node": to_node, "document_ids": list(page)}
             rows = await (await connection.execute(sql["move_rows"], values)).fetchall()
-            # Those that are there still: deleting does not wait for us.
-            values["document_ids"] = [row["document_id"] for row in rows]
+            existing = [row["document_id"] for row in rows]  # deletions do not wait for the activation
+            values["document_ids"] = existing
             for name in ("move_chunks", "move_lexical", "move_vectors"):
                 await connection.execute(sql[name], values)
             await connection.execute(sql["insert_moves"], {**values, "activation": activation})
-            moved.update(dict.fromkeys(values["document_ids"], to_node))
+            moved.update(dict.fromkeys(existing, to_node))
     if moved:
         await _rewrite_heads(connection, moved)
 
