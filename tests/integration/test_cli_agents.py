@@ -100,7 +100,7 @@ def test_mistakes_are_told(cli: Cli) -> None:
         (("--path", "Tea", "--version", "1.0"), "Invalid version format"),
         (("--path", "Tea/../Coffee"), "Unsafe characters detected"),
         (("--path", "a/b/c/d/e/f"), "Max 5 levels allowed"),
-        (("--path", "Tea", "--tool", "shell"), "no tool of one of these names. Known: calculator"),
+        (("--path", "Tea", "--tool", "shell"), "Unknown tool. Known: calculator"),
         ((), "--path"),
     ):
         ran = cli.call("agents", "create", *arguments)

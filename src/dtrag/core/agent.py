@@ -1,4 +1,4 @@
-"""An agent as it is stored: its manifest in force, the branches it was given, and what its models used on a day."""
+"""Agents: current manifest, granted branches, and spending per day."""
 
 from __future__ import annotations
 
@@ -6,19 +6,29 @@ import datetime
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from dtrag.core.access.scope import Grant
-from dtrag.core.manifest import AgentManifest
+from dtrag.core.manifest import AgentManifest, ManifestView
 from dtrag.core.taxonomy.tree import Taxonomy
 
 MILLION = 1_000_000
-"""Money is counted in millionths of a won: the price of one token is a small part of one."""
+"""Costs are integers in millionths of a won: the price of one token is a fraction of a won."""
+
+
+class AgentView(ManifestView):
+    """An agent for display."""
+
+    agent_id: str
+    edition: int
+    unresolved_paths: list[str]
+    created_by: str
+    created_at: str
+    updated_at: str
 
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """An agent; `edition` counts from 1 and grows with every change of its manifest."""
+    """An agent; `edition` starts at 1 and increases with every change of the manifest."""
 
     agent_id: uuid.UUID
     edition: int
@@ -30,15 +40,15 @@ class Agent:
 
     @property
     def name(self) -> str:
-        """As its manifest says."""
+        """Name in its manifest."""
         return self.manifest.name
 
     def unresolved(self, taxonomy: Taxonomy) -> list[str]:
-        """The paths, as they were written, that lead nowhere in this version of the tree."""
+        """Granted paths that do not exist in this version of the tree."""
         return [str(path) for path in self.grant.unresolved(taxonomy)]
 
-    def as_dict(self, taxonomy: Taxonomy) -> dict[str, Any]:
-        """The manifest with what is known of the agent beside it."""
+    def as_dict(self, taxonomy: Taxonomy) -> AgentView:
+        """The manifest and the properties of the agent, with plain values."""
         return {
             **self.manifest.as_dict(),
             "agent_id": str(self.agent_id),
@@ -52,7 +62,7 @@ class Agent:
 
 @dataclass(frozen=True, slots=True)
 class Edition:
-    """A manifest that an agent has, or had, with the branches that it was given."""
+    """A current or earlier manifest of an agent, with the granted branches."""
 
     edition: int
     manifest: AgentManifest
@@ -63,7 +73,7 @@ class Edition:
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """What the models of an agent used on a day (UTC); `cost` in millionths of a won."""
+    """What an agent's model calls used on a day (UTC); `cost` in millionths of a won."""
 
     day: datetime.date
     calls: int = 0
@@ -76,6 +86,6 @@ class Spending:
         return self.cost / MILLION
 
 
-def allowed_tools(agent: Agent, asked: Iterable[str]) -> tuple[str, ...]:
-    """Those of the tools that the agent may use, by their exact names; nothing is a wildcard."""
-    return tuple(dict.fromkeys(tool for tool in asked if tool in agent.manifest.mcp_tools_allowlist))
+def allowed_tools(agent: Agent, tools: Iterable[str]) -> tuple[str, ...]:
+    """The tools among these that the agent may use, compared by exact name; there are no wildcards."""
+    return tuple(dict.fromkeys(tool for tool in tools if tool in agent.manifest.mcp_tools_allowlist))

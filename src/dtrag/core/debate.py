@@ -1,24 +1,41 @@
-"""What a debate comes to."""
+"""The result of a debate."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypedDict
 
 from dtrag.core.chat import Usage
 
 
+class DebateRow(TypedDict):
+    """A debate as a trace stores it."""
+
+    final_answer: str | None
+    answered: bool
+    affirmative_answers: list[str]
+    critical_answers: list[str]
+    rounds: int
+    llm_calls: int
+    calls_by_phase: dict[str, int]
+    elapsed: float
+    models: list[str]
+    notes: list[str]
+    tokens: int
+    cost: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DebateResult:
-    """A finished debate. `affirmative_answer` and `critical_answer` are the last ones of the two agents ("" for one
-    that failed); `affirmative_answers` and `critical_answers` all of them, by rounds.
+    """A finished debate. `affirmative_answer` and `critical_answer` are the last answers of the two agents ("" for one
+    that failed); `affirmative_answers` and `critical_answers` are all of them, by round.
 
-    `rounds` in which somebody answered (1 to 3), `llm_calls` that were made, failed ones included, and the same by
-    phase: round_1, round_2, round_3, synthesis. `elapsed` in seconds. `final_answer` is None after a single round,
-    which has no synthesis. `answered` is False when the agents found that the passages do not answer; `final_answer`
-    says so then. `notes` tell in words what was cut, merged, left out or
-    failed. `models` are those that answered, each once. `usage` is what all calls used.
+    `rounds` counts those in which an agent answered (1 to 3). `llm_calls` includes failed calls; `calls_by_phase` has
+    the phases round_1, round_2, round_3, synthesis. `elapsed` is in seconds. `final_answer` is None after a single
+    round, which has no synthesis. `answered` is False when the passages do not answer the question; `final_answer`
+    says so then. `notes` describes what was cut, merged, left out or failed. `models` lists distinct models that
+    answered. `usage` is that of all calls.
     """
 
     affirmative_answer: str
@@ -35,8 +52,8 @@ class DebateResult:
     usage: Usage = field(default_factory=Usage)
     answered: bool = True
 
-    def as_dict(self) -> dict[str, Any]:
-        """What a trace keeps, made of what JSON knows."""
+    def as_dict(self) -> DebateRow:
+        """For a trace, with plain values."""
         return {
             "final_answer": self.final_answer,
             "answered": self.answered,

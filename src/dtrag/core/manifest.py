@@ -1,17 +1,16 @@
-"""An agent's manifest: its version of the tree, its branches, and what it may do with them. Checked here, once.
+"""An agent's manifest: its version of the tree, its branches and its options; created and validated here.
 
-A manifest is made of what a request names (AC-ORCH-006): a version of the tree, one to ten paths, and options. It shows
-folded paths, so that two spellings of a branch are one line of it.
+A manifest is created from a request (AC-ORCH-006): a version of the tree, one to ten paths, and options. Its paths are
+folded, so that two spellings of a branch are the same.
 """
 
 from __future__ import annotations
 
-import math
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, TypeGuard
+from dataclasses import dataclass, field, replace
+from typing import Any, TypedDict, TypeGuard
 
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.core.taxonomy.versions import parse_version
@@ -23,36 +22,79 @@ MAX_LEVELS = 5
 MAX_AGENT_NAME = 120
 MAX_CUSTOM = 20
 TOOLS = ("calculator", "doc_parser", "web_search", "searcher", "translator", "summarizer", "analyzer")
-"""Tools that come with dtrag, and names that the acceptance text reserves for those of others."""
+"""Built-in tools, and names that the acceptance text reserves for others."""
 _OF_A_SERVER = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}\.[A-Za-z0-9_][A-Za-z0-9_.-]{0,79}")
-"""`server.tool`, a tool of an MCP server; whether there is one that is approved is seen when it is to run."""
+"""`server.tool`, a tool of an MCP server; its existence and approval are checked when it is called."""
 MAX_TOOLS = 20
 TOPK_RANGE = (1, 50)
-"""A leg proposes so many passages: beyond 50 the reranker would not read them."""
+"""Candidates of one retriever: the reranker reads at most 50."""
 HITL_RANGE = (0.1, 0.9)
-"""At 0 nothing and at 1 everything would wait for a person."""
+"""With 0 no answer, with 1 every answer would go to the review queue."""
 MAX_BUDGET = 10**12
 
 _FEATURE = re.compile(r"[a-z][a-z0-9_]{0,49}")
 _OPTIONS = ("mcp_tools", "custom_features", "override_settings", "budgets")
-_FIXED = {
+_FIXED_FEATURES = {
     "cost_guard": "it is always on.",
     "hitl_below_conf": "give it in override_settings.features.",
 }
 """Features that custom_features may not set, and why."""
 
 
+class RerankView(TypedDict):
+    """Numbers of passages: reranked, and returned."""
+
+    candidates: int
+    final_topk: int
+
+
+class RetrievalView(TypedDict):
+    """Retrieval options in a manifest."""
+
+    bm25_topk: int
+    vector_topk: int
+    rerank: RerankView
+    filter: dict[str, bool]
+
+
+class BudgetsView(TypedDict):
+    """Budgets in a manifest."""
+
+    tokens_per_day: int | None
+    krw_per_day: float | None
+
+
+class ManifestView(TypedDict):
+    """A manifest as JSON."""
+
+    name: str
+    taxonomy_version: str
+    allowed_category_paths: list[list[str]]
+    retrieval: RetrievalView
+    features: dict[str, bool | float]
+    mcp_tools_allowlist: list[str]
+    budgets: BudgetsView
+
+
+class FromCategoryBody(TypedDict):
+    """The body of `POST /agents/from-category`."""
+
+    version: str
+    node_paths: list[list[str]]
+    options: Mapping[str, Any]
+
+
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """How an agent retrieves: passages each leg proposes, passages reranked, passages it is left with."""
+    """Numbers of passages: candidates of each retriever, reranked passages, returned passages."""
 
     bm25_topk: int = 12
     vector_topk: int = 12
     candidates: int = 50
     final_topk: int = 5
 
-    def as_dict(self) -> dict[str, Any]:
-        """As the manifest shows it; `canonical_in` is no option: an agent without its filter is not an agent."""
+    def as_dict(self) -> RetrievalView:
+        """As JSON. `canonical_in` is always on: every agent is restricted to its branches."""
         return {
             "bm25_topk": self.bm25_topk,
             "vector_topk": self.vector_topk,
@@ -63,22 +105,26 @@ class Retrieval:
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """What an agent does besides retrieving; `custom` are switches by names of the organisation's own."""
+    """Features of an agent; `custom` are switches that the organisation defines."""
 
     debate: bool = False
     hitl_below_conf: float = 0.70
     cost_guard: bool = True
     custom: tuple[tuple[str, bool], ...] = ()
 
-    def as_dict(self) -> dict[str, Any]:
-        """As the manifest shows it."""
-        own = {"debate": self.debate, "hitl_below_conf": self.hitl_below_conf, "cost_guard": self.cost_guard}
-        return own | dict(self.custom)
+    def as_dict(self) -> dict[str, bool | float]:
+        """As JSON."""
+        return {
+            "debate": self.debate,
+            "hitl_below_conf": self.hitl_below_conf,
+            "cost_guard": self.cost_guard,
+            **dict(self.custom),
+        }
 
 
 @dataclass(frozen=True, slots=True)
 class Budgets:
-    """What an agent's models may use on one day (UTC); None: as the settings say. Money in won."""
+    """Limits of an agent's model calls per day (UTC); None: those of the settings."""
 
     tokens_per_day: int | None = None
     krw_per_day: float | None = None
@@ -86,7 +132,7 @@ class Budgets:
 
 @dataclass(frozen=True, slots=True)
 class AgentOptions:
-    """Everything about an agent but its name, its branches and its version of the tree."""
+    """Options of an agent: everything but its name, branches and version of the tree."""
 
     retrieval: Retrieval = Retrieval()
     features: Features = Features()
@@ -95,31 +141,31 @@ class AgentOptions:
 
     @classmethod
     def parse(cls, options: object) -> AgentOptions:
-        """From the options of a request; None for none. Raises `InvalidInput` for unknown keys and bad values."""
-        given = _object("options", options, _OPTIONS)
-        settings = _object("override_settings", given.get("override_settings"), ("retrieval", "features"))
-        legs = _object("override_settings.retrieval", settings.get("retrieval"), ("bm25_topk", "vector_topk"))
+        """From the options of a request, or None. Raises `InvalidInput` for unknown keys and invalid values."""
+        parsed = _object("options", options, _OPTIONS)
+        settings = _object("override_settings", parsed.get("override_settings"), ("retrieval", "features"))
+        numbers = _object("override_settings.retrieval", settings.get("retrieval"), ("bm25_topk", "vector_topk"))
         features = _object("override_settings.features", settings.get("features"), ("hitl_below_conf",))
-        custom = _custom(given.get("custom_features"))
+        custom = _custom(parsed.get("custom_features"))
         return cls(
-            retrieval=replace(Retrieval(), **{key: _whole(key, value, TOPK_RANGE) for key, value in legs.items()}),
+            retrieval=replace(Retrieval(), **{key: _whole(key, value, TOPK_RANGE) for key, value in numbers.items()}),
             features=Features(
                 debate=custom.pop("debate", False),
                 hitl_below_conf=_confidence(features.get("hitl_below_conf", Features().hitl_below_conf)),
                 custom=tuple(custom.items()),
             ),
-            mcp_tools_allowlist=_tools(given.get("mcp_tools")),
-            budgets=_budgets(_object("budgets", given.get("budgets"), ("tokens_per_day", "krw_per_day"))),
+            mcp_tools_allowlist=_tools(parsed.get("mcp_tools")),
+            budgets=_budgets(_object("budgets", parsed.get("budgets"), ("tokens_per_day", "krw_per_day"))),
         )
 
 
 def is_list(value: object) -> TypeGuard[Sequence[Any]]:
-    """Whether it is a list of things, and not a text."""
+    """Whether it is a sequence other than a string."""
     return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
 
 
-def _object(name: str, value: object, keys: Iterable[str]) -> dict[str, Any]:
-    """A mapping with no other keys; {} for None. Raises `InvalidInput`."""
+def _object(name: str, value: object, keys: Iterable[str]) -> dict[str, object]:
+    """A mapping with only these keys; {} for None. Raises `InvalidInput`."""
     known = sorted(keys)
     if value is None:
         return {}
@@ -127,7 +173,7 @@ def _object(name: str, value: object, keys: Iterable[str]) -> dict[str, Any]:
         raise InvalidInput(f"{name} is an object with: {', '.join(known)}.")
     for key in value:
         if key not in known:
-            raise InvalidInput(f"There is no {str(key)[:40]!r} in {name}. Known: {', '.join(known)}.")
+            raise InvalidInput(f"Unknown key {str(key)[:40]!r} in {name}. Known: {', '.join(known)}.")
     return dict(value)
 
 
@@ -139,9 +185,7 @@ def _tools(value: object) -> tuple[str, ...]:
     for tool in value:
         if not isinstance(tool, str) or (tool not in TOOLS and not _OF_A_SERVER.fullmatch(tool)):
             known = ", ".join(TOOLS)
-            raise InvalidInput(
-                f"There is no tool of one of these names. Known: {known}, and server.tool of MCP servers."
-            )
+            raise InvalidInput(f"Unknown tool. Known: {known}, and server.tool of MCP servers.")
     return tuple(dict.fromkeys(value))
 
 
@@ -153,8 +197,8 @@ def _custom(value: object) -> dict[str, bool]:
             f"custom_features is an object of at most {MAX_CUSTOM} switches, such as {{'debate': true}}."
         )
     for name, switch in value.items():
-        if name in _FIXED:
-            raise InvalidInput(f"custom_features cannot set {name}: {_FIXED[name]}")
+        if name in _FIXED_FEATURES:
+            raise InvalidInput(f"custom_features cannot set {name}: {_FIXED_FEATURES[name]}")
         if not isinstance(name, str) or not _FEATURE.fullmatch(name) or not isinstance(switch, bool):
             raise InvalidInput("Each of custom_features is a name (a-z, 0-9, _, at most 50) with true or false.")
     return dict(value)
@@ -172,22 +216,25 @@ def _confidence(value: object) -> float:
     return float(value)
 
 
-def _budgets(given: Mapping[str, Any]) -> Budgets:
-    tokens, won = given.get("tokens_per_day"), given.get("krw_per_day")
-    if tokens is not None:
-        tokens = _whole("tokens_per_day", tokens, (0, MAX_BUDGET))
-    if won is not None:
-        number = isinstance(won, (int, float)) and not isinstance(won, bool) and math.isfinite(won)
-        if not number or not 0 <= won <= MAX_BUDGET:
-            raise InvalidInput(f"krw_per_day must be a number from 0 to {MAX_BUDGET:,}.")
-    return Budgets(tokens, won)
+def _budgets(limits: Mapping[str, object]) -> Budgets:
+    tokens, won = limits.get("tokens_per_day"), limits.get("krw_per_day")
+    return Budgets(
+        None if tokens is None else _whole("tokens_per_day", tokens, (0, MAX_BUDGET)),
+        None if won is None else _won(won),
+    )
+
+
+def _won(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= MAX_BUDGET:  # nor NaN
+        raise InvalidInput(f"krw_per_day must be a number from 0 to {MAX_BUDGET:,}.")
+    return value
 
 
 @dataclass(frozen=True, slots=True)
 class AgentManifest:
-    """A checked manifest. `allowed_category_paths` are without duplicates, in the order of the request.
+    """A valid manifest. `allowed_category_paths` are distinct, in the order of the request.
 
-    Each has the first spelling that it was written in; what `as_dict` shows and `from_dict` reads back is folded.
+    Each has its first spelling in the request; `as_dict` returns, and `from_dict` reads, folded paths.
     """
 
     name: str
@@ -198,8 +245,8 @@ class AgentManifest:
     mcp_tools_allowlist: tuple[str, ...] = ()
     budgets: Budgets = field(default_factory=Budgets)
 
-    def as_dict(self) -> dict[str, Any]:
-        """The manifest as JSON and YAML show it and as it is stored."""
+    def as_dict(self) -> ManifestView:
+        """As JSON: for display and for the database."""
         return {
             "name": self.name,
             "taxonomy_version": self.taxonomy_version,
@@ -207,12 +254,12 @@ class AgentManifest:
             "retrieval": self.retrieval.as_dict(),
             "features": self.features.as_dict(),
             "mcp_tools_allowlist": list(self.mcp_tools_allowlist),
-            "budgets": asdict(self.budgets),
+            "budgets": {"tokens_per_day": self.budgets.tokens_per_day, "krw_per_day": self.budgets.krw_per_day},
         }
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> AgentManifest:
-        """From what `as_dict` gave."""
+        """The inverse of `as_dict`."""
         retrieval, features = stored["retrieval"], dict(stored["features"])
         own = {key: features.pop(key) for key in ("debate", "hitl_below_conf", "cost_guard")}
         return cls(
@@ -228,13 +275,13 @@ class AgentManifest:
 
 @dataclass(frozen=True, slots=True)
 class FromCategoryRequest:
-    """What `POST /agents/from-category` takes, not checked yet: `client.post(..., json=request.dict())`."""
+    """A request to `POST /agents/from-category`, not validated: `client.post(..., json=request.dict())`."""
 
     version: str
     node_paths: Sequence[Sequence[str]]
     options: Mapping[str, Any] = field(default_factory=dict)
 
-    def dict(self) -> dict[str, Any]:
+    def dict(self) -> FromCategoryBody:
         """The body of the request."""
         return {
             "version": self.version,
@@ -246,24 +293,24 @@ class FromCategoryRequest:
 def manifest_from_category(
     version: object, node_paths: object, options: object = None, *, name: object = None
 ) -> AgentManifest:
-    """The manifest for these branches; without a name it is called after the first. Raises `InvalidInput`."""
+    """The manifest for these branches; by default named after the first one. Raises `InvalidInput`."""
     checked = checked_version(version)
     paths = _paths(node_paths)
-    shown = checked_name(name) if name is not None else f"Agent-{paths[0]}"[:MAX_AGENT_NAME]
-    chosen = AgentOptions.parse(options)
+    agent_name = checked_name(name) if name is not None else f"Agent-{paths[0]}"[:MAX_AGENT_NAME]
+    parsed = AgentOptions.parse(options)
     return AgentManifest(
-        shown, checked, paths, chosen.retrieval, chosen.features, chosen.mcp_tools_allowlist, chosen.budgets
+        agent_name, checked, paths, parsed.retrieval, parsed.features, parsed.mcp_tools_allowlist, parsed.budgets
     )
 
 
 def checked_version(version: object) -> str:
-    """A semantic version as it was given. Raises `InvalidInput`."""
+    """The version, if it is a semantic version. Raises `InvalidInput`."""
     parse_version(version)
     return str(version)
 
 
 def checked_name(name: object) -> str:
-    """The name of an agent: one line of 1 to 120 characters that can be seen. Raises `InvalidInput`."""
+    """The name of an agent: one line of 1 to 120 visible characters. Raises `InvalidInput`."""
     shown = unicodedata.normalize("NFC", name).strip() if isinstance(name, str) else ""
     hidden = any(unicodedata.category(character)[0] in "CZ" and character != " " for character in shown)
     if not 1 <= len(shown) <= MAX_AGENT_NAME or hidden:
@@ -272,24 +319,24 @@ def checked_name(name: object) -> str:
 
 
 def _paths(node_paths: object) -> tuple[CategoryPath, ...]:
-    """The paths as written, the first spelling of each. The counts come first: they are the cheapest to refuse by."""
+    """The distinct paths, each in its first spelling. Counts are checked first, because that is cheapest."""
     if not is_list(node_paths) or not node_paths:
         raise InvalidInput("node_paths is a list of 1 to 10 category paths, such as [['AI', 'ML']].")
     if len(node_paths) > MAX_PATHS:
         raise InvalidInput(f"Max {MAX_PATHS} paths allowed; there are {len(node_paths):,}.")
-    found: dict[tuple[str, ...], CategoryPath] = {}
+    distinct: dict[tuple[str, ...], CategoryPath] = {}
     for path in node_paths:
         if not is_list(path) or not path:
             raise InvalidInput("Each of node_paths is a list of names, outermost first, such as ['AI', 'ML'].")
         if len(path) > MAX_LEVELS:
             raise InvalidInput(f"Max {MAX_LEVELS} levels allowed; a path has {len(path):,}.")
         if any(isinstance(name, str) and has_controls(name) for name in path):
-            raise InvalidInput("Unsafe characters detected: a category name holds a control character.")
+            raise InvalidInput("Unsafe characters detected: a category name contains a control character.")
         parsed = CategoryPath.parse(path)
-        found.setdefault(parsed.key, parsed)
-    return tuple(found.values())
+        distinct.setdefault(parsed.key, parsed)
+    return tuple(distinct.values())
 
 
 def _folded(path: Sequence[str]) -> CategoryPath:
-    """A path as it was stored, which was checked then: folded names may be longer than names are written."""
+    """A stored path, not validated again: folded names may exceed the limit of names."""
     return CategoryPath(tuple(path), tuple(path))

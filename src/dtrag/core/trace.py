@@ -1,4 +1,4 @@
-"""What happened in one run of the pipeline, as it is kept: steps against their budgets, calls of models."""
+"""The trace of a pipeline run: steps with their budgets, and model calls."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any
 from dtrag.core.text.analysis import clean
 
 MOST_TEXT = 20_000
-"""Characters kept of a prompt, a reply, a question or an answer; five long passages make a prompt of about 13,000."""
+"""Longest stored text, in characters; a prompt with five long passages has about 13,000."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepTrace:
-    """One step: `seconds` it took, its `budget` in seconds, how it ended (done, skipped, timeout, failed), and facts
-    such as numbers of candidates before and after. Facts hold no text of questions, answers or documents."""
+    """One step: its duration and budget in seconds, its outcome (done, skipped, timeout, failed), and facts such as
+    numbers of candidates. Facts contain no text of questions, answers or documents."""
 
     name: str
     seconds: float
@@ -29,7 +29,7 @@ class StepTrace:
 
 @dataclass(frozen=True, slots=True)
 class CallTrace:
-    """One call of a model. `prompt` and `reply` are empty unless DTRAG_TRACE_TEXT is on."""
+    """One model call. `prompt` and `reply` are empty unless DTRAG_TRACE_TEXT is on."""
 
     step: str
     model: str
@@ -44,10 +44,10 @@ class CallTrace:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A run as it is kept. `owner` is the id of the key that asked, "" without keys.
+    """A stored run. `owner` is the id of the caller's key, "" without keys.
 
-    `document_ids` are all documents that had a part in the answer: who may not see one of them may not see the trace.
-    `question`, `answer` and the texts of calls and debate are empty unless DTRAG_TRACE_TEXT is on. `debate` holds
+    `document_ids` are all documents that contributed to the answer: only callers who may see all of them may see the
+    trace. `question`, `answer` and the texts of calls and debate are empty unless DTRAG_TRACE_TEXT is on. `debate` has
     numbers (rounds, llm_calls, elapsed) and texts (affirmative_answers, critical_answers, final_answer).
     """
 
@@ -68,12 +68,12 @@ class Trace:
 
     @property
     def troubled(self) -> bool:
-        """Whether something went otherwise than it should."""
+        """Whether a step failed or timed out, a model call failed, or the result is degraded."""
         failed = any(step.outcome in {"timeout", "failed"} for step in self.steps)
         return failed or bool(self.degraded) or any(call.error for call in self.calls)
 
     def without_text(self) -> Trace:
-        """The same run without anything that was said: times, numbers and names are left."""
+        """The run without questions, answers and prompts: with times, numbers and names only."""
         return replace(
             self,
             question="",
@@ -83,17 +83,17 @@ class Trace:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """With plain values that JSON and PostgreSQL can hold; long texts are cut."""
-        found = {declared.name: getattr(self, declared.name) for declared in fields(self)}
-        found["created_at"] = self.created_at.isoformat()
-        found["steps"] = [_row(step) for step in self.steps]
-        found["calls"] = [_row(call) for call in self.calls]
-        plain: dict[str, Any] = _plain(found)
+        """With values that JSON and PostgreSQL can store; long texts are truncated."""
+        values = {declared.name: getattr(self, declared.name) for declared in fields(self)}
+        values["created_at"] = self.created_at.isoformat()
+        values["steps"] = [_row(step) for step in self.steps]
+        values["calls"] = [_row(call) for call in self.calls]
+        plain: dict[str, Any] = _plain(values)
         return plain
 
     @classmethod
     def from_dict(cls, row: Mapping[str, Any]) -> Trace:
-        """From what `as_dict` gave."""
+        """The inverse of `as_dict`."""
         parts = {
             "trace_id": uuid.UUID(row["trace_id"]),
             "created_at": datetime.datetime.fromisoformat(row["created_at"]),
@@ -105,7 +105,7 @@ class Trace:
         return cls(**{**row, **parts})
 
 
-def _row(part: StepTrace | CallTrace) -> dict[str, Any]:
+def _row(part: StepTrace | CallTrace) -> dict[str, object]:
     return {declared.name: getattr(part, declared.name) for declared in fields(part)}
 
 
@@ -121,12 +121,12 @@ def _plain(value: Any) -> Any:
     return clean(str(value)[:MOST_TEXT])
 
 
-def _numbers(debate: Mapping[str, Any]) -> dict[str, Any]:
-    """What of a debate is numbers, also one level deeper (calls by phase)."""
-    kept: dict[str, Any] = {}
+def _numbers(debate: Mapping[str, Any]) -> dict[str, object]:
+    """The numbers of a debate, also one level deeper (calls by phase)."""
+    numbers: dict[str, object] = {}
     for name, value in debate.items():
         if isinstance(value, (bool, int, float)):
-            kept[name] = value
+            numbers[name] = value
         elif isinstance(value, Mapping):
-            kept[name] = {inner: number for inner, number in value.items() if isinstance(number, (int, float))}
-    return kept
+            numbers[name] = {inner: number for inner, number in value.items() if isinstance(number, (int, float))}
+    return numbers

@@ -64,7 +64,7 @@ class TaxonomyVersions:
         wanted = operations([change.as_json() if isinstance(change, Operation) else change for change in changes])
         if any(_numbered(operation) for operation in wanted):
             # A number that was in use before would revive what was granted with it.
-            raise InvalidInput("'node_id' is given by dtrag: leave it out.")
+            raise InvalidInput("'node_id' is assigned by the server: leave it out.")
         if len(rationale) > taxonomy_yaml.MAX_RATIONALE:
             raise InvalidInput(f"A rationale has at most {taxonomy_yaml.MAX_RATIONALE:,} characters.")
         for number in (parent, version):

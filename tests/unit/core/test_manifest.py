@@ -160,7 +160,7 @@ def test_spellings_of_one_path_are_one_line() -> None:
         ([], "options is an object"),
         ({"tools": []}, "no 'tools' in options"),
         ({"mcp_tools": "searcher"}, "list of at most 20 tools"),
-        ({"mcp_tools": ["Searcher"]}, "no tool of one of these names"),
+        ({"mcp_tools": ["Searcher"]}, "Unknown tool"),
         ({"mcp_tools": ["searcher\u200b"]}, "no tool"),
         ({"mcp_tools": ["*"]}, "no tool"),
         ({"mcp_tools": [*TOOLS] * 5}, "list of at most 20 tools"),

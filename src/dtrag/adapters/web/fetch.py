@@ -13,7 +13,7 @@ from urllib.parse import urljoin
 
 from dtrag.adapters.web.bounded_body import bound
 from dtrag.adapters.web.resolving import Resolve, resolve
-from dtrag.core.access.egress import Allowed, Target, target
+from dtrag.core.access.egress import Allowed, Destination, target
 from dtrag.errors import FetchFailed
 from dtrag.ports import WebReply, WebRequest
 
@@ -57,7 +57,12 @@ class WebFetcher:
             raise FetchFailed(host=destination.host, reason=f"it took longer than {seconds:g} s.") from error
 
     async def _follow(
-        self, transport: GuardedTransport, request: WebRequest, destination: Target, most: int, types: frozenset[str]
+        self,
+        transport: GuardedTransport,
+        request: WebRequest,
+        destination: Destination,
+        most: int,
+        types: frozenset[str],
     ) -> WebReply:
         for _ in range(REDIRECTS + 1):
             reply, location = await _exchange(transport, request, destination, most, types)
@@ -67,8 +72,8 @@ class WebFetcher:
         raise FetchFailed(host=destination.host, reason=f"it redirects more than {REDIRECTS} times.")
 
     def _redirected(
-        self, request: WebRequest, destination: Target, status: int, location: str
-    ) -> tuple[WebRequest, Target]:
+        self, request: WebRequest, destination: Destination, status: int, location: str
+    ) -> tuple[WebRequest, Destination]:
         """The next request and where it goes."""
         moved = replace(request, url=urljoin(request.url, location))
         following = target(moved.url, self._allowed)
@@ -83,7 +88,7 @@ class WebFetcher:
 
 
 async def _exchange(
-    transport: GuardedTransport, request: WebRequest, destination: Target, most: int, types: frozenset[str]
+    transport: GuardedTransport, request: WebRequest, destination: Destination, most: int, types: frozenset[str]
 ) -> tuple[WebReply, str]:
     """One response without following a redirect, and its Location header. Only that of a success has a body."""
     import httpx2
@@ -108,7 +113,7 @@ async def _exchange(
     return WebReply(response.status_code, request.url, content_type, body), _header(response, "location")
 
 
-def _http_request(request: WebRequest, destination: Target, types: frozenset[str]) -> httpx2.Request:
+def _http_request(request: WebRequest, destination: Destination, types: frozenset[str]) -> httpx2.Request:
     import httpx2
 
     return httpx2.Request(

@@ -12,7 +12,7 @@ import ssl
 import httpx2
 
 from dtrag.adapters.web.resolving import Resolve, resolve
-from dtrag.core.access.egress import Allowed, Target, checked, target
+from dtrag.core.access.egress import Allowed, Destination, checked, target
 from dtrag.errors import FetchFailed
 
 MOST_ADDRESSES = 4
@@ -56,7 +56,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         await self._inner.aclose()
 
 
-def _addressed(request: httpx2.Request, destination: Target, address: str) -> httpx2.Request:
+def _addressed(request: httpx2.Request, destination: Destination, address: str) -> httpx2.Request:
     """The request with an IP address in its URL; the Host header and the certificate stay those of the name.
 
     A new object: the client reads the URL of the first one.

@@ -1,4 +1,4 @@
-"""Where a document came from, as different callers are shown it: folders of this machine are for administrators."""
+"""Addresses of documents for display: only administrators see folders of the server."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from urllib.parse import quote, urldefrag
 
 
 def shown_address(source_uri: str, source_path: str, *, server_paths: bool | None) -> str:
-    """The address of a document: whole with `server_paths`, else of a file only its path below the ingested folder.
+    """The address of a document: complete with `server_paths`, else for a file only its path below the ingested folder.
 
-    `source_path` is that path; documents that were indexed before it was kept have "", and show the file's name. The
-    fragment, which tells documents of one file apart, stays.
+    `source_path` is that path; documents indexed by versions that did not store it have "", and show the file name.
+    The fragment, which distinguishes documents of one file, is kept.
     """
     if server_paths or not source_uri.startswith("file:"):
         return source_uri

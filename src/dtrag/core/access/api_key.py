@@ -1,4 +1,4 @@
-"""A key as it is stored, and the secret that is not: how it is made, taken apart and recognised."""
+"""API keys and their secrets, and the callers that they identify."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import secrets
 import string
 import uuid
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Literal, TypedDict, get_args
 
 from dtrag.core.access.scope import Access, Grant
 
 PREFIX_LENGTH = 8
 _PLAIN = string.ascii_letters + string.digits
 _SECRET = re.compile(r"dtrag_([A-Za-z0-9]{8})_[A-Za-z0-9_-]{43}")
-_NOBODY = hashlib.sha256(secrets.token_bytes(32)).digest()
+_NO_KEY = hashlib.sha256(secrets.token_bytes(32)).digest()
 
 State = Literal["valid", "expired", "revoked"]
 Role = Literal["reader", "editor", "admin"]
@@ -30,9 +30,24 @@ _ALLOWED: dict[Role, frozenset[Need]] = {
 }
 
 
+class KeyView(TypedDict):
+    """A key for display; `scope` None is the whole tree."""
+
+    name: str
+    prefix: str
+    role: Role
+    scope: list[str] | None
+    rate_per_minute: int
+    state: State
+    created_at: str
+    expires_at: str | None
+    revoked_at: str | None
+    last_used_at: str | None
+
+
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key; `grant` is None for the whole tree, `rate` counts requests a minute. `digest` is all there is of it."""
+    """A stored key. `grant` None: the whole tree; `rate` in requests per minute; `digest` is that of the secret."""
 
     key_id: uuid.UUID
     name: str
@@ -47,19 +62,19 @@ class Key:
     last_used_at: datetime.datetime | None = None
 
     def state(self, now: datetime.datetime) -> State:
-        """How it stands at that time."""
+        """Its state at that time."""
         if self.revoked_at is not None:
             return "revoked"
         return "expired" if self.expires_at is not None and self.expires_at <= now else "valid"
 
     def caller(self) -> Caller:
-        """Whoever sends it. Only administrators of the whole tree are shown folders of this machine."""
+        """The caller that sends it. Only administrators with the whole tree see folders of the server."""
         grants = () if self.grant is None else (self.grant,)
         access = Access(grants, server_paths=self.role == "admin" and not grants)
         return Caller(self.name, self.role, access, self.key_id)
 
-    def as_dict(self, now: datetime.datetime) -> dict[str, Any]:
-        """What may be shown of it; `scope` is None for the whole tree."""
+    def as_dict(self, now: datetime.datetime) -> KeyView:
+        """The key without its digest."""
         return {
             "name": self.name,
             "prefix": f"dtrag_{self.prefix}",
@@ -75,31 +90,31 @@ class Key:
 
 
 def new_secret() -> str:
-    """`dtrag_<8 characters to look it up by>_<256 random bits>`."""
+    """`dtrag_<8 characters for the look-up>_<256 random bits>`."""
     prefix = "".join(secrets.choice(_PLAIN) for _ in range(PREFIX_LENGTH))
     return f"dtrag_{prefix}_{secrets.token_urlsafe(32)}"
 
 
 def prefix_of(secret: str) -> str | None:
-    """What to look the key up by; None for what cannot be a secret of ours."""
-    found = _SECRET.fullmatch(secret)
-    return found[1] if found else None
+    """The prefix for the look-up; None when the string does not have the form of a secret."""
+    match = _SECRET.fullmatch(secret)
+    return match[1] if match else None
 
 
 def digest_of(secret: str) -> bytes:
-    """SHA-256. A slow hash protects secrets that people choose; 256 random bits cannot be tried out."""
+    """SHA-256. Slow hashes protect guessable passwords; 256 random bits cannot be guessed."""
     return hashlib.sha256(secret.encode("utf-8", "replace")).digest()
 
 
 def opens(secret: str, key: Key | None) -> bool:
-    """Whether it is the secret of the key. An unknown key takes the same steps and the same time."""
-    same = hmac.compare_digest(digest_of(secret), key.digest if key is not None else _NOBODY)
+    """Whether it is the secret of the key. Takes the same time for an unknown key (None)."""
+    same = hmac.compare_digest(digest_of(secret), key.digest if key is not None else _NO_KEY)
     return same and key is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """One caller. `name` is that of the key, or `local` where no keys are needed; `key_id` is None then."""
+    """A caller. `name` is that of the key, or `local` when no keys are configured; then `key_id` is None."""
 
     name: str
     role: Role
@@ -108,13 +123,13 @@ class Caller:
 
     @property
     def owner(self) -> str:
-        """Whose conversations and traces are the caller's: the id of the key, "" where no keys are needed."""
+        """Owner of the caller's conversations and traces: the id of the key, "" without keys."""
         return str(self.key_id) if self.key_id is not None else ""
 
     def may(self, need: Need) -> bool:
-        """Whether the role allows it."""
+        """Whether the role permits it."""
         return need in _ALLOWED[self.role]
 
 
 LOCAL = Caller("local", "admin", Access())
-"""Whoever uses the machine itself: the command line, and the service while no key is configured."""
+"""The command line, and every client of the service while no key is configured."""

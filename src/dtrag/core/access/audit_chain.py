@@ -1,4 +1,4 @@
-"""Entries of the audit log, their one spelling in bytes, and the chain of hashes that shows when one was changed."""
+"""Entries of the audit log, their canonical bytes, and the hash chain that reveals changes."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from dtrag.errors import InvalidInput
 Decision = Literal["allowed", "denied", "done"]
 DECISIONS: tuple[str, ...] = get_args(Decision)
 MAX_TEXT = 400
-"""Characters of one text in an entry. Names, ids and reasons are shorter; a longer one could carry a document."""
+"""Longest string in an entry, in characters. Names, ids and reasons are shorter; documents are longer."""
 MAX_SUBJECTS = 1_000
-"""Ids that one entry names: as many as a search returns passages at most."""
+"""Most ids in one entry: as many as a search can return passages."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """One line of the log: who did or asked what, over which branches, about which ids, and with which decision.
+    """Content of one line: who did what, in which scope, on which ids, and with which decision.
 
-    `scope` None is the whole tree. `at` has a time zone and microseconds at most.
+    `scope` None is the whole tree. `at` has a time zone, and microseconds at most.
     """
 
     at: datetime
@@ -37,7 +37,7 @@ class AuditEntry:
 
 @dataclass(frozen=True, slots=True)
 class ChainHead:
-    """The newest line: its number (from 1; 0 = there is none) and its hash (32 bytes)."""
+    """Number (from 1; 0: the log is empty) and hash (32 bytes) of the newest line."""
 
     number: int
     hash: bytes
@@ -47,7 +47,7 @@ class ChainHead:
 
     @classmethod
     def parse(cls, text: str) -> ChainHead:
-        """From `NUMBER:HASH`, as it is printed. Raises `InvalidInput`."""
+        """From `NUMBER:HASH`. Raises `InvalidInput`."""
         number, _, digest = text.strip().partition(":")
         try:
             head = cls(int(number), bytes.fromhex(digest))
@@ -55,7 +55,7 @@ class ChainHead:
             head = cls(-1, b"")
         if head.number < 0 or len(head.hash) != len(START.hash):
             raise InvalidInput(
-                f"{text[:80]!r} is no head of the log: give NUMBER:HASH as `dtrag audit verify` prints it."
+                f"{text[:80]!r} is not a head of the log: give NUMBER:HASH as `dtrag audit verify` prints it."
             )
         return head
 
@@ -65,7 +65,7 @@ START = ChainHead(0, bytes(32))
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
-    """A line as it is stored."""
+    """A stored line."""
 
     number: int
     entry: AuditEntry
@@ -75,7 +75,7 @@ class AuditRow:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether the lines are what was written, how far they go, and the number of the first that is not (or None)."""
+    """Result of a verification: the last verified line, and the number of the first bad line, or None."""
 
     ok: bool
     head: ChainHead
@@ -84,9 +84,9 @@ class Verdict:
 
 
 def plain(value: Any) -> Any:
-    """The value as JSON gives it back from any database: no fractions, no characters that a database cannot hold.
+    """The value in a form that any database returns unchanged: no floats, no characters that it cannot store.
 
-    A fraction becomes its shortest decimal text: databases and languages spell numbers differently, texts alike.
+    A float becomes its shortest decimal string, because databases and languages format floats differently.
     """
     if value is None or isinstance(value, (bool, int)):
         return value
@@ -100,9 +100,9 @@ def plain(value: Any) -> Any:
 
 
 def settled(entry: AuditEntry) -> AuditEntry:
-    """The entry in the form in which it is stored and hashed. Raises `InvalidInput` for an unknown decision."""
+    """The entry as it is stored and hashed. Raises `InvalidInput` for an unknown decision."""
     if entry.decision not in DECISIONS:
-        raise InvalidInput(f"There is no decision {entry.decision!r}. Decisions: {', '.join(DECISIONS)}.")
+        raise InvalidInput(f"Unknown decision {entry.decision!r}. Decisions: {', '.join(DECISIONS)}.")
     return AuditEntry(
         entry.at.astimezone(UTC),
         plain(entry.actor),
@@ -115,8 +115,8 @@ def settled(entry: AuditEntry) -> AuditEntry:
 
 
 def content(number: int, entry: AuditEntry) -> bytes:
-    """The one spelling of a settled entry under its number: JSON in UTF-8, keys sorted, no blanks."""
-    written = {
+    """Canonical bytes of a settled entry with its number: JSON in UTF-8, sorted keys, no whitespace."""
+    fields = {
         "number": number,
         "at": entry.at.astimezone(UTC).isoformat(timespec="microseconds"),
         "actor": entry.actor,
@@ -126,16 +126,16 @@ def content(number: int, entry: AuditEntry) -> bytes:
         "decision": entry.decision,
         "details": entry.details,
     }
-    return json.dumps(written, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    return json.dumps(fields, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
 def link(previous: bytes, number: int, entry: AuditEntry) -> bytes:
-    """The hash of a line: SHA-256 of the hash before it and of its content."""
+    """Hash of a line: SHA-256 of the previous hash and the content."""
     return hashlib.sha256(previous + content(number, entry)).digest()
 
 
 def chained(entries: Iterable[AuditEntry], head: ChainHead) -> list[AuditRow]:
-    """The entries as the next lines after `head`."""
+    """The entries as lines that follow `head`."""
     rows: list[AuditRow] = []
     for entry in map(settled, entries):
         number = head.number + 1
@@ -145,7 +145,7 @@ def chained(entries: Iterable[AuditEntry], head: ChainHead) -> list[AuditRow]:
 
 
 def verify(rows: Iterable[AuditRow], after: ChainHead = START) -> Verdict:
-    """Whether the rows, in the order of their numbers, are the lines that were written after `after`."""
+    """Verify that the rows, ordered by number, are the lines that were written after `after`."""
     head = after
     for row in rows:
         if row.number != head.number + 1:

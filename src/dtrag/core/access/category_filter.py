@@ -1,6 +1,6 @@
-"""`CategoryFilter`: documents in memory, confined to branches of the tree (AC-ORCH-007).
+"""`CategoryFilter`: restricts documents in memory to branches of the tree (AC-ORCH-007).
 
-It is for lists that are there already. A search is confined where it runs, in the database, by node ids.
+It is for existing lists of documents. Searches are restricted in the database, by node ids.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from dtrag.core.text.analysis import normalise
 from dtrag.errors import InvalidInput
 
 MOST_KNOWN = 100_000
-"""Spellings of paths whose verdict is kept, about 20 MB; a tree has some hundred, each in a few spellings."""
+"""Spellings of paths in the cache, about 20 MB; a tree has some hundred paths, each in a few spellings."""
 
 
 _PLAIN = re.compile(r"[A-Za-z0-9 _가-힣-]{1,50}")
-"""Names of these letters alone hold nothing that `CategoryPath` would refuse, and need not be looked at one by one."""
+"""Names of only these characters are valid for `CategoryPath` without a check of each character."""
 
 
 @dataclass(frozen=True, slots=True)
 class FilterStatistics:
-    """What a filter has done so far; `seconds` is the time of `apply_filter`, `attempts` counts by kind."""
+    """Counters of a filter; `seconds` is the time spent in `apply_filter`, `attempts` counts attacks by kind."""
 
     total: int
     allowed: int
@@ -36,17 +36,17 @@ class FilterStatistics:
 
     @property
     def pass_rate(self) -> float:
-        """The share that was allowed; 0.0 before the first document."""
+        """Share of allowed documents; 0.0 before the first document."""
         return self.allowed / self.total if self.total else 0.0
 
     @property
     def documents_per_second(self) -> float:
-        """Documents looked at in a second; 0.0 before the first."""
+        """Documents checked per second; 0.0 before the first document."""
         return self.total / self.seconds if self.seconds else 0.0
 
 
 def _fold(name: Any) -> str | None:
-    """The key of a path of one name; None when it is no name."""
+    """The folded name; None when it is invalid."""
     if type(name) is str and _PLAIN.fullmatch(name):
         return normalise(name) or None
     try:
@@ -56,10 +56,10 @@ def _fold(name: Any) -> str | None:
 
 
 class CategoryFilter:
-    """Lets through what hangs in one of `allowed_paths` or below; without any path: nothing.
+    """Admits documents in one of `allowed_paths` or below; without allowed paths, none.
 
-    Paths are compared element by element, folded: `["AI"]` holds `["ai", "ML"]` and never `["AIX"]`. Raises
-    `InvalidInput` for an allowed path that is none.
+    Paths are compared element by element, folded: `["AI"]` contains `["ai", "ML"]`, but not `["AIX"]`. Raises
+    `InvalidInput` for an invalid allowed path.
     """
 
     def __init__(self, allowed_paths: Iterable[Sequence[str]] | None):
@@ -75,21 +75,21 @@ class CategoryFilter:
         self._attempts: dict[str, int] = dict.fromkeys(KINDS, 0)
 
     def is_allowed(self, path: Sequence[str] | None) -> bool:
-        """Whether a document that hangs at this path is let through; False for no path and for what is none."""
+        """Whether a document with this path is admitted; False without a path and for an invalid one."""
         if not isinstance(path, (list, tuple)):
             return False
         spelling = tuple(path)
         try:
             known = self._known.get(spelling)
-        except TypeError:  # a list within the path, or the like
+        except TypeError:  # unhashable, such as a list inside the path
             return False
         return self._judged(spelling) if known is None else known
 
     def apply_filter(self, documents: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Those of the documents whose `canonical_path` is allowed, in order."""
+        """The documents whose `canonical_path` is allowed, in order."""
         started = time.perf_counter()
         known, judge = self._known, self._judged
-        kept: list[Mapping[str, Any]] = []
+        admitted: list[Mapping[str, Any]] = []
         total = 0
         for document in documents:
             total += 1
@@ -98,41 +98,41 @@ class CategoryFilter:
                 continue
             spelling = tuple(path)
             try:
-                verdict = known.get(spelling)  # a path judged before costs this one look-up
-            except TypeError:  # a list within the path, or the like
+                verdict = known.get(spelling)  # one look-up for a path seen before
+            except TypeError:  # unhashable, such as a list inside the path
                 continue
             if verdict or (verdict is None and judge(spelling)):
-                kept.append(document)
+                admitted.append(document)
         self._total += total
-        self._allowed += len(kept)
+        self._allowed += len(admitted)
         self._seconds += time.perf_counter() - started
-        return kept
+        return admitted
 
     def bypass_attempt(self, document_or_filters: object) -> FilterAttack | None:
-        """The attempt to get around this filter in a document's entry or in the filters of a request, or None.
+        """The attempt to bypass this filter in a document's entry or in the filters of a request, or None.
 
-        An entry must have its path; filters may ask for allowed branches, for what lies in them and above them.
-        A document that merely hangs elsewhere is no attempt: it is not let through.
+        An entry must have a path; filters may name allowed branches, their descendants and their ancestors. A document
+        in another branch is not an attempt: it is not admitted.
         """
-        found = attack_in(document_or_filters)
-        if found is None:
-            found = self._asked_outside(document_or_filters)
-        if found is not None:
-            self._attempts[found.kind] += 1
-        return found
+        attack = attack_in(document_or_filters)
+        if attack is None:
+            attack = self._path_outside(document_or_filters)
+        if attack is not None:
+            self._attempts[attack.kind] += 1
+        return attack
 
     def validate_filter_bypass_attempt(self, document_or_filters: object) -> bool:
         """Whether it is an attempt: see `bypass_attempt`."""
         return self.bypass_attempt(document_or_filters) is not None
 
     def statistics(self) -> FilterStatistics:
-        """What it has done so far."""
+        """The counters."""
         blocked = self._total - self._allowed
         return FilterStatistics(self._total, self._allowed, blocked, self._seconds, dict(self._attempts))
 
     def _judged(self, spelling: tuple[Any, ...]) -> bool:
         key = self._key(spelling)
-        if key is None:  # not kept: it may be of any length
+        if key is None:  # not cached: its length is not limited
             return False
         verdict = any(key[:depth] in self._keys for depth in self._depths)
         if len(self._known) >= MOST_KNOWN:
@@ -141,7 +141,7 @@ class CategoryFilter:
         return verdict
 
     def _key(self, spelling: tuple[Any, ...]) -> tuple[str, ...] | None:
-        """The path folded, as `CategoryPath` folds it; None for what is no path. Names are folded once."""
+        """The path as `CategoryPath` folds it; None when it is invalid. Folded names are cached."""
         if not 1 <= len(spelling) <= MAX_DEPTH:
             return None
         key = []
@@ -157,20 +157,20 @@ class CategoryFilter:
             key.append(folded)
         return tuple(key)
 
-    def _asked_outside(self, asked: object) -> FilterAttack | None:
-        if not isinstance(asked, Mapping):
+    def _path_outside(self, entry: object) -> FilterAttack | None:
+        if not isinstance(entry, Mapping):
             return FilterAttack("bypass", "there is no path.")
-        asks = [key for key in PATH_KEYS - {"canonical_path"} if key in asked]
-        if not asks:
-            return None if asked.get("canonical_path") else FilterAttack("bypass", "there is no path.")
-        for key in asks:
-            paths = asked[key]
+        path_filters = [key for key in PATH_KEYS - {"canonical_path"} if key in entry]
+        if not path_filters:
+            return None if entry.get("canonical_path") else FilterAttack("bypass", "there is no path.")
+        for key in path_filters:
+            paths = entry[key]
             if not isinstance(paths, (list, tuple)) or not all(self._reaches(path) for path in paths):
                 return FilterAttack("bypass", "a path lies outside the allowed branches.")
         return None
 
     def _reaches(self, path: Any) -> bool:
-        """Whether the path is allowed, or lies above an allowed one."""
+        """Whether the path is allowed, or an ancestor of an allowed one."""
         if self.is_allowed(path):
             return True
         key = self._key(tuple(path)) if isinstance(path, (list, tuple)) else None

@@ -1,8 +1,8 @@
-"""What the code that runs now may read at most: the scope of the run, request or tool call around it.
+"""Upper bound of every scope: that of the surrounding pipeline run, request or tool call.
 
-Functions for a program of its own (`hybrid_search`, `HybridSearchEngine`, `LangGraphPipeline`, `App.search` …) need no
-scope: alone they read as the owner, the whole tree. Inside a run, a request or a tool call they read no more than it
-may, whatever scope they are called with. Ports and stores know nothing of this: their scope is a required argument.
+Public functions (`hybrid_search`, `HybridSearchEngine`, `LangGraphPipeline`, `App.search` …) work without a scope: on
+their own they read the whole tree. Inside a run, request or tool call they are confined to its scope, whatever scope
+is passed. Ports and stores are not affected: their scope is a required argument.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _confined_to: ContextVar[Viewer | None] = ContextVar("dtrag_confined_to", defaul
 
 @contextmanager
 def confined(scope: Viewer) -> Iterator[Viewer]:
-    """While the block runs, nothing in it (tasks that it starts included) reads beyond `scope`; the scope it has."""
+    """Confine the block, and tasks started in it, to `scope`; yields the resulting scope."""
     viewer = bounded(scope)
     token = _confined_to.set(viewer)
     try:
@@ -29,15 +29,15 @@ def confined(scope: Viewer) -> Iterator[Viewer]:
 
 
 def bounded(scope: Viewer | None = None) -> Viewer:
-    """The scope to read with: `scope` (None: the owner's), no wider than what surrounds the call."""
+    """`scope` (None: the whole tree), restricted to the confinement of the running code."""
     limit = _confined_to.get()
     if limit is None:
         return OWNER if scope is None else scope
     return limit if scope is None or scope == limit else _both(limit, scope)
 
 
-def _both(one: Viewer, other: Viewer) -> Viewer:
-    if isinstance(one, Access) and isinstance(other, Access):
-        grants = tuple(dict.fromkeys((*one.grants, *other.grants)))
-        return Access(grants, one.server_paths and other.server_paths)
-    return Intersection(one, other)
+def _both(first: Viewer, second: Viewer) -> Viewer:
+    if isinstance(first, Access) and isinstance(second, Access):
+        grants = tuple(dict.fromkeys((*first.grants, *second.grants)))
+        return Access(grants, first.server_paths and second.server_paths)
+    return Intersection(first, second)

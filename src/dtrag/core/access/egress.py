@@ -1,7 +1,7 @@
-"""Where a program that works for others may connect to: public addresses, by http and https, and what is allowed.
+"""Egress policy: connections go to public addresses by http and https only, and to the exceptions of an administrator.
 
-Every connection that is made on behalf of a question, a document or a model is judged here: first its URL, then each
-address that its host name stands for. The caller connects to the very addresses that were judged, never to the name.
+Every connection on behalf of a question, a document or a model is checked here: first the URL, then each address that
+its host name resolves to. The caller connects to exactly the checked addresses, never by name (DNS rebinding).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dtrag.errors import EgressBlocked, InvalidInput
 
 PORTS = {"http": 80, "https": 443}
 URL_CHARACTERS = 8_192
-"""Longer URLs are refused by most servers, too; 400 Korean characters of a query are 3,600."""
+"""Longest URL, as with most servers; 400 Korean characters of a query are 3,600 characters of a URL."""
 _CLOSED: tuple[IPv4Network | IPv6Network, ...] = tuple(
     ip_network(network)
     for network in (
@@ -41,10 +41,10 @@ _CLOSED: tuple[IPv4Network | IPv6Network, ...] = tuple(
         "3fff::/20",
     )
 )
-"""Blocks of the special-purpose address registries of IANA (RFC 6890, as of 2025) that do not lead to one public host.
-Of IPv6 only those inside `_UNICAST`."""
+"""Blocks of the special-purpose address registries of IANA (RFC 6890, as of 2025) that are not single public hosts;
+of IPv6 only those inside `_UNICAST`."""
 _UNICAST = ip_network("2000::/3")
-"""All that is assigned to public IPv6 hosts. Outside lie ::/8 (loopback, IPv4-compatible, -mapped and -translated),
+"""All public IPv6 hosts. Outside of it are ::/8 (loopback, IPv4-compatible, -mapped and -translated),
 64:ff9b::/96 and 64:ff9b:1::/48 (NAT64), 100::/64, 5f00::/16 (segment routing), fc00::/7, fe80::/10, ff00::/8."""
 _ISATAP = frozenset({0x0000_5EFE, 0x0200_5EFE})
 """First half of an interface identifier whose second half is an IPv4 address (RFC 5214): a tunnel into a network."""
@@ -55,10 +55,10 @@ Allowed = frozenset[tuple[str, int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
-    """A URL that may be asked, taken apart. `host` is lower-case ASCII or an IP address; `path` holds the query, too.
+class Destination:
+    """An allowed URL, parsed. `host` is lower-case ASCII or an IP address; `path` includes the query.
 
-    `excepted`: an administrator has allowed this host and port, whatever its addresses.
+    `excepted`: an administrator has allowed this host and port, with any address.
     """
 
     scheme: str
@@ -74,30 +74,30 @@ class Target:
 
     @property
     def authority(self) -> str:
-        """What the Host header says."""
+        """Value of the Host header."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
 
 
 def allowed_hosts(text: str) -> Allowed:
-    """The exceptions of an administrator: `host:port` with commas. Raises `InvalidInput`."""
-    found = set()
+    """The exceptions of an administrator, from comma-separated `host:port`. Raises `InvalidInput`."""
+    exceptions = set()
     for entry in filter(None, (part.strip() for part in text.split(","))):
         host, _, port = entry.rpartition(":")
         try:
             number = int(port)
             if not (host and 0 < number < 65_536):
                 raise ValueError
-            found.add((_host(host.strip("[]"), entry), number))
+            exceptions.add((_host(host.strip("[]"), entry), number))
         except (ValueError, EgressBlocked) as error:
             raise InvalidInput(
                 f"DTRAG_EGRESS_ALLOW holds {entry[:80]!r}. Write host:port with commas, such as searx.internal:8080."
             ) from error
-    return frozenset(found)
+    return frozenset(exceptions)
 
 
-def target(url: str, allowed: Allowed = frozenset()) -> Target:
-    """The URL taken apart. Raises `EgressBlocked` for whatever may not be asked; looks nothing up."""
+def target(url: str, allowed: Allowed = frozenset()) -> Destination:
+    """The parsed URL. Raises `EgressBlocked` when the policy forbids it; does not resolve the name."""
     shown = url[:100]
     if len(url) > URL_CHARACTERS:
         raise EgressBlocked(address=shown, reason="it is too long.")
@@ -118,24 +118,24 @@ def target(url: str, allowed: Allowed = frozenset()) -> Target:
         raise EgressBlocked(address=shown, reason="it is not a public address.")
     path = quote(parts.path or "/", safe="/%:@!$&'()*+,;=~-._")
     query = "?" + quote(parts.query, safe="/?%:@!$&'()*+,;=~-._") if parts.query else ""
-    return Target(parts.scheme, host, port, path + query, excepted)
+    return Destination(parts.scheme, host, port, path + query, excepted)
 
 
-def checked(wanted: Target, addresses: Iterable[str]) -> Sequence[str]:
-    """The addresses that the host stands for, when every one may be connected to. Raises `EgressBlocked`.
+def checked(target: Destination, addresses: Iterable[str]) -> Sequence[str]:
+    """The distinct addresses that the host resolves to, if the policy allows all of them. Raises `EgressBlocked`.
 
-    One private address among public ones refuses all: whoever answers so is playing with us.
+    One private address forbids all: a mixed answer suggests DNS rebinding.
     """
-    found = list(dict.fromkeys(addresses))
-    if not found:
-        raise EgressBlocked(address=wanted.host, reason="no address is known of it.")
-    if not wanted.excepted and not all(public(address) for address in found):
-        raise EgressBlocked(address=wanted.host, reason="it leads to an address that is not public.")
-    return found
+    distinct = list(dict.fromkeys(addresses))
+    if not distinct:
+        raise EgressBlocked(address=target.host, reason="its name does not resolve.")
+    if not target.excepted and not all(public(address) for address in distinct):
+        raise EgressBlocked(address=target.host, reason="it resolves to an address that is not public.")
+    return distinct
 
 
 def public(address: str | IPv4Address | IPv6Address) -> bool:
-    """Whether the address is one of the public internet; False for what is no address."""
+    """Whether the address belongs to the public internet; False for a string that is not an address."""
     try:
         parsed = ip_address(address)
     except ValueError:
@@ -165,7 +165,7 @@ def _literal(host: str) -> IPv4Address | IPv6Address | None:
 
 
 def _host(host: str, shown: str) -> str:
-    """The host in one spelling. Names that some resolvers read as numbers (`127.1`, `2130706433`, `0x7f.1`) are out."""
+    """The host in canonical form. Rejects names that some resolvers read as numbers (`127.1`, `0x7f.1`)."""
     literal = _literal(host)
     if literal is not None:
         return str(literal)

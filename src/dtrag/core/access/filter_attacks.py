@@ -1,4 +1,4 @@
-"""Attempts to get around a filter, told from honest mistakes: what no search box and no program writes by accident."""
+"""Detection of attempts to bypass a filter: input that no search form and no program produces by accident."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KINDS: tuple[AttemptKind, ...] = get_args(AttemptKind)
 PATH_KEYS = frozenset({"taxonomy_paths", "allowed_category_paths", "canonical_in", "canonical_path"})
 """Keys whose values are paths, or lists of paths."""
 MOST_VALUES = 2_000
-"""Values looked at, the outer ones first. Filters that are valid hold fewer; what holds more is refused for that."""
+"""Values that are examined, outermost first. Valid filters have fewer; larger ones are rejected anyway."""
 
 _PROTOTYPE = frozenset({"__proto__", "prototype", "constructor"})
 _SWITCHES = frozenset({"bypass", "bypass_attempt", "bypass_filter", "bypass_filters", "filter_bypass"})
@@ -34,41 +34,41 @@ _UP = re.compile(r"(?:^|[/\\])\s*\.\.\s*(?:$|[/\\])|%2e%2e")
 
 @dataclass(frozen=True, slots=True)
 class FilterAttack:
-    """An attempt: its kind, for counting, and its reason, for people; never what was sent."""
+    """An attempt: its kind, for metrics, and its reason, for users; never the input itself."""
 
     kind: AttemptKind
     reason: str
 
 
 def attack_in(filters: object) -> FilterAttack | None:
-    """What in the filters of a request (or in a document's entry) can only be an attempt; None when nothing is.
+    """The first attack in the filters of a request (or in a document's entry), or None.
 
-    Paths are read closely. Other values reach the database as parameters and nothing else: of them only control
-    characters count that no text has.
+    Paths are examined closely. Other values reach the database only as parameters: in them, only control characters
+    that do not occur in text count as an attack.
     """
     if not isinstance(filters, Mapping):
         return None
     for key, value, is_path in islice(_walked(filters), MOST_VALUES):
-        found = (_in_key(key, value) if key else None) or _in_value(value, is_path=is_path)
-        if found is not None:
-            return found
+        attack = (_in_key(key, value) if key else None) or _in_value(value, is_path=is_path)
+        if attack is not None:
+            return attack
     return None
 
 
 def _walked(filters: Mapping[Any, Any]) -> Iterator[tuple[str, Any, bool]]:
-    """Every value with its key ("" in a list) and whether it belongs to a path; the outer ones first.
+    """Every value with its key ("" in a list) and whether it is part of a path; outermost first.
 
-    Without recursion: how deep it is nested is the sender's choice.
+    Without recursion, because the sender controls the depth.
     """
-    waiting: deque[tuple[str, Any, bool]] = deque([("", filters, False)])
-    while waiting:
-        key, value, is_path = waiting.popleft()
+    queue: deque[tuple[str, Any, bool]] = deque([("", filters, False)])
+    while queue:
+        key, value, is_path = queue.popleft()
         yield key, value, is_path
         if isinstance(value, Mapping):
-            inside = ((str(inner), held, is_path or inner in PATH_KEYS) for inner, held in value.items())
-            waiting.extend(islice(inside, MOST_VALUES))
+            members = ((str(name), member, is_path or name in PATH_KEYS) for name, member in value.items())
+            queue.extend(islice(members, MOST_VALUES))
         elif isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
-            waiting.extend(("", held, is_path) for held in islice(value, MOST_VALUES))
+            queue.extend(("", item, is_path) for item in islice(value, MOST_VALUES))
 
 
 def _in_key(key: str, value: object) -> FilterAttack | None:

@@ -1,4 +1,4 @@
-"""What a caller may see, and what a request narrows it to. Parsed once at the door, trusted everywhere deeper."""
+"""Scopes, grants and search filters: what a caller may see, and what a request restricts it to."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypedDict
 
 from dtrag.core.taxonomy.tree import MAX_DEPTH, CategoryPath, Taxonomy
 from dtrag.core.text.analysis import clean
 from dtrag.errors import InvalidInput
 
-Key = tuple[str, ...]
+PathKey = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
     """The taxonomy nodes whose documents a caller may see: a required argument of every read.
 
-    `nodes` is None for the whole tree including the unclassified; an empty set sees nothing. `server_paths`: whether
-    addresses of documents may show folders of this machine; by default only where nothing is hidden.
+    `nodes` None is the whole tree, unclassified documents included; with an empty set nothing is visible.
+    `server_paths`: whether addresses of documents may show folders of the server; by default only with the whole tree.
     """
 
     nodes: frozenset[int] | None
@@ -37,13 +37,13 @@ class Scope:
         return cls(None)
 
     def resolved(self, taxonomy: Taxonomy) -> Scope:
-        """Itself: it holds nodes already."""
+        """The scope itself, which is resolved already."""
         return self
 
     def narrowed(self, nodes: Iterable[int]) -> Scope:
         """The intersection with `nodes`; never wider than self."""
-        wanted = frozenset(nodes)
-        return Scope(wanted if self.nodes is None else self.nodes & wanted, self.server_paths)
+        others = frozenset(nodes)
+        return Scope(others if self.nodes is None else self.nodes & others, self.server_paths)
 
 
 EVERYTHING = Scope.everything()
@@ -52,10 +52,10 @@ EVERYTHING = Scope.everything()
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """A branch that somebody may see: its path when it was granted, and the node that the path led to then.
+    """A granted branch: its path at the time of the grant, and the node that had this path.
 
-    The node counts from then on, whatever the branch is called and wherever it is moved; once it is gone from the tree
-    the anchor holds nothing. A path that led nowhere holds nothing until it leads somewhere.
+    The node counts, even when the branch is renamed or moved later; when the node is deleted, nothing is granted. A
+    path without a node grants nothing until a node has that path.
     """
 
     path: CategoryPath
@@ -69,54 +69,61 @@ class Anchor:
 
 
 MOST_KNOWN = 10_000
-"""Grants whose nodes a version of the tree remembers."""
+"""Grants whose nodes are cached per version of the tree."""
+
+
+class AnchorRow(TypedDict):
+    """An anchor as JSON: in the database and the audit log."""
+
+    path: list[str]
+    node_id: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """The branches that a key or an agent was given; none of them: nothing."""
+    """The branches granted to a key or an agent; without any, nothing is granted."""
 
     anchors: tuple[Anchor, ...]
 
     @classmethod
     def of(cls, paths: Iterable[CategoryPath], taxonomy: Taxonomy) -> Grant:
-        """The branches at these paths, as they stand in this version of the tree."""
+        """The branches at these paths of this version of the tree."""
         return cls(tuple(Anchor(path, taxonomy.find(path)) for path in paths))
 
     @classmethod
     def from_json(cls, rows: Iterable[Mapping[str, Any]]) -> Grant:
-        """From what `as_json` gave."""
+        """The inverse of `as_json`."""
         return cls(tuple(Anchor(CategoryPath.parse(row["path"]), row["node_id"]) for row in rows))
 
-    def as_json(self) -> list[dict[str, Any]]:
-        """`[{"path": [...], "node_id": n or None}, ...]`."""
+    def as_json(self) -> list[AnchorRow]:
+        """One row per branch."""
         return [{"path": list(anchor.path.names), "node_id": anchor.node_id} for anchor in self.anchors]
 
     def nodes(self, taxonomy: Taxonomy) -> frozenset[int]:
         """All nodes of the branches in this version of the tree."""
-        known = taxonomy.known.get(self)
-        if known is not None:
-            return known
-        found: frozenset[int] = frozenset()
+        cached = taxonomy.known.get(self)
+        if cached is not None:
+            return cached
+        nodes: frozenset[int] = frozenset()
         for anchor in self.anchors:
             node = anchor.node(taxonomy)
             if node is not None:
-                found |= taxonomy.subtree(node)
+                nodes |= taxonomy.subtree(node)
         if len(taxonomy.known) < MOST_KNOWN:
-            taxonomy.known[self] = found
-        return found
+            taxonomy.known[self] = nodes
+        return nodes
 
     def unresolved(self, taxonomy: Taxonomy) -> list[CategoryPath]:
-        """The paths that lead nowhere in this version of the tree."""
+        """Paths of branches that do not exist in this version of the tree."""
         return [anchor.path for anchor in self.anchors if anchor.node(taxonomy) is None]
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What a caller may see, before it is known which version of the tree counts: what all of the grants hold.
+    """What a caller may see, independent of the version of the tree: the intersection of the grants.
 
-    No grant at all is the whole tree. A read resolves it against the very version that it reads by, so that what a
-    caller sees is of the old tree or of the new one and never of both. `server_paths` as in `Scope`.
+    Without grants it is the whole tree. Each read resolves it with the version of the tree that it reads, so that a
+    result never mixes two versions. `server_paths` as in `Scope`.
     """
 
     grants: tuple[Grant, ...] = ()
@@ -127,7 +134,7 @@ class Access:
             object.__setattr__(self, "server_paths", not self.grants)
 
     def within(self, grant: Grant) -> Access:
-        """Narrowed to what the grant holds, too."""
+        """Restricted to the grant, too."""
         return Access((*self.grants, grant), self.server_paths)
 
     def resolved(self, taxonomy: Taxonomy) -> Scope:
@@ -142,20 +149,20 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Intersection:
-    """What two viewers may both see."""
+    """What both viewers may see."""
 
-    one: Viewer
-    other: Viewer
+    first: Viewer
+    second: Viewer
 
     def resolved(self, taxonomy: Taxonomy) -> Scope:
         """The nodes in this version of the tree."""
-        first, second = self.one.resolved(taxonomy), self.other.resolved(taxonomy)
+        first, second = self.first.resolved(taxonomy), self.second.resolved(taxonomy)
         both = first if second.nodes is None else first.narrowed(second.nodes)
         return Scope(both.nodes, first.server_paths and second.server_paths)
 
 
 Viewer = Scope | Access | Intersection
-"""Whoever reads, as far as reading depends on it."""
+"""What reads accept as the scope of their caller."""
 
 
 CONTENT_TYPES = frozenset(
@@ -172,36 +179,36 @@ CONTENT_TYPES = frozenset(
 )
 _PATH_KEYS = ("taxonomy_paths", "allowed_category_paths", "canonical_in")
 MAX_PATHS = 100
-MAX_FACTS = 16
-MAX_FACT = 200
+MAX_METADATA = 16
+MAX_METADATA_CHARACTERS = 200
 _KEY = re.compile(r"[^\W\d]\w{0,49}")
 
-Fact = str | int | float | bool
+FieldValue = str | int | float | bool
 
 
 @dataclass(frozen=True, slots=True)
 class SearchFilters:
-    """A request's filters, checked. None means: not asked for.
+    """Validated filters of a request. None: no such filter.
 
-    `metadata` holds facts of the document that must be just so, by key.
+    `metadata` holds pairs of a metadata field and the value that it must have.
     """
 
     paths: tuple[CategoryPath, ...] | None = None
     content_types: tuple[str, ...] | None = None
     date_from: datetime | None = None
     date_to: datetime | None = None
-    metadata: tuple[tuple[str, Fact], ...] | None = None
-    _truths: tuple[bool, ...] = field(init=False, repr=False, default=())
-    """Which facts are truth values: True is not the number 1, though Python holds them equal."""
+    metadata: tuple[tuple[str, FieldValue], ...] | None = None
+    _booleans: tuple[bool, ...] = field(init=False, repr=False, default=())
+    """Which metadata values are booleans: True must not equal 1, as it does in Python."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_truths", tuple(isinstance(value, bool) for _, value in self.metadata or ()))
+        object.__setattr__(self, "_booleans", tuple(isinstance(value, bool) for _, value in self.metadata or ()))
 
     @classmethod
     def parse(cls, raw: Mapping[str, Any] | None, keys: Collection[str] = ()) -> SearchFilters:
-        """From the plain dictionary of a request; `keys` are the facts of documents that may be asked for.
+        """Validate the filters of a request; `keys` are the metadata fields that may be filtered by.
 
-        Raises `InvalidInput` for unknown keys and bad values.
+        Raises `InvalidInput` for unknown keys and invalid values.
         """
         if raw is not None and not isinstance(raw, Mapping):
             raise InvalidInput("The filters are an object, such as {'content_types': ['application/pdf']}.")
@@ -209,24 +216,24 @@ class SearchFilters:
         known = {*_PATH_KEYS, "content_types", "date_from", "date_to", "metadata"}
         for key in raw:
             if key not in known:
-                raise InvalidInput(f"There is no filter of this name. Known filters: {', '.join(sorted(known))}.")
-        asked = [_paths(key, raw[key]) for key in _PATH_KEYS if key in raw]
-        if len(asked) > 1:
+                raise InvalidInput(f"Unknown filter. Known filters: {', '.join(sorted(known))}.")
+        path_filters = [_paths(key, raw[key]) for key in _PATH_KEYS if key in raw]
+        if len(path_filters) > 1:
             raise InvalidInput(f"Give one of {', '.join(_PATH_KEYS)}, not several.")
-        types, facts = raw.get("content_types"), raw.get("metadata")
+        types, metadata = raw.get("content_types"), raw.get("metadata")
         first, last = _date("date_from", raw.get("date_from")), _date("date_to", raw.get("date_to"))
         if first is not None and last is not None and first > last:
-            raise InvalidInput("date_from is later than date_to: nothing lies between them.")
+            raise InvalidInput("date_from is later than date_to.")
         return cls(
-            paths=asked[0] if asked else None,
+            paths=path_filters[0] if path_filters else None,
             content_types=_content_types(types) if types is not None else None,
             date_from=first,
             date_to=last,
-            metadata=_facts(facts, keys) if facts is not None else None,
+            metadata=_metadata(metadata, keys) if metadata is not None else None,
         )
 
     def admits(self, content_type: str, processed_at: datetime, metadata: Mapping[str, Any]) -> bool:
-        """Whether a document of this kind, time and these facts passes; where it hangs is the scope's matter."""
+        """Whether a document with these properties passes all filters except paths, which narrow the scope."""
         if self.content_types is not None and content_type not in self.content_types:
             return False
         if self.date_from is not None and processed_at < self.date_from:
@@ -236,19 +243,19 @@ class SearchFilters:
         return all(key in metadata and _same(metadata[key], value) for key, value in self.metadata or ())
 
     def scope(self, taxonomy: Taxonomy, caller: Scope) -> Scope:
-        """The caller's scope narrowed to the asked branches; a path that does not exist matches nothing."""
+        """The caller's scope restricted to the filtered branches; unknown paths match nothing."""
         if self.paths is None:
             return caller
         nodes: set[int] = set()
         for path in self.paths:
-            found = taxonomy.find(path)
-            if found is not None:
-                nodes |= taxonomy.subtree(found)
+            node = taxonomy.find(path)
+            if node is not None:
+                nodes |= taxonomy.subtree(node)
         return caller.narrowed(nodes)
 
 
 NO_FILTERS = SearchFilters()
-"""What admits everything."""
+"""Filters that everything passes."""
 
 
 def _paths(key: str, value: object) -> tuple[CategoryPath, ...]:
@@ -264,9 +271,7 @@ def _content_types(value: object) -> tuple[str, ...]:
         raise InvalidInput("content_types is a list, such as ['application/pdf'].")
     for item in value:
         if not isinstance(item, str) or item not in CONTENT_TYPES:
-            raise InvalidInput(
-                f"There is no content type of one of these names. Known: {', '.join(sorted(CONTENT_TYPES))}."
-            )
+            raise InvalidInput(f"Unknown content type. Known: {', '.join(sorted(CONTENT_TYPES))}.")
     return tuple(value)
 
 
@@ -283,46 +288,48 @@ def _date(key: str, value: object) -> datetime | None:
 
 
 def filter_keys(declared: str) -> frozenset[str]:
-    """The keys of facts that may be filtered by, from a list with commas. Raises `InvalidInput`."""
+    """The metadata fields that may be filtered by, from a comma-separated list. Raises `InvalidInput`."""
     keys = frozenset(key.strip() for key in declared.split(",") if key.strip())
     for key in sorted(keys):
         if not _KEY.fullmatch(key):
             raise InvalidInput(
-                f"The filter key {key[:40]!r} is not a name: a letter, then letters, digits and _, at most 50 in all."
+                f"The filter key {key[:40]!r} is invalid: use a letter, then letters, digits and _, at most 50 in all."
             )
     return keys
 
 
-def _facts(value: object, keys: Collection[str]) -> tuple[tuple[str, Fact], ...]:
-    if not isinstance(value, Mapping) or not 1 <= len(value) <= MAX_FACTS:
-        raise InvalidInput(f"metadata is an object of 1 to {MAX_FACTS} facts, such as {{'author': 'Kim'}}.")
-    for key, fact in value.items():
+def _metadata(value: object, keys: Collection[str]) -> tuple[tuple[str, FieldValue], ...]:
+    if not isinstance(value, Mapping) or not 1 <= len(value) <= MAX_METADATA:
+        raise InvalidInput(f"metadata is an object with 1 to {MAX_METADATA} fields, such as {{'author': 'Kim'}}.")
+    for key, field_value in value.items():
         if not isinstance(key, str) or key not in keys:
             raise InvalidInput(
-                "Documents cannot be filtered by one of these keys of metadata. Declared in DTRAG_FILTER_KEYS: "
+                "Documents cannot be filtered by this metadata field. Declared in DTRAG_FILTER_KEYS: "
                 f"{', '.join(sorted(keys)) or 'nothing'}."
             )
-        if not _is_fact(fact):
-            raise InvalidInput(f"{key} must be a text of at most {MAX_FACT} characters, a number, true or false.")
+        if not _is_field_value(field_value):
+            raise InvalidInput(
+                f"{key} must be a string of at most {MAX_METADATA_CHARACTERS} characters, a number or a boolean."
+            )
     return tuple(sorted(value.items()))
 
 
-def _is_fact(value: object) -> bool:
+def _is_field_value(value: object) -> bool:
     if isinstance(value, str):
-        return len(value) <= MAX_FACT and clean(value) == value
-    if isinstance(value, int):  # truth values, too
+        return len(value) <= MAX_METADATA_CHARACTERS and clean(value) == value
+    if isinstance(value, int):  # booleans, too
         return abs(value) < 2**63
     return isinstance(value, float) and math.isfinite(value)
 
 
-def _same(one: object, other: object) -> bool:
-    return one == other and isinstance(one, bool) == isinstance(other, bool)
+def _same(first: object, second: object) -> bool:
+    return first == second and isinstance(first, bool) == isinstance(second, bool)
 
 
 def reaches_out(paths: Iterable[CategoryPath], access: Access, taxonomy: Taxonomy) -> bool:
-    """Whether one of the paths lies neither in a branch of the caller nor above one, in this version of the tree.
+    """Whether one of the paths is neither inside a branch of the caller nor an ancestor of one.
 
-    A path above is no attempt to see more: it is the intersection that is searched.
+    Ancestors are allowed: the search runs on the intersection.
     """
     keys = [path.key for path in paths]
     for grant in access.grants:
@@ -333,26 +340,26 @@ def reaches_out(paths: Iterable[CategoryPath], access: Access, taxonomy: Taxonom
 
 
 def lies_within(grant: Grant, access: Access, taxonomy: Taxonomy) -> bool:
-    """Whether every branch of the grant lies in one of the caller's, in this version of the tree.
+    """Whether every branch of the grant is inside a branch of the caller, in this version of the tree.
 
-    A branch of the caller's that is gone from the tree holds nothing, also when another has taken over its name.
+    A deleted branch of the caller contains nothing, even when another node has its name now.
     """
     keys = [_key(anchor, taxonomy) for anchor in grant.anchors]
     for outer in access.grants:
-        held = [anchor for anchor in outer.anchors if anchor.node_id is None or anchor.node_id in taxonomy.nodes]
-        branches = [_key(anchor, taxonomy) for anchor in held]
+        existing = [anchor for anchor in outer.anchors if anchor.node_id is None or anchor.node_id in taxonomy.nodes]
+        branches = [_key(anchor, taxonomy) for anchor in existing]
         if not all(any(_begins(key, branch) for branch in branches) for key in keys):
             return False
     return True
 
 
-def scope_rows(access: Access) -> list[Any] | None:
-    """What may be seen, as the audit log keeps it: the branches of all grants; None for the whole tree."""
+def scope_rows(access: Access) -> list[AnchorRow] | None:
+    """The scope as the audit log stores it: the branches of all grants; None for the whole tree."""
     return [row for grant in access.grants for row in grant.as_json()] if access.grants else None
 
 
-def _key(anchor: Anchor, taxonomy: Taxonomy) -> Key:
-    """Where the branch hangs now; where it was granted, when it leads nowhere."""
+def _key(anchor: Anchor, taxonomy: Taxonomy) -> PathKey:
+    """The current path of the branch; the granted one when its node does not exist."""
     names: list[str] = []
     node = taxonomy.nodes.get(anchor.node_id) if anchor.node_id is not None else None
     while node is not None and len(names) < MAX_DEPTH:
@@ -361,5 +368,5 @@ def _key(anchor: Anchor, taxonomy: Taxonomy) -> Key:
     return tuple(reversed(names)) or anchor.path.key
 
 
-def _begins(key: Key, branch: Key) -> bool:
+def _begins(key: PathKey, branch: PathKey) -> bool:
     return key[: len(branch)] == branch

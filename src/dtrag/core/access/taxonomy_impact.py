@@ -1,25 +1,69 @@
-"""What a change of the category tree does to documents and to those who see them, as values."""
+"""Effects of a new version of the category tree: moved documents, and changed access of keys and agents."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal, TypedDict
 
 from dtrag.core.access.scope import Grant
-from dtrag.core.taxonomy.operations import Operation
+from dtrag.core.taxonomy.operations import Operation, OperationRow
 from dtrag.core.taxonomy.tree import Taxonomy
 
 EXAMPLES = 5
 Path = tuple[str, ...]
 Pair = tuple[int, int]
-"""The node that a document hangs on, and the one it goes to."""
+"""Node of a document before and after."""
+
+
+class TreeVersionView(TypedDict):
+    """A version for display."""
+
+    version: str
+    parent: str | None
+    rationale: str
+    active: bool
+    operations: list[OperationRow]
+    created_by: str
+    created_at: str
+    activated_at: str | None
+
+
+MoveView = TypedDict("MoveView", {"from": list[str], "to": list[str], "documents": int, "titles": list[str]})
+
+
+class ExampleView(TypedDict):
+    """A document whose visibility changes."""
+
+    title: str
+    path: list[str]
+
+
+class AccessChangeView(TypedDict):
+    """The changed access of one key or agent."""
+
+    kind: Literal["key", "agent"]
+    name: str
+    gained: int
+    lost: int
+    gains: list[ExampleView]
+    losses: list[ExampleView]
+
+
+class PreviewView(TypedDict):
+    """A preview for display."""
+
+    version: str
+    active: str
+    documents: int
+    moved: list[MoveView]
+    access: list[AccessChangeView]
 
 
 @dataclass(frozen=True, slots=True)
 class TreeVersion:
-    """One version as lists show it; `activated_at` is None for one that was never in force."""
+    """A version in lists; `activated_at` None: it was never active."""
 
     version: str
     parent: str | None
@@ -30,8 +74,8 @@ class TreeVersion:
     created_at: datetime
     activated_at: datetime | None
 
-    def as_dict(self) -> dict[str, Any]:
-        """As it is sent and printed."""
+    def as_dict(self) -> TreeVersionView:
+        """For display, with plain values."""
         return {
             "version": self.version,
             "parent": self.parent,
@@ -55,7 +99,7 @@ class Grantee:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A document by its title, and where it will hang."""
+    """Title of a document, and its path in the new version."""
 
     title: str
     path: Path
@@ -63,7 +107,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """How many documents go from one category to another, and titles of some; () is no category."""
+    """Documents that move from one category to another: their number and some titles. () is no category."""
 
     before: Path
     after: Path
@@ -73,7 +117,7 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class AccessChange:
-    """What one grantee comes to see, and sees no more: numbers of documents and some of them."""
+    """Documents that one grantee gains and loses: their numbers and some examples."""
 
     kind: Literal["key", "agent"]
     name: str
@@ -85,7 +129,7 @@ class AccessChange:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What bringing `version` into force in the place of `active` would do; only those whose view changes are named."""
+    """Effects of activating `version` in place of `active`; `access` lists only grantees whose access changes."""
 
     version: str
     active: str
@@ -94,16 +138,16 @@ class Preview:
 
     @property
     def documents(self) -> int:
-        """How many documents go elsewhere."""
+        """Number of documents that move."""
         return sum(row.documents for row in self.moved)
 
     @property
     def widened(self) -> tuple[AccessChange, ...]:
-        """Those who come to see more."""
+        """Grantees that gain access to documents."""
         return tuple(row for row in self.access if row.gained)
 
-    def as_dict(self) -> dict[str, Any]:
-        """As it is sent and printed."""
+    def as_dict(self) -> PreviewView:
+        """For display, with plain values."""
         return {
             "version": self.version,
             "active": self.active,
@@ -133,7 +177,7 @@ class Preview:
 
 @dataclass(frozen=True, slots=True)
 class ScopeChange:
-    """For one grantee the pairs of nodes whose documents come into sight and go out of it; (n, n): stay on n."""
+    """Pairs of nodes whose documents one grantee gains and loses; (n, n): documents that stay on node n."""
 
     grantee: Grantee
     gained: frozenset[Pair]
@@ -143,9 +187,9 @@ class ScopeChange:
 def scope_changes(
     grantees: Iterable[Grantee], before: Taxonomy, after: Taxonomy, pairs: Iterable[Pair]
 ) -> list[ScopeChange]:
-    """Whose view changes. `pairs` are those that documents there are for. Whoever sees everything goes on to do so."""
+    """Grantees whose scope changes. `pairs` are those with documents. Grantees with the whole tree never change."""
     known = list(pairs)
-    found = []
+    changes = []
     for grantee in grantees:
         if grantee.grant is None:
             continue
@@ -153,19 +197,19 @@ def scope_changes(
         gained = frozenset(pair for pair in known if pair[0] not in old and pair[1] in new)
         lost = frozenset(pair for pair in known if pair[0] in old and pair[1] not in new)
         if gained or lost:
-            found.append(ScopeChange(grantee, gained, lost))
-    return found
+            changes.append(ScopeChange(grantee, gained, lost))
+    return changes
 
 
 def access_change(
-    shift: ScopeChange, counts: Mapping[Pair, int], gains: Iterable[Example], losses: Iterable[Example]
+    change: ScopeChange, counts: Mapping[Pair, int], gains: Iterable[Example], losses: Iterable[Example]
 ) -> AccessChange:
-    """The numbers of a shift."""
+    """The change as numbers of documents, with examples."""
     return AccessChange(
-        shift.grantee.kind,
-        shift.grantee.name,
-        sum(counts[pair] for pair in shift.gained),
-        sum(counts[pair] for pair in shift.lost),
+        change.grantee.kind,
+        change.grantee.name,
+        sum(counts[pair] for pair in change.gained),
+        sum(counts[pair] for pair in change.lost),
         tuple(gains),
         tuple(losses),
     )

@@ -1,4 +1,4 @@
-"""The category tree as a scope is shown it: its version, and the branches of a tree of another service."""
+"""The category tree restricted to a scope: its version, and the branches of an external tree."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from dtrag.core.taxonomy.tree import ROOT, Taxonomy, name_key
 
 
 def seen_version(taxonomy: Taxonomy, scope: Scope) -> str:
-    """The version of the tree as a scope is shown it.
+    """The version of the tree for display in a scope.
 
-    With the whole tree its number. With a part of it `0.0.0+<digest>`, a semantic version that changes when the names
-    that the scope sees change and at no other time: numbers would tell how often the rest of the tree has changed.
+    With the whole tree its number. In a narrower scope `0.0.0+<digest>`, a semantic version that changes only when the
+    names visible in the scope change: the number would reveal changes elsewhere in the tree.
     """
     if scope.nodes is None:
         return taxonomy.version
-    known = taxonomy.versions_seen.get(scope.nodes)
-    if known is None:
+    version = taxonomy.versions_seen.get(scope.nodes)
+    if version is None:
         names = sorted(json.dumps(taxonomy.path(node), ensure_ascii=False) for node in taxonomy.with_above(scope.nodes))
-        known = f"0.0.0+{blake2b(','.join(names).encode(), digest_size=6).hexdigest()}"
+        version = f"0.0.0+{blake2b(','.join(names).encode(), digest_size=6).hexdigest()}"
         if len(taxonomy.versions_seen) < MOST_KNOWN:
-            taxonomy.versions_seen[scope.nodes] = known
-    return known
+            taxonomy.versions_seen[scope.nodes] = version
+    return version
 
 
 def pruned(branches: Sequence[Branch], active: Taxonomy, scope: Scope) -> tuple[Branch, ...]:
-    """The branches of a scope and the names above them, without ids and without counts outside the scope.
+    """The branches in scope and their ancestors, without ids, and without document counts of the ancestors.
 
-    A category is recognised by its folded path in the active tree and spelled as it is there; what has no counterpart
-    in the active tree is left out with everything below it.
+    Categories are matched with the active tree by folded path and get its spelling; a category without a match is left
+    out with its descendants.
     """
     own = frozenset(active.nodes) if scope.nodes is None else scope.nodes
     return _pruned(branches, ROOT, active, own, active.with_above(own))
@@ -50,5 +50,5 @@ def _pruned(
         matched[node] = Branch(
             active.nodes[node].name, branch.documents if node in own else 0, node_id=None, children=below
         )
-    # A category above the scope without anything of the scope below it says nothing that the caller may know.
+    # Ancestors without a descendant in scope are left out.
     return tuple(branch for node, branch in matched.items() if node in own or branch.children)

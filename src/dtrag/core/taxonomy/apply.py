@@ -1,4 +1,4 @@
-"""From one version of the category tree to the next: operations applied, and where documents go by them."""
+"""Application of operations to a version of the category tree, and the resulting moves of documents."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ MOST_NODES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Emptied:
-    """A node that is gone; what hung there hangs on `to`. `merged`: its children do, too."""
+class NodeRemoved:
+    """A removed node; its documents move to `to`. `merged`: its children, too."""
 
     node_id: int
     to: int
@@ -24,16 +24,16 @@ class Emptied:
 
 
 @dataclass(frozen=True, slots=True)
-class Divided:
-    """A node some of whose documents go to new children."""
+class NodeSplit:
+    """A split node; some of its documents move to new children."""
 
     node_id: int
     parts: tuple[SplitPart, ...]
 
     def part_of(self, document_id: uuid.UUID, keywords: Collection[str]) -> int | None:
-        """The part that names the document, else that of which it holds most keywords and more than half; or None.
+        """Node of the part that lists the document, else of that with most keywords in it, if more than half; or None.
 
-        `keywords` are those of the parts that the document holds.
+        `keywords` are those keywords of the parts that the document contains.
         """
         for part in self.parts:
             if document_id in part.documents:
@@ -44,67 +44,62 @@ class Divided:
 
 
 @dataclass(frozen=True, slots=True)
-class Rehoming:
-    """Where documents go, step by step in the order of the operations."""
+class DocumentMoves:
+    """Moves of documents, in the order of the operations."""
 
-    steps: tuple[Emptied | Divided, ...] = ()
+    steps: tuple[NodeRemoved | NodeSplit, ...] = ()
 
     @property
     def sources(self) -> frozenset[int]:
-        """Nodes whose documents may go elsewhere."""
+        """Nodes whose documents may move."""
         return frozenset(step.node_id for step in self.steps)
 
     @property
     def emptied(self) -> dict[int, int]:
-        """Node that is gone -> the node in its place that is left in the end."""
+        """Removed node -> the remaining node that gets its documents."""
         return {node: self.route(node, lambda step: None) for node in self.gone}
 
     @property
     def gone(self) -> frozenset[int]:
-        """Nodes that are no more."""
-        return frozenset(step.node_id for step in self.steps if isinstance(step, Emptied))
+        """Removed nodes."""
+        return frozenset(step.node_id for step in self.steps if isinstance(step, NodeRemoved))
 
     @property
     def merged(self) -> dict[int, int]:
-        """Of those the ones that were merged."""
-        gone = {step.node_id for step in self.steps if isinstance(step, Emptied) and step.merged}
+        """As `emptied`, for merged nodes only."""
+        gone = {step.node_id for step in self.steps if isinstance(step, NodeRemoved) and step.merged}
         return {node: to for node, to in self.emptied.items() if node in gone}
 
     def divides(self, node_id: int) -> bool:
-        """Whether documents of the node go different ways."""
-        chosen = False
+        """Whether documents of the node move to different nodes."""
+        splits: list[NodeSplit] = []
+        self.route(node_id, splits.append)
+        return bool(splits)
 
-        def asked(step: Divided) -> None:
-            nonlocal chosen
-            chosen = True
-
-        self.route(node_id, asked)
-        return chosen
-
-    def route(self, node_id: int, choose: Callable[[Divided], int | None]) -> int:
-        """Where a document of the node ends; `choose` gives its part of a split, None to stay."""
+    def route(self, node_id: int, choose: Callable[[NodeSplit], int | None]) -> int:
+        """Final node of a document on `node_id`; `choose` returns its part of a split, or None to stay."""
         for step in self.steps:
             if step.node_id == node_id:
-                part = step.to if isinstance(step, Emptied) else choose(step)
+                part = step.to if isinstance(step, NodeRemoved) else choose(step)
                 node_id = node_id if part is None else part
         return node_id
 
 
 @dataclass(frozen=True, slots=True)
-class Grown:
-    """The tree after operations, the operations with the ids that new nodes were given, and where documents go."""
+class Applied:
+    """The resulting tree, the operations with assigned node ids, and the moves of documents."""
 
     taxonomy: Taxonomy
     operations: tuple[Operation, ...]
-    rehoming: Rehoming
+    rehoming: DocumentMoves
     next_id: int
 
 
-def applied(taxonomy: Taxonomy, operations: Iterable[Operation], version: str, next_id: int) -> Grown:
-    """The tree that the operations make, one after the other; new nodes are numbered from `next_id`.
+def applied(taxonomy: Taxonomy, operations: Iterable[Operation], version: str, next_id: int) -> Applied:
+    """Apply the operations in order; new nodes are numbered from `next_id`.
 
-    A node id that an operation names is kept, so that applying again gives the same tree. Raises `InvalidInput` with
-    the number of the operation that cannot be.
+    Node ids in the operations are used, so that applying them again gives the same tree. Raises `InvalidInput` with
+    the number of the operation that fails.
     """
     tree = _Tree(taxonomy, next_id)
     done: list[Operation] = []
@@ -115,13 +110,13 @@ def applied(taxonomy: Taxonomy, operations: Iterable[Operation], version: str, n
             raise InvalidInput(f"Operation {number} ({operation.kind}): {error}") from error
     grown = Taxonomy.of(version, tree.nodes.values())
     check(grown)
-    return Grown(grown, tuple(done), Rehoming(tuple(tree.steps)), tree.next_id)
+    return Applied(grown, tuple(done), DocumentMoves(tuple(tree.steps)), tree.next_id)
 
 
 def check(taxonomy: Taxonomy) -> None:
-    """Raise `InvalidInput` unless it is a tree of at most MOST_NODES nodes, at most MAX_DEPTH deep, without doubles."""
+    """Raise `InvalidInput` unless it is a tree within MOST_NODES and MAX_DEPTH, without duplicates."""
     if len(taxonomy.nodes) > MOST_NODES:
-        raise InvalidInput(f"The tree would have more than {MOST_NODES:,} categories; that is the most that are held.")
+        raise InvalidInput(f"The tree would have more than {MOST_NODES:,} categories, which is the maximum.")
     level, depth, reached = [ROOT], 0, 0
     while level := [child for node in level for child in taxonomy.children.get(node, {}).values()]:
         depth, reached = depth + 1, reached + len(level)
@@ -129,7 +124,9 @@ def check(taxonomy: Taxonomy) -> None:
             name = "/".join(taxonomy.path(level[0]))
             raise InvalidInput(f"The tree would be more than {MAX_DEPTH} levels deep, at {name!r}.")
     if reached != len(taxonomy.nodes):
-        raise InvalidInput("Some categories hang on none that is in the tree, or two of one parent share a name.")
+        raise InvalidInput(
+            "Some categories have a parent that is not in the tree, or two with the same parent share a name."
+        )
 
 
 class _Tree:
@@ -137,12 +134,12 @@ class _Tree:
 
     def __init__(self, taxonomy: Taxonomy, next_id: int):
         self.nodes = dict(taxonomy.nodes)
-        self.children = {parent: dict(found) for parent, found in taxonomy.children.items()}
-        self.steps: list[Emptied | Divided] = []
+        self.children = {parent: dict(nodes) for parent, nodes in taxonomy.children.items()}
+        self.steps: list[NodeRemoved | NodeSplit] = []
         self.next_id = next_id
 
     def apply(self, operation: Operation) -> Operation:
-        """Do it; returns it with the ids that were given."""
+        """Apply it; returns it with assigned node ids."""
         if isinstance(operation, Add):
             return self._add(operation)
         if isinstance(operation, Split):
@@ -166,14 +163,14 @@ class _Tree:
     def _split(self, operation: Split) -> Split:
         node = self._at(operation.path)
         parts = tuple(replace(part, node_id=self._new(node, part.name, part.node_id)) for part in operation.into)
-        self.steps.append(Divided(node, parts))
+        self.steps.append(NodeSplit(node, parts))
         return replace(operation, into=parts)
 
     def _move(self, operation: Move) -> None:
         node = self._at(operation.path)
         parent = self._at(operation.to) if operation.to else ROOT
         if parent in self._branch(node):
-            raise InvalidInput(f"{str(operation.path)!r} cannot be moved under itself. Name a place outside of it.")
+            raise InvalidInput(f"{str(operation.path)!r} cannot be moved below itself. Give a parent outside of it.")
         self._place(replace(self.nodes[node], parent_id=parent))
         self._check_depth(node)
 
@@ -191,16 +188,16 @@ class _Tree:
         self._check_depth(into)
 
     def _join(self, source: int, into: int) -> None:
-        """Everything of `source` to `into`, children of the same name likewise."""
+        """Move everything from `source` to `into`; children of the same name are merged."""
         below = list(self.children.get(source, {}).values())
         self._forget(source)
-        self.steps.append(Emptied(source, into, merged=True))
+        self.steps.append(NodeRemoved(source, into, merged=True))
         for child in below:
-            there = self.children.get(into, {}).get(self.nodes[child].key)
-            if there is None:
+            same_name = self.children.get(into, {}).get(self.nodes[child].key)
+            if same_name is None:
                 self._place(replace(self.nodes[child], parent_id=into))
             else:
-                self._join(child, there)
+                self._join(child, same_name)
 
     def _delete(self, operation: Delete) -> None:
         node = self._at(operation.path)
@@ -208,35 +205,37 @@ class _Tree:
         parent = self.nodes[node].parent_id
         to = self._at(operation.to) if operation.to else (UNCLASSIFIED if parent == ROOT else parent)
         if to in branch:
-            raise InvalidInput(f"The documents of {str(operation.path)!r} cannot go to a place that is deleted, too.")
+            raise InvalidInput(
+                f"The documents of {str(operation.path)!r} cannot move to a category that is deleted, too."
+            )
         for gone in sorted(branch):
             self._forget(gone)
-            self.steps.append(Emptied(gone, to, merged=False))
+            self.steps.append(NodeRemoved(gone, to, merged=False))
 
     def _at(self, path: CategoryPath) -> int:
         current = ROOT
         for key in path.key:
-            found = self.children.get(current, {}).get(key)
-            if found is None:
-                raise InvalidInput(f"There is no category {str(path)!r}. `dtrag taxonomy tree` shows what there is.")
-            current = found
+            child = self.children.get(current, {}).get(key)
+            if child is None:
+                raise InvalidInput(f"There is no category {str(path)!r}. `dtrag taxonomy tree` lists the categories.")
+            current = child
         return current
 
     def _new(self, parent: int, name: str, node_id: int | None) -> int:
         if node_id is None:
             node_id, self.next_id = self.next_id, self.next_id + 1
         elif node_id in self.nodes:
-            raise InvalidInput(f"The id {node_id} is taken. Leave 'node_id' out.")
+            raise InvalidInput(f"The id {node_id} is in use. Leave 'node_id' out.")
         self._place(Node(node_id, parent, name, normalise(name)))
         self._check_depth(node_id)
         return node_id
 
     def _place(self, node: Node) -> None:
-        """Hang the node where it says, under the name it says."""
-        there = self.children.get(node.parent_id, {}).get(node.key)
-        if there is not None and there != node.node_id:
-            beside = self.nodes[there].name
-            raise InvalidInput(f"There is a category {beside!r} at that place already; two of one name cannot be.")
+        """Insert or move the node to its parent, under its name."""
+        occupant = self.children.get(node.parent_id, {}).get(node.key)
+        if occupant is not None and occupant != node.node_id:
+            beside = self.nodes[occupant].name
+            raise InvalidInput(f"There is a category {beside!r} at that place already. Choose another name.")
         before = self.nodes.get(node.node_id)
         if before is not None:
             del self.children[before.parent_id][before.key]
@@ -248,12 +247,12 @@ class _Tree:
         self.children[node.parent_id].pop(node.key)
 
     def _branch(self, node_id: int) -> set[int]:
-        found, waiting = {node_id}, [node_id]
-        while waiting:
-            below = self.children.get(waiting.pop(), {}).values()
-            found.update(below)
-            waiting.extend(below)
-        return found
+        branch, queue = {node_id}, [node_id]
+        while queue:
+            below = self.children.get(queue.pop(), {}).values()
+            branch.update(below)
+            queue.extend(below)
+        return branch
 
     def _check_depth(self, node_id: int) -> None:
         above, current = 0, node_id
@@ -263,11 +262,11 @@ class _Tree:
         while level := [child for node in level for child in self.children.get(node, {}).values()]:
             below += 1
         if above + below > MAX_DEPTH:
-            raise InvalidInput(f"The tree would be {above + below} levels deep; at most {MAX_DEPTH} are held.")
+            raise InvalidInput(f"The tree would be {above + below} levels deep; the maximum is {MAX_DEPTH}.")
 
 
 def nearest(node_id: int, now: Taxonomy, other: Taxonomy, emptied: Mapping[int, int] | None = None) -> int:
-    """The node, or its nearest ancestor in `now`, that `other` has; UNCLASSIFIED when there is none."""
+    """The node, or its nearest ancestor in `now` that exists in `other`; UNCLASSIFIED when there is none."""
     current: int | None = (emptied or {}).get(node_id, node_id)
     while current is not None and current != ROOT:
         if current in other.nodes:
@@ -277,10 +276,10 @@ def nearest(node_id: int, now: Taxonomy, other: Taxonomy, emptied: Mapping[int, 
 
 
 def successor(node_id: int, living: Collection[int], vacated: Sequence[Mapping[int, int]]) -> int:
-    """The node, or the one that took its documents when it left the tree; UNCLASSIFIED when none did.
+    """The node, or the one that got its documents when it was removed; UNCLASSIFIED when there is none.
 
-    `vacated` says for each activation, the newest first, which nodes left the tree and where their documents went.
-    It ends, since each step only looks at later activations.
+    `vacated` maps, for each activation, newest first, the removed nodes to the nodes that got their documents. Each
+    step looks only at later activations, so that it terminates.
     """
     newest = len(vacated)
     while node_id not in living:

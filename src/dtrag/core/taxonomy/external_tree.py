@@ -1,4 +1,4 @@
-"""A category tree that another service sent, validated."""
+"""The category tree of another service, validated."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from dtrag.errors import InvalidInput
 MAX_BYTES = 8 * 2**20
 """10,000 categories with their paths take about 3 MB."""
 _MAX_SENT_NAME = 4 * MAX_NAME
-"""Names of other services may be longer than ours."""
+"""Names in other services may be longer."""
 _MAX_COUNT = 2**53
-"""The largest range of whole numbers that every JSON reader holds exactly."""
+"""Largest integer that every JSON parser represents exactly."""
 
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A category with those below it. `documents` are those on the category itself."""
+    """A category with its descendants. `documents` counts those on the category itself."""
 
     name: str
     documents: int = 0

@@ -1,11 +1,11 @@
-"""What may be done to a category tree, as values: parsed once, kept as JSON, applied by core/taxonomy/apply.py."""
+"""Operations on a category tree: parsed from JSON, stored as JSON, applied by core/taxonomy/apply.py."""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypedDict
 
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.errors import InvalidInput
@@ -18,103 +18,130 @@ MOST_DOCUMENTS = 10_000
 """Documents that one part of a split may name."""
 
 
+class PartRow(TypedDict, total=False):
+    """A part of a split as JSON; only `name` is required."""
+
+    name: str
+    keywords: list[str]
+    documents: list[str]
+    node_id: int
+
+
+class OperationRow(TypedDict, total=False):
+    """An operation as JSON: `op`, and the fields of its kind."""
+
+    op: str
+    path: list[str]
+    paths: list[list[str]]
+    name: str
+    to: list[str]
+    into: list[str] | list[PartRow]
+    node_id: int
+
+
 @dataclass(frozen=True, slots=True)
 class Add:
-    """A new node at `path`; everything above it is there already or added before. `node_id`: given when applied."""
+    """A new node at `path`, whose parent must exist. `node_id` is assigned when the operation is applied."""
 
     kind: ClassVar[str] = "add"
     path: CategoryPath
     node_id: int | None = None
 
-    def as_json(self) -> dict[str, Any]:
-        """As `operation` reads it."""
-        found: dict[str, Any] = {"op": self.kind, "path": list(self.path.names)}
-        return found if self.node_id is None else found | {"node_id": self.node_id}
+    def as_json(self) -> OperationRow:
+        """As JSON."""
+        row: OperationRow = {"op": self.kind, "path": list(self.path.names)}
+        if self.node_id is not None:
+            row["node_id"] = self.node_id
+        return row
 
 
 @dataclass(frozen=True, slots=True)
 class Rename:
-    """Another name for the node at `path`."""
+    """Renames the node at `path`."""
 
     kind: ClassVar[str] = "rename"
     path: CategoryPath
     name: str
 
-    def as_json(self) -> dict[str, Any]:
-        """As `operation` reads it."""
+    def as_json(self) -> OperationRow:
+        """As JSON."""
         return {"op": self.kind, "path": list(self.path.names), "name": self.name}
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """The branch at `path` under another parent; None: to the top."""
+    """Moves the branch at `path` below another parent; None: to the top level."""
 
     kind: ClassVar[str] = "move"
     path: CategoryPath
     to: CategoryPath | None
 
-    def as_json(self) -> dict[str, Any]:
-        """As `operation` reads it."""
+    def as_json(self) -> OperationRow:
+        """As JSON."""
         return {"op": self.kind, "path": list(self.path.names), "to": list(self.to.names) if self.to else []}
 
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """The documents and children of `paths` go to `into`; children of the same name become one."""
+    """Merges the nodes at `paths` into another, with documents and children; children of the same name are merged."""
 
     kind: ClassVar[str] = "merge"
     paths: tuple[CategoryPath, ...]
     into: CategoryPath
 
-    def as_json(self) -> dict[str, Any]:
-        """As `operation` reads it."""
+    def as_json(self) -> OperationRow:
+        """As JSON."""
         return {"op": self.kind, "paths": [list(path.names) for path in self.paths], "into": list(self.into.names)}
 
 
 @dataclass(frozen=True, slots=True)
 class SplitPart:
-    """A new child of a split node, and which documents go there: those named, and those that hold the keywords."""
+    """A new child of a split node. It gets the listed documents, and those that contain its keywords."""
 
     name: str
     keywords: tuple[str, ...] = ()
     documents: tuple[uuid.UUID, ...] = ()
     node_id: int | None = None
 
-    def as_json(self) -> dict[str, Any]:
-        """As `operation` reads it."""
-        found: dict[str, Any] = {"name": self.name}
+    def as_json(self) -> PartRow:
+        """As JSON."""
+        row: PartRow = {"name": self.name}
         if self.keywords:
-            found["keywords"] = list(self.keywords)
+            row["keywords"] = list(self.keywords)
         if self.documents:
-            found["documents"] = [str(document) for document in self.documents]
-        return found if self.node_id is None else found | {"node_id": self.node_id}
+            row["documents"] = [str(document) for document in self.documents]
+        if self.node_id is not None:
+            row["node_id"] = self.node_id
+        return row
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """New children of the node at `path`; what goes to none of them stays with the node."""
+    """Adds children to the node at `path`; documents that match none of them stay on the node."""
 
     kind: ClassVar[str] = "split"
     path: CategoryPath
     into: tuple[SplitPart, ...]
 
-    def as_json(self) -> dict[str, Any]:
-        """As `operation` reads it."""
+    def as_json(self) -> OperationRow:
+        """As JSON."""
         return {"op": self.kind, "path": list(self.path.names), "into": [part.as_json() for part in self.into]}
 
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """The branch at `path` goes; its documents go to `to`, else to the parent, from a top node to no category."""
+    """Deletes the branch at `path`; its documents move to `to`, else to the parent, from the top level to none."""
 
     kind: ClassVar[str] = "delete"
     path: CategoryPath
     to: CategoryPath | None = None
 
-    def as_json(self) -> dict[str, Any]:
-        """As `operation` reads it."""
-        found: dict[str, Any] = {"op": self.kind, "path": list(self.path.names)}
-        return found | {"to": list(self.to.names)} if self.to else found
+    def as_json(self) -> OperationRow:
+        """As JSON."""
+        row: OperationRow = {"op": self.kind, "path": list(self.path.names)}
+        if self.to:
+            row["to"] = list(self.to.names)
+        return row
 
 
 Operation = Add | Rename | Move | Merge | Split | Delete
@@ -126,11 +153,11 @@ _FIELDS = {
     "split": ({"path", "into"}, set()),
     "delete": ({"path"}, {"to"}),
 }
-"""Kind -> fields that it needs, and fields that it may have."""
+"""Kind -> required fields, optional fields."""
 
 
 def operations(rows: object) -> tuple[Operation, ...]:
-    """From a list of `{"op": "add", "path": ["AI", "ML"]}` and the like. Raises `InvalidInput`."""
+    """From a list such as `[{"op": "add", "path": ["AI", "ML"]}]`. Raises `InvalidInput`."""
     if not isinstance(rows, Sequence) or isinstance(rows, (str, bytes)):
         raise InvalidInput("The operations are a list, such as [{'op': 'add', 'path': ['AI', 'ML']}].")
     if not 1 <= len(rows) <= MOST_OPERATIONS:
@@ -142,18 +169,18 @@ def _operation(row: object, number: int) -> Operation:
     kind = row.get("op") if isinstance(row, Mapping) else None
     if not isinstance(row, Mapping) or not isinstance(kind, str) or kind not in _FIELDS:
         raise InvalidInput(f"Operation {number}: 'op' is one of {', '.join(_FIELDS)}.")
-    needed, possible = _FIELDS[kind]
-    if missing := sorted(needed - row.keys()):
+    required, optional = _FIELDS[kind]
+    if missing := sorted(required - row.keys()):
         raise InvalidInput(f"Operation {number} ({kind}) needs the field {missing[0]!r}.")
-    if unknown := sorted(str(name)[:40] for name in row.keys() - needed - possible - {"op"}):
+    if unknown := sorted(str(name)[:40] for name in row.keys() - required - optional - {"op"}):
         raise InvalidInput(f"Operation {number} ({kind}) has no field {unknown[0]!r}.")
     try:
-        return _made(kind, row)
+        return _parsed(kind, row)
     except InvalidInput as error:
         raise InvalidInput(f"Operation {number} ({kind}): {error}") from error
 
 
-def _made(kind: str, row: Mapping[str, Any]) -> Operation:
+def _parsed(kind: str, row: Mapping[str, Any]) -> Operation:
     if kind == "merge":
         paths = _listed(row["paths"], "paths", MOST_PARTS)
         return Merge(tuple(CategoryPath.parse(path) for path in paths), CategoryPath.parse(row["into"]))
@@ -175,24 +202,24 @@ def _part(row: object) -> SplitPart:
     keywords = _listed(row.get("keywords") or [], "keywords", MOST_KEYWORDS, least=0)
     documents = _listed(row.get("documents") or [], "documents", MOST_DOCUMENTS, least=0)
     if not all(isinstance(word, str) and 1 <= len(word.strip()) <= 100 for word in keywords):
-        raise InvalidInput("A keyword is a text of 1 to 100 characters.")
+        raise InvalidInput("A keyword is a string of 1 to 100 characters.")
     try:
-        named = tuple(uuid.UUID(document) for document in documents)
+        document_ids = tuple(uuid.UUID(document) for document in documents)
     except (ValueError, AttributeError, TypeError) as error:
-        raise InvalidInput("A document is named by its id; `dtrag documents` lists them.") from error
-    return SplitPart(_single(row["name"]), tuple(word.strip() for word in keywords), named, _node(row))
+        raise InvalidInput("Documents are given by their ids; `dtrag documents` lists them.") from error
+    return SplitPart(_single(row["name"]), tuple(word.strip() for word in keywords), document_ids, _node(row))
 
 
 def _single(name: object) -> str:
     if not isinstance(name, str):
-        raise InvalidInput("The name of a category is a text.")
+        raise InvalidInput("The name of a category is a string.")
     return CategoryPath.parse([name]).names[0]
 
 
 def _node(row: Mapping[str, Any]) -> int | None:
     node_id = row.get("node_id")
     if node_id is not None and (not isinstance(node_id, int) or isinstance(node_id, bool) or node_id < 2):
-        raise InvalidInput("'node_id' is given by dtrag: leave it out.")
+        raise InvalidInput("'node_id' is assigned by the server: leave it out.")
     return node_id
 
 

@@ -1,4 +1,4 @@
-"""What waits for a person, and what the person decides."""
+"""Items of the review queue, and decisions about them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 from dtrag.core.taxonomy.classification import Classification
 
@@ -17,20 +17,53 @@ MAX_NOTE = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where classification has put a document, accepted or not."""
+    """Result of the classification of a document, accepted or not."""
 
     document_id: uuid.UUID
     found: Classification
     at: datetime
 
 
+class AlternativeRow(TypedDict):
+    """Another category that was considered."""
+
+    path: list[str]
+    confidence: float
+
+
+class ProposalRow(TypedDict):
+    """A classification as the proposal of an item."""
+
+    path: list[str]
+    reasons: list[str]
+    alternatives: list[AlternativeRow]
+    disagreeing: bool
+
+
+class ItemView(TypedDict):
+    """An item for display."""
+
+    item_id: str
+    kind: Kind
+    document_id: str | None
+    agent_id: str | None
+    title: str
+    confidence: float | None
+    proposal: Mapping[str, Any]
+    status: Status
+    note: str
+    created_at: str
+    decided_at: str | None
+    decided_by: str
+
+
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One item of the queue.
+    """An item of the queue.
 
     `proposal` of a classification: path, reasons, alternatives, disagreeing; of an answer: question, question_hash,
-    text, document_ids. `confidence` is None for callers who may not see all that it comes from. `node_id` is the
-    proposed node (UNCLASSIFIED for none, and for answers). `title` is that of the document, "" for an answer.
+    text, document_ids. `confidence` is None for callers who may not see all documents that it depends on. `node_id` is
+    the proposed node (UNCLASSIFIED for none, and for answers). `title` is that of the document, "" for an answer.
     """
 
     item_id: uuid.UUID
@@ -47,8 +80,8 @@ class Item:
     decided_at: datetime | None = None
     decided_by: str = ""
 
-    def as_dict(self) -> dict[str, Any]:
-        """With plain values only."""
+    def as_dict(self) -> ItemView:
+        """For display, with plain values."""
         return {
             "item_id": str(self.item_id),
             "kind": self.kind,
@@ -67,7 +100,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a person decided; `node_id` is where the document goes, None where it stays."""
+    """A reviewer's decision; `node_id` is the new node of the document, None when it stays."""
 
     status: Status
     by: str
@@ -76,13 +109,14 @@ class Decision:
     note: str = field(default="")
 
 
-def proposal_of(found: Classification) -> dict[str, Any]:
+def proposal_of(classification: Classification) -> ProposalRow:
     """A classification as the proposal of an item."""
     return {
-        "path": list(found.path),
-        "reasons": list(found.reasons),
+        "path": list(classification.path),
+        "reasons": list(classification.reasons),
         "alternatives": [
-            {"path": list(other.path), "confidence": round(other.confidence, 3)} for other in found.alternatives
+            {"path": list(other.path), "confidence": round(other.confidence, 3)}
+            for other in classification.alternatives
         ],
-        "disagreeing": found.disagreeing,
+        "disagreeing": classification.disagreeing,
     }

@@ -1,4 +1,4 @@
-"""Category paths and the tree they form. A path has one display spelling and one folded key for every comparison."""
+"""Category paths and the tree that they form. A path has a display spelling, and a folded key for comparisons."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from dtrag.errors import InvalidInput
 
 ROOT = 0
 UNCLASSIFIED = 1
-"""Reserved node ids: the root, which holds no document, and the place of documents without a category."""
+"""Reserved node ids: the root, which has no documents, and the node of documents without a category."""
 MAX_DEPTH = 8
 MAX_NAME = 50
 _UNSEEN = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0") | {
     chr(code) for span in (range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0)) for code in span
 }
-"""Letters and marks without a shape (Hangul fillers, variation selectors): two names would look the same."""
+"""Invisible letters and marks (Hangul fillers, variation selectors): different names would look the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class CategoryPath:
 
     @classmethod
     def parse(cls, value: str | Sequence[str]) -> CategoryPath:
-        """From `"AI/ML"` or `["AI", "ML"]`. Raises `InvalidInput` for anything else than 1..8 plain names."""
+        """From `"AI/ML"` or `["AI", "ML"]`. Raises `InvalidInput` unless it has 1 to 8 valid names."""
         parts = value.split("/") if isinstance(value, str) else value
         if isinstance(parts, (bytes, Mapping)) or not isinstance(parts, Sequence):
             raise InvalidInput("A category path is a list of names, such as ['AI', 'ML'].")
@@ -43,7 +43,7 @@ class CategoryPath:
 
 
 def name_key(name: str) -> str | None:
-    """The folded key of one category name; None for a name that no category can have."""
+    """The folded key of a category name; None for an invalid name."""
     try:
         return normalise(_name(name))
     except InvalidInput:
@@ -92,9 +92,9 @@ class Taxonomy:
     nodes: Mapping[int, Node] = field(default_factory=dict)
     children: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
     known: dict[Hashable, frozenset[int]] = field(default_factory=dict, compare=False, repr=False)
-    """Nodes of grants that were looked up before: callers come again and again, and the version stays as it is."""
+    """Cache: nodes of grants in this version."""
     versions_seen: dict[frozenset[int], str] = field(default_factory=dict, compare=False, repr=False)
-    """By the nodes of a scope: the version that it is shown (`core/access/visible_tree.py::seen_version`)."""
+    """Cache: nodes of a scope -> the version for display in it (`core/access/visible_tree.py::seen_version`)."""
 
     @classmethod
     def of(cls, version: str, nodes: Iterable[Node]) -> Taxonomy:
@@ -109,10 +109,10 @@ class Taxonomy:
         """The node at `path`, or None."""
         current = ROOT
         for key in path.key:
-            found = self.children.get(current, {}).get(key)
-            if found is None:
+            child = self.children.get(current, {}).get(key)
+            if child is None:
                 return None
-            current = found
+            current = child
         return current
 
     def path(self, node_id: int) -> tuple[str, ...]:
@@ -125,22 +125,22 @@ class Taxonomy:
         return tuple(reversed(names))
 
     def with_above(self, nodes: Iterable[int]) -> frozenset[int]:
-        """These nodes, as far as they are in the tree, and those above them."""
-        found: set[int] = set()
+        """The nodes that are in the tree, and their ancestors."""
+        with_ancestors: set[int] = set()
         for node in nodes:
             current = node
-            while current in self.nodes and current not in found:
-                found.add(current)
+            while current in self.nodes and current not in with_ancestors:
+                with_ancestors.add(current)
                 current = self.nodes[current].parent_id
-        return frozenset(found)
+        return frozenset(with_ancestors)
 
     def subtree(self, node_id: int) -> frozenset[int]:
-        """The node and everything below it."""
-        found = {node_id}
-        waiting = [node_id]
-        while waiting:
-            for child in self.children.get(waiting.pop(), {}).values():
-                if child not in found:
-                    found.add(child)
-                    waiting.append(child)
-        return frozenset(found)
+        """The node and its descendants."""
+        branch = {node_id}
+        queue = [node_id]
+        while queue:
+            for child in self.children.get(queue.pop(), {}).values():
+                if child not in branch:
+                    branch.add(child)
+                    queue.append(child)
+        return frozenset(branch)

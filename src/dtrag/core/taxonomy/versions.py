@@ -1,11 +1,11 @@
-"""Versions of the category tree: their numbers, and what tells one from another."""
+"""Versions of the category tree: numbers and differences."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
 from dtrag.errors import InvalidInput
@@ -22,17 +22,17 @@ _MINOR = frozenset({"add", "move"})
 
 
 def parse_version(text: object) -> tuple[int, int, int]:
-    """Major, minor and patch of a semantic version. Raises `InvalidInput` for anything else."""
-    found = _VERSION.fullmatch(text) if isinstance(text, str) and len(text) <= MAX_VERSION else None
-    if found is None:
+    """Major, minor and patch of a semantic version. Raises `InvalidInput` for another string."""
+    match = _VERSION.fullmatch(text) if isinstance(text, str) and len(text) <= MAX_VERSION else None
+    if match is None:
         raise InvalidInput("Invalid version format: write MAJOR.MINOR.PATCH, such as 1.4.0 or 2.5.3-beta.1.")
-    return int(found[1]), int(found[2]), int(found[3])
+    return int(match[1]), int(match[2]), int(match[3])
 
 
 def next_version(parent: str, kinds: Collection[str], taken: Collection[str] = ()) -> str:
-    """The number after `parent` for a change of these kinds of operations, the first that is not taken.
+    """The next number after `parent` for operations of these kinds that is not in `taken`.
 
-    Merging, splitting and deleting re-home documents: major. Adding and moving: minor. Renaming only: patch.
+    Merging, splitting and deleting move documents: major. Adding and moving: minor. Only renaming: patch.
     """
     major, minor, patch = parse_version(parent)
     if _MAJOR.intersection(kinds):
@@ -47,11 +47,24 @@ def next_version(parent: str, kinds: Collection[str], taken: Collection[str] = (
 
 
 Path = tuple[str, ...]
+PathChange = TypedDict("PathChange", {"from": list[str], "to": list[str]})
+
+
+class DiffView(TypedDict):
+    """A difference for display."""
+
+    base: str
+    version: str
+    added: list[list[str]]
+    removed: list[list[str]]
+    moved: list[PathChange]
+    renamed: list[PathChange]
+    merged: list[PathChange]
 
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """What `version` has and `base` has not, and the other way round; pairs are (before, after)."""
+    """Differences of `version` from `base`; pairs are (path in base, path in version)."""
 
     base: str
     version: str
@@ -61,20 +74,27 @@ class Diff:
     renamed: tuple[tuple[Path, Path], ...]
     merged: tuple[tuple[Path, Path], ...]
 
-    def as_dict(self) -> dict[str, Any]:
-        """As it is sent and printed."""
-        found: dict[str, Any] = {"base": self.base, "version": self.version}
-        found["added"] = [list(path) for path in self.added]
-        found["removed"] = [list(path) for path in self.removed]
-        for kind in ("moved", "renamed", "merged"):
-            found[kind] = [{"from": list(before), "to": list(after)} for before, after in getattr(self, kind)]
-        return found
+    def as_dict(self) -> DiffView:
+        """For display, with plain values."""
+        return {
+            "base": self.base,
+            "version": self.version,
+            "added": [list(path) for path in self.added],
+            "removed": [list(path) for path in self.removed],
+            "moved": _changes(self.moved),
+            "renamed": _changes(self.renamed),
+            "merged": _changes(self.merged),
+        }
+
+
+def _changes(pairs: tuple[tuple[Path, Path], ...]) -> list[PathChange]:
+    return [{"from": list(before), "to": list(after)} for before, after in pairs]
 
 
 def diff(base: Taxonomy, version: Taxonomy, merged: Mapping[int, int] | None = None) -> Diff:
-    """From one version to another. `merged` maps nodes to those that they were merged into in between.
+    """The differences. `merged` maps nodes that were merged between the versions to their targets.
 
-    A node that is below a moved or renamed one is not named again: its parent is still the same.
+    Descendants of a moved or renamed node are not listed: their parent is still the same.
     """
     both = [node for node in base.nodes if node in version.nodes]
     into = {node: to for node, to in (merged or {}).items() if node in base.nodes and node not in version.nodes}
@@ -93,9 +113,9 @@ def diff(base: Taxonomy, version: Taxonomy, merged: Mapping[int, int] | None = N
 
 
 def active_paths(path: CategoryPath, version: Taxonomy, active: Taxonomy) -> list[list[str]]:
-    """Where the categories of a branch of `version` are in the active tree: the fewest branches that hold them all.
+    """The smallest set of branches of the active tree that contains the categories of a branch of `version`.
 
-    Nodes are the same in all versions. Empty when the branch is not in `version`, or nothing of it is active.
+    Node ids are the same in all versions. Empty when the branch is not in `version`, or none of its nodes is active.
     """
     top = version.find(path)
     nodes = {node for node in version.subtree(top) if node in active.nodes} if top is not None else set()

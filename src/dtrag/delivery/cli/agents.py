@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +12,7 @@ from dtrag.delivery.cli.context import Json, invocation, run_async
 from dtrag.delivery.cli.exit_codes import OK
 
 if TYPE_CHECKING:
-    from dtrag.core.agent import Agent
+    from dtrag.core.agent import Agent, AgentView
     from dtrag.core.documents import SearchMetrics, SearchResult
     from dtrag.settings import Settings
 
@@ -167,7 +168,7 @@ def search(
     return OK
 
 
-def _branches(agent: dict[str, Any]) -> str:
+def _branches(agent: Mapping[str, Any]) -> str:
     return ", ".join("/".join(path) for path in agent["allowed_category_paths"])
 
 
@@ -175,7 +176,7 @@ def _word(value: object) -> str:
     return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
 
 
-async def _create(settings: Settings, asked: dict[str, Any]) -> dict[str, Any]:
+async def _create(settings: Settings, asked: dict[str, Any]) -> AgentView:
     from dtrag.app import open_app
 
     async with open_app(settings) as opened:
@@ -184,7 +185,7 @@ async def _create(settings: Settings, asked: dict[str, Any]) -> dict[str, Any]:
         return (await opened.agents.create(**asked)).as_dict(active)
 
 
-async def _list(settings: Settings, limit: int, offset: int) -> tuple[list[dict[str, Any]], int]:
+async def _list(settings: Settings, limit: int, offset: int) -> tuple[list[AgentView], int]:
     from dtrag.app import open_app
 
     async with open_app(settings) as opened:

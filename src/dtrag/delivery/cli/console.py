@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urldefrag, urlsplit
@@ -42,7 +42,7 @@ def notes() -> Console:
     return Console(stderr=True, highlight=False, markup=False, emoji=False)
 
 
-def show_json(value: dict[str, Any]) -> None:
+def show_json(value: Mapping[str, Any]) -> None:
     """The one JSON object of a command."""
     plain_ascii = not (sys.stdout.encoding or "").lower().startswith("utf")
     try:

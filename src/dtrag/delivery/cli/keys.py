@@ -11,7 +11,7 @@ from dtrag.delivery.cli.context import Json, invocation, run_async
 from dtrag.delivery.cli.exit_codes import OK
 
 if TYPE_CHECKING:
-    from dtrag.core.access.api_key import Key, Role
+    from dtrag.core.access.api_key import Key, KeyView, Role
     from dtrag.governance.api_keys import CreatedKey
     from dtrag.settings import Settings
 
@@ -118,7 +118,7 @@ def expiry(given: str | None, now: datetime.datetime) -> datetime.datetime | Non
         ) from error
 
 
-def _scope(row: dict[str, Any]) -> str:
+def _scope(row: KeyView) -> str:
     return "all" if row["scope"] is None else ", ".join(row["scope"])
 
 

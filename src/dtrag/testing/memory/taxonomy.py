@@ -23,7 +23,7 @@ from dtrag.core.access.taxonomy_impact import (
     access_change,
     scope_changes,
 )
-from dtrag.core.taxonomy.apply import Divided, Rehoming, applied, nearest
+from dtrag.core.taxonomy.apply import DocumentMoves, NodeSplit, applied, nearest
 from dtrag.core.taxonomy.operations import Operation
 from dtrag.core.taxonomy.tree import UNCLASSIFIED, Taxonomy
 from dtrag.core.taxonomy.versions import next_version, parse_version
@@ -152,11 +152,11 @@ class MemoryTaxonomy:
         vacated = {node: to for node, to in grown.rehoming.emptied.items() if node in now.nodes}
         return _Change(grown.taxonomy, self._moves(grown.rehoming), vacated)
 
-    def _moves(self, rehoming: Rehoming) -> dict[Pair, list[uuid.UUID]]:
+    def _moves(self, rehoming: DocumentMoves) -> dict[Pair, list[uuid.UUID]]:
         words = {
             word
             for step in rehoming.steps
-            if isinstance(step, Divided)
+            if isinstance(step, NodeSplit)
             for part in step.parts
             for word in part.keywords
         }

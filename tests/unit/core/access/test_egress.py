@@ -8,24 +8,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dtrag.core.access.egress import Target, allowed_hosts, checked, public, target
+from dtrag.core.access.egress import Destination, allowed_hosts, checked, public, target
 from dtrag.errors import EgressBlocked, InvalidInput
 
 
 @pytest.mark.parametrize(
     ("url", "expected"),
     [
-        ("https://example.com", Target("https", "example.com", 443, "/", False)),
-        ("HTTP://Example.COM./a?b=c#d", Target("http", "example.com", 80, "/a?b=c", False)),
-        ("https://example.com:443/x", Target("https", "example.com", 443, "/x", False)),
-        ("http://example.com:443/", Target("http", "example.com", 443, "/", False)),
-        ("https://8.8.8.8/", Target("https", "8.8.8.8", 443, "/", False)),
-        ("https://[2606:4700::1111]/", Target("https", "2606:4700::1111", 443, "/", False)),
-        ("https://한국.kr/학?q=칙", Target("https", "xn--3e0b707e.kr", 443, "/%ED%95%99?q=%EC%B9%99", False)),
-        ("https://example.com/a%20b?q=%41", Target("https", "example.com", 443, "/a%20b?q=%41", False)),
+        ("https://example.com", Destination("https", "example.com", 443, "/", False)),
+        ("HTTP://Example.COM./a?b=c#d", Destination("http", "example.com", 80, "/a?b=c", False)),
+        ("https://example.com:443/x", Destination("https", "example.com", 443, "/x", False)),
+        ("http://example.com:443/", Destination("http", "example.com", 443, "/", False)),
+        ("https://8.8.8.8/", Destination("https", "8.8.8.8", 443, "/", False)),
+        ("https://[2606:4700::1111]/", Destination("https", "2606:4700::1111", 443, "/", False)),
+        ("https://한국.kr/학?q=칙", Destination("https", "xn--3e0b707e.kr", 443, "/%ED%95%99?q=%EC%B9%99", False)),
+        ("https://example.com/a%20b?q=%41", Destination("https", "example.com", 443, "/a%20b?q=%41", False)),
     ],
 )
-def test_public_urls_are_taken_apart(url: str, expected: Target) -> None:
+def test_public_urls_are_taken_apart(url: str, expected: Destination) -> None:
     assert target(url) == expected
 
 

@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dtrag.core.access.scope import CONTENT_TYPES, MAX_FACT, MAX_FACTS, MAX_PATHS, Scope, SearchFilters, filter_keys
+from dtrag.core.access.scope import (
+    CONTENT_TYPES,
+    MAX_METADATA,
+    MAX_METADATA_CHARACTERS,
+    MAX_PATHS,
+    Scope,
+    SearchFilters,
+    filter_keys,
+)
 from dtrag.core.taxonomy.tree import ROOT, CategoryPath, Node, Taxonomy
 from dtrag.errors import InvalidInput
 
@@ -183,14 +191,14 @@ def test_a_truth_value_is_not_a_number() -> None:
         ({"salary": 1}, "DTRAG_FILTER_KEYS: author, draft, kind, year"),
         ({5: 1}, "cannot be filtered by"),
         ({"x" * 5_000: 1}, "cannot be filtered by"),
-        ({}, "1 to 16 facts"),
-        ({f"k{number}": 1 for number in range(MAX_FACTS + 1)}, "1 to 16 facts"),
-        ([["author", "Kim"]], "1 to 16 facts"),
-        ("author=Kim", "1 to 16 facts"),
+        ({}, "1 to 16 fields"),
+        ({f"k{number}": 1 for number in range(MAX_METADATA + 1)}, "1 to 16 fields"),
+        ([["author", "Kim"]], "1 to 16 fields"),
+        ("author=Kim", "1 to 16 fields"),
         ({"author": None}, "author must be"),
         ({"author": ["Kim"]}, "author must be"),
         ({"author": {"name": "Kim"}}, "author must be"),
-        ({"author": "x" * (MAX_FACT + 1)}, "author must be"),
+        ({"author": "x" * (MAX_METADATA_CHARACTERS + 1)}, "author must be"),
         ({"author": "Kim\x00"}, "author must be"),
         ({"author": "\ud800"}, "author must be"),
         ({"year": float("nan")}, "year must be"),

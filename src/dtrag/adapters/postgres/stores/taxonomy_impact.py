@@ -17,7 +17,7 @@ from dtrag.adapters.postgres.database import Connection
 from dtrag.adapters.postgres.queries import queries
 from dtrag.adapters.postgres.stores.taxonomy_rows import active_tree, tree_of
 from dtrag.core.access.taxonomy_impact import Pair
-from dtrag.core.taxonomy.apply import Divided, Rehoming, applied, nearest
+from dtrag.core.taxonomy.apply import DocumentMoves, NodeSplit, applied, nearest
 from dtrag.core.taxonomy.operations import operations
 from dtrag.core.taxonomy.tree import UNCLASSIFIED, Taxonomy
 from dtrag.errors import Conflict, InvalidInput, NotFound
@@ -83,7 +83,7 @@ async def _forth(connection: Connection, version: str, now: Taxonomy, rows: obje
 
 
 async def _rehomed(
-    connection: Connection, rehoming: Rehoming, now: Taxonomy, terms: Terms
+    connection: Connection, rehoming: DocumentMoves, now: Taxonomy, terms: Terms
 ) -> dict[Pair, list[uuid.UUID]]:
     sources = sorted(node for node in rehoming.sources if node in now.nodes)
     if not sources:
@@ -103,10 +103,10 @@ async def _rehomed(
 
 
 async def _held(
-    connection: Connection, nodes: Sequence[int], rehoming: Rehoming, terms: Terms
+    connection: Connection, nodes: Sequence[int], rehoming: DocumentMoves, terms: Terms
 ) -> dict[uuid.UUID, frozenset[str]]:
     """Which keywords of the splits the documents hold: all terms of one in a passage (titles are in each)."""
-    divided = [step for step in rehoming.steps if isinstance(step, Divided)]
+    divided = [step for step in rehoming.steps if isinstance(step, NodeSplit)]
     words = {word for step in divided for part in step.parts for word in part.keywords}
     wanted = {word: np.unique(np.array(ids, np.int32)) for word in words if (ids := terms(word))}
     held: dict[uuid.UUID, set[str]] = defaultdict(set)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
 
-from dtrag.core.access.scope import CONTENT_TYPES, MAX_FACTS, MAX_PATHS
+from dtrag.core.access.scope import CONTENT_TYPES, MAX_METADATA, MAX_PATHS
 from dtrag.errors import InvalidInput
 from dtrag.retrieval.request import CANDIDATES, MAX_EXPLAINED, MAX_ID, MAX_QUERY, MAX_TOP_K, MODES, passage_count
 
@@ -33,7 +33,7 @@ _FILTERS = {
         "metadata": {
             "type": "object",
             "minProperties": 1,
-            "maxProperties": MAX_FACTS,
+            "maxProperties": MAX_METADATA,
             "additionalProperties": {"type": ["string", "number", "boolean"]},
             "description": "Facts of the document that must be just so, of the keys that the settings declare.",
         },
