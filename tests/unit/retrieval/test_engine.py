@@ -106,7 +106,7 @@ async def test_filters_narrow_the_scope_and_never_widen_it() -> None:
     for paths in ([["HR"]], [["ghost"]], []):
         results, _ = await engine.search("valve", filters={"taxonomy_paths": paths}, scope=Scope(frozenset({2})))
         assert results == []
-    with pytest.raises(InvalidInput, match="There is no filter"):
+    with pytest.raises(InvalidInput, match="Unknown filter"):
         await engine.search("valve", filters={"bypass_attempt": True}, scope=EVERYTHING)
 
 

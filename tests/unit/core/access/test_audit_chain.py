@@ -113,7 +113,7 @@ def test_whatever_is_in_a_line_comes_back_as_it_was_hashed(value: Any) -> None:
 def test_texts_are_cut_and_unknown_decisions_refused() -> None:
     assert plain({"said": "x" * 5000}) == {"said": "x" * MAX_TEXT}
     assert plain(0.1) == "0.1"
-    with pytest.raises(InvalidInput, match="no decision"):
+    with pytest.raises(InvalidInput, match="Unknown decision"):
         chained([entry(decision="perhaps")], START)
 
 
@@ -121,5 +121,5 @@ def test_texts_are_cut_and_unknown_decisions_refused() -> None:
 def test_a_head_is_read_as_it_is_printed(text: str) -> None:
     head = ChainHead(12, bytes(range(32)))
     assert ChainHead.parse(str(head)) == head
-    with pytest.raises(InvalidInput, match="no head"):
+    with pytest.raises(InvalidInput, match="not a head"):
         ChainHead.parse(text)

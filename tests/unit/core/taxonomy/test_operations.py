@@ -113,7 +113,7 @@ def test_a_child_can_be_merged_into_its_parent_and_a_branch_deleted_elsewhere() 
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        ({"op": "move", "path": "A", "to": "A/x"}, "under itself"),
+        ({"op": "move", "path": "A", "to": "A/x"}, "below itself"),
         ({"op": "merge", "paths": ["A"], "into": "A/x"}, "own branch"),
         ({"op": "merge", "paths": ["A", "A/x"], "into": "B"}, "own branch"),
         ({"op": "rename", "path": "A", "name": "b"}, "already"),
