@@ -16,22 +16,22 @@ from dtrag.settings import FLAGS, LIVE, PREFIX, Settings
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "settings.md"
 DATA_DIR = "the user's data folder (`~/.local/share/dtrag` on Linux), as root `/var/lib/dtrag`"
-"""What the default of `data_dir` is in words: the value itself depends on who asks, and where."""
+"""The default of `data_dir` in words: its value depends on the user and the system."""
 
 HEAD = """\
 # Settings and flags
 
 Made by `scripts/write_settings_page.py` from `settings.py`; do not edit it by hand.
 
-A setting is read once, when a command or the service starts. What is given on the command line goes before the
-environment, and the environment before the default. An empty variable counts as not set. `dtrag settings` shows
-the values in force and hides secrets. In Python, a setting is a keyword argument: `dtrag.open(embedder="none")`.
+A setting is read once, when a command or the service starts. Options of the command line override the
+environment, and the environment overrides the default. An empty variable counts as not set. `dtrag settings` shows
+the current values and hides secrets. In Python, a setting is a keyword argument: `dtrag.open(embedder="none")`.
 
 """
 FLAGS_HEAD = """
 ## Flags
 
-A flag is read anew at every request. It is on when its variable is `1`, `true`, `yes` or `on`, and off otherwise.
+A flag is read for every request. It is on when its variable is `1`, `true`, `yes` or `on`, and off otherwise.
 
 """
 
