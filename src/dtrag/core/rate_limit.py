@@ -9,6 +9,9 @@ from dataclasses import dataclass
 MOST_BUCKETS = 10_000
 """More of them are not remembered: whoever was away longest starts again with a full one."""
 
+ROUNDING = 1e-9
+"""So much less than one request is one: sums of seconds are rounded, and a caller that waits long enough is served."""
+
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
@@ -31,8 +34,8 @@ class RateLimit:
         level, since = self._buckets.pop(who, (float(per_minute), now))
         level = min(float(per_minute), level + (now - since) * per_minute / 60)
         wait_s = 0
-        if level >= 1:
-            level -= 1
+        if level >= 1 - ROUNDING:
+            level = max(0.0, level - 1)
         else:
             wait_s = max(1, math.ceil((1 - level) * 60 / per_minute)) if per_minute else 60
         if len(self._buckets) >= MOST_BUCKETS:

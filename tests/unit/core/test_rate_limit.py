@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dtrag.core.rate_limit import MOST_BUCKETS, RateLimit
@@ -25,6 +25,7 @@ def test_it_fills_up_and_no_further() -> None:
 
 
 @given(st.integers(1, 1000), st.lists(st.floats(0, 5), max_size=60))
+@example(1, [4.601947699052694, 0.0])  # 0.9999999999999999 of a request after a minute
 def test_whoever_waits_as_told_is_served(rate: int, pauses: list[float]) -> None:
     limit, now = RateLimit(), 0.0
     for pause in pauses:
