@@ -12,7 +12,7 @@ UV_INSTALL := $(UV) pip install --quiet --python $(BIN)/python
 UV_COMPILE := $(UV) pip compile --quiet --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --universal \
   --python-version 3.11
 
-.PHONY: setup setup-dev demo test faults lint types contracts fix docs bench-search requirements clean
+.PHONY: setup setup-dev demo check unit test faults lint types contracts fix docs bench-search requirements clean
 
 setup: $(READY)  ## .venv with everything to run: packages, PostgreSQL, model weights
 
@@ -37,8 +37,14 @@ $(DEV_READY): $(READY) requirements-dev.txt
 demo: setup
 	@$(BIN)/dtrag demo
 
-test: lint types contracts
-	$(BIN)/pytest -n 2 --dist loadfile --cov --cov-report=term-missing:skip-covered
+check: setup-dev  ## what a small change needs, in a minute: lint, types, contracts, unit tests
+	@$(MAKE) --no-print-directory -j 2 unit types contracts lint
+
+test: lint types contracts  ## and all tests; COVERAGE=on: with branch coverage, in nearly twice the time
+	$(BIN)/pytest -n 2 --dist loadfile $(if $(COVERAGE),--cov --cov-report=term-missing:skip-covered)
+
+unit: setup-dev
+	$(BIN)/pytest -n 2 --dist loadfile tests/unit
 
 faults: setup-dev  ## long tests of kills, floods and full disks: minutes; CI runs them after `make test`
 	$(BIN)/pytest -m long_fault tests/faults
