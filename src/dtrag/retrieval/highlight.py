@@ -28,6 +28,8 @@ _PART = re.compile(r"[a-z0-9]+(?:['’][a-z0-9]+)*")
 _APOSTROPHE = re.compile("['’]")
 _POSSESSIVE = re.compile(r"['’]s$")
 _SPACE = re.compile(r"\s")
+_SIMPLE = re.compile(r"[ -~가-힣]+")
+"""Characters that fold alone, to one character: ASCII without control characters, and syllables of Hangul."""
 _terms = functools.lru_cache(maxsize=20_000)(terms)
 
 
@@ -105,16 +107,29 @@ def _folded(text: str) -> tuple[str, list[Span] | None]:
         lowered = text.casefold()
         if len(lowered) == len(text) and unicodedata.is_normalized("NFKC", lowered):
             return _SPACE.sub(" ", lowered), None
-    starts = [position for position, character in enumerate(text) if not position or not _joins(character)]
     folded: list[str] = []
     origins: list[Span] = []
-    for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
-        made = _piece(text[start:end])
+    position = 0
+    while position < len(text):
+        run = _SIMPLE.match(text, position)
+        if run is not None:
+            # Its last character may be one with what follows.
+            end = run.end() - (run.end() < len(text) and _joins(text[run.end()]))
+            folded.append(text[position:end].lower())
+            origins.extend(zip(range(position, end), range(position + 1, end + 1), strict=True))
+            if end > position:
+                position = end
+                continue
+        end = position + 1
+        while end < len(text) and _joins(text[end]):
+            end += 1
+        made = _piece(text[position:end])
         folded.append(made)
-        if len(made) == end - start > 1 and all(len(_piece(character)) == 1 for character in text[start:end]):
-            origins.extend((at, at + 1) for at in range(start, end))
+        if len(made) == end - position > 1 and all(len(_piece(character)) == 1 for character in text[position:end]):
+            origins.extend((at, at + 1) for at in range(position, end))
         else:
-            origins.extend([(start, end)] * len(made))
+            origins.extend([(position, end)] * len(made))
+        position = end
     return "".join(folded), origins
 
 

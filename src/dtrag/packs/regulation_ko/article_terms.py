@@ -7,20 +7,26 @@ with the text itself, which a search passes here only after it was fetched in th
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+import itertools
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dtrag.core.text.analysis import sentences, term_id, terms
+from dtrag.core.text.analysis import normalise, sentences, term_id, terms
 
 MAX_SENTENCES = 60
 """Sentences of an article that are told apart: each is one bit of a `uint64`."""
 CACHED_ARTICLES = 8_192
 """Articles whose terms are cached: about 2 kB each, and the text as the key. A book of regulations has about 5,000."""
-_TITLE, _HEADINGS = 1 << 60, 1 << 61
+_TITLE, _HEADINGS, _WHOLE = 1 << 60, 1 << 61, 1 << 62
 _SENTENCES = _TITLE - 1
+TAIL_LENGTH = 16
+"""Last characters of a sentence in which a term may begin that ends in the next sentence."""
+_ARTICLE_TAIL = re.compile(r"제 ?(?:\d{1,4}(?: ?조의?)?)?$")
+_IDENTIFIER_TAIL = re.compile(r"[a-z0-9][._+#/&'’-]*$")
 
 
 @functools.lru_cache(8_192)
@@ -44,7 +50,7 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ArticleTerms:
-    """The distinct term ids of an article, ascending; `places` has a bit for each sentence, the title and headings."""
+    """The distinct term ids of an article, ascending; `places` has bits for sentences, title, headings and text."""
 
     ids: NDArray[np.int64]
     places: NDArray[np.uint64]
@@ -52,17 +58,21 @@ class ArticleTerms:
     @classmethod
     def of(cls, title: str, headings: Iterable[str], text: str) -> ArticleTerms:
         """The terms of title, other headings and text."""
-        places: dict[int, int] = dict.fromkeys(map(term_id, terms(text)), 0)
-        for number, (start, end) in zip(range(MAX_SENTENCES), sentences(text), strict=False):
+        spans = list(sentences(text))
+        places: dict[int, int] = {}
+        for number, (start, end) in enumerate(spans[:MAX_SENTENCES]):
             bit = 1 << number
             for term in set(terms(text[start:end])):
                 key = term_id(term)
                 places[key] = places.get(key, 0) | bit
+        of_text = places.keys() if _sentences_have_all_terms(text, spans) else set(map(term_id, terms(text)))
+        for key in of_text:
+            places[key] = places.get(key, 0) | _WHOLE
         for heading in headings:
             for key in term_ids(heading):
-                places[key] = places.get(key, 0) | _HEADINGS
+                places[key] = places.get(key, 0) | _WHOLE | _HEADINGS
         for key in term_ids(title):
-            places[key] = places.get(key, 0) | _HEADINGS | _TITLE
+            places[key] = places.get(key, 0) | _WHOLE | _HEADINGS | _TITLE
         ids = np.fromiter(places.keys(), np.int64, len(places))
         order = np.argsort(ids)
         return cls(ids[order], np.fromiter(places.values(), np.uint64, len(places))[order])
@@ -76,7 +86,8 @@ class ArticleTerms:
             present = self.ids[rows] == question.ids
             for bit, places in zip(question.bits[present].tolist(), self.places[rows[present]].tolist(), strict=True):
                 mask = 1 << bit
-                whole |= mask
+                if places & _WHOLE:
+                    whole |= mask
                 if places & _HEADINGS:
                     headings |= mask
                 if places & _TITLE:
@@ -87,6 +98,20 @@ class ArticleTerms:
                     of_sentence[lowest] = of_sentence.get(lowest, 0) | mask
                     in_sentences ^= lowest
         return Coverage(whole, headings, title, frozenset(of_sentence.values()))
+
+
+def _sentences_have_all_terms(text: str, spans: Sequence[tuple[int, int]]) -> bool:
+    """Whether the terms of the sentences are certainly those of the text: no term may begin in one and end in the next.
+
+    Only the number of an article may contain a blank; without a blank, ① continues an identifier as a 1.
+    """
+    if len(spans) > MAX_SENTENCES:
+        return False
+    for (_, end), (start, _) in itertools.pairwise(spans):
+        tail = normalise(text[max(0, end - TAIL_LENGTH) : end])
+        if _ARTICLE_TAIL.search(tail) or (start == end and _IDENTIFIER_TAIL.search(tail)):
+            return False
+    return True
 
 
 class QuestionTerms:

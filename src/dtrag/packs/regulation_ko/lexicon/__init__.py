@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from typing import Literal
@@ -34,6 +34,8 @@ CORRECTED_LEAST = 3
 """Syllables from which on a misspelt word is compared by its letters (jamo)."""
 SYNONYMS_FILE = "synonyms.toml"
 MatchedBy = Literal["words", "synonym", "spelling"]
+CACHED_COMPARISONS = 65_536
+"""Comparisons of a word of a form with a word of a question that are cached; a question makes about a thousand."""
 _WORD = re.compile(r"[가-힣]+|[a-z0-9]+(?:[-'][a-z0-9]+)*")
 _OBJECT = re.compile(r"(?<=[가-힣]{2})[을를]$")
 _SYLLABLE_AS_OBJECT = re.compile(r"[가-힣][을를]")
@@ -180,11 +182,22 @@ class Lexicon:
 
     def _begins(self, token: str, word: str, *, alone: bool) -> MatchedBy | None:
         """How a word of a form begins a word of the question; a form of one word (`alone`) has no synonyms."""
-        if _is_begun_by(token, word, alone=alone):
-            return "words"
-        if not alone and any(_is_begun_by(other, word, alone=True) for other in self.synonyms.get(_bare(token), ())):
-            return "synonym"
-        return None
+        return self._cached_begins(token, word, alone)
+
+    @functools.cached_property
+    def _cached_begins(self) -> Callable[[str, str, bool], MatchedBy | None]:
+        @functools.lru_cache(CACHED_COMPARISONS)
+        def begins(token: str, word: str, alone: bool) -> MatchedBy | None:
+            if _is_begun_by(token, word, alone=alone):
+                return "words"
+            synonyms = () if alone else self.synonyms.get(_bare(token), ())
+            return (
+                "synonym"
+                if any(other[0] == word[0] and _is_begun_by(other, word, alone=True) for other in synonyms)
+                else None
+            )
+
+        return begins
 
     def _written_together(self, words: Sequence[str]) -> Iterator[Match]:
         """Forms of several words that the question writes as one, and single words that it writes as two."""
@@ -261,6 +274,8 @@ def _contains(word: str, start: int, tokens: Sequence[str]) -> bool:
 
 
 def _is_begun_by(token: str, word: str, *, alone: bool) -> bool:
+    if token[0] != word[0]:
+        return False
     if token[0].isascii():
         return word == token or (len(token) >= 3 and word.startswith(token) and len(word) - len(token) <= 3)
     if (alone and len(token) == 1) or _SYLLABLE_AS_OBJECT.fullmatch(token):
