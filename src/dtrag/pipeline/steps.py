@@ -16,7 +16,7 @@ from dtrag.core.ranking.bm25 import LexicalStatistics
 from dtrag.errors import InvalidInput
 from dtrag.pipeline.answer.citations import chunks_of, sources_of
 from dtrag.pipeline.answer.compose import compose, unfinished
-from dtrag.pipeline.answer.grounding import verified
+from dtrag.pipeline.answer.grounding import verify
 from dtrag.pipeline.debate.step import debate
 from dtrag.pipeline.intent import intent_of
 from dtrag.pipeline.plan import planner
@@ -185,7 +185,7 @@ async def step6_cite(state: PipelineState) -> PipelineState:
     """Checks every sentence of a model's answer; `citations` and `sources` are what the answer cites after that."""
     run = running(state)
     if state.model is not None and state.answer:
-        state = await verified(state, run)
+        state = await verify(state, run)
     state.sources = sources_of(state)
     run.emit("citations", {"citations": state.sources})
     run.recording.facts |= {"citations": len(state.sources)}

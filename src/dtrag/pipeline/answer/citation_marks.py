@@ -1,4 +1,4 @@
-"""The marks `[n]` in what a language model wrote: read, taken out, and written anew by the one who has checked them."""
+"""Reads citation marks such as `[n]` in a language model's answer and removes them, with links and lists of sources."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dtrag.core.text.analysis import normalise, sentences
 
 UNSUPPORTED = "[?]"
 MOST_NUMBERS = 20
-"""Numbers in one mark that are read: `[1-999]` is no citation."""
+"""Maximum of numbers read from one mark: `[1-999]` is not a citation."""
 
 _NUMBERS = r"\d{1,3}(?:\s?[,;、，·~～–—‑-]\s?\d{1,3}){0,30}"
 _MARK = re.compile(
@@ -25,8 +25,8 @@ _LINK = (
 _IMAGE = re.compile(r"(?:(?<![ \t])[ \t]+)?!" + _LINK)
 _LINKED = re.compile(_LINK)
 _ADDRESS = re.compile(r"[^\w\s()]")
-"""What every address has that leads elsewhere; `[별표 1](제3조)` has none and is prose."""
-# Where Markdown would begin a link or define one.
+"""A character of every link target; `[별표 1](제3조)` has none and is prose."""
+# Where Markdown would start or define a link.
 _OPEN = re.compile(r"(?<=[\]］】])(?=\()|^[ \t>*+\-\d.)]{0,20}\[[^\]\n]{1,200}\](?=:)", re.M)
 _URL = re.compile(r"(?:[a-z][a-z\d+.\-]{1,20}://|www\.)[^\s<>()\[\]{}\"'“”‘’|]+", re.I)
 _AFTER_URL = re.compile(r"(?<![.,;:!?。、*_~`가-힣])[.,;:!?。、*_~`가-힣]+\Z")
@@ -40,12 +40,12 @@ _HEADING = re.compile(
 _ENTRY = re.compile(r"[ \t]{0,20}(?:[\[［【(]?\^?\d{1,3}[\]］】).:]|[-*•·]|https?://|제\s?\d{1,4}\s?조|$)")
 _BULLET = re.compile(r"(?:(?:[-*•·]|\d{1,2}[.)])\s+)?(?:\*\*)?")
 _CONTEXT = 24
-"""Characters before a mark that tell whether it was copied with the words of a passage."""
+"""Characters before a mark by which copies of a passage's text are recognised."""
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """A sentence of the answer without its marks, `[start, end)` in `Read.text`, and the numbers that it cites."""
+class MarkedSentence:
+    """A sentence of the answer without its marks, `[start, end)` in `MarkedAnswer.text`, and the numbers it cites."""
 
     start: int
     end: int
@@ -53,48 +53,48 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
-    """An answer without marks; `invented` are numbers of no passage, `listed` says that it had a list of sources."""
+class MarkedAnswer:
+    """An answer without its marks; `invented` are numbers of unknown passages, `listed`: it had a list of sources."""
 
     text: str
-    parts: tuple[Part, ...]
+    sentences: tuple[MarkedSentence, ...]
     invented: tuple[int, ...]
     listed: bool
 
 
-def read(answer: str, passages: Sequence[str]) -> Read:
-    """Take the marks out of an answer; a mark that was copied from a passage's own text is not one of ours.
+def read_marks(answer: str, passages: Sequence[str]) -> MarkedAnswer:
+    """The answer without marks, and what they cite; a mark copied from a passage's own text cites nothing.
 
-    Numbers count from 1 and are at most `len(passages)`; `[1][2]`, `[1, 2]`, `[1-3]` and wide forms are read. Of links
-    the words stay, and of images nothing.
+    Numbers count from 1 to `len(passages)`; `[1][2]`, `[1, 2]`, `[1-3]` and wide forms are read. Links are replaced by
+    their text, and images are removed.
     """
     body = without_sources(answer)
-    kept = _unlinked(body)
+    unlinked = _unlinked(body)
     folded = [normalise(text) for text in passages]
     pieces: list[str] = []
     marks: list[tuple[int, tuple[int, ...]]] = []
     invented: list[int] = []
     length = last = 0
-    for match in _MARK.finditer(kept):
-        pieces.append(kept[last : match.start()])
+    for match in _MARK.finditer(unlinked):
+        pieces.append(unlinked[last : match.start()])
         length += match.start() - last
         numbers = _numbers(match[1])
         known = tuple(number for number in numbers if 1 <= number <= len(passages))
         invented += [number for number in numbers if number not in known]
-        if known and not _copied(kept[max(0, match.start() - _CONTEXT) : match.end()], match.group(), folded):
+        if known and not _copied(unlinked[max(0, match.start() - _CONTEXT) : match.end()], match.group(), folded):
             marks.append((length, known))
         last = match.end()
-        if not kept[kept.rfind("\n", 0, match.start() + 1) + 1 : match.start()].strip():
-            last += len(kept) - last - len(kept[last:].lstrip(" \t"))
-        elif match.group()[0].isspace() and kept[last : last + 1].isalnum():
+        if not unlinked[unlinked.rfind("\n", 0, match.start() + 1) + 1 : match.start()].strip():
+            last += len(unlinked) - last - len(unlinked[last:].lstrip(" \t"))
+        elif match.group()[0].isspace() and unlinked[last : last + 1].isalnum():
             pieces.append(" ")
             length += 1
-    text = "".join([*pieces, kept[last:]])
-    return Read(text, _parts(text, marks), tuple(dict.fromkeys(invented)), body != answer)
+    text = "".join([*pieces, unlinked[last:]])
+    return MarkedAnswer(text, _sentences(text, marks), tuple(dict.fromkeys(invented)), body != answer)
 
 
 def without_sources(answer: str) -> str:
-    """The answer without a list of sources at its end: sources are what has been checked, not what a model lists."""
+    """The answer without a list of sources at its end; sources are the checked citations instead."""
     for match in _HEADING.finditer(answer):
         rest = answer[match.end() :].split("\n")
         if all(_ENTRY.match(line) for line in rest):
@@ -103,22 +103,22 @@ def without_sources(answer: str) -> str:
 
 
 def urls(text: str) -> list[str]:
-    """The addresses in a text, without the punctuation or the Korean particle behind them."""
+    """The web addresses in a text, without punctuation or a Korean particle at their end."""
     return [_AFTER_URL.sub("", match.group()) for match in _URL.finditer(text)]
 
 
 def rounded(text: str) -> str:
-    """The text with round brackets for marks that are not ours: `[7]` becomes `(7)`."""
+    """The text with round brackets in place of a document's own marks: `[7]` becomes `(7)`."""
     return _MARK.sub(lambda match: match.group().translate(_ROUND), text)
 
 
 def _unlinked(text: str) -> str:
-    """No link or image of Markdown is left: what has no simple form is broken up by a blank."""
-    bare = _LINKED.sub(_text_of, _IMAGE.sub("", text))
+    """The text without Markdown links and images; what could still be read as one is broken by a space."""
+    bare = _LINKED.sub(_link_text, _IMAGE.sub("", text))
     return _OPEN.sub(lambda match: match.group() + " ", bare)
 
 
-def _text_of(match: re.Match[str]) -> str:
+def _link_text(match: re.Match[str]) -> str:
     shown, address = match.groups()
     if not _ADDRESS.search(address):
         return match.group()
@@ -126,19 +126,19 @@ def _text_of(match: re.Match[str]) -> str:
 
 
 def _numbers(inside: str) -> tuple[int, ...]:
-    found: list[int] = []
+    numbers: list[int] = []
     for first, last in _PIECE.findall(inside):
-        found += range(int(first), min(int(last or first), int(first) + MOST_NUMBERS) + 1)
-    return tuple(dict.fromkeys(found[:MOST_NUMBERS]))
+        numbers += range(int(first), min(int(last or first), int(first) + MOST_NUMBERS) + 1)
+    return tuple(dict.fromkeys(numbers[:MOST_NUMBERS]))
 
 
 def _copied(stretch: str, mark: str, passages: Sequence[str]) -> bool:
-    """Whether the mark stands in a passage after the same words; a few letters before it are no evidence."""
-    wanted = normalise(stretch)
-    return len(wanted) - len(normalise(mark)) >= _CONTEXT // 2 and any(wanted in text for text in passages)
+    """Whether a passage has the mark after the same text; a few letters before it are not enough to tell."""
+    context = normalise(stretch)
+    return len(context) - len(normalise(mark)) >= _CONTEXT // 2 and any(context in text for text in passages)
 
 
-def _parts(text: str, marks: Sequence[tuple[int, tuple[int, ...]]]) -> tuple[Part, ...]:
+def _sentences(text: str, marks: Sequence[tuple[int, tuple[int, ...]]]) -> tuple[MarkedSentence, ...]:
     spans = [
         (start + len(bullet[0]), end) for start, end in sentences(text) if (bullet := _BULLET.match(text, start, end))
     ]
@@ -149,12 +149,13 @@ def _parts(text: str, marks: Sequence[tuple[int, tuple[int, ...]]]) -> tuple[Par
         if owner is not None:
             cited[owner] += numbers
     return tuple(
-        Part(start, end, tuple(dict.fromkeys(numbers))) for (start, end), numbers in zip(spans, cited, strict=True)
+        MarkedSentence(start, end, tuple(dict.fromkeys(numbers)))
+        for (start, end), numbers in zip(spans, cited, strict=True)
     )
 
 
 def _owner(text: str, spans: Sequence[tuple[int, int]], position: int) -> int | None:
-    """The sentence that a mark belongs to: that before it, or after it at the head of a line."""
+    """The index of the sentence that a mark belongs to: the one before it, or after it at the start of a line."""
     before = [index for index, (start, _) in enumerate(spans) if start < position]
     head = not text[text.rfind("\n", 0, position) + 1 : position].strip(" \t>*-•·")
     if before and not (head and position > spans[before[-1]][1]):

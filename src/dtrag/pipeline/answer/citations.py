@@ -18,26 +18,29 @@ def cite(quotes: Sequence[Quote], passages: Sequence[SearchResult]) -> tuple[str
     Each citation quotes one span exactly; `start` and `end` are offsets in the document's text. In the answer, a
     passage's own `[7]` is shown as `(7)`.
     """
-    parts: list[str] = []
-    citations: list[Citation] = []
-    for number, quote in enumerate(quotes, start=1):
-        passage = passages[quote.passage]
-        shown = visible(quote.text)
-        parts.append(f"{rounded(shown)} [{number}]")
-        citations.append(
-            Citation(
-                number=number,
-                label=cited_label(passage),
-                chunk_id=passage.chunk_id,
-                document_id=str(passage.metadata.get("document_id", "")),
-                source_url=passage.source_url,
-                quote=quote.text,
-                start=passage.start + quote.start,
-                end=passage.start + quote.end,
-                display=shown if shown != quote.text else "",
-            )
-        )
-    return "\n".join(parts), tuple(citations)
+    citations = tuple(
+        citation_of(number, passages[quote.passage], quote.start, quote.end)
+        for number, quote in enumerate(quotes, start=1)
+    )
+    lines = (f"{rounded(citation.display or citation.quote)} [{citation.number}]" for citation in citations)
+    return "\n".join(lines), citations
+
+
+def citation_of(number: int, passage: SearchResult, start: int, end: int) -> Citation:
+    """The citation of a span of a passage, `start` and `end` counted in the passage's text."""
+    quote = passage.text[start:end]
+    shown = visible(quote)
+    return Citation(
+        number=number,
+        label=cited_label(passage),
+        chunk_id=passage.chunk_id,
+        document_id=str(passage.metadata.get("document_id", "")),
+        source_url=passage.source_url,
+        quote=quote,
+        start=passage.start + start,
+        end=passage.start + end,
+        display=shown if shown != quote else "",
+    )
 
 
 def chunks_of(passages: Sequence[SearchResult]) -> list[RetrievedChunk]:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from dtrag.core.documents import SearchResult
 from dtrag.core.text.analysis import normalise
-from dtrag.pipeline.answer.citation_marks import UNSUPPORTED, read, rounded, urls, without_sources
-from dtrag.pipeline.answer.grounding import MOST_SENTENCES, Checked, check
+from dtrag.pipeline.answer.citation_marks import UNSUPPORTED, read_marks, rounded, urls, without_sources
+from dtrag.pipeline.answer.grounding import MOST_SENTENCES, check
 from tests.growth import grows_linearly
 from tests.toy import ToyEmbedder
 from tests.unit.retrieval.memory import Broken
@@ -36,7 +36,7 @@ LEAVE = SearchResult(
 PASSAGES = [RULES, LEAVE]
 
 
-def _exact(checked: Checked, passages: Sequence[SearchResult]) -> None:
+def _exact(checked: CheckedAnswer, passages: Sequence[SearchResult]) -> None:
     """What holds of every checked answer."""
     for sentence in checked.sentences:
         assert checked.text[sentence.start : sentence.end] == sentence.text
@@ -78,10 +78,10 @@ def test_any_text_is_checked_and_quoted_exactly(answer: str, texts: list[str], w
 @settings(max_examples=100, deadline=None)
 @given(ANSWERS, st.integers(0, 4))
 def test_numbers_that_are_read_are_numbers_of_passages(answer: str, passages: int) -> None:
-    found = read(answer, [""] * passages)
-    assert all(1 <= number <= passages for part in found.parts for number in part.numbers)
+    found = read_marks(answer, [""] * passages)
+    assert all(1 <= number <= passages for part in found.sentences for number in part.numbers)
     assert all(not 1 <= number <= passages for number in found.invented)
-    assert all(0 <= part.start < part.end <= len(found.text) for part in found.parts)
+    assert all(0 <= part.start < part.end <= len(found.text) for part in found.sentences)
 
 
 @pytest.mark.parametrize(
@@ -102,11 +102,11 @@ def test_numbers_that_are_read_are_numbers_of_passages(answer: str, passages: in
     ],
 )
 def test_marks_belong_to_the_sentence_before_them(answer: str, numbers: list[tuple[int, ...]]) -> None:
-    assert [part.numbers for part in read(answer, ["", "", ""]).parts] == numbers
+    assert [part.numbers for part in read_marks(answer, ["", "", ""]).sentences] == numbers
 
 
 def test_marks_are_out_of_the_text() -> None:
-    found = read("The valve [1] closes. [2] It opens [9].\n[1] Boilers hum.", ["", ""])
+    found = read_marks("The valve [1] closes. [2] It opens [9].\n[1] Boilers hum.", ["", ""])
     assert found.text == "The valve closes. It opens.\nBoilers hum."
     assert found.invented == (9,)
 
@@ -114,7 +114,7 @@ def test_marks_are_out_of_the_text() -> None:
 def test_a_mark_copied_with_the_words_of_a_passage_is_none_of_ours() -> None:
     source = "Cats were kept by sailors for centuries [1]. Dogs were not [2]."
     answer = "Cats were kept by sailors for centuries [1]."
-    assert [part.numbers for part in read(answer, ["other", source]).parts] == [()]
+    assert [part.numbers for part in read_marks(answer, ["other", source]).sentences] == [()]
     checked = check(answer, [SearchResult("a", "Boilers hum."), SearchResult("b", source)])
     assert [citation.chunk_id for citation in checked.citations] == ["b"]
 
@@ -296,11 +296,11 @@ def test_a_link_of_no_simple_form_is_broken_up_and_marked(answer: str) -> None:
     )
 )
 def test_no_link_is_left_whatever_a_model_writes(pieces: list[str]) -> None:
-    assert "](" not in read("".join(pieces), ["", ""]).text
+    assert "](" not in read_marks("".join(pieces), ["", ""]).text
 
 
 def test_an_article_in_brackets_is_no_link() -> None:
-    assert read("[별표 1](제3조)에 따른다.", []).text == "[별표 1] (제3조)에 따른다."
+    assert read_marks("[별표 1](제3조)에 따른다.", []).text == "[별표 1] (제3조)에 따른다."
 
 
 def test_only_addresses_of_the_passages_are_supported() -> None:
@@ -326,7 +326,7 @@ def test_addresses_end_before_punctuation() -> None:
 )
 def test_marks_and_links_are_read_in_linear_time(before: str, hostile: str, after: str) -> None:
     def work(characters: int) -> None:
-        read(f"A b. [1]{before}{hostile * (characters // len(hostile))}{after}", ["A b."])
+        read_marks(f"A b. [1]{before}{hostile * (characters // len(hostile))}{after}", ["A b."])
 
     assert grows_linearly(work, 25_000)
 
@@ -346,7 +346,7 @@ def test_marks_of_others_are_in_round_brackets() -> None:
 
 
 def test_no_answer_and_no_passages() -> None:
-    assert check("", PASSAGES) == Checked("", (), (), ())
+    assert check("", PASSAGES) == CheckedAnswer("", (), (), ())
     checked = check("The valve closes at nine [1].", [])
     assert (checked.text, checked.citations) == (f"The valve closes at nine. {UNSUPPORTED}", ())
     assert not checked.sentences[0].supported
