@@ -1,8 +1,8 @@
-"""Conversations: questions and answers kept under an id, so that the next question can rest on the last ones.
+"""Conversations: questions and answers stored under an id, as context for the next question.
 
-A conversation is its owner's alone: the same id of another key is another conversation. What a turn quoted is shown
-only as long as the caller may see every document that had a part in it; else the answer is withheld, from the caller
-and from the models and rules that are given the history.
+A conversation belongs to its owner: the same id of another key is another conversation. An answer is shown only while
+the caller may see every document that it is based on; otherwise it is withheld, also from the models and rules that use
+the history.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from dtrag.errors import InvalidInput, NotFound
 from dtrag.ports import ConversationStore, DocumentVisibility, Index, Recorder, unrecorded
 
 MOST_TURNS = 100
-"""Turns kept of a conversation; older ones go."""
+"""Turns stored per conversation; older ones are deleted."""
 REMEMBERED = 6
-"""Turns that a model or a rule is shown of it."""
+"""Turns of the history that a model or a rule uses."""
 MAX_TEXT = 40_000
-"""Characters kept of a question or an answer: four times the longest question that is taken."""
+"""Characters stored of a question or an answer: four times the longest accepted question."""
 MAX_LISTED = 1_000
 
 
 class Conversations:
-    """The conversations of one app. Those at rest for more than `days` are not there any more; 0 keeps all."""
+    """The conversations of one app. Those idle for more than `days` are deleted; 0 keeps all."""
 
     def __init__(
         self,
@@ -55,9 +55,9 @@ class Conversations:
     async def history(
         self, conversation: str, caller: Caller, turns: int = REMEMBERED, *, scope: Viewer | None = None
     ) -> list[Message]:
-        """The last turns as messages, oldest first; [] for a conversation that there is not.
+        """The last turns as messages, oldest first; [] for an unknown conversation.
 
-        `scope` is what counts as seen where it is less than all that the caller sees (an agent's branches).
+        `scope` limits what counts as visible further than the caller's own access (to an agent's categories).
         """
         last = await self.last(conversation, caller, turns, scope=scope)
         return [message for turn in last for message in turn.messages()]
@@ -65,11 +65,11 @@ class Conversations:
     async def last(
         self, conversation: str, caller: Caller, turns: int = REMEMBERED, *, scope: Viewer | None = None
     ) -> list[Turn]:
-        """What `history` shows, as turns. What a model makes of them rests on their documents, too."""
+        """As `history`, but as turns, with the documents that they are based on."""
         if turns < 1:
             return []
-        found = await self._store.turns(conversation_id(conversation), caller.owner, turns, self._since())
-        return await self._seen(found, scope or caller.access)
+        stored = await self._store.turns(conversation_id(conversation), caller.owner, turns, self._since())
+        return await self._visible(stored, scope or caller.access)
 
     async def add(
         self,
@@ -79,9 +79,9 @@ class Conversations:
         answer: str,
         document_ids: Iterable[str | uuid.UUID] = (),
     ) -> int:
-        """Keep a turn, and begin the conversation where there is none; returns the turn's number, from 1.
+        """Store a turn, creating the conversation if necessary; returns the turn's number, from 1.
 
-        `document_ids` are all documents that had a part in the answer, whether it cites them or not.
+        `document_ids` are all documents that the answer is based on, cited or not.
         """
         ids = tuple(dict.fromkeys(uuid.UUID(str(document_id)) for document_id in document_ids if document_id))
         turn = Turn(0, clean(question[:MAX_TEXT]), clean(answer[:MAX_TEXT]), self._now(), ids)
@@ -92,58 +92,58 @@ class Conversations:
     async def every(
         self, limit: int = 100, offset: int = 0, *, caller: Caller = LOCAL
     ) -> tuple[list[Conversation], int]:
-        """The caller's conversations, the newest first, and how many there are."""
+        """A page of the caller's conversations, newest first, and their total number."""
         if not (1 <= limit <= MAX_LISTED and offset >= 0):
             raise InvalidInput(f"limit must be from 1 to {MAX_LISTED:,} and offset at least 0.")
         return await self._store.every(caller.owner, MOST_TURNS, self._since(), limit, offset)
 
     async def get(self, conversation: str, *, caller: Caller = LOCAL) -> tuple[Conversation, list[Turn]]:
-        """A conversation of the caller's with the turns that are kept. Raises `NotFound`."""
-        wanted = _known(conversation)
-        found = await self._store.get(wanted, caller.owner, MOST_TURNS, self._since())
-        if found is None:
+        """A conversation of the caller and its stored turns. Raises `NotFound`."""
+        key = _id_of(conversation)
+        stored = await self._store.get(key, caller.owner, MOST_TURNS, self._since())
+        if stored is None:
             raise _not_found(conversation)
-        turns = await self._store.turns(wanted, caller.owner, MOST_TURNS, self._since())
-        return found, await self._seen(turns, caller.access)
+        turns = await self._store.turns(key, caller.owner, MOST_TURNS, self._since())
+        return stored, await self._visible(turns, caller.access)
 
     async def delete(self, conversation: str, *, caller: Caller = LOCAL) -> None:
-        """Delete a conversation of the caller's. Raises `NotFound`."""
-        wanted = _known(conversation)
-        if not await self._store.delete(wanted, caller.owner):
+        """Delete a conversation of the caller. Raises `NotFound`."""
+        key = _id_of(conversation)
+        if not await self._store.delete(key, caller.owner):
             raise _not_found(conversation)
         await self._record(
             caller.name,
             "conversations.delete",
             scope=scope_rows(caller.access),
-            subjects=(wanted,),
+            subjects=(key,),
             decision="done",
             details={},
         )
 
     async def tidy(self) -> int:
-        """Delete what is older than the settings say; returns how many conversations."""
+        """Delete expired conversations; returns their number."""
         return await self._store.forget(self._since()) if self._days else 0
 
     async def _tidy(self) -> None:
-        """As `tidy`, but now and then only: what is too old is not shown in the meantime either."""
+        """As `tidy`, but at intervals: expired conversations are not shown in the meantime either."""
         if self._days and self._tidy_timer.due():
             await self.tidy()
 
     def _since(self) -> datetime.datetime:
         return kept_since(self._now(), self._days)
 
-    async def _seen(self, turns: Sequence[Turn], viewer: Viewer) -> list[Turn]:
-        """The turns, those without their answers whose documents the viewer may not see all."""
-        used = {document_id for turn in turns for document_id in turn.document_ids}
-        if not used:
+    async def _visible(self, turns: Sequence[Turn], viewer: Viewer) -> list[Turn]:
+        """The turns, without the answers that are based on documents the viewer may not see."""
+        document_ids = {document_id for turn in turns for document_id in turn.document_ids}
+        if not document_ids:
             return list(turns)
         scope = viewer.resolved((await self._index.snapshot()).taxonomy)
-        visible = await self._sight.visible(used, scope)
+        visible = await self._sight.visible(document_ids, scope)
         return [turn if visible.issuperset(turn.document_ids) else turn.hidden() for turn in turns]
 
 
-def _known(conversation: str) -> str:
-    """The id; what cannot be one leads nowhere. Raises `NotFound`."""
+def _id_of(conversation: str) -> str:
+    """The id in its stored form. Raises `NotFound`, also for an invalid one."""
     try:
         return conversation_id(conversation or "?")
     except InvalidInput as error:

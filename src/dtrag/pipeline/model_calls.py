@@ -1,4 +1,4 @@
-"""Every call of a language model goes through here: asked for, counted, charged, and kept in the trace."""
+"""Calls of language models: checked against budgets, limited, charged, and recorded in the trace."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ async def call(
     seconds: float,
     on_text: Callable[[str], None] | None = None,
 ) -> Reply:
-    """The model's whole answer; `on_text` gets its pieces as they come.
+    """The model's whole reply; `on_text` receives its pieces as they arrive.
 
-    Raises `ModelNotAllowed` (a budget is used up) and `LanguageModelFailed`.
+    Raises `ModelNotAllowed` (for a budget that is used up), `Overloaded` and `LanguageModelFailed`.
     """
-    await _ask_leave(run, model)
+    await _check_allowed(run, model)
     started = limit_clock()
     pieces: list[str] = []
 
@@ -43,26 +43,30 @@ async def call(
 
     try:
         async with run.admission.model():
-            left = max(0.0, seconds - (limit_clock() - started))
-            reply = await _generated(
-                model, messages, max_tokens=max_tokens, seconds=left, on_text=collect if on_text is not None else None
+            remaining = max(0.0, seconds - (limit_clock() - started))
+            reply = await _generate(
+                model,
+                messages,
+                max_tokens=max_tokens,
+                seconds=remaining,
+                on_text=collect if on_text is not None else None,
             )
         if reply is None:
             raise LanguageModelFailed(model=model.id, reason="it gave no answer.")
     except (LanguageModelFailed, asyncio.CancelledError) as error:
-        given, reason = "".join(pieces), str(error) or "given up"
-        await _failed(run, step, model, messages, given=given, started=started, error=reason)
+        received, reason = "".join(pieces), str(error) or "given up"
+        await _record_failure(run, step, model, messages, received=received, started=started, error=reason)
         raise
-    await _answered(run, step, messages, reply, started)
+    await _record_reply(run, step, messages, reply, started)
     return reply
 
 
 async def call_without_model(messages: Sequence[Message], *, max_tokens: int, seconds: float) -> Reply | None:
-    """None, because no model is configured; or what a replaced `generate_answer` returns or raises."""
-    return await _generated(NOT_CONFIGURED, messages, max_tokens=max_tokens, seconds=seconds)
+    """None, because no model is configured, unless a program has replaced `llm_service.generate_answer`."""
+    return await _generate(NOT_CONFIGURED, messages, max_tokens=max_tokens, seconds=seconds)
 
 
-async def _generated(
+async def _generate(
     model: ChatModel | NotConfigured,
     messages: Sequence[Message],
     *,
@@ -70,7 +74,7 @@ async def _generated(
     seconds: float,
     on_text: Callable[[str], None] | None = None,
 ) -> Reply | None:
-    """The boundary to `llm_service`, which a program may have replaced: what it raises is a failure of the model."""
+    """The reply of `llm_service`. Any error of a replacement of it counts as a failure of the model."""
     try:
         return await llm_service.generate_answer(
             messages, model=model, max_tokens=max_tokens, seconds=seconds, on_text=on_text
@@ -83,13 +87,13 @@ async def _generated(
         raise LanguageModelFailed(model=name, reason=f"it raised {type(error).__name__}.") from error
 
 
-async def _ask_leave(run: Run, model: ChatModel) -> None:
+async def _check_allowed(run: Run, model: ChatModel) -> None:
     reason = await run.forbidden()
     if reason is not None:
         raise ModelNotAllowed(model=model.id, reason=reason)
 
 
-async def _answered(run: Run, step: str, messages: Sequence[Message], reply: Reply, started: float) -> None:
+async def _record_reply(run: Run, step: str, messages: Sequence[Message], reply: Reply, started: float) -> None:
     usage = reply.usage
     run.recording.calls.append(
         CallTrace(
@@ -99,14 +103,14 @@ async def _answered(run: Run, step: str, messages: Sequence[Message], reply: Rep
             input_tokens=usage.input_tokens,
             output_tokens=usage.output_tokens,
             cost=usage.cost,
-            prompt=_text(messages) if run.recording.keeps_text else "",
+            prompt=_transcript(messages) if run.recording.keeps_text else "",
             reply=reply.text if run.recording.keeps_text else "",
         )
     )
     await run.charge(usage)
 
 
-async def _failed(
+async def _record_failure(
     run: Run,
     step: str,
     model: ChatModel,
@@ -114,26 +118,26 @@ async def _failed(
     *,
     started: float,
     error: str,
-    given: str = "",
+    received: str = "",
 ) -> None:
-    """A call that failed or was given up may have been billed all the same: it counts, with what went to and fro."""
-    sent, came = estimated_tokens(_text(messages)), estimated_tokens(given)
-    cost = model.cost_of(sent, came)
+    """Record and charge a failed or cancelled call, which the provider may bill: by the tokens sent and received."""
+    sent_tokens, received_tokens = estimated_tokens(_transcript(messages)), estimated_tokens(received)
+    cost = model.cost_of(sent_tokens, received_tokens)
     run.recording.calls.append(
         CallTrace(
             step=step,
             model=model.id,
             seconds=limit_clock() - started,
-            input_tokens=sent,
-            output_tokens=came,
+            input_tokens=sent_tokens,
+            output_tokens=received_tokens,
             cost=cost,
             error=error,
-            prompt=_text(messages) if run.recording.keeps_text else "",
-            reply=given if run.recording.keeps_text else "",
+            prompt=_transcript(messages) if run.recording.keeps_text else "",
+            reply=received if run.recording.keeps_text else "",
         )
     )
-    await run.charge(Usage(1, sent, came, cost))
+    await run.charge(Usage(1, sent_tokens, received_tokens, cost))
 
 
-def _text(messages: Sequence[Message]) -> str:
+def _transcript(messages: Sequence[Message]) -> str:
     return "\n\n".join(f"[{message.role}]\n{message.content}" for message in messages)

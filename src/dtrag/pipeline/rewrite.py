@@ -1,7 +1,7 @@
-"""A follow-up question becomes one that can be searched for alone; what is answered and shown stays the question asked.
+"""Rewrites follow-up questions for the search; the original question is still the one that is answered and shown.
 
-With a language model it is asked to write the question out; what it writes must be made of what was said. Where it
-fails, or there is none, words are carried over by rules (core/text/followup.py).
+With a language model, the model rewrites the question, using only words of the conversation. If it fails, or without
+one, rules carry words over from earlier questions (core/text/followup.py).
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from dtrag.pipeline.timeouts import budget_of
 from dtrag.ports import ChatModel
 
 SURE = 6
-"""Words of content from which on a question without a pronoun is taken to stand alone, without asking a model."""
-LOOKED_AT = 6
-"""Earlier questions that the rules look at."""
-SHOWN = 6
-"""Earlier messages that the model is shown, and the characters of each."""
-SHOWN_CHARACTERS = 500
-SHARE = 0.8
-"""Share of the step's time that the model has; the rest is for the rules, should it take all of it."""
+"""Content words from which on a question without a pronoun is assumed to be complete, without a model call."""
+MAX_QUESTIONS = 6
+"""Earlier questions that the rules consider."""
+MAX_MESSAGES = 6
+"""Earlier messages in the model's prompt, and the characters of each."""
+MAX_MESSAGE_CHARACTERS = 500
+MODEL_SHARE = 0.8
+"""Share of the step's time that the model has; the rest is for the rules, should the model time out."""
 MAX_TOKENS = 120
 MAX_LENGTH = 400
-_SHARE = 0.5
-"""Share of a rewritten question's words that must come from what was said, and of the question's own that it keeps."""
+_MIN_SHARE = 0.5
+"""Share of a rewritten question's words that must come from the conversation, and of the original's that it keeps."""
 _NUMBER = re.compile(r"\d+")
 
 _RULES = """\
@@ -44,56 +44,56 @@ You rewrite the last question of a conversation so that it can be understood wit
 
 
 async def standalone(question: str, history: Sequence[Message], run: Run) -> tuple[str, str]:
-    """The question to search with, and a note on how it came about ("" where it is the question itself)."""
-    if not any(_asked(history)):
+    """The search query, and a note on how it was derived ("" if it is the question itself)."""
+    if not any(_questions(history)):
         return question, ""
-    if run.model is None or _surely_alone(question):
+    if run.model is None or _is_complete(question):
         return by_rules(question, history)
     try:
-        written = await _written(question, history, run, run.model)
+        rewritten = await rewrite_by_model(question, history, run, run.model)
     except (LanguageModelFailed, Overloaded):
-        found, note = by_rules(question, history)
-        return found, f"the model gave no question: {note}" if note else ""
-    return written, "" if written == question else "written out by the model"
+        query, note = by_rules(question, history)
+        return query, f"the model gave no question: {note}" if note else ""
+    return rewritten, "" if rewritten == question else "written out by the model"
 
 
 def by_rules(question: str, history: Sequence[Message]) -> tuple[str, str]:
-    """As `standalone`, without a model and at once: what stands in for it when it takes too long."""
-    found, kind = standing_alone(question, _asked(history)[-LOOKED_AT:])
-    return found, "" if found == question else f"words of the questions before were carried over ({kind})"
+    """As `standalone`, without a model: also the fallback when that takes too long."""
+    query, kind = standing_alone(question, _questions(history)[-MAX_QUESTIONS:])
+    return query, "" if query == question else f"words of the questions before were carried over ({kind})"
 
 
-def _asked(history: Sequence[Message]) -> list[str]:
+def _questions(history: Sequence[Message]) -> list[str]:
     return [message.content for message in history if message.role == "user" and message.content.strip()]
 
 
-def _surely_alone(question: str) -> bool:
+def _is_complete(question: str) -> bool:
     return kind_of(question) == "alone" and len(content_words(question)) >= SURE
 
 
-async def _written(question: str, history: Sequence[Message], run: Run, model: ChatModel) -> str:
-    """What the model makes of it. Raises `LanguageModelFailed` also for what is not made of what was said."""
+async def rewrite_by_model(question: str, history: Sequence[Message], run: Run, model: ChatModel) -> str:
+    """The model's rewritten question. Raises `LanguageModelFailed`, also for one with other content."""
     fence = boundary()
-    shown = list(history)[-SHOWN:]
-    said = "\n".join(f"{message.role}: {message.content[:SHOWN_CHARACTERS]}" for message in shown)
+    latest = list(history)[-MAX_MESSAGES:]
+    conversation = "\n".join(f"{message.role}: {message.content[:MAX_MESSAGE_CHARACTERS]}" for message in latest)
     messages = [
         Message("system", _RULES.format(fence=fence)),
-        Message("user", f"{fenced('What was said', said, fence)}\nThe last question: {neutralised(question)}"),
+        Message("user", f"{fenced('What was said', conversation, fence)}\nThe last question: {neutralised(question)}"),
     ]
-    seconds = SHARE * budget_of("rewrite")
+    seconds = MODEL_SHARE * budget_of("rewrite")
     reply = await model_calls.call(run, "rewrite", model, messages, max_tokens=MAX_TOKENS, seconds=seconds)
-    written = " ".join(reply.text.split()).strip("\"'`“”")
-    if not _made_of(written, question, [message.content[:SHOWN_CHARACTERS] for message in shown]):
+    rewritten = " ".join(reply.text.split()).strip("\"'`“”")
+    if not _is_based_on(rewritten, question, [message.content[:MAX_MESSAGE_CHARACTERS] for message in latest]):
         raise LanguageModelFailed(model=model.id, reason="what it wrote is not the question that was asked.")
-    return written
+    return rewritten
 
 
-def _made_of(written: str, question: str, said: Sequence[str]) -> bool:
-    """Whether it keeps the question and adds only what was said: no other numbers, and few other words."""
-    own, known = set(terms(question)), set(terms(" ".join((question, *said))))
-    new = set(terms(written))
-    if not new or len(written) > max(MAX_LENGTH, 2 * len(question)):
+def _is_based_on(rewritten: str, question: str, conversation: Sequence[str]) -> bool:
+    """Whether it keeps the question and adds only words of the conversation: no new numbers, few new words."""
+    own, known = set(terms(question)), set(terms(" ".join((question, *conversation))))
+    new = set(terms(rewritten))
+    if not new or len(rewritten) > max(MAX_LENGTH, 2 * len(question)):
         return False
-    if not {*_NUMBER.findall(written)} <= {*_NUMBER.findall(" ".join((question, *said)))}:
+    if not {*_NUMBER.findall(rewritten)} <= {*_NUMBER.findall(" ".join((question, *conversation)))}:
         return False
-    return len(new & known) >= _SHARE * len(new) and (not own or len(new & own) >= _SHARE * len(own))
+    return len(new & known) >= _MIN_SHARE * len(new) and (not own or len(new & own) >= _MIN_SHARE * len(own))

@@ -1,8 +1,8 @@
-"""Traces: what happened in the runs of the pipeline, kept so that an answer can be looked into later.
+"""Traces: records of the pipeline's runs, by which an answer can be explained later.
 
-They are written in the background, in batches: an answer never waits for its trace. Nothing of that is promised to be
-durable. What has not been written yet when the process is killed is lost, and so are traces that come faster than the
-database takes them; `close()` writes what waits.
+They are written in the background, in batches, so that no answer waits for its trace. They are not durable: traces that
+have not been written when the process is killed are lost, and so are traces that arrive faster than the database stores
+them; `close()` writes the queued ones.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ LEVELS = ("all", "errors", "off")
 WRITE_S = 0.2
 """Longest time between an answer and its trace in the database, in seconds, while the database keeps up."""
 MOST_WAITING = 2_000
-"""Traces that wait to be written; then the oldest of them are dropped."""
+"""Maximum of queued traces; beyond it the oldest are dropped."""
 BATCH = 100
-"""Traces of one statement."""
+"""Traces per statement."""
 MAX_LISTED = 1_000
-TOLD_EVERY = datetime.timedelta(minutes=1)
-"""The service's log says at most so often that the disk is full."""
-LEAST_PAGE = 100
-"""Traces read at once for a list: with many that are not shown, each page costs a look at the database."""
+DISK_FULL_LOG_INTERVAL = datetime.timedelta(minutes=1)
+"""A full disk is logged at most this often."""
+MIN_PAGE = 100
+"""Minimum of traces read at once for a list, some of which may not be shown."""
 _LOG = logging.getLogger(__name__)
 
 
 class Traces:
     """The traces of one app.
 
-    `level`: all, errors (only runs in which something failed, timed out or was degraded) or off. Those older than
-    `days` are not there any more; 0 keeps all. With `text` questions, answers, prompts and replies are kept, too.
+    `level`: all, errors (only runs in which something failed, timed out or was degraded) or off. Traces older than
+    `days` are deleted; 0 keeps all. With `text`, questions, answers, prompts and replies are stored as well.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Traces:
         self._text = text
         self._now = now
         self._dropped = 0
-        self._full_told = BEGINNING
+        self._disk_full_logged = BEGINNING
         self._writer: BatchWriter[Trace] = BatchWriter(
             "traces", self._write_batch, batch_size=BATCH, delay=WRITE_S, log=_LOG, prepare=self._before_writing
         )
@@ -75,7 +75,7 @@ class Traces:
 
     @classmethod
     def of(cls, settings: Settings, store: TraceStore, sight: DocumentVisibility, index: Index) -> Traces:
-        """As the settings want them."""
+        """The traces as configured. Raises `InvalidInput` for an invalid setting."""
         if settings.trace_text not in {"on", "off"}:
             raise InvalidInput(f"DTRAG_TRACE_TEXT is {settings.trace_text[:20]!r}, but must be on or off.")
         text = settings.trace_text == "on"
@@ -83,15 +83,15 @@ class Traces:
 
     @property
     def level(self) -> str:
-        """Which runs are kept."""
+        """Which runs are stored."""
         return self._level
 
     def recording(self) -> Recording:
-        """What a new run notes itself in."""
+        """The recording for a new run."""
         return Recording(keeps_text=self._text)
 
     async def keep(self, trace: Trace) -> None:
-        """Have the trace written soon; returns at once. What the settings do not want kept is not."""
+        """Queue the trace, if its run is to be stored; returns at once."""
         if self._level == "off" or (self._level == "errors" and not trace.troubled):
             return
         if len(self._writer) >= MOST_WAITING:
@@ -100,45 +100,45 @@ class Traces:
         self._writer.add(trace if self._text else trace.without_text())
 
     async def get(self, trace_id: str | uuid.UUID, *, caller: Caller = LOCAL) -> Trace:
-        """A trace that the caller may see. Raises `NotFound`, for a foreign one as for one that there is not.
+        """A trace that the caller may see. Raises `NotFound`, for unknown and inaccessible ids alike.
 
-        Of others' runs administrators of the whole tree may see the traces. Who may not see a document any more that
-        had a part in the answer may not see the trace; of documents that are gone nobody is shown what was said.
+        Unscoped administrators may read other users' traces. A trace is hidden from callers who may not see every
+        document that its answer is based on; after a document was deleted, the trace's texts are withheld.
         """
         try:
-            wanted = uuid.UUID(str(trace_id))
+            identifier = uuid.UUID(str(trace_id))
         except ValueError as error:
             raise _not_found(trace_id) from error
         await self._flush()
-        found = await self._store.get(wanted, self._since())
-        if found is not None and (_sees_all(caller) or found.owner == caller.owner):
-            for shown in await self._seen([found], caller):
+        trace = await self._store.get(identifier, self._since())
+        if trace is not None and (_sees_all(caller) or trace.owner == caller.owner):
+            for shown in await self._visible([trace], caller):
                 return shown
         raise _not_found(trace_id)
 
     async def newest(self, limit: int = 20, *, caller: Caller = LOCAL) -> list[Trace]:
-        """The newest traces that the caller may see, the newest first."""
+        """The newest traces that the caller may see, newest first."""
         if not 1 <= limit <= MAX_LISTED:
             raise InvalidInput(f"limit must be from 1 to {MAX_LISTED:,}.")
         await self._flush()
         owner = None if _sees_all(caller) else caller.owner
         shown: list[Trace] = []
         last: Trace | None = None
-        wanted = max(limit, LEAST_PAGE)
+        page_size = max(limit, MIN_PAGE)
         while len(shown) < limit:
-            page = await self._store.newest(wanted, owner, self._since(), last)
-            shown += await self._seen(page, caller)
-            if len(page) < wanted:
+            page = await self._store.newest(page_size, owner, self._since(), last)
+            shown += await self._visible(page, caller)
+            if len(page) < page_size:
                 break
             last = page[-1]
         return shown[:limit]
 
     async def tidy(self) -> int:
-        """Delete what is older than the settings say; returns how many."""
+        """Delete expired traces; returns their number."""
         return await self._store.forget(self._since()) if self._days else 0
 
     async def close(self) -> None:
-        """Write what waits. What cannot be written any more is lost, and the service's log says so."""
+        """Write the queued traces. Those that cannot be written are lost, which is logged."""
         await self._writer.stop()
         await self._flush()
         if len(self._writer):
@@ -164,9 +164,9 @@ class Traces:
         except DatabaseUnavailable:
             raise
         except StorageFull:
-            # What remains of the disk is for the database and the audit log.
-            if self._now() - self._full_told >= TOLD_EVERY:
-                self._full_told = self._now()
+            # The remaining disk space is for the database and the audit log.
+            if self._now() - self._disk_full_logged >= DISK_FULL_LOG_INTERVAL:
+                self._disk_full_logged = self._now()
                 _LOG.warning("traces are not kept while the disk is full")
         except Exception:  # noqa: BLE001 - boundary: a trace that cannot be stored must not block the others
             _LOG.error("%d traces could not be stored and are dropped", len(batch), exc_info=True)
@@ -174,17 +174,17 @@ class Traces:
     def _since(self) -> datetime.datetime:
         return kept_since(self._now(), self._days)
 
-    async def _seen(self, traces: Sequence[Trace], caller: Caller) -> list[Trace]:
-        used = {uuid.UUID(document_id) for trace in traces for document_id in trace.document_ids if document_id}
-        if not used:
+    async def _visible(self, traces: Sequence[Trace], caller: Caller) -> list[Trace]:
+        document_ids = {uuid.UUID(document_id) for trace in traces for document_id in trace.document_ids if document_id}
+        if not document_ids:
             return list(traces)
         scope = caller.access.resolved((await self._index.snapshot()).taxonomy)
-        visible = {str(document_id) for document_id in await self._sight.visible(used, scope)}
+        visible = {str(document_id) for document_id in await self._sight.visible(document_ids, scope)}
         shown = []
         for trace in traces:
             if visible.issuperset(filter(None, trace.document_ids)):
                 shown.append(trace)
-            elif scope.nodes is None:  # only deleted documents are not visible in the whole tree
+            elif scope.nodes is None:  # of the whole tree: the missing documents were deleted
                 shown.append(_withheld(trace))
         return shown
 
@@ -194,14 +194,14 @@ def _sees_all(caller: Caller) -> bool:
 
 
 def _withheld(trace: Trace) -> Trace:
-    """Without what was said but the question; a query that a model wrote out may hold what the history told it."""
+    """The trace with the question but without other texts; a rewritten query may quote the history."""
     steps = (
-        replace(step, facts={name: fact for name, fact in step.facts.items() if name != "search_query"})
+        replace(step, facts={name: value for name, value in step.facts.items() if name != "search_query"})
         for step in trace.steps
     )
     return replace(trace.without_text(), question=trace.question, steps=tuple(steps))
 
 
 def _not_found(trace_id: object) -> NotFound:
-    found = "`dtrag trace --list 20`, or GET /traces, shows the newest."
-    return NotFound(f"There is no trace {str(trace_id)[:60]!r} that you may see. {found}")
+    advice = "`dtrag trace --list 20`, or GET /traces, shows the newest."
+    return NotFound(f"There is no trace {str(trace_id)[:60]!r} that you may see. {advice}")

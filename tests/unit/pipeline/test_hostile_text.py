@@ -56,7 +56,7 @@ async def test_the_prompt_of_a_question_that_is_written_out(monkeypatch: pytest.
         return SimpleNamespace(text=HOSTILE)
 
     monkeypatch.setattr("dtrag.pipeline.model_calls.call", call)
-    await rewrite._written(QUESTION, SAID, cast("Any", None), cast("Any", SimpleNamespace(id="m")))
+    await rewrite.rewrite_by_model(QUESTION, SAID, cast("Any", None), cast("Any", SimpleNamespace(id="m")))
     _clean(sent)
 
 

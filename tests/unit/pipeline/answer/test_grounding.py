@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dtrag.core.documents import SearchResult
 from dtrag.core.text.analysis import normalise
 from dtrag.pipeline.answer.citation_marks import UNSUPPORTED, read_marks, rounded, urls, without_sources
-from dtrag.pipeline.answer.grounding import MOST_SENTENCES, check
+from dtrag.pipeline.answer.grounding import MOST_SENTENCES, CheckedAnswer, check
 from tests.growth import grows_linearly
 from tests.toy import ToyEmbedder
 from tests.unit.retrieval.memory import Broken
