@@ -1,31 +1,31 @@
-"""What every chat model must do. A test module defines the fixtures `server` and `model` and inherits
-`ChatModelContract`: the model asks the server, which fails in every way that there is."""
+"""What every chat model behind a server must do. A test module defines the fixtures `server` and `model` and inherits
+`ChatServerContract`: the model asks the server, which fails in every way that there is."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
 
 import pytest
 
-from dtrag.core.chat import Message, Reply
+from dtrag.core.chat import Message
 from dtrag.errors import LanguageModelFailed
 from dtrag.ports import ChatModel
+from dtrag.testing.contracts.chat_model import QUESTION, SECONDS, TEXT, ChatModelContract, asked, modes
 from tests.model_server import FAULTS, HARMLESS, Fault, ModelServer
 
-TEXT = "A full-time employee has 26 days of paid annual leave. [1] 연차는 26일이다. [2]"
-QUESTION = (Message("system", "Cite."), Message("user", "How many days?"))
-SECONDS = 0.8
 PARTIAL: tuple[Fault, ...] = ("cut", "reset", "bad-json", "bad-utf8", "error-event", "flood")
 """Those in which a stream breaks off after some of its pieces."""
 SLOW: tuple[Fault, ...] = ("hang", "hang-mid", "trickle")
 
-modes = pytest.mark.parametrize("streaming", [False, True], ids=["plain", "stream"])
 
-
-class ChatModelContract:
+class ChatServerContract(ChatModelContract):
     """Answers, and limits that hold whatever the server does."""
+
+    @pytest.fixture
+    def failing_model(self, server: ModelServer, model: ChatModel) -> ChatModel:
+        server.fault = "500"
+        return model
 
     @modes
     async def test_the_answer_and_what_it_took(self, server: ModelServer, model: ChatModel, streaming: bool) -> None:
@@ -160,24 +160,6 @@ class ChatModelContract:
         reply.text.encode("utf-8")
         assert "\x00" not in reply.text
         assert "half a pair" in reply.text
-
-
-async def asked(
-    model: ChatModel,
-    streaming: bool,
-    messages: Sequence[Message] = QUESTION,
-    *,
-    seconds: float = SECONDS,
-    max_tokens: int = 100,
-) -> tuple[Reply, list[str]]:
-    """The reply, and the pieces in which it came."""
-    if not streaming:
-        return await model.complete(messages, max_tokens=max_tokens, seconds=seconds), []
-    got = [piece async for piece in model.stream(messages, max_tokens=max_tokens, seconds=seconds)]
-    reply = got.pop()
-    assert isinstance(reply, Reply)
-    assert all(isinstance(piece, str) for piece in got)
-    return reply, [str(piece) for piece in got]
 
 
 async def nothing_left(server: ModelServer, model: ChatModel) -> None:

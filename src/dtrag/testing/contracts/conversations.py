@@ -11,7 +11,6 @@ from dtrag.core.conversation import Turn
 from dtrag.core.documents import document_id
 from dtrag.ports import Stores
 from dtrag.testing.builders import MINUTE, NOON, indexed_document, trace
-from dtrag.testing.contracts.base import StoreContract
 from dtrag.testing.contracts.index import NOTHING, branch_nodes, filled
 
 LONG_AGO = NOON - timedelta(days=30)
@@ -23,7 +22,7 @@ def turn(text: str, minutes: int = 0, documents: tuple[uuid.UUID, ...] = ()) -> 
     return Turn(0, f"{text}?", f"{text}!", NOON + minutes * MINUTE, documents)
 
 
-class ConversationStoreContract(StoreContract):
+class ConversationStoreContract:
     """A conversation belongs to its owner and keeps its last turns."""
 
     async def test_turns_are_numbered_and_given_back_in_order(self, stores: Stores) -> None:
@@ -103,7 +102,7 @@ class ConversationStoreContract(StoreContract):
         assert [row.conversation_id for row in rows] == ["c"]
 
 
-class DocumentVisibilityContract(StoreContract):
+class DocumentVisibilityContract:
     """Unknown documents and those outside of the scope look alike."""
 
     async def test_only_documents_in_scope_are_visible(self, stores: Stores) -> None:
@@ -131,7 +130,7 @@ class DocumentVisibilityContract(StoreContract):
         assert await stores.sight.visible([kettle.document_id], Scope(frozenset({node}))) == {kettle.document_id}
 
 
-class TraceStoreContract(StoreContract):
+class TraceStoreContract:
     """Traces are written once and read newest first."""
 
     async def test_a_trace_is_given_back_as_it_was_stored(self, stores: Stores) -> None:

@@ -15,7 +15,6 @@ from dtrag.core.taxonomy.review import Decision
 from dtrag.errors import IndexMismatch
 from dtrag.ports import StoredFile, Stores
 from dtrag.testing.builders import NOON, indexed_document
-from dtrag.testing.contracts.base import StoreContract
 from dtrag.testing.contracts.index import EMBEDDER, KETTLE, NOTHING, branch_nodes, filled
 from dtrag.testing.contracts.review import placement, waiting
 from dtrag.testing.models import HashEmbedder
@@ -29,7 +28,7 @@ def page(file: str, part: str = "", text: str = "A page.") -> IndexedDocument:
     return indexed_document(f"{uri}#{part}" if part else uri, [text], source_uri=uri, embedder=EMBEDDER)
 
 
-class FolderStoreContract(StoreContract):
+class FolderStoreContract:
     """Files are known by the addresses of their documents."""
 
     async def test_files_below_a_folder_have_their_documents(self, stores: Stores) -> None:
@@ -100,7 +99,7 @@ def regulation(
     )
 
 
-class RegulationStoreContract(StoreContract):
+class RegulationStoreContract:
     """Every read takes the caller's scope."""
 
     async def test_regulations_are_ordered_by_name_with_a_fingerprint_of_their_text(self, stores: Stores) -> None:
@@ -148,7 +147,7 @@ class RegulationStoreContract(StoreContract):
             assert await stores.regulations.read([document.document_id], scope) == []
 
 
-class IndexSettingsContract(StoreContract):
+class IndexSettingsContract:
     """An index is built with one analyzer and one embedder."""
 
     async def test_analyzer_and_embedder_are_recorded_once(self, stores: Stores) -> None:

@@ -18,12 +18,11 @@ from dtrag.core.tool_approval import Approval
 from dtrag.errors import NotFound
 from dtrag.ports import AuditStore, Stores
 from dtrag.testing.builders import MINUTE, NOON, agent, api_key
-from dtrag.testing.contracts.base import StoreContract
 
 DAY = date(2025, 6, 1)
 
 
-class KeyStoreContract(StoreContract):
+class KeyStoreContract:
     """A name belongs to one active key at a time; revoked keys stay known."""
 
     async def test_a_key_is_found_by_its_prefix_as_it_was_stored(self, stores: Stores) -> None:
@@ -82,7 +81,7 @@ class KeyStoreContract(StoreContract):
         await stores.keys.used(uuid.uuid4(), NOON, NOON)
 
 
-class AgentStoreContract(StoreContract):
+class AgentStoreContract:
     """Every edition is kept; of two changes at once one succeeds."""
 
     async def test_an_agent_is_given_back_as_it_was_stored(self, stores: Stores) -> None:
@@ -170,7 +169,7 @@ class AgentStoreContract(StoreContract):
         assert await stores.agents.tree("9.9.9") is None
 
 
-class ApprovalStoreContract(StoreContract):
+class ApprovalStoreContract:
     """One approval per tool."""
 
     async def test_approvals_are_given_back_by_tool(self, stores: Stores) -> None:
@@ -206,7 +205,7 @@ async def head_of(audit: AuditStore) -> ChainHead:
     return ChainHead(rows[0].number, rows[0].hash) if rows else ChainHead(0, bytes(32))
 
 
-class AuditStoreContract(StoreContract):
+class AuditStoreContract:
     """A chain without gaps. The log may hold lines of earlier tests: nothing can delete them."""
 
     async def test_lines_continue_the_chain(self, stores: Stores) -> None:

@@ -15,7 +15,6 @@ from dtrag.core.text.analysis import term_id, terms
 from dtrag.core.text.title_mentions import title_key, title_number
 from dtrag.ports import DocumentIndex, Stores
 from dtrag.testing.builders import chunk_id, indexed_document
-from dtrag.testing.contracts.base import StoreContract
 from dtrag.testing.models import HashEmbedder
 
 NOTHING = Scope(frozenset())
@@ -75,7 +74,7 @@ def documents_in(scores: dict[str, float]) -> set[uuid.UUID]:
     return {uuid.UUID(key.rpartition(":")[0]) for key in scores}
 
 
-class IndexContract(StoreContract):
+class IndexContract:
     """No read returns anything from outside of its scope, or anything computed from it."""
 
     async def test_an_empty_index_finds_nothing(self, stores: Stores) -> None:

@@ -13,7 +13,6 @@ from dtrag.core.taxonomy.tree import UNCLASSIFIED, CategoryPath
 from dtrag.errors import Forbidden
 from dtrag.ports import Stores
 from dtrag.testing.builders import indexed_document
-from dtrag.testing.contracts.base import StoreContract
 
 FILE = "file:///handbook.jsonl"
 SOURCE = document_id(FILE)
@@ -31,7 +30,7 @@ def upper_half(document: IndexedDocument) -> int:
     return document.document_id.int >> 64
 
 
-class IndexWriterContract(StoreContract):
+class IndexWriterContract:
     """A document is written whole or not at all, and nothing outside of the scope is changed."""
 
     async def test_fingerprints_are_those_of_the_documents_that_exist(self, stores: Stores) -> None:

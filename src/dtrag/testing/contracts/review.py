@@ -15,7 +15,6 @@ from dtrag.core.taxonomy.review import Decision, Item, Placement
 from dtrag.core.taxonomy.tree import UNCLASSIFIED, CategoryPath
 from dtrag.ports import Stores
 from dtrag.testing.builders import MINUTE, NOON, agent, indexed_document
-from dtrag.testing.contracts.base import StoreContract
 from dtrag.testing.contracts.index import BOILER, KETTLE, LEAVE, NOTHING, SALARY, branch_nodes, filled
 
 
@@ -43,7 +42,7 @@ async def waiting(stores: Stores, scope: Scope = EVERYTHING, *grants: Grant) -> 
     return items
 
 
-class PlacementStoreContract(StoreContract):
+class PlacementStoreContract:
     """Only trusted documents teach, and decisions of reviewers outlive the document."""
 
     async def test_documents_that_named_their_category_are_samples(self, stores: Stores) -> None:
@@ -114,7 +113,7 @@ class PlacementStoreContract(StoreContract):
         assert await stores.placements.decided([KETTLE]) == {KETTLE: node}
 
 
-class ReviewStoreContract(StoreContract):
+class ReviewStoreContract:
     """A caller sees items about documents in its scope only, and an item is decided once."""
 
     async def test_the_least_sure_item_is_first_for_the_whole_tree(self, stores: Stores) -> None:

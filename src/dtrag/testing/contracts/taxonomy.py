@@ -17,7 +17,6 @@ from dtrag.core.taxonomy.tree import UNCLASSIFIED, CategoryPath
 from dtrag.errors import Conflict, Forbidden, InvalidInput, NotFound
 from dtrag.ports import Stores
 from dtrag.testing.builders import MINUTE, NOON, api_key, indexed_document
-from dtrag.testing.contracts.base import StoreContract
 
 LEAVE, PAY, PUMP = (document_id(f"test:{name}") for name in ("leave", "pay", "pump"))
 
@@ -63,7 +62,7 @@ async def places(stores: Stores) -> dict[str, str]:
     return {row.title: "/".join(row.taxonomy_path) for row in rows}
 
 
-class TaxonomyStoreContract(StoreContract):
+class TaxonomyStoreContract:
     """A version is what operations make of its parent. Activating it moves documents; a rollback moves them back."""
 
     async def test_the_first_version_is_active_and_empty(self, stores: Stores) -> None:

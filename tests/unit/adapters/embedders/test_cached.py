@@ -12,7 +12,7 @@ from dtrag.adapters.embedders.cached import CachedEmbedder
 from dtrag.core.documents import Vector
 from dtrag.ports import Embedder
 from dtrag.settings import Settings
-from tests.contract.embedder import EmbedderContract
+from dtrag.testing.contracts.embedder import SemanticEmbedderContract
 from tests.toy import ToyEmbedder
 
 
@@ -34,7 +34,7 @@ def embedder(tmp_path_factory: pytest.TempPathFactory) -> Embedder:
     return CachedEmbedder(minilm.create(Settings(data_dir=tmp_path_factory.mktemp("data"))))
 
 
-class TestCachedEmbedder(EmbedderContract):
+class TestCachedEmbedder(SemanticEmbedderContract):
     """The whole contract."""
 
 

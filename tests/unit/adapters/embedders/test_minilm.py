@@ -18,7 +18,7 @@ from dtrag.adapters.embedders.models import MINILM, locate
 from dtrag.errors import ModelDamaged, ModelNotFound
 from dtrag.ports import Embedder
 from dtrag.settings import Settings
-from tests.contract.embedder import TEXTS, EmbedderContract
+from dtrag.testing.contracts.embedder import TEXTS, SemanticEmbedderContract
 from tests.unit.adapters.embedders.bert_reference import sentence_vector
 
 ROOT = Path(__file__).parents[4]
@@ -50,7 +50,7 @@ def embedder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     return minilm.create(Settings(data_dir=tmp_path_factory.mktemp("data"), embed_threads=request.param))
 
 
-class TestMiniLM(EmbedderContract):
+class TestMiniLM(SemanticEmbedderContract):
     """The whole contract, with one thread and with two."""
 
 

@@ -15,7 +15,7 @@ from dtrag.app import open_app
 from dtrag.errors import EmbedderFailed, InvalidInput
 from dtrag.ports import Embedder
 from dtrag.settings import Settings
-from tests.contract.embedder import EmbedderContract
+from dtrag.testing.contracts.embedder import SemanticEmbedderContract
 from tests.model_server import ModelServer
 from tests.store import Databases
 
@@ -37,7 +37,7 @@ def embedder(server: ModelServer) -> Embedder:
     return chosen
 
 
-class TestContract(EmbedderContract):
+class TestContract(SemanticEmbedderContract):
     """Over HTTP."""
 
 

@@ -23,7 +23,8 @@ from dtrag.core.chat import Message
 from dtrag.errors import LanguageModelFailed
 from dtrag.ports import ChatModel
 from dtrag.settings import Settings
-from tests.contract.chat_model import QUESTION, TEXT, ChatModelContract, asked
+from dtrag.testing.contracts.chat_model import QUESTION, TEXT, asked
+from tests.contract.chat_model import ChatServerContract
 from tests.model_server import FLOOD, ModelServer
 
 KEY = "sk-hunter2hunter2hunter2"
@@ -56,7 +57,7 @@ def _forget(module: Any) -> None:
     module.get_env_var.cache_clear()
 
 
-class TestOverLangChain(ChatModelContract):
+class TestOverLangChain(ChatServerContract):
     """Every fault, plain and streamed."""
 
 

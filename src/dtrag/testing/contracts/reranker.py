@@ -1,4 +1,4 @@
-"""What every reranker must do. A test module defines the fixture `reranker` and inherits `RerankerContract`."""
+"""What every reranker must do."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ODD = {
 
 
 class RerankerContract:
-    """Scores that mean the same whatever stands beside a text, in time or not at all."""
+    """Fixture: `reranker`. A score depends on query and text only; late scores are None."""
 
     def test_has_a_name_and_languages(self, reranker: Reranker) -> None:
         assert reranker.id
@@ -98,7 +98,7 @@ class RerankerContract:
 
 
 def scored(reranker: Reranker, query: str, texts: Sequence[str]) -> list[float]:
-    """The scores, with all the time in the world."""
+    """The scores, without a deadline."""
     scores = reranker.score(query, texts, math.inf)
     assert scores is not None
     return list(scores)

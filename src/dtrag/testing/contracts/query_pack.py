@@ -1,0 +1,93 @@
+"""What every pack must do: expand queries and order results, and show nothing from outside of the caller's scope."""
+
+from __future__ import annotations
+
+from dtrag.core.access.scope import EVERYTHING
+from dtrag.core.taxonomy.tree import CategoryPath
+from dtrag.ports import QueryPack, Stores
+from dtrag.testing.builders import chunk_id
+from dtrag.testing.contracts.files import regulation
+from dtrag.testing.contracts.index import NOTHING, branch_nodes, filled
+
+QUERY = "휴학은 몇 학기까지 할 수 있나요?"
+
+
+class QueryPackContract:
+    """Fixtures: `stores`, and `pack` on their index, which applies to documents of the kind `regulation`."""
+
+    async def _filled(self, stores: Stores) -> None:
+        """A regulation that cites another one in a branch of its own."""
+        taxonomy = await stores.writer.ensure_paths([CategoryPath.parse("AI/Machines"), CategoryPath.parse("HR")])
+        machines, staff = (taxonomy.find(CategoryPath.parse(path)) or 1 for path in ("AI/Machines", "HR"))
+        await stores.writer.write(
+            [
+                regulation(
+                    "학칙",
+                    "제1조 휴학은 네 학기까지 할 수 있다.",
+                    "제2조 등록금은 교원규정 제1조에 따른다.",
+                    node_id=machines,
+                ),
+                regulation("교원규정", "제1조 교원은 휴직할 수 있다.", node_id=staff),
+            ]
+        )
+
+    async def test_it_has_an_identity(self, pack: QueryPack) -> None:
+        assert pack.id
+        assert pack.id == pack.id
+
+    async def test_it_does_not_apply_without_its_documents(self, stores: Stores, pack: QueryPack) -> None:
+        await filled(stores)
+        await pack.load(QUERY)
+        assert await pack.read(QUERY, await stores.index.snapshot(), EVERYTHING) is None
+
+    async def test_it_applies_where_the_scope_holds_its_documents(self, stores: Stores, pack: QueryPack) -> None:
+        _, machines, _ = await filled(stores)
+        await stores.writer.write([regulation("학칙", "제1조 휴학.", node_id=branch_nodes(machines)[0])])
+        await pack.load(None)
+        snapshot = await stores.index.snapshot()
+        assert await pack.read(QUERY, snapshot, machines) is not None
+        assert await pack.read(QUERY, snapshot, NOTHING) is None
+
+    async def test_added_terms_have_weights_up_to_1(self, stores: Stores, pack: QueryPack) -> None:
+        await self._filled(stores)
+        await pack.load(QUERY)
+        reading = await pack.read("등록금 얼마 내요?", await stores.index.snapshot(), EVERYTHING)
+        assert reading is not None
+        assert reading.added
+        assert all(isinstance(term, int) and 0 < weight <= 1 for term, weight in reading.added)
+
+    async def test_ranking_keeps_to_the_passages_it_was_given(self, stores: Stores, pack: QueryPack) -> None:
+        await self._filled(stores)
+        await pack.load(QUERY)
+        snapshot = await stores.index.snapshot()
+        reading = await pack.read(QUERY, snapshot, EVERYTHING)
+        assert reading is not None
+        regulations = await stores.regulations.versions(EVERYTHING)
+        keys = [chunk_id(document) for document in regulations]
+        passages = list((await stores.index.fetch(keys, EVERYTHING, snapshot.taxonomy)).values())
+        ranked = await pack.ranked(reading, passages, EVERYTHING)
+        assert {row.chunk_id for row in ranked} == set(keys)
+        assert all(0 <= row.hybrid_score <= 1 for row in ranked)
+        scores = [row.hybrid_score for row in ranked]
+        assert scores == sorted(scores, reverse=True)
+        assert await pack.ranked(reading, [], EVERYTHING) == []
+
+    async def test_citations_stay_in_the_scope_of_the_caller(self, stores: Stores, pack: QueryPack) -> None:
+        await self._filled(stores)
+        snapshot = await stores.index.snapshot()
+        documents = {
+            text.name: text.document_id
+            for text in await stores.regulations.read(list(await stores.regulations.versions(EVERYTHING)), EVERYTHING)
+        }
+        taxonomy = snapshot.taxonomy
+        machines = taxonomy.find(CategoryPath.parse("AI/Machines"))
+        assert machines is not None
+        branch = EVERYTHING.narrowed({machines})
+        passages = list((await stores.index.fetch([chunk_id(documents["학칙"], 1)], EVERYTHING, taxonomy)).values())
+        await pack.prepare(snapshot, EVERYTHING)
+        cited = await pack.cited(passages, snapshot, EVERYTHING)
+        assert [(row.name, row.source, row.chunk_ids) for row in cited] == [
+            ("교원규정 제1조", "학칙 제2조", (chunk_id(documents["교원규정"]),))
+        ]
+        await pack.prepare(snapshot, branch)
+        assert await pack.cited(passages, snapshot, branch) == []
