@@ -64,9 +64,10 @@ fix: setup-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-docs: $(DOCS_READY)  ## the documentation as a site in build/docs; broken links fail
+docs: $(DOCS_READY)  ## the documentation as a site in build/docs; broken links and foreign scripts fail
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
-	@echo "The site is in build/docs: open build/docs/index.html"
+	@! grep -rlE --include='*.html' '<(script|link|img)[^>]*(src|href)="https?://' build/docs
+	@echo "The site is in build/docs. To read it with search: $(PYTHON) -m http.server --directory build/docs"
 
 $(DOCS_READY): $(READY) requirements-docs.txt
 	@$(UV_INSTALL) --no-deps --require-hashes -r requirements-docs.txt

@@ -18,7 +18,7 @@ EXEMPT = {
     "in force": ("src/dtrag/packs/", "examples/README.md"),  # the legal term: a provision is in force
 }
 """Phrase -> files in which it is the right word."""
-PENDING: tuple[str, ...] = ("src/", "docs/", "bench/")
+PENDING: tuple[str, ...] = ("src/", "docs/reference/cli.md", "docs/reference/settings.md")
 """Folders and files that still have some of the phrases."""
 
 
