@@ -113,14 +113,14 @@ def described(name: str, languages: str) -> Published:
     known = published(name)
     if known is not None:
         return known
-    found = next((row for row in text_embedding().list_supported_models() if row["model"] == name), None)
-    if found is None:
+    supported = next((row for row in text_embedding().list_supported_models() if row["model"] == name), None)
+    if supported is None:
         names = ", ".join(model.name for model in PUBLISHED)
         raise InvalidInput(f"fastembed has no model {name[:80]!r}. Known: {names}, and what fastembed supports.")
-    if "-nc" in found["license"].lower():
+    if "-nc" in supported["license"].lower():
         raise InvalidInput(
-            f"The embedder {name!r} is licensed {found['license']}, for non-commercial use only; dtrag does not load "
-            f"such models. Choose another one, such as fastembed:{PUBLISHED[0].name}."
+            f"The embedder {name!r} is licensed {supported['license']}, for non-commercial use only; dtrag does not "
+            f"load such models. Choose another one, such as fastembed:{PUBLISHED[0].name}."
         )
     codes = frozenset(code.strip().lower() for code in languages.split(",") if code.strip())
     if not codes or not all(code == "*" or (len(code) == 2 and code.isascii() and code.isalpha()) for code in codes):
@@ -129,14 +129,14 @@ def described(name: str, languages: str) -> Published:
             "was trained on, as two-letter codes with commas, such as ko,en, or to * for all."
         )
     return Published(
-        name=found["model"],
+        name=supported["model"],
         languages=codes,
-        dim=found["dim"],
-        licence=found["license"],
-        size=int(found["size_in_GB"] * 1e9),
-        repository=str(found["sources"]["hf"]),
-        weights=found["model_file"],
-        more_files=tuple(found["additional_files"]),
+        dim=supported["dim"],
+        licence=supported["license"],
+        size=int(supported["size_in_GB"] * 1e9),
+        repository=str(supported["sources"]["hf"]),
+        weights=supported["model_file"],
+        more_files=tuple(supported["additional_files"]),
     )
 
 

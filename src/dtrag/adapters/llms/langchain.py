@@ -14,7 +14,7 @@ from dtrag.adapters.llms.failures import explain, pause
 from dtrag.adapters.llms.http_client import closing_responses
 from dtrag.adapters.llms.prices import Price
 from dtrag.adapters.llms.providers import Built, build, call_options
-from dtrag.adapters.llms.replies import Said, read, read_stream, usage
+from dtrag.adapters.llms.replies import ReplyReader, read, read_stream, usage
 from dtrag.adapters.llms.specs import Spec
 from dtrag.core.chat import Message, Reply
 from dtrag.errors import LanguageModelFailed
@@ -112,15 +112,15 @@ class LangChainModel:
         attempt = 0
         while True:
             attempt += 1
-            said = Said(max_tokens)
+            reading = ReplyReader(max_tokens)
             try:
-                await self._attempt(messages, said, put)
-                said.check()
-                return self._reply(messages, said, finished=said.finished)
+                await self._attempt(messages, reading, put)
+                reading.check()
+                return self._reply(messages, reading, finished=reading.finished)
             except Exception as error:  # the seam: libraries of providers raise what they like
                 failure = explain(error, self._spec.key)
-                if put is not None and said.text:
-                    return self._reply(messages, said, finished=False)
+                if put is not None and reading.text:
+                    return self._reply(messages, reading, finished=False)
                 if self._temperature and failure.status in {None, 400} and "temperature" in str(error):
                     self._temperature = False  # some models allow no other than their own
                     continue
@@ -130,21 +130,21 @@ class LangChainModel:
                     raise LanguageModelFailed(model=self.id, reason=failure.reason) from error
             await asyncio.sleep(wait)
 
-    async def _attempt(self, messages: Sequence[Message], said: Said, put: Put | None) -> None:
+    async def _attempt(self, messages: Sequence[Message], reading: ReplyReader, put: Put | None) -> None:
         chat = (await self._ready()).chat
         from langsmith import tracing_context
 
-        options = call_options(self._spec, said.max_tokens, temperature=self._temperature)
+        options = call_options(self._spec, reading.max_tokens, temperature=self._temperature)
         # LangChain would tell its makers' tracing service of every call where variables ask for it.
         with tracing_context(enabled=False):
             async with closing_responses():
                 if put is None:
-                    await read(chat, messages, options, said)
+                    await read(chat, messages, options, reading)
                 else:
-                    await read_stream(chat, messages, options, said, put)
+                    await read_stream(chat, messages, options, reading, put)
 
-    def _reply(self, messages: Sequence[Message], said: Said, *, finished: bool) -> Reply:
-        return Reply(said.text, self.id, usage(messages, said, self._price), finished)
+    def _reply(self, messages: Sequence[Message], reading: ReplyReader, *, finished: bool) -> Reply:
+        return Reply(reading.text, self.id, usage(messages, reading, self._price), finished)
 
 
 async def _within(pieces: asyncio.Queue[str | None], deadline: float) -> str | None:

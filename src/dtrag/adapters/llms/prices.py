@@ -32,12 +32,12 @@ def parse(text: str) -> Mapping[str, Price]:
     for entry in filter(None, (part.strip() for part in text.split(","))):
         spec, _, amounts = entry.rpartition("=")
         try:
-            asked, said = (float(amount) for amount in amounts.split("/"))
+            input_price, output_price = (float(amount) for amount in amounts.split("/"))
         except ValueError:
             raise _refusal(entry) from None
-        if not (spec.strip() and 0 <= asked < float("inf") and 0 <= said < float("inf")):
+        if not (spec.strip() and 0 <= input_price < float("inf") and 0 <= output_price < float("inf")):
             raise _refusal(entry)
-        prices[spec.strip()] = Price(asked, said)
+        prices[spec.strip()] = Price(input_price, output_price)
     return prices
 
 

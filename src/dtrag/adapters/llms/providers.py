@@ -31,18 +31,18 @@ def build(spec: Spec) -> Built:
     for name in _CHATTY:
         if logging.getLogger(name).level == logging.NOTSET:
             logging.getLogger(name).setLevel(logging.WARNING)
-    given: dict[str, Any] = {"api_key": spec.key, "base_url": spec.address, "cache": False}
+    arguments: dict[str, Any] = {"api_key": spec.key, "base_url": spec.address, "cache": False}
     http = None
     if spec.provider.library == "openai":
         http = bounded_client(local=spec.local)
         # What is not given here would be taken from variables that belong to other programs.
-        given |= {"http_async_client": http, "max_retries": 0, "stream_usage": True, "use_responses_api": False}
-        given |= {"organization": "", "openai_proxy": ""}
+        arguments |= {"http_async_client": http, "max_retries": 0, "stream_usage": True, "use_responses_api": False}
+        arguments |= {"organization": "", "openai_proxy": ""}
     elif spec.provider.library == "google_genai":
-        given |= {"max_retries": 1, "vertexai": False}  # 1 attempt, that is: 0 would be the library's own number
+        arguments |= {"max_retries": 1, "vertexai": False}  # 1 attempt, that is: 0 would be the library's own number
     else:
-        given |= {"max_retries": 0}
-    return Built(init_chat_model(spec.model, model_provider=spec.provider.library, **given), http)
+        arguments |= {"max_retries": 0}
+    return Built(init_chat_model(spec.model, model_provider=spec.provider.library, **arguments), http)
 
 
 def call_options(spec: Spec, max_tokens: int, *, temperature: bool) -> dict[str, object]:

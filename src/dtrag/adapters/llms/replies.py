@@ -25,7 +25,7 @@ _WHY = {
 }
 
 
-class Said:
+class ReplyReader:
     """A reply while it is read."""
 
     def __init__(self, max_tokens: int) -> None:
@@ -63,30 +63,34 @@ class Said:
             raise Unusable(_WHY.get(reason, "the reply held no text."))
 
 
-async def read(chat: Any, messages: Sequence[Message], options: Mapping[str, object], said: Said) -> None:
+async def read(chat: Any, messages: Sequence[Message], options: Mapping[str, object], reading: ReplyReader) -> None:
     """One call for the whole reply. A reply that came whole, but does not say why it ended, counts as ended."""
-    said.add(await chat.ainvoke(_given(messages), **options))
-    said.reason = said.reason or "stop"
+    reading.add(await chat.ainvoke(_given(messages), **options))
+    reading.reason = reading.reason or "stop"
 
 
 async def read_stream(
-    chat: Any, messages: Sequence[Message], options: Mapping[str, object], said: Said, put: Callable[[str], None]
+    chat: Any,
+    messages: Sequence[Message],
+    options: Mapping[str, object],
+    reading: ReplyReader,
+    put: Callable[[str], None],
 ) -> None:
     """One call for pieces, each of which is put on as it comes."""
     async with aclosing(chat.astream(_given(messages), **options)) as pieces:
         async for piece in pieces:
-            new = said.add(piece)
+            new = reading.add(piece)
             if new:
                 put(new)
-            if said.cut:
+            if reading.cut:
                 break
 
 
-def usage(messages: Sequence[Message], said: Said, price: Price) -> Usage:
+def usage(messages: Sequence[Message], reading: ReplyReader, price: Price) -> Usage:
     """What the call took: as the server counted, or estimated where it did not."""
-    tokens = said.tokens
-    if tokens is None or not said.reason:
-        tokens = (sum(estimated_tokens(message.content) for message in messages), estimated_tokens(said.text))
+    tokens = reading.tokens
+    if tokens is None or not reading.reason:
+        tokens = (sum(estimated_tokens(message.content) for message in messages), estimated_tokens(reading.text))
     return Usage(1, *tokens, price.cost(*tokens))
 
 

@@ -74,10 +74,10 @@ class McpServer:
             if offered is None or problem(offered) or fingerprint(offered) != expected:
                 raise ToolChanged(tool=f"{self.name}.{tool}")
             result = await connection.call(tool, dict(arguments))
-        said = _texts(result)
+        text = _texts(result)
         if result.is_error:
-            raise ToolFailed(tool=f"{self.name}.{tool}", reason=said[:MESSAGE] or "it does not say why.")
-        return result.structured_content if result.structured_content is not None else said
+            raise ToolFailed(tool=f"{self.name}.{tool}", reason=text[:MESSAGE] or "it does not say why.")
+        return result.structured_content if result.structured_content is not None else text
 
     async def close(self) -> None:
         """End the connection, and the process if there is one."""

@@ -155,21 +155,21 @@ class Connection:
         self.listed = None
 
     async def _list(self, client: Client) -> dict[str, OfferedTool]:
-        found: dict[str, OfferedTool] = {}
+        offered_tools: dict[str, OfferedTool] = {}
         cursor = None
         for _ in range(PAGES):
             page = await client.list_tools(cursor=cursor)
             for tool in page.tools:
                 if self._config.tools is None or tool.name in self._config.tools:
                     offered = OfferedTool(self._config.name, tool.name, tool.description or "", tool.input_schema)
-                    found.setdefault(tool.name, offered)
+                    offered_tools.setdefault(tool.name, offered)
             cursor = page.next_cursor
             if cursor is None:
                 break
-        if len(found) > MOST_TOOLS:
-            reason = f"it offers {len(found):,} tools; name those that are wanted (at most {MOST_TOOLS}) in `tools`."
+        if len(offered_tools) > MOST_TOOLS:
+            reason = f"it offers {len(offered_tools):,} tools; name at most {MOST_TOOLS} of them in `tools`."
             raise ToolServerFailed(name=self._config.name, reason=reason)
-        return found
+        return offered_tools
 
     async def _answered(self, work: Awaitable[T], seconds: float) -> T:
         """What the server answers, in time. A connection that was left in doubt has to list its tools again."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-SAID = 200
+LAST_LINE_CHARACTERS = 200
 """Characters of a server's own last words that are shown."""
 
 
@@ -15,7 +15,7 @@ class Health:
 
     on_failure: Callable[[], None]
     problem: str = ""
-    said: str = ""
+    stderr_tail: str = ""
     closing: bool = False
     """We end it ourselves: what ends now is no fault of the server."""
 
@@ -27,6 +27,6 @@ class Health:
 
     def reason(self, otherwise: str) -> str:
         """What to tell: the problem, or `otherwise`, with the server's last line."""
-        lines = [line.strip() for line in self.said.splitlines() if line.strip()]
-        last = f' It said last: "{lines[-1][:SAID]}".' if lines else ""
+        lines = [line.strip() for line in self.stderr_tail.splitlines() if line.strip()]
+        last = f' It said last: "{lines[-1][:LAST_LINE_CHARACTERS]}".' if lines else ""
         return f"{self.problem or otherwise}{last}"

@@ -132,10 +132,10 @@ async def _write(
 
 async def _listen(process: asyncio.subprocess.Process, health: Health) -> None:
     assert process.stderr is not None  # noqa: S101 - started with a pipe
-    kept = b""
-    while said := await process.stderr.read(4096):
-        kept = (kept + said)[-STDERR_BYTES:]
-        health.said = kept.decode("utf-8", "replace")
+    tail = b""
+    while piece := await process.stderr.read(4096):
+        tail = (tail + piece)[-STDERR_BYTES:]
+        health.stderr_tail = tail.decode("utf-8", "replace")
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

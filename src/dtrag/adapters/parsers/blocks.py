@@ -81,11 +81,11 @@ def paragraphs(text: str) -> tuple[Block, ...]:
     blocks: list[Block] = []
     start = end = offset = 0
     for line in text.split("\n"):
-        kept = line.strip()
-        if kept:
-            first = offset + line.index(kept[0])
+        stripped = line.strip()
+        if stripped:
+            first = offset + line.index(stripped[0])
             start = first if end == 0 else start
-            end = first + len(kept)
+            end = first + len(stripped)
         elif end:
             blocks.append(Block(start, end))
             end = 0

@@ -173,8 +173,8 @@ class _Body:
 
 
 def _value(parent: etree._Element | None, child: str) -> str:
-    found = parent.find(f"{WORD}{child}") if parent is not None else None
-    return str(found.get(f"{WORD}val", "")) if found is not None else ""
+    element = parent.find(f"{WORD}{child}") if parent is not None else None
+    return str(element.get(f"{WORD}val", "")) if element is not None else ""
 
 
 def _is_on(switch: etree._Element | None) -> bool:

@@ -154,11 +154,11 @@ def _metadata(value: Any) -> dict[str, Scalar]:
         return {}
     if not isinstance(value, dict):
         raise _Unusable("metadata is not an object")
-    kept: dict[str, Scalar] = {}
+    scalars: dict[str, Scalar] = {}
     for key, scalar in value.items():
         if scalar is not None and not isinstance(scalar, str | int | float):
             raise _Unusable("metadata has a value that is neither text, number, truth value nor null")
         if isinstance(scalar, float) and not math.isfinite(scalar):
             raise _Unusable("metadata has an infinite number")
-        kept[clean_line(key)] = clean(scalar).text if isinstance(scalar, str) else scalar
-    return kept
+        scalars[clean_line(key)] = clean(scalar).text if isinstance(scalar, str) else scalar
+    return scalars

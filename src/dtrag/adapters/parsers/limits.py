@@ -50,11 +50,11 @@ def restrict(memory_mb: int) -> None:
 def allow_cpu(seconds: int) -> None:
     """Let the process use this many more seconds of processor time; then the kernel ends it with SIGXCPU."""
     used = resource.getrusage(resource.RUSAGE_SELF)
-    wanted = int(used.ru_utime + used.ru_stime) + 1 + seconds
+    limit = int(used.ru_utime + used.ru_stime) + 1 + seconds
     hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
     if hard != resource.RLIM_INFINITY:
-        wanted = min(wanted, hard)
-    resource.setrlimit(resource.RLIMIT_CPU, (wanted, hard))
+        limit = min(limit, hard)
+    resource.setrlimit(resource.RLIMIT_CPU, (limit, hard))
 
 
 def _lower(what: int, value: int) -> None:

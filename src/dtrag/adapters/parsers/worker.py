@@ -93,11 +93,11 @@ def serve(request: wire.Request, replies: _Replies, memory_mb: int) -> bool:
 
 def _parse(path: Path, name: str, chosen: Format, replies: _Replies) -> None:
     check_content(path, chosen)
-    found = False
+    has_text = False
     for document in chosen.load()(path, name):
-        found = found or not document.text.isspace()
+        has_text = has_text or not document.text.isspace()
         replies.document(document)
-    if not found:
+    if not has_text:
         raise ParseFailed("no text in it")
 
 

@@ -108,8 +108,8 @@ def _database(conninfo: Callable[[Role], str], settings: Settings, disk: Disk | 
 async def _create_embedded(conninfo: str, name: str) -> None:
     try:
         async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as connection:
-            found = await connection.execute(queries("schema")["database_exists"], {"name": name})
-            if await found.fetchone() is None:
+            cursor = await connection.execute(queries("schema")["database_exists"], {"name": name})
+            if await cursor.fetchone() is None:
                 try:
                     await connection.execute(_named("create_database", name=name))
                 except psycopg.errors.DuplicateDatabase:
@@ -123,8 +123,8 @@ async def _create_embedded(conninfo: str, name: str) -> None:
 async def _make_schema(conninfo: str) -> None:
     """Extension and schema, as the owner; in the embedded server the extension comes with the template."""
     async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as connection:
-        found = await connection.execute(queries("schema")["schema_exists"])
-        if await found.fetchone() is None:
+        cursor = await connection.execute(queries("schema")["schema_exists"])
+        if await cursor.fetchone() is None:
             async with connection.transaction():
                 await lock(connection, Lock.SCHEMA)
                 await connection.execute(queries("schema")["create_schema"])
@@ -145,16 +145,16 @@ async def _behind_url(url: str) -> dict[Role, str]:
             await _make_roles(connection)
     except psycopg.OperationalError as error:
         raise DatabaseUnavailable(reason=_sentence(error)) from error
-    given = psycopg.conninfo.conninfo_to_dict(url)
-    kept = {name: value for name, value in _NETWORK.items() if name not in given}
-    return {role: make_conninfo(url, **kept, options=f"-c role={name}") for role, name in _ROLE_NAMES.items()}
+    url_options = psycopg.conninfo.conninfo_to_dict(url)
+    network = {name: value for name, value in _NETWORK.items() if name not in url_options}
+    return {role: make_conninfo(url, **network, options=f"-c role={name}") for role, name in _ROLE_NAMES.items()}
 
 
 async def _make_roles(connection: psycopg.AsyncConnection[tuple[object, ...]]) -> None:
     if connection.info.server_version < 140_000:
         raise DatabaseUnavailable(reason="it is older than PostgreSQL 14.")
-    found = await connection.execute(queries("schema")["roles_ready"], {"roles": list(_ROLE_NAMES.values())})
-    row = await found.fetchone()
+    cursor = await connection.execute(queries("schema")["roles_ready"], {"roles": list(_ROLE_NAMES.values())})
+    row = await cursor.fetchone()
     if row is not None and row[0]:
         return
     try:

@@ -158,16 +158,16 @@ def scope_statement(scope: Scope) -> sql.Composed:
 
 async def migrate(connection: AsyncConnection[Any]) -> int:
     """Apply the migrations that are missing, one at a time under a lock; returns how many. As `dtrag_owner`."""
-    wanted, statements = migration_texts(), queries("schema")
-    if await _applied(connection) >= set(wanted):
+    known, statements = migration_texts(), queries("schema")
+    if await _applied(connection) >= set(known):
         return 0
     await connection.execute(queries("locks")["session"], {"lock": Lock.MIGRATIONS})
     try:
-        missing = sorted(set(wanted) - await _applied(connection))
+        missing = sorted(set(known) - await _applied(connection))
         for name in missing:
             async with connection.transaction():
                 await connection.execute(statements["create_migrations"])
-                await connection.execute(wanted[name].encode())
+                await connection.execute(known[name].encode())
                 await connection.execute(statements["add_migration"], {"name": name})
         return len(missing)
     finally:

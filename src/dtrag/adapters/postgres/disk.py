@@ -102,8 +102,8 @@ def _reserve_size(total: int) -> int:
 
 def _space(folder: Path) -> tuple[int, int]:
     """Bytes that an ordinary user may still write, and the size of the disk."""
-    found = os.statvfs(folder)
-    return found.f_bavail * found.f_frsize, found.f_blocks * found.f_frsize
+    status = os.statvfs(folder)
+    return status.f_bavail * status.f_frsize, status.f_blocks * status.f_frsize
 
 
 def _make_reserve(reserve: Path, size: int) -> None:

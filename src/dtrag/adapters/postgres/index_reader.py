@@ -68,14 +68,14 @@ class PostgresIndex:
         self._snapshot = IndexSnapshot(settings, statistics, taxonomy)
         return self._snapshot
 
-    async def lexical(self, query: LexicalQuery, scope: Scope, filters: SearchFilters, wanted: int) -> dict[str, float]:
+    async def lexical(self, query: LexicalQuery, scope: Scope, filters: SearchFilters, limit: int) -> dict[str, float]:
         """Chunk id -> BM25 of the best passages that hold at least one term of the query, best first."""
         for _ in range(MOVES):
             try:
-                return await self._postings.search(query, scope, filters, wanted)
+                return await self._postings.search(query, scope, filters, limit)
             except SegmentGone:
                 await self._refreshed()
-        return await self._postings.search(query, scope, filters, wanted)
+        return await self._postings.search(query, scope, filters, limit)
 
     async def lexical_scores(self, query: LexicalQuery, chunk_ids: Sequence[str], scope: Scope) -> dict[str, float]:
         """Chunk id -> BM25 of these very passages, as far as they are in scope; 0.0 without a term of the query."""
@@ -136,7 +136,7 @@ class PostgresIndex:
         parameters = filter_parameters(scope, filters)
         return condition(parameters), _named(parameters)
 
-    async def strict(self, query: str, scope: Scope, filters: SearchFilters, wanted: int) -> dict[str, float]:
+    async def strict(self, query: str, scope: Scope, filters: SearchFilters, limit: int) -> dict[str, float]:
         """Chunk id -> ts_rank_cd of the passages that hold every word of an English query, best first."""
         parameters = {name: value for name, value in filter_parameters(scope, filters).items() if name != "scope"}
         name, values = "strict", _named(parameters) | {"query": query}
@@ -145,9 +145,9 @@ class PostgresIndex:
         statement = filtered(queries("search")[name], parameters)
         async with self._database.scoped("search", scope) as connection:
             # Facts of documents are filtered after the ranking: ask for all that match.
-            reach = wanted if not parameters else 1_000_000
-            cursor = await connection.execute(statement, values | {"wanted": reach})
-            return _scores((await cursor.fetchall())[:wanted])
+            reach = limit if not parameters else 1_000_000
+            cursor = await connection.execute(statement, values | {"limit": reach})
+            return _scores((await cursor.fetchall())[:limit])
 
     async def strict_note(self, scope: Scope) -> str:
         """Why results of `strict` in this scope may be incomplete now; "" when they are whole."""
@@ -168,15 +168,15 @@ class PostgresIndex:
         """End what goes on in the background."""
         await self._strict_index.close()
 
-    async def vectors(self, query: Vector, scope: Scope, filters: SearchFilters, wanted: int) -> dict[str, float]:
-        """Chunk id -> cosine of the nearest passages, nearest first; as many as are in reach, at most `wanted`."""
+    async def vectors(self, query: Vector, scope: Scope, filters: SearchFilters, limit: int) -> dict[str, float]:
+        """Chunk id -> cosine of the nearest passages, nearest first; as many as are in scope, at most `limit`."""
         parameters = filter_parameters(scope, filters)
-        values = {"vec": HalfVector(query.astype(np.float16)), "wanted": wanted}
+        values = {"vec": HalfVector(query.astype(np.float16)), "limit": limit}
         reach = self._postings.passages(scope) if parameters.keys() <= {"scope"} else await self._count(parameters)
         if reach > self._most_exact():
-            found = await self._candidates("vector_nearest", parameters, values, ef_search=min(1000, wanted))
-            if len(found) >= wanted:
-                return found
+            nearest = await self._candidates("vector_nearest", parameters, values, ef_search=min(1000, limit))
+            if len(nearest) >= limit:
+                return nearest
         return await self._candidates("vector_exact", parameters, values)
 
     def _most_exact(self) -> int:
@@ -185,7 +185,7 @@ class PostgresIndex:
     async def _count(self, parameters: Mapping[str, object]) -> int:
         statement = filtered(queries("search")["vector_count"], parameters)
         async with self._database.connection("search") as connection:
-            cursor = await connection.execute(statement, _named(parameters) | {"wanted": self._most_exact() + 1})
+            cursor = await connection.execute(statement, _named(parameters) | {"limit": self._most_exact() + 1})
             row = await cursor.fetchone()
             return int(row["count"]) if row else 0
 
@@ -224,7 +224,7 @@ class PostgresIndex:
     ) -> list[DocumentSummary]:
         """Documents in scope, the newest first."""
         async with self._database.scoped("reader", scope) as connection:
-            cursor = await connection.execute(queries("content")["documents"], {"wanted": limit, "skipped": offset})
+            cursor = await connection.execute(queries("content")["documents"], {"limit": limit, "offset": offset})
             return [_summary(row, taxonomy, scope) for row in await cursor.fetchall()]
 
     async def counts(self, scope: Scope) -> tuple[int, int]:

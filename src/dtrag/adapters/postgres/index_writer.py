@@ -89,7 +89,7 @@ class PostgresWriter:
 
     async def documents_of(self, source_id: uuid.UUID, most: int) -> list[uuid.UUID]:
         """The documents that came from a source, at most so many of them, in the order of their ids."""
-        rows = await self._fetch("documents_of_source", {"source_id": source_id, "wanted": most})
+        rows = await self._fetch("documents_of_source", {"source_id": source_id, "limit": most})
         return [row["document_id"] for row in rows]
 
     async def reaches_out(self, source_id: uuid.UUID, scope: Scope) -> bool:
@@ -104,41 +104,46 @@ class PostgresWriter:
         source_id: uuid.UUID,
         source_uri: str,
         fingerprint: bytes,
-        kept: Sequence[int],
+        current: Sequence[int],
         scope: Scope = EVERYTHING,
     ) -> int:
         """Remember that a source was read to its end; its documents in scope that are not among `kept` go.
 
         Returns how many went.
         """
-        known = np.sort(np.asarray(kept, dtype=np.uint64))
+        known = np.sort(np.asarray(current, dtype=np.uint64))
         gone: list[uuid.UUID] = []
         async with (
             self._database.connection("owner") as connection,
             connection.transaction(),
             connection.cursor("documents_of_source") as there,
         ):
-            await there.execute(self._sql["documents_of_source"], {"source_id": source_id, "wanted": None})
+            await there.execute(self._sql["documents_of_source"], {"source_id": source_id, "limit": None})
             while page := [row["document_id"] for row in await there.fetchmany(10_000)]:
                 upper = np.array([document_id.int >> 64 for document_id in page], dtype=np.uint64)
-                there_still = np.isin(upper, known, kind="sort")
-                gone.extend(page[place] for place in np.flatnonzero(~there_still))
-        removed_now = [await self.delete(document_id, scope) for document_id in gone]
-        values = {"source_id": source_id, "source_uri": source_uri, "fingerprint": fingerprint, "documents": len(kept)}
+                still_in_source = np.isin(upper, known, kind="sort")
+                gone.extend(page[place] for place in np.flatnonzero(~still_in_source))
+        deleted = [await self.delete(document_id, scope) for document_id in gone]
+        values = {
+            "source_id": source_id,
+            "source_uri": source_uri,
+            "fingerprint": fingerprint,
+            "documents": len(current),
+        }
         async with self._database.connection("owner") as connection:
             await connection.execute(self._sql["set_source"], {**values, "now": datetime.now(UTC)})
-        return sum(removed_now)
+        return sum(deleted)
 
     async def delete(self, document_id: uuid.UUID, scope: Scope) -> bool:
         """Delete a document that the scope may see; False when there is none."""
         name = {"document_id": document_id}
         async with self._database.connection("owner") as connection, connection.transaction():
             await lock(connection, uuid_key(document_id))
-            found = await (await connection.execute(self._sql["lock_document"], name)).fetchone()
-            if found is None or (scope.nodes is not None and found["node_id"] not in scope.nodes):
+            document = await (await connection.execute(self._sql["lock_document"], name)).fetchone()
+            if document is None or (scope.nodes is not None and document["node_id"] not in scope.nodes):
                 return False
             await self._remove(connection, document_id)
-            await connection.execute(self._sql["forget_source"], {"source_id": found["source_id"]})
+            await connection.execute(self._sql["forget_source"], {"source_id": document["source_id"]})
             await connection.execute(self._sql["bump_generation"])
         await self._changed()
         return True
@@ -149,9 +154,9 @@ class PostgresWriter:
         if self._changes % MOST_SEGMENTS == 0:
             await maintenance.after_write(self._database)
 
-    async def read_back(self, after: uuid.UUID | None, wanted: int) -> list[Draft]:
+    async def read_back(self, after: uuid.UUID | None, limit: int) -> list[Draft]:
         """The documents as they were written, in the order of their ids, from the first after `after`."""
-        rows = await self._fetch("read_documents", {"after": after, "wanted": wanted})
+        rows = await self._fetch("read_documents", {"after": after, "limit": limit})
         chunks: dict[uuid.UUID, list[DictRow]] = {row["document_id"]: [] for row in rows}
         for row in await self._fetch("read_chunks", {"document_ids": list(chunks)}):
             chunks[row["document_id"]].append(row)
@@ -229,10 +234,10 @@ class PostgresWriter:
         """Write the segment: of the documents that were written those that are still there."""
         names = {"segment_id": segment_id, "document_ids": [document.document_id for document in documents]}
         await connection.execute(self._sql["lock_uncounted_segment"], names)
-        rows = await (await connection.execute(self._sql["kept_of_segment"], names)).fetchall()
-        kept = {row["document_id"] for row in rows}
+        rows = await (await connection.execute(self._sql["documents_of_segment"], names)).fetchall()
+        existing = {row["document_id"] for row in rows}
         await write_segment(
-            connection, segment_id, forward_rows(document for document in documents if document.document_id in kept)
+            connection, segment_id, forward_rows(document for document in documents if document.document_id in existing)
         )
 
     async def _remove(self, connection: Connection, document_id: uuid.UUID, scope: Scope = EVERYTHING) -> None:

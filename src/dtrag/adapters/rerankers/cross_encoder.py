@@ -39,7 +39,7 @@ class CrossEncoder:
         try:
             self._tokenizer = _tokenizer(folder)
             self._session = _session(folder / WEIGHTS)
-            self._inputs = [given.name for given in self._session.get_inputs()]
+            self._inputs = [inputs.name for inputs in self._session.get_inputs()]
             if not {"input_ids"} <= set(self._inputs) <= _INPUTS:
                 raise ValueError(f"it takes {', '.join(self._inputs)}")
             self._output(*_TRIAL)  # one pair, so that a graph which cannot be run is known now
@@ -49,17 +49,21 @@ class CrossEncoder:
 
     def score(self, query: str, texts: Sequence[str], deadline: float) -> list[float] | None:
         """See `Reranker`."""
-        asked = readable(query)
+        readable_query = readable(query)
         return score_pairs(
-            lambda text: self._output(asked, readable(text)), texts, deadline, threads=self._threads, name=self.id
+            lambda text: self._output(readable_query, readable(text)),
+            texts,
+            deadline,
+            threads=self._threads,
+            name=self.id,
         )
 
     def _output(self, query: str, text: str) -> float:
         # `encode`, not `encode_batch`: the latter starts threads of its own and complains after a fork.
         pair = self._tokenizer.encode(query, text)
         known = {"input_ids": pair.ids, "attention_mask": pair.attention_mask, "token_type_ids": pair.type_ids}
-        given = {name: np.array([known[name]], dtype=np.int64) for name in self._inputs}
-        numbers = np.asarray(self._session.run(None, given)[0]).reshape(-1)
+        inputs = {name: np.array([known[name]], dtype=np.int64) for name in self._inputs}
+        numbers = np.asarray(self._session.run(None, inputs)[0]).reshape(-1)
         if len(numbers) != 1:
             raise ValueError(f"it gives {len(numbers)} numbers a pair, not one")
         return float(numbers[0])

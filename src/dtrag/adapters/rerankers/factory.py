@@ -22,21 +22,21 @@ def choose(settings: Settings) -> Reranker | None:
     Looks at names of files only; loading waits for the first use. Raises `InvalidInput` for a name that nobody knows
     and a licence that forbids use at work, `ModelNotFound` for a model that is not on this machine.
     """
-    asked = settings.reranker
-    if asked == "none":
+    name = settings.reranker
+    if name == "none":
         return None
-    if asked == "auto":
+    if name == "auto":
         here = (_local(model.name, settings) for model in PUBLISHED)
         return next((model for model in here if model is not None), None)
-    folder = Path(asked).expanduser()
-    found: Reranker | None = None if folder.is_absolute() else _local(asked, settings)
-    if found is None and asked and folder.is_dir():
-        found = _in_folder(folder, settings)
-    if found is None:
-        found = _cached(asked, settings)
-    if found is None:
-        raise _refusal(asked)
-    return found
+    folder = Path(name).expanduser()
+    reranker: Reranker | None = None if folder.is_absolute() else _local(name, settings)
+    if reranker is None and name and folder.is_dir():
+        reranker = _in_folder(folder, settings)
+    if reranker is None:
+        reranker = _cached(name, settings)
+    if reranker is None:
+        raise _refusal(name)
+    return reranker
 
 
 def _in_folder(folder: Path, settings: Settings) -> RerankerOnDemand:

@@ -48,10 +48,10 @@ class FastembedReranker:
 
     def score(self, query: str, texts: Sequence[str], deadline: float) -> list[float] | None:
         """See `Reranker`. The model uses its threads inside a pair."""
-        asked = readable(query)
+        readable_query = readable(query)
 
         def output(text: str) -> float:
-            (value,) = self._model.rerank(asked, [readable(text)], batch_size=1)
+            (value,) = self._model.rerank(readable_query, [readable(text)], batch_size=1)
             return float(value)
 
         return score_pairs(output, texts, deadline, threads=1, name=self.id)

@@ -9,16 +9,16 @@ from langchain_core.messages import AIMessage, AIMessageChunk
 
 from dtrag.adapters.llms.failures import Unusable
 from dtrag.adapters.llms.prices import Price
-from dtrag.adapters.llms.replies import Said, usage
+from dtrag.adapters.llms.replies import ReplyReader, usage
 from dtrag.core.chat import Message, Usage
 
 
-def counted(asked: int, said: int) -> Any:
-    return {"input_tokens": asked, "output_tokens": said, "total_tokens": asked + said}
+def counted(asked: int, reading: int) -> Any:
+    return {"input_tokens": asked, "output_tokens": reading, "total_tokens": asked + reading}
 
 
 def test_text_in_parts_is_read_and_thoughts_are_not() -> None:
-    said = Said(100)
+    reading = ReplyReader(100)
     parts: list[Any] = [
         {"type": "thinking", "thinking": "Hmm."},
         {"type": "text", "text": "Twenty-six"},
@@ -26,7 +26,7 @@ def test_text_in_parts_is_read_and_thoughts_are_not() -> None:
         {"type": "text"},
         {"type": "image", "text": "no"},
     ]
-    assert said.add(AIMessage(parts)) == "Twenty-six days."
+    assert reading.add(AIMessage(parts)) == "Twenty-six days."
 
 
 @pytest.mark.parametrize(
@@ -42,10 +42,10 @@ def test_text_in_parts_is_read_and_thoughts_are_not() -> None:
     ],
 )
 def test_whether_it_came_to_an_end(metadata: dict[str, str], finished: bool) -> None:
-    said = Said(100)
-    said.add(AIMessage("text", response_metadata=metadata))
-    said.check()
-    assert said.finished is finished
+    reading = ReplyReader(100)
+    reading.add(AIMessage("text", response_metadata=metadata))
+    reading.check()
+    assert reading.finished is finished
 
 
 @pytest.mark.parametrize(
@@ -60,31 +60,31 @@ def test_whether_it_came_to_an_end(metadata: dict[str, str], finished: bool) -> 
     ],
 )
 def test_why_there_is_no_text(reason: str, words: str) -> None:
-    said = Said(100)
-    said.add(AIMessage(" \n", response_metadata={"finish_reason": reason}))
+    reading = ReplyReader(100)
+    reading.add(AIMessage(" \n", response_metadata={"finish_reason": reason}))
     with pytest.raises(Unusable, match=words):
-        said.check()
+        reading.check()
 
 
 def test_pieces_add_up() -> None:
-    said = Said(100)
-    assert said.add(AIMessageChunk(content="Twenty", usage_metadata=counted(7, 1))) == "Twenty"
-    assert said.add(AIMessageChunk(content="-six", usage_metadata=counted(0, 2))) == "-six"
-    said.add(AIMessageChunk(content="", response_metadata={"stop_reason": "end_turn"}))
-    assert (said.text, said.finished) == ("Twenty-six", True)
-    assert usage((), said, Price(1_000_000, 2_000_000)) == Usage(1, 7, 3, 13.0)
+    reading = ReplyReader(100)
+    assert reading.add(AIMessageChunk(content="Twenty", usage_metadata=counted(7, 1))) == "Twenty"
+    assert reading.add(AIMessageChunk(content="-six", usage_metadata=counted(0, 2))) == "-six"
+    reading.add(AIMessageChunk(content="", response_metadata={"stop_reason": "end_turn"}))
+    assert (reading.text, reading.finished) == ("Twenty-six", True)
+    assert usage((), reading, Price(1_000_000, 2_000_000)) == Usage(1, 7, 3, 13.0)
 
 
 def test_what_broke_off_is_estimated_because_servers_count_at_the_end() -> None:
-    said = Said(100)
-    said.add(AIMessageChunk(content="Twenty-six days.", usage_metadata=counted(7, 1)))
-    assert usage((Message("user", "x" * 40),), said, Price(0, 0)) == Usage(1, 10, 4, 0.0)
+    reading = ReplyReader(100)
+    reading.add(AIMessageChunk(content="Twenty-six days.", usage_metadata=counted(7, 1)))
+    assert usage((Message("user", "x" * 40),), reading, Price(0, 0)) == Usage(1, 10, 4, 0.0)
 
 
 def test_a_reply_ends_at_sixteen_characters_a_token() -> None:
-    said = Said(2)
-    assert said.add(AIMessageChunk(content="a" * 20)) == "a" * 20
-    assert not said.cut
-    assert said.add(AIMessageChunk(content="b" * 20, response_metadata={"finish_reason": "stop"})) == "b" * 12
-    assert (said.cut, said.finished, len(said.text)) == (True, False, 32)
-    assert said.add(AIMessageChunk(content="more")) == ""
+    reading = ReplyReader(2)
+    assert reading.add(AIMessageChunk(content="a" * 20)) == "a" * 20
+    assert not reading.cut
+    assert reading.add(AIMessageChunk(content="b" * 20, response_metadata={"finish_reason": "stop"})) == "b" * 12
+    assert (reading.cut, reading.finished, len(reading.text)) == (True, False, 32)
+    assert reading.add(AIMessageChunk(content="more")) == ""

@@ -49,13 +49,13 @@ class LiveSegment:
             return alive
         return alive & np.isin(self.segment.documents["node_id"][rows], list(scope.nodes))
 
-    def places(self, asked: Sequence[tuple[uuid.UUID, int]], scope: Scope) -> tuple[list[int], NDArray[np.int32]]:
+    def places(self, passages: Sequence[tuple[uuid.UUID, int]], scope: Scope) -> tuple[list[int], NDArray[np.int32]]:
         """Which of the passages (document, ordinal) are here, alive and in scope, and their numbers."""
         documents = self.segment.documents
-        places, rows = self.segment.found([document for document, _ in asked])
-        kept = self.seen(scope, rows)
-        places, rows = places[kept], rows[kept]
-        ordinals = np.array([asked[place][1] for place in places.tolist()], np.int32)
+        places, rows = self.segment.found([document for document, _ in passages])
+        seen = self.seen(scope, rows)
+        places, rows = places[seen], rows[seen]
+        ordinals = np.array([passages[place][1] for place in places.tolist()], np.int32)
         there = (ordinals >= 0) & (ordinals < documents["chunks"][rows])
         numbers = (self.segment.first[rows] + ordinals)[there].astype(np.int32)
         return places[there].tolist(), numbers

@@ -72,7 +72,7 @@ class PostingReader:
             del self._postings[key]
         return self._now.statistics
 
-    async def search(self, query: LexicalQuery, scope: Scope, filters: SearchFilters, wanted: int) -> dict[str, float]:
+    async def search(self, query: LexicalQuery, scope: Scope, filters: SearchFilters, limit: int) -> dict[str, float]:
         """Chunk id -> BM25, best first. Raises `SegmentGone` when the index has moved on."""
         base, ranked = self._now, query.ranked()
         if not ranked:
@@ -82,30 +82,30 @@ class PostingReader:
         documents = await self._documents(filters)
         searched: list[tuple[LiveSegment, list[tuple[float, Postings]]]] = []
         for live in now.segments:
-            found = [(term, weight, lists.get((live.segment.segment_id, term))) for term, weight in ranked]
-            terms = [(weight, postings) for _, weight, postings in found if postings is not None]
+            lists_of = [(term, weight, lists.get((live.segment.segment_id, term))) for term, weight in ranked]
+            terms = [(weight, postings) for _, weight, postings in lists_of if postings is not None]
             if terms:
                 searched.append((live, terms))
         work = sum(postings.count for _, terms in searched for _, postings in terms)
         if work <= INLINE_POSTINGS:
-            return _search(searched, view, documents, wanted)
-        return await asyncio.to_thread(_search, searched, view, documents, wanted)
+            return _search(searched, view, documents, limit)
+        return await asyncio.to_thread(_search, searched, view, documents, limit)
 
     async def scores(self, query: LexicalQuery, chunk_ids: Sequence[str], scope: Scope) -> dict[str, float]:
         """Chunk id -> BM25 of these passages as far as the scope reaches them. Raises `SegmentGone`."""
         now, ranked = self._now.with_means(query.mean_lengths), query.ranked()
-        asked = [_parsed(chunk_id) for chunk_id in chunk_ids]
-        placed = [(live, *live.places(asked, scope)) for live in now.segments] if asked else []
+        passages = [_parsed(chunk_id) for chunk_id in chunk_ids]
+        placed = [(live, *live.places(passages, scope)) for live in now.segments] if passages else []
         lists = await self._lists(now, [term for term, _ in ranked]) if placed else {}
-        found: dict[str, float] = {}
+        scored: dict[str, float] = {}
         for live, which, numbers in placed:
             scores = np.zeros(len(numbers), np.float32)
             for term, weight in ranked:
                 postings = lists.get((live.segment.segment_id, term))
                 if postings is not None:
                     scores += np.float32(weight) * postings.at(numbers, live.damped)
-            found.update((chunk_ids[place], score) for place, score in zip(which, scores.tolist(), strict=True))
-        return found
+            scored.update((chunk_ids[place], score) for place, score in zip(which, scores.tolist(), strict=True))
+        return scored
 
     async def statistics(self, terms: Collection[int], scope: Scope) -> LexicalStatistics:
         """What BM25 knows of the passages in scope, for these terms. Raises `SegmentGone`.
@@ -118,8 +118,8 @@ class PostingReader:
             return now.statistics
         view = now.view(scope)
         rarest = sorted(set(terms), key=lambda term: (now.statistics.document_frequency(term) or math.inf, term))
-        asked = sorted(rarest[:MOST_TERMS])
-        unknown = [term for term in asked if term not in view.frequencies]
+        counted_terms = sorted(rarest[:MOST_TERMS])
+        unknown = [term for term in counted_terms if term not in view.frequencies]
         lists = await self._lists(now, unknown)
         if len(view.frequencies) > FREQUENCIES_KEPT:
             view.frequencies.clear()
@@ -130,21 +130,21 @@ class PostingReader:
                 for live in now.segments
                 if (postings := lists.get((live.segment.segment_id, term))) is not None
             )
-        counts = np.array([view.frequencies[term] for term in asked], np.int64)
-        return LexicalStatistics(np.array(asked, np.int64), counts, view.passages, view.lengths)
+        counts = np.array([view.frequencies[term] for term in counted_terms], np.int64)
+        return LexicalStatistics(np.array(counted_terms, np.int64), counts, view.passages, view.lengths)
 
     def titled(self, numbers: Sequence[int], scope: Scope) -> dict[int, list[str]]:
         """Number of a title -> passages of the one document in scope that has it."""
-        wanted = np.unique(np.array([number for number in numbers if number], np.uint64))
-        found: dict[int, list[list[str]]] = {}
-        for live in self._now.segments if len(wanted) else ():
-            rows = live.segment.titled(wanted)
+        known_numbers = np.unique(np.array([number for number in numbers if number], np.uint64))
+        by_title: dict[int, list[list[str]]] = {}
+        for live in self._now.segments if len(known_numbers) else ():
+            rows = live.segment.titled(known_numbers)
             for row in rows[live.seen(scope, rows)].tolist():
                 document = live.segment.documents[row]
                 name = whole(document["document_id"])
                 passages = [f"{name}:{ordinal}" for ordinal in range(int(document["chunks"]))]
-                found.setdefault(int(document["title"]), []).append(passages)
-        return {number: documents[0] for number, documents in found.items() if len(documents) == 1}
+                by_title.setdefault(int(document["title"]), []).append(passages)
+        return {number: documents[0] for number, documents in by_title.items() if len(documents) == 1}
 
     def passages(self, scope: Scope) -> int:
         """How many passages the scope reaches, at this generation."""
@@ -152,33 +152,33 @@ class PostingReader:
 
     async def _lists(self, now: Generation, terms: Sequence[int]) -> dict[Key, Postings]:
         """Postings by (segment, term), from memory or from their pages."""
-        found: dict[Key, Postings] = {}
+        postings_of: dict[Key, Postings] = {}
         missing: dict[Key, tuple[int, int]] = {}
         for live in now.segments:
             for term in terms:
                 key = (live.segment.segment_id, term)
                 cached = self._postings.get(key)
                 if cached is not None:
-                    found[key] = cached
+                    postings_of[key] = cached
                 elif (span := live.segment.span(term))[1] > span[0]:
                     missing[key] = span
         if missing:
             sizes = {live.segment.segment_id: len(live.segment) for live in now.segments}
             for key, run in (await self._load(missing)).items():
-                found[key] = Postings(run, sizes[key[0]])
-                if found[key].nbytes <= self._postings.maxsize:
-                    self._postings[key] = found[key]
-        return found
+                postings_of[key] = Postings(run, sizes[key[0]])
+                if postings_of[key].nbytes <= self._postings.maxsize:
+                    self._postings[key] = postings_of[key]
+        return postings_of
 
     async def _load(self, missing: Mapping[Key, tuple[int, int]]) -> dict[Key, NDArray[np.void]]:
-        wanted = {(key[0], page) for key, span in missing.items() for page in pages_of(span)}
-        order = sorted(wanted)
+        page_keys = {(key[0], page) for key, span in missing.items() for page in pages_of(span)}
+        order = sorted(page_keys)
         values = {"segment_ids": [segment for segment, _ in order], "pages": [page for _, page in order]}
         async with self._database.connection("search") as connection:
             cursor = await connection.execute(queries("search")["pages"], values, binary=True)
             rows = await cursor.fetchall()
         pages = {(row["segment_id"], row["page"]): row["postings"] for row in rows}
-        if len(pages) < len(wanted):
+        if len(pages) < len(page_keys):
             raise SegmentGone
         return {key: cut_run(span, [pages[key[0], page] for page in pages_of(span)]) for key, span in missing.items()}
 
@@ -201,31 +201,31 @@ def _search(
     searched: Sequence[tuple[LiveSegment, Sequence[tuple[float, Postings]]]],
     view: View,
     documents: NDArray[np.uint64] | None,
-    wanted: int,
+    limit: int,
 ) -> dict[str, float]:
     """The best of all segments; each is only searched for what can still be among them."""
-    found: list[tuple[LiveSegment, Found]] = []
+    parts: list[tuple[LiveSegment, Found]] = []
     all_scores = np.empty(0, np.float32)
     for live, terms in searched:
-        floor = float(np.partition(all_scores, -wanted)[-wanted]) if len(all_scores) >= wanted else 0.0
+        floor = float(np.partition(all_scores, -limit)[-limit]) if len(all_scores) >= limit else 0.0
         bounded = (live.whole, live.stretch)
-        part = best(terms, live.damped, wanted, _visible(live.segment, view, documents), floor, bounded=bounded)
-        found.append((live, part))
+        part = best(terms, live.damped, limit, _visible(live.segment, view, documents), floor, bounded=bounded)
+        parts.append((live, part))
         all_scores = np.concatenate([all_scores, part.scores])
-    cut = float(np.partition(all_scores, -wanted)[-wanted]) if len(all_scores) > wanted else 0.0
-    rows = [row for live, part in found for row in _named(live.segment, part, cut)]
+    cut = float(np.partition(all_scores, -limit)[-limit]) if len(all_scores) > limit else 0.0
+    rows = [row for live, part in parts for row in _named(live.segment, part, cut)]
     rows.sort()
-    return {f"{document}:{ordinal}": -score for score, document, ordinal in rows[:wanted]}
+    return {f"{document}:{ordinal}": -score for score, document, ordinal in rows[:limit]}
 
 
 def _named(segment: Segment, part: Found, cut: float) -> list[tuple[float, str, int]]:
     """(-score, document id, ordinal) of what is not below `cut`: sorts into the order of results."""
-    kept = np.flatnonzero(part.scores >= cut)
-    numbers = part.numbers[kept]
+    above = np.flatnonzero(part.scores >= cut)
+    numbers = part.numbers[above]
     rows = segment.document_of[numbers]
     ordinals = (numbers - segment.first[rows]).tolist()
     names = _names(segment.documents["document_id"][rows])
-    return list(zip((-part.scores[kept]).tolist(), names, ordinals, strict=True))
+    return list(zip((-part.scores[above]).tolist(), names, ordinals, strict=True))
 
 
 def _names(ids: NDArray[np.uint64]) -> list[str]:
@@ -245,12 +245,12 @@ def _visible(
 
     def visible(numbers: NDArray[np.intp]) -> Bools:
         rows = segment.document_of[numbers]
-        kept = np.ones(len(rows), bool) if seen is None else seen[rows]
+        counted = np.ones(len(rows), bool) if seen is None else seen[rows]
         if documents is not None:
             # Of the documents that were met only: of all of them it would take as long as all else together.
             met, places = np.unique(rows, return_inverse=True)
-            kept &= _among(segment.documents["document_id"][met], documents)[places]
-        return kept
+            counted &= _among(segment.documents["document_id"][met], documents)[places]
+        return counted
 
     return visible
 

@@ -117,7 +117,7 @@ def system_user() -> pwd.struct_passwd | None:
 
 
 def _create_system_user() -> pwd.struct_passwd:
-    said = "neither useradd nor adduser is there"
+    reason = "neither useradd nor adduser is there"
     for commands in _CREATE_USER:
         for command in commands:
             try:
@@ -132,11 +132,11 @@ def _create_system_user() -> pwd.struct_passwd:
             except FileNotFoundError:
                 break
             if done.returncode != 0:
-                said = " ".join((done.stderr or done.stdout).split()) or said
+                reason = " ".join((done.stderr or done.stdout).split()) or reason
         # Asked again after a failure too: another process may have been faster.
         if (created := system_user()) is not None:
             return created
     raise StartFailure(
-        f"PostgreSQL does not run as root and the system user {SYSTEM_USER!r} could not be created ({said}); "
+        f"PostgreSQL does not run as root and the system user {SYSTEM_USER!r} could not be created ({reason}); "
         f"create it with: useradd --system {SYSTEM_USER}, or run dtrag as an ordinary user."
     )

@@ -36,8 +36,12 @@ def explain_output(lines: Sequence[str], log: Path | None = None) -> str:
     """The reason in what PostgreSQL printed: its last error, else its last line, and where to read the rest."""
     if any("No space left on device" in line or "Disk quota exceeded" in line for line in lines):
         return _DISK_FULL
-    said = [match["text"] or match["plain"] for line in lines if (match := _SEVERITY.search(line))]
-    if not said and log is not None and os.statvfs(log.parent).f_bavail * os.statvfs(log.parent).f_frsize < _LITTLE:
+    messages = [match["text"] or match["plain"] for line in lines if (match := _SEVERITY.search(line))]
+    if not messages and log is not None and os.statvfs(log.parent).f_bavail * os.statvfs(log.parent).f_frsize < _LITTLE:
         return _DISK_FULL  # there was no room for the log either
-    reason = said[-1] if said else next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
+    reason = (
+        messages[-1]
+        if messages
+        else next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
+    )
     return f"PostgreSQL said: {reason.rstrip('.')}." + (f" The log is {log}." if log is not None else "")

@@ -9,7 +9,7 @@ values (:number, :at, :actor, :action, :scope, :subjects, :decision, :details, :
 
 -- name: page
 select number, at, actor, action, scope, subjects, decision, details, previous, hash
-from audit_log where number > :after order by number limit :wanted
+from audit_log where number > :after order by number limit :limit
 
 -- name: newest
 select number, at, actor, action, scope, subjects, decision, details, previous, hash
@@ -17,4 +17,4 @@ from audit_log
 where (:before::bigint is null or number < :before)
   and (:since::timestamptz is null or at >= :since)
   and (:actor::text is null or actor = :actor)
-order by number desc limit :wanted
+order by number desc limit :limit

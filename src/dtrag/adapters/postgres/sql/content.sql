@@ -12,7 +12,7 @@ join documents d on d.document_id = c.document_id
 select document_id, title, source_uri, source_path, content_type, node_id, language, chunks, characters, metadata, processed_at
 from documents
 order by processed_at desc, document_id
-limit :wanted offset :skipped
+limit :limit offset :offset
 
 -- name: document_count
 select count(*) as documents, coalesce(sum(chunks), 0) as chunks from documents

@@ -21,7 +21,7 @@ select t.turn, t.question, t.answer, t.document_ids, t.created_at
 from conversation_turns t
 join conversations c on c.owner = t.owner and c.conversation_id = t.conversation_id
 where t.owner = :owner and t.conversation_id = :conversation_id and c.updated_at >= :since
-  and t.turn > c.turns - :wanted
+  and t.turn > c.turns - :limit
 order by t.turn
 
 -- name: conversation
@@ -29,15 +29,15 @@ select c.conversation_id, c.created_at, c.updated_at, c.turns, t.question
 from conversations c
 join conversation_turns t on t.owner = c.owner and t.conversation_id = c.conversation_id
 where c.owner = :owner and c.conversation_id = :conversation_id and c.updated_at >= :since
-  and t.turn = greatest(1, c.turns - :kept + 1)
+  and t.turn = greatest(1, c.turns - :max_turns + 1)
 
 -- name: conversations
 select c.conversation_id, c.created_at, c.updated_at, c.turns, t.question
 from conversations c
 join conversation_turns t on t.owner = c.owner and t.conversation_id = c.conversation_id
-where c.owner = :owner and c.updated_at >= :since and t.turn = greatest(1, c.turns - :kept + 1)
+where c.owner = :owner and c.updated_at >= :since and t.turn = greatest(1, c.turns - :max_turns + 1)
 order by c.updated_at desc, c.conversation_id
-limit :wanted offset :skipped
+limit :limit offset :offset
 
 -- name: conversation_count
 select count(*) as total from conversations where owner = :owner and updated_at >= :since

@@ -14,7 +14,7 @@ select document_id, source_id, source_uri, source_path, title, content_type, nod
 from documents
 where source_id = :source_id and (:after::uuid is null or document_id > :after)
 order by document_id
-limit :wanted
+limit :limit
 
 -- name: vectors_of
 select document_id, ordinal, vec::vector as vec from embeddings where document_id = any (:document_ids)

@@ -61,7 +61,7 @@ from review_queue q left join documents d on d.document_id = q.document_id
 where q.status = 'waiting'
   and {visible}
 order by case when :everything then q.confidence end, q.created_at, q.item_id
-limit :wanted offset :skipped
+limit :limit offset :offset
 
 -- name: item
 select q.item_id, q.kind, q.document_id, q.agent_id, q.node_id, q.proposal, q.confidence, q.status, q.note,

@@ -3,17 +3,17 @@
 -- name: strict
 -- The scope is taken from the session (set local dtrag.scope).
 select i.document_id || ':' || i.ordinal as chunk_id, i.score::float8
-from strict_candidates(:query, :wanted) i
+from strict_candidates(:query, :limit) i
 where true {filters}
 order by i.score desc, i.document_id, i.ordinal
-limit :wanted
+limit :limit
 
 -- name: strict_among
 select i.document_id || ':' || i.ordinal as chunk_id, i.score::float8
-from strict_among(:query, :document_ids::uuid[], :ordinals::int[], :wanted) i
+from strict_among(:query, :document_ids::uuid[], :ordinals::int[], :limit) i
 where true {filters}
 order by i.score desc, i.document_id, i.ordinal
-limit :wanted
+limit :limit
 
 -- name: vector_nearest
 -- The sub-select keeps the index (a second sort key would lose it); outside, ties get their order.
@@ -23,7 +23,7 @@ from (
     from embeddings i
     where true {filters}
     order by i.vec <=> :vec::halfvec
-    limit :wanted
+    limit :limit
 ) n
 order by n.distance, n.document_id, n.ordinal
 
@@ -33,11 +33,11 @@ select i.document_id || ':' || i.ordinal as chunk_id, 1 - (i.vec <=> :vec::halfv
 from embeddings i
 where true {filters}
 order by (i.vec <=> :vec::halfvec) + 0, i.document_id, i.ordinal
-limit :wanted
+limit :limit
 
 -- name: vector_count
--- How many vectors are in reach, up to :wanted.
-select count(*) from (select 1 from embeddings i where true {filters} limit :wanted) n
+-- How many vectors are in reach, up to :limit.
+select count(*) from (select 1 from embeddings i where true {filters} limit :limit) n
 
 -- name: generation
 select value::text::bigint as value from index_settings where name = 'generation'

@@ -85,7 +85,7 @@ select document_id, terms from lexical_index where node_id = any (:node_ids)
 select title, node_id from documents
 where node_id = any (:node_ids) and document_id <> all (:moved)
 order by title, document_id
-limit :wanted
+limit :limit
 
 -- name: keys
 select 'key' as kind, name, scope from api_keys

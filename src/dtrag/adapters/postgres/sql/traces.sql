@@ -14,7 +14,7 @@ from traces
 where (:owner::text is null or owner = :owner) and created_at >= :since
   and (:last_at::timestamptz is null or (created_at, trace_id) < (:last_at, :last_id::uuid))
 order by created_at desc, trace_id desc
-limit :wanted
+limit :limit
 
 -- name: forget
 delete from traces where created_at < :before

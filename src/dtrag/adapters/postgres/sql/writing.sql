@@ -28,7 +28,7 @@ set fingerprint = excluded.fingerprint, documents = excluded.documents, complete
 delete from sources where source_id = :source_id
 
 -- name: documents_of_source
-select document_id from documents where source_id = :source_id order by document_id limit :wanted
+select document_id from documents where source_id = :source_id order by document_id limit :limit
 
 -- name: source_reaches_out
 select exists (
@@ -42,7 +42,7 @@ delete from documents where document_id = :document_id
 -- For a deletion in a scope: the row must be visible to the caller.
 select node_id, source_id from documents where document_id = :document_id for update
 
--- name: kept_of_segment
+-- name: documents_of_segment
 select document_id from documents where document_id = any (:document_ids) and segment_id = :segment_id
 
 -- name: write_document
@@ -79,7 +79,7 @@ select document_id, source_id, source_uri, source_path, title, content_type, nod
 from documents
 where :after::uuid is null or document_id > :after
 order by document_id
-limit :wanted
+limit :limit
 
 -- name: read_chunks
 select document_id, ordinal, start_offset, end_offset, text, breadcrumb, metadata

@@ -88,9 +88,9 @@ class PostgresAgents:
 
     async def spending(self, agent_id: uuid.UUID, day: datetime.date) -> Spending:
         """What the agent used on the day."""
-        asked = {"agent_id": agent_id, "day": day}
+        values = {"agent_id": agent_id, "day": day}
         async with self._database.connection("owner") as connection:
-            row = await (await connection.execute(queries("agents")["spending"], asked)).fetchone()
+            row = await (await connection.execute(queries("agents")["spending"], values)).fetchone()
         return Spending(day, **row) if row else Spending(day)
 
     async def tree(self, version: str) -> Taxonomy | None:

@@ -33,15 +33,13 @@ class PostgresAudit:
                 await cursor.executemany(self._sql["append"], [_values(row) for row in rows])
         return ChainHead(rows[-1].number, rows[-1].hash) if rows else head
 
-    async def page(self, after: int, wanted: int) -> list[AuditRow]:
+    async def page(self, after: int, limit: int) -> list[AuditRow]:
         """Lines with numbers above `after`, at most so many, in order."""
-        return await self._rows("page", {"after": after, "wanted": wanted})
+        return await self._rows("page", {"after": after, "limit": limit})
 
-    async def newest(
-        self, wanted: int, before: int | None, since: datetime | None, actor: str | None
-    ) -> list[AuditRow]:
+    async def newest(self, limit: int, before: int | None, since: datetime | None, actor: str | None) -> list[AuditRow]:
         """Lines below number `before`, not older than `since`, of `actor`; the newest first."""
-        values = {"wanted": wanted, "before": before, "since": since, "actor": actor}
+        values = {"limit": limit, "before": before, "since": since, "actor": actor}
         return await self._rows("newest", values)
 
     async def _rows(self, name: str, values: Mapping[str, object]) -> list[AuditRow]:

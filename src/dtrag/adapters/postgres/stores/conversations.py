@@ -21,8 +21,8 @@ class PostgresConversations:
         self._database = database
         self._sql = queries("conversations")
 
-    async def add(self, conversation_id: str, owner: str, turn: Turn, kept: int) -> int:
-        """Add the turn as the next one, whatever its number, and drop those before the last `kept`."""
+    async def add(self, conversation_id: str, owner: str, turn: Turn, max_turns: int) -> int:
+        """Append the turn, whose own number is ignored, and delete all but the last `max_turns`; returns its number."""
         whose = {"conversation_id": conversation_id, "owner": owner}
         self._database.require_space()
         async with self._database.connection("owner") as connection, connection.transaction():
@@ -36,32 +36,32 @@ class PostgresConversations:
                 "at": turn.created_at,
             }
             await connection.execute(self._sql["add_turn"], {**whose, **values})
-            if number > kept:
-                await connection.execute(self._sql["trim"], {**whose, "last_gone": number - kept})
+            if number > max_turns:
+                await connection.execute(self._sql["trim"], {**whose, "last_gone": number - max_turns})
         return number
 
-    async def turns(self, conversation_id: str, owner: str, wanted: int, since: datetime) -> list[Turn]:
+    async def turns(self, conversation_id: str, owner: str, limit: int, since: datetime) -> list[Turn]:
         """The last turns, oldest first; none of a conversation that has been at rest since before `since`."""
-        asked = {"conversation_id": conversation_id, "owner": owner, "wanted": wanted, "since": since}
+        values = {"conversation_id": conversation_id, "owner": owner, "limit": limit, "since": since}
         async with self._database.connection("owner") as connection:
-            rows = await (await connection.execute(self._sql["turns"], asked)).fetchall()
+            rows = await (await connection.execute(self._sql["turns"], values)).fetchall()
         return [_turn(row) for row in rows]
 
-    async def get(self, conversation_id: str, owner: str, kept: int, since: datetime) -> Conversation | None:
+    async def get(self, conversation_id: str, owner: str, max_turns: int, since: datetime) -> Conversation | None:
         """The conversation, or None."""
-        asked = {"conversation_id": conversation_id, "owner": owner, "kept": kept, "since": since}
+        values = {"conversation_id": conversation_id, "owner": owner, "max_turns": max_turns, "since": since}
         async with self._database.connection("owner") as connection:
-            row = await (await connection.execute(self._sql["conversation"], asked)).fetchone()
+            row = await (await connection.execute(self._sql["conversation"], values)).fetchone()
         return Conversation(**row) if row else None
 
     async def every(
-        self, owner: str, kept: int, since: datetime, wanted: int, skipped: int
+        self, owner: str, max_turns: int, since: datetime, limit: int, offset: int
     ) -> tuple[list[Conversation], int]:
         """The owner's conversations, the newest first, and how many there are."""
-        asked = {"owner": owner, "kept": kept, "since": since, "wanted": wanted, "skipped": skipped}
+        values = {"owner": owner, "max_turns": max_turns, "since": since, "limit": limit, "offset": offset}
         async with self._database.connection("owner") as connection:
-            rows = await (await connection.execute(self._sql["conversations"], asked)).fetchall()
-            total = await (await connection.execute(self._sql["conversation_count"], asked)).fetchone()
+            rows = await (await connection.execute(self._sql["conversations"], values)).fetchall()
+            total = await (await connection.execute(self._sql["conversation_count"], values)).fetchone()
         return [Conversation(**row) for row in rows], total["total"] if total else 0
 
     async def delete(self, conversation_id: str, owner: str) -> bool:
@@ -90,7 +90,7 @@ class PostgresDocumentVisibility:
         """Those of the documents that are there and in scope."""
         if not document_ids:
             return frozenset()
-        asked = {"document_ids": list(document_ids)}
+        values = {"document_ids": list(document_ids)}
         async with self._database.scoped("reader", scope) as connection:
-            rows = await (await connection.execute(queries("content")["visible"], asked)).fetchall()
+            rows = await (await connection.execute(queries("content")["visible"], values)).fetchall()
         return frozenset(row["document_id"] for row in rows)

@@ -33,7 +33,7 @@ class PostgresFolders:
 
     async def drafts_of(self, source_id: uuid.UUID, after: uuid.UUID | None, limit: int) -> list[Draft]:
         """Documents of a file as they were written, in the order of their ids, from the first after `after`."""
-        rows = await self._fetch("read_documents_of", {"source_id": source_id, "after": after, "wanted": limit})
+        rows = await self._fetch("read_documents_of", {"source_id": source_id, "after": after, "limit": limit})
         chunks: dict[uuid.UUID, list[DictRow]] = {row["document_id"]: [] for row in rows}
         async with self._database.connection("owner") as connection:
             cursor = await connection.execute(queries("writing")["read_chunks"], {"document_ids": list(chunks)})

@@ -32,15 +32,15 @@ class PostgresReview:
 
     async def samples(self, nodes: Sequence[int], per_node: int) -> list[Sample]:
         """Documents whose place can be trusted, at most so many of each node; those that people decided first."""
-        asked = {"nodes": list(nodes), "per_node": per_node, "trusted": TRUSTED, "passages": FIRST_PASSAGES}
+        values = {"nodes": list(nodes), "per_node": per_node, "trusted": TRUSTED, "passages": FIRST_PASSAGES}
         async with self._database.connection("owner") as connection:
-            rows = await (await connection.execute(self._sql["samples"], asked, binary=True)).fetchall()
+            rows = await (await connection.execute(self._sql["samples"], values, binary=True)).fetchall()
             vectors = await self._vectors(connection, {row["document_id"] for row in rows})
         return await asyncio.to_thread(_samples, rows, vectors)  # half a second of arithmetic at the most
 
     async def _vectors(self, connection: Connection, document_ids: Iterable[uuid.UUID]) -> dict[uuid.UUID, Vector]:
-        asked = {"document_ids": list(document_ids), "passages": FIRST_PASSAGES}
-        rows = await (await connection.execute(self._sql["sample_vectors"], asked)).fetchall()
+        values = {"document_ids": list(document_ids), "passages": FIRST_PASSAGES}
+        rows = await (await connection.execute(self._sql["sample_vectors"], values)).fetchall()
         return {row["document_id"]: row["vec"].to_numpy().astype(np.float32) for row in rows}
 
     async def decided(self, document_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, int]:
@@ -69,25 +69,25 @@ class PostgresReview:
         return [Grant.from_json(row["branches"]) for row in rows]
 
     async def waiting(
-        self, scope: Scope, wanted: int, skipped: int, grants: Sequence[Grant] = ()
+        self, scope: Scope, limit: int, offset: int, grants: Sequence[Grant] = ()
     ) -> tuple[list[Item], int]:
         """Items that wait, the least sure first, and how many there are in all.
 
         `grants` are the branches of agents whose answers the caller may see; all of them with the whole tree.
         """
-        asked = {"everything": scope.nodes is None, "grants": _json(grants), "wanted": wanted, "skipped": skipped}
+        values = {"everything": scope.nodes is None, "grants": _json(grants), "limit": limit, "offset": offset}
         async with self._database.scoped("reader", scope) as connection:
-            rows = await (await connection.execute(self._sql["waiting"], asked)).fetchall()
-            if not rows and skipped:
-                first = await connection.execute(self._sql["waiting"], {**asked, "wanted": 1, "skipped": 0})
+            rows = await (await connection.execute(self._sql["waiting"], values)).fetchall()
+            if not rows and offset:
+                first = await connection.execute(self._sql["waiting"], {**values, "limit": 1, "offset": 0})
                 return [], sum(row["total"] for row in await first.fetchall())
         return [_item(row) for row in rows], rows[0]["total"] if rows else 0
 
     async def get(self, item_id: uuid.UUID, scope: Scope, grants: Sequence[Grant] = ()) -> Item | None:
         """An item in scope, or None; `grants` as in `waiting`."""
-        asked = {"everything": scope.nodes is None, "grants": _json(grants), "item_id": item_id}
+        values = {"everything": scope.nodes is None, "grants": _json(grants), "item_id": item_id}
         async with self._database.scoped("reader", scope) as connection:
-            row = await (await connection.execute(self._sql["item"], asked)).fetchone()
+            row = await (await connection.execute(self._sql["item"], values)).fetchone()
         return _item(row) if row else None
 
     async def add(self, item: Item) -> None:
@@ -153,13 +153,13 @@ def _columns(placements: Sequence[Placement]) -> dict[str, object]:
 
 
 def _queued(placement: Placement) -> Item:
-    found = placement.found
+    classification = placement.found
     return Item(
         uuid.uuid4(),
         "classification",
-        found.node_id if found.path else UNCLASSIFIED,
-        proposal_of(found),
-        found.confidence,
+        classification.node_id if classification.path else UNCLASSIFIED,
+        proposal_of(classification),
+        classification.confidence,
         placement.at,
         document_id=placement.document_id,
     )

@@ -46,7 +46,7 @@ class PostgresTaxonomy:
 
     async def propose(
         self,
-        wanted: Sequence[Operation],
+        operations: Sequence[Operation],
         rationale: str,
         parent: str | None,
         version: str | None,
@@ -65,14 +65,14 @@ class PostgresTaxonomy:
             if base is None:
                 raise NotFound(f"There is no version {str(parent)[:40]!r}. List them with: dtrag taxonomy list")
             taken = {row["version"] for row in await (await connection.execute(sql["versions"])).fetchall()}
-            number = version or next_version(base.version, {operation.kind for operation in wanted}, taken)
+            number = version or next_version(base.version, {operation.kind for operation in operations}, taken)
             parse_version(number)
             if number in taken:
                 raise Conflict(f"There is a version {number} already. Leave the number out, or take another.")
-            grown = applied(base, wanted, number, await _next_id(connection))
+            grown = applied(base, operations, number, await _next_id(connection))
             values = {"version": number, "parent": base.version, "rationale": rationale, "by": by, "now": now}
-            kept = Jsonb([operation.as_json() for operation in grown.operations])
-            await connection.execute(sql["insert_version"], {**values, "operations": kept})
+            stored = Jsonb([operation.as_json() for operation in grown.operations])
+            await connection.execute(sql["insert_version"], {**values, "operations": stored})
             await place_tree(connection, grown.taxonomy)
         return TreeVersion(number, base.version, rationale, False, grown.operations, by, now, None)
 
@@ -94,24 +94,24 @@ class PostgresTaxonomy:
 
     async def ensure(self, paths: Iterable[CategoryPath]) -> Taxonomy:
         """The active version with these paths in it; missing nodes are added, in one transaction of their own."""
-        wanted = list(paths)
+        required = list(paths)
         taxonomy = await self.active()
-        if all(taxonomy.find(path) is not None for path in wanted):
+        if all(taxonomy.find(path) is not None for path in required):
             return taxonomy
         async with self._database.connection("owner") as connection, connection.transaction():
             await lock(connection, Lock.TAXONOMY)
             taxonomy = await active_tree(connection)
             nodes = dict(taxonomy.nodes)
             next_id = await _next_id(connection)
-            for path in wanted:
+            for path in required:
                 parent = ROOT
                 for name, key in zip(path.names, path.key, strict=True):
-                    found = Taxonomy.of(taxonomy.version, nodes.values()).children.get(parent, {}).get(key)
-                    if found is None:
-                        found, next_id = next_id, next_id + 1
-                        nodes[found] = Node(found, parent, name, key)
-                        await _place(connection, taxonomy.version, nodes[found])
-                    parent = found
+                    node_id = Taxonomy.of(taxonomy.version, nodes.values()).children.get(parent, {}).get(key)
+                    if node_id is None:
+                        node_id, next_id = next_id, next_id + 1
+                        nodes[node_id] = Node(node_id, parent, name, key)
+                        await _place(connection, taxonomy.version, nodes[node_id])
+                    parent = node_id
             await connection.execute(queries("writing")["bump_generation"])
             return Taxonomy.of(taxonomy.version, nodes.values())
 

@@ -106,14 +106,14 @@ async def _rewrite_heads(connection: Connection, moved: Mapping[uuid.UUID, int])
         name = {"segment_id": row["segment_id"]}
         head = await (await connection.execute(sql["head"], name, binary=True)).fetchone()
         documents = np.frombuffer(head["documents"] if head else b"", DOCUMENTS).copy()
-        asked = documents["document_id"]
+        document_ids = documents["document_id"]
         # Upper halves are as good as distinct; two documents that share one are told apart below.
-        first = np.searchsorted(ids[:, 0], asked[:, 0], "left")
-        beyond = np.searchsorted(ids[:, 0], asked[:, 0], "right")
+        first = np.searchsorted(ids[:, 0], document_ids[:, 0], "left")
+        beyond = np.searchsorted(ids[:, 0], document_ids[:, 0], "right")
         touched = False
         for at in np.flatnonzero(beyond > first).tolist():
             for place in range(int(first[at]), int(beyond[at])):
-                if ids[place, 1] == asked[at, 1]:
+                if ids[place, 1] == document_ids[at, 1]:
                     documents["node_id"][at] = nodes[place]
                     touched = True
         if touched:
@@ -151,21 +151,21 @@ async def _reach(
 
 
 async def _examples(connection: Connection, change: Change, pairs: Iterable[Pair]) -> list[Example]:
-    found: list[Example] = []
+    examples: list[Example] = []
     staying = [before for before, after in pairs if before == after]
     for pair in sorted(pair for pair in pairs if pair[0] != pair[1]):
         titles = await _titles(connection, change.moves[pair][:EXAMPLES])
-        found += [Example(title, change.after.path(pair[1])) for title in titles]
-        if len(found) >= EXAMPLES:
-            return found[:EXAMPLES]
+        examples += [Example(title, change.after.path(pair[1])) for title in titles]
+        if len(examples) >= EXAMPLES:
+            return examples[:EXAMPLES]
     if staying:
         leaving = [
             document for (before, _), documents in change.moves.items() if before in staying for document in documents
         ]
-        values = {"node_ids": staying, "moved": leaving, "wanted": EXAMPLES - len(found)}
+        values = {"node_ids": staying, "moved": leaving, "limit": EXAMPLES - len(examples)}
         rows = await (await connection.execute(queries("taxonomy")["examples"], values)).fetchall()
-        found += [Example(row["title"], change.after.path(row["node_id"])) for row in rows]
-    return found
+        examples += [Example(row["title"], change.after.path(row["node_id"])) for row in rows]
+    return examples
 
 
 async def _titles(connection: Connection, documents: Sequence[uuid.UUID]) -> list[str]:
@@ -174,8 +174,8 @@ async def _titles(connection: Connection, documents: Sequence[uuid.UUID]) -> lis
 
 
 async def _grantees(connection: Connection, now: datetime) -> list[Grantee]:
-    found: list[Grantee] = []
+    grantees: list[Grantee] = []
     for name in ("keys", "agents"):
         rows = await (await connection.execute(queries("taxonomy")[name], {"now": now})).fetchall()
-        found += [Grantee(row["kind"], row["name"], Grant.from_json(row["scope"])) for row in rows]
-    return found
+        grantees += [Grantee(row["kind"], row["name"], Grant.from_json(row["scope"])) for row in rows]
+    return grantees

@@ -53,8 +53,8 @@ async def change_to(connection: Connection, version: str, kind: Kind, terms: Ter
         )
     if row["active"]:
         raise Conflict(f"Version {version} is in force already.")
-    found = await (await connection.execute(sql["activation_of"], {"version": version})).fetchone()
-    activation = found["activation"] if found else None
+    last = await (await connection.execute(sql["activation_of"], {"version": version})).fetchone()
+    activation = last["activation"] if last else None
     now = await active_tree(connection)
     if kind == "rollback":
         if activation is None:
@@ -108,18 +108,18 @@ async def _held(
     """Which keywords of the splits the documents hold: all terms of one in a passage (titles are in each)."""
     divided = [step for step in rehoming.steps if isinstance(step, NodeSplit)]
     words = {word for step in divided for part in step.parts for word in part.keywords}
-    wanted = {word: np.unique(np.array(ids, np.int32)) for word in words if (ids := terms(word))}
+    term_ids = {word: np.unique(np.array(ids, np.int32)) for word in words if (ids := terms(word))}
     held: dict[uuid.UUID, set[str]] = defaultdict(set)
-    if not nodes or not wanted:
+    if not nodes or not term_ids:
         return {}
     async with connection.cursor("passages_on", binary=True) as passages:
         await passages.execute(queries("taxonomy")["passages_on"], {"node_ids": list(nodes)})
         async for row in passages:
-            there = np.frombuffer(row["terms"], np.int32)
-            for word, asked in wanted.items():
-                if np.isin(asked, there).all():
+            passage_ids = np.frombuffer(row["terms"], np.int32)
+            for word, keyword_ids in term_ids.items():
+                if np.isin(keyword_ids, passage_ids).all():
                     held[row["document_id"]].add(word)
-    return {document: frozenset(found) for document, found in held.items()}
+    return {document: frozenset(keywords) for document, keywords in held.items()}
 
 
 async def _back(connection: Connection, version: str, now: Taxonomy, activation: int) -> Change:

@@ -39,17 +39,17 @@ class PostgresTraces:
             row = await cursor.fetchone()
         return Trace.from_dict(row["trace"]) if row else None
 
-    async def newest(self, wanted: int, owner: str | None, since: datetime, after: Trace | None) -> list[Trace]:
+    async def newest(self, limit: int, owner: str | None, since: datetime, after: Trace | None) -> list[Trace]:
         """Traces not older than `since`, the newest first: of `owner` (None: of all), those that follow `after`."""
-        asked = {
-            "wanted": wanted,
+        values = {
+            "limit": limit,
             "owner": owner,
             "since": since,
             "last_at": after.created_at if after else None,
             "last_id": after.trace_id if after else None,
         }
         async with self._database.connection("owner") as connection:
-            rows = await (await connection.execute(self._sql["newest"], asked)).fetchall()
+            rows = await (await connection.execute(self._sql["newest"], values)).fetchall()
         return [Trace.from_dict(row["trace"]) for row in rows]
 
     async def forget(self, before: datetime) -> int:
