@@ -190,7 +190,7 @@ def in_a_terminal(cli: Cli, *arguments: str) -> list[str]:
     return lines
 
 
-SAMPLES = DOCS.parents[1] / "examples" / "questions.jsonl"
+SAMPLES = DOCS.parents[2] / "examples" / "questions.jsonl"
 SAMPLE_QUESTIONS = [json.loads(line)["question"] for line in SAMPLES.read_text("utf-8").splitlines()]
 
 
