@@ -39,7 +39,7 @@ def embedded() -> Iterator[EmbeddedServer]:
     """The server of the run. This attachment keeps it up while apps come and go."""
     folder = Path(tempfile.mkdtemp(prefix="test-dtrag-"))
     with EmbeddedServer.open(folder / "data") as attached:
-        without_sync(attached.address)
+        without_sync(attached.address.data_dir)
         yield attached
     shutil.rmtree(folder)
 

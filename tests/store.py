@@ -9,6 +9,7 @@ import struct
 import uuid
 from collections import Counter
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -21,12 +22,12 @@ from dtrag.settings import Settings
 _numbers = itertools.count()
 
 
-def without_sync(address: ServerAddress) -> None:
-    """Let the server no longer wait for the disk: only a crash of the machine would lose anything.
+def without_sync(data_dir: Path) -> None:
+    """Let the running server of a data folder no longer wait for the disk; only a crash of the machine loses anything.
 
-    The line is after the product's settings and is gone with the folder; no test may judge durability on this server.
+    The lines come after the product's settings and go with the folder. No test may judge durability on this server.
     """
-    cluster = address.data_dir / "postgres"
+    cluster = data_dir / "postgres"
     with (cluster / "postgresql.conf").open("a", encoding="utf-8") as file:
         file.write("fsync = off\nfull_page_writes = off\n")
     os.kill(int((cluster / "postmaster.pid").read_text("utf-8").split()[0]), signal.SIGHUP)

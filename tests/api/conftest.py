@@ -18,6 +18,7 @@ from fastapi import FastAPI
 from dtrag.delivery.api.app import create_app
 from dtrag.delivery.api.dependencies import Service
 from dtrag.settings import Settings
+from tests.store import without_sync
 
 SERVE = """
 import sys
@@ -79,6 +80,7 @@ def data_dir() -> Iterator[Path]:
 async def api(data_dir: Path) -> AsyncIterator[FastAPI]:
     created = create_app(Settings.load(environ={}, data_dir=data_dir, embedder="none", max_upload_mb=2))
     async with created.router.lifespan_context(created):
+        without_sync(data_dir)
         yield created
 
 

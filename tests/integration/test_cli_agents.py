@@ -11,22 +11,21 @@ from typing import Any
 import pytest
 import yaml
 
-from dtrag.adapters.postgres.server.server import EmbeddedServer
 from tests.integration.cli_process import Cli, Ran, assert_shape, documented_shapes
+from tests.integration.conftest import MakeCli
 
 SHAPES = documented_shapes()
 
 
 @pytest.fixture(scope="module")
-def cli() -> Iterator[Cli]:
+def cli(make_cli: MakeCli) -> Iterator[Cli]:
     folder = Path(tempfile.mkdtemp(prefix="dtrag-cli-agents-"))
-    with EmbeddedServer.open(folder / "data"):
-        made = Cli(folder / "data", (("DTRAG_EMBEDDER", "none"),))
-        for category, text in (("Tea/Green", "Green tea is steeped for two minutes."), ("Coffee", "Coffee with tea.")):
-            note = folder / f"{category.split('/')[0]}.md"
-            note.write_text(f"# Note\n\n{text}\n")
-            assert made.call("ingest", note, "--category", category).code == 0
-        yield made
+    made = make_cli()
+    for category, text in (("Tea/Green", "Green tea is steeped for two minutes."), ("Coffee", "Coffee with tea.")):
+        note = folder / f"{category.split('/')[0]}.md"
+        note.write_text(f"# Note\n\n{text}\n")
+        assert made.call("ingest", note, "--category", category).code == 0
+    yield made
     shutil.rmtree(folder)
 
 

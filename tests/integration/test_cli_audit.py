@@ -20,32 +20,32 @@ def cli(settings: Settings) -> Iterator[Cli]:
 
 
 def test_lines_are_listed_and_verified(cli: Cli, store: Store) -> None:
-    assert cli.run("keys", "create", "--name", "kim").code == 0
-    assert cli.run("keys", "create", "--name", "lee", "--scope", "HR").code == 0
-    lines = cli.run("audit", "list", "--json").json["lines"]
+    assert cli.call("keys", "create", "--name", "kim").code == 0
+    assert cli.call("keys", "create", "--name", "lee", "--scope", "HR").code == 0
+    lines = cli.call("audit", "list", "--json").json["lines"]
     assert [(line["number"], line["actor"], line["action"]) for line in lines] == [
         (2, "local", "keys.create"),
         (1, "local", "keys.create"),
     ]
-    listed = cli.run("audit", "list", "--limit", "1")
+    listed = cli.call("audit", "list", "--limit", "1")
     assert "keys.create" in listed.out
     assert max(map(len, listed.out.splitlines())) <= 80
-    assert cli.run("audit", "list", "--actor", "nobody", "--json").json == {"lines": []}
-    assert cli.run("audit", "list", "--since", "yesterday").code == 2
-    head = cli.run("audit", "verify").out.strip()
+    assert cli.call("audit", "list", "--actor", "nobody", "--json").json == {"lines": []}
+    assert cli.call("audit", "list", "--since", "yesterday").code == 2
+    head = cli.call("audit", "verify").out.strip()
     assert head.startswith("2:")
-    assert cli.run("audit", "verify", "--expect", head, "--json").json["ok"] is True
-    assert cli.run("audit", "verify", "--expect", "2:" + "0" * 64).code == 1
-    assert cli.run("audit", "verify", "--expect", "rubbish").code == 2
+    assert cli.call("audit", "verify", "--expect", head, "--json").json["ok"] is True
+    assert cli.call("audit", "verify", "--expect", "2:" + "0" * 64).code == 1
+    assert cli.call("audit", "verify", "--expect", "rubbish").code == 2
     with store.connect() as connection, psycopg.ClientCursor(connection):
         connection.execute("grant update on audit_log to dtrag_owner")
         connection.execute("update audit_log set actor = 'lee' where number = 1")
-    ran = cli.run("audit", "verify")
+    ran = cli.call("audit", "verify")
     assert (ran.code, "line 1" in ran.out) == (1, True)
 
 
 def test_isolation_writes_its_report(cli: Cli, tmp_path: Path) -> None:
-    ran = cli.run(
+    ran = cli.call(
         *"audit isolation --requests 60 --documents 60 --nodes 12 --report".split(), str(tmp_path / "r.json"), "--json"
     )
     assert (ran.code, ran.json["leaks"], ran.json["requests"] >= 60) == (0, 0, True), ran.json["examples"]

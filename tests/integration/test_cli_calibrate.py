@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.app import open_app
 from dtrag.core.access.scope import Scope
 from dtrag.core.answers.confidence import shipped
@@ -19,6 +18,7 @@ from dtrag.evaluation.answerability import Judged, cases
 from dtrag.evaluation.hidden_passages import HidingIndex, hiding_engine
 from dtrag.settings import Settings
 from tests.integration.cli_process import Cli, assert_shape, documented_shapes
+from tests.integration.conftest import MakeCli
 
 THINGS = "kettle boiler lantern harbour granite violin meadow copper saffron timber orchard ledger".split()
 PLACES = "attic cellar pantry library garage".split()
@@ -33,7 +33,7 @@ def folder() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="module")
-def cli(folder: Path) -> Iterator[Cli]:
+def cli(folder: Path, make_cli: MakeCli) -> Iterator[Cli]:
     rows: list[dict[str, str]] = []
     asked: list[dict[str, str | bool]] = []
     for thing in THINGS:
@@ -45,10 +45,9 @@ def cli(folder: Path) -> Iterator[Cli]:
     asked += [{"question": f"Who repaired the {thing} last winter in Vienna?", "answerable": False} for thing in THINGS]
     (folder / "things.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (folder / "asked.jsonl").write_text("".join(json.dumps(row) + "\n" for row in asked))
-    with EmbeddedServer.open(folder / "data"):
-        made = Cli(folder / "data", (("DTRAG_EMBEDDER", "none"),))
-        assert made.call("ingest", folder / "things.jsonl", "--category", "House").code == 0
-        yield made
+    made = make_cli()
+    assert made.call("ingest", folder / "things.jsonl", "--category", "House").code == 0
+    yield made
 
 
 def test_it_changes_the_next_answer_and_can_be_undone(cli: Cli, folder: Path) -> None:
@@ -96,7 +95,7 @@ def test_mistakes_are_told(cli: Cli, folder: Path) -> None:
 
 
 async def test_a_hidden_passage_leaves_nothing_behind(cli: Cli) -> None:
-    settings = Settings.load(environ={}, data_dir=cli.data_dir, embedder="none")
+    settings = Settings.load(environ=dict(cli.settings), data_dir=cli.data_dir)
     everything, word = Scope.everything(), term_id("violin")
     async with open_app(settings) as app:
         index = HidingIndex(app.index, app.analyzer)
@@ -115,7 +114,7 @@ async def test_a_hidden_passage_leaves_nothing_behind(cli: Cli) -> None:
 
 
 async def test_cases_of_a_question(cli: Cli) -> None:
-    settings = Settings.load(environ={}, data_dir=cli.data_dir, embedder="none")
+    settings = Settings.load(environ=dict(cli.settings), data_dir=cli.data_dir)
     judged = [
         Judged(QUESTION, True, frozenset({"violin-attic"})),
         Judged(QUESTION, True, frozenset({"nowhere"})),

@@ -5,23 +5,20 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
 
-from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.delivery.cli import exit_codes
 from tests.integration.cli_process import DOCS, Cli, assert_shape, documented_shapes
+from tests.integration.conftest import MakeCli
 
 
 @pytest.fixture(scope="module")
-def cli(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cli]:
-    data_dir = tmp_path_factory.mktemp("folders") / "data"
-    with EmbeddedServer.open(data_dir):
-        yield Cli(data_dir, (("DTRAG_EMBEDDER", "none"),))
+def cli(make_cli: MakeCli) -> Cli:
+    return make_cli()
 
 
 @pytest.fixture

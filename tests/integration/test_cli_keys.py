@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
-from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.core.access.api_key import prefix_of
 from tests.integration.cli_process import Cli, assert_shape, documented_shapes
+from tests.integration.conftest import MakeCli
 
 SHAPES = documented_shapes()
 
 
 @pytest.fixture(scope="module")
-def cli() -> Iterator[Cli]:
-    folder = Path(tempfile.mkdtemp(prefix="dtrag-cli-keys-"))
-    with EmbeddedServer.open(folder / "data"):
-        yield Cli(folder / "data", (("DTRAG_EMBEDDER", "none"),))
-    shutil.rmtree(folder)
+def cli(make_cli: MakeCli) -> Cli:
+    return make_cli()
 
 
 def test_made_listed_and_revoked(cli: Cli) -> None:

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.delivery.cli import exit_codes
 from tests.integration.cli_process import Cli, assert_shape, documented_shapes
+from tests.integration.conftest import MakeCli
 
 BOOK = Path(__file__).parents[2] / "examples" / "hanbit-university" / "regulations.md"
 SHAPES = documented_shapes()
 
 
 @pytest.fixture(scope="module")
-def empty() -> Iterator[Cli]:
-    folder = Path(tempfile.mkdtemp(prefix="dtrag-cli-regulations-"))
-    with EmbeddedServer.open(folder / "data"):
-        yield Cli(folder / "data", (("DTRAG_EMBEDDER", "none"),))
-    shutil.rmtree(folder)
+def empty(make_cli: MakeCli) -> Cli:
+    return make_cli()
 
 
 @pytest.fixture(scope="module")

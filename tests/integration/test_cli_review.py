@@ -10,28 +10,27 @@ from pathlib import Path
 
 import pytest
 
-from dtrag.adapters.postgres.server.server import EmbeddedServer
 from tests.integration.books import shelf
 from tests.integration.cli_process import Cli, assert_shape, documented_shapes
+from tests.integration.conftest import MakeCli
 
 NAMES = ("Ledger", "Voucher", "Invoice")
 
 
 @pytest.fixture(scope="module")
-def cli() -> Iterator[Cli]:
+def cli(make_cli: MakeCli) -> Iterator[Cli]:
     folder = Path(tempfile.mkdtemp(prefix="dtrag-cli-review-"))
     rows = shelf(10)
     (folder / "shelf.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     strange = [{"id": name, "title": name, "text": f"The {name} lists debits and onions."} for name in NAMES]
     (folder / "new.jsonl").write_text("".join(json.dumps(row) + "\n" for row in strange))
-    with EmbeddedServer.open(folder / "data"):
-        made = Cli(folder / "data", (("DTRAG_EMBEDDER", "none"),))
-        assert "Nothing waits" in made.call("review").err
-        assert made.call("ingest", folder / "shelf.jsonl").code == 0
-        ran = made.call("ingest", folder / "new.jsonl")
-        assert ran.code == 0, ran.err
-        assert "3 without a category wait for a person" in ran.err + ran.out
-        yield made
+    made = make_cli()
+    assert "Nothing waits" in made.call("review").err
+    assert made.call("ingest", folder / "shelf.jsonl").code == 0
+    ran = made.call("ingest", folder / "new.jsonl")
+    assert ran.code == 0, ran.err
+    assert "3 without a category wait for a person" in ran.err + ran.out
+    yield made
     shutil.rmtree(folder)
 
 

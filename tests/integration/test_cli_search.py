@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from dtrag.adapters.postgres.server.server import EmbeddedServer
 from tests.integration.cli_process import Cli, assert_shape, documented_shapes
+from tests.integration.conftest import MakeCli
 
 NOTES = [
     {"id": "tea", "text": "Green tea is steeped for two minutes.", "metadata": {"colour": "green", "minutes": 2}},
@@ -20,15 +20,14 @@ NOTES = [
 
 
 @pytest.fixture(scope="module")
-def cli() -> Iterator[Cli]:
+def cli(make_cli: MakeCli) -> Iterator[Cli]:
     folder = Path(tempfile.mkdtemp(prefix="dtrag-cli-search-"))
     notes = folder / "notes.jsonl"
     notes.write_text("".join(json.dumps(note) + "\n" for note in NOTES))
-    with EmbeddedServer.open(folder / "data"):
-        made = Cli(folder / "data", (("DTRAG_EMBEDDER", "none"), ("DTRAG_FILTER_KEYS", "colour,minutes")))
-        ran = made.call("ingest", notes)
-        assert ran.code == 0, ran.err
-        yield made
+    made = make_cli(DTRAG_FILTER_KEYS="colour,minutes")
+    ran = made.call("ingest", notes)
+    assert ran.code == 0, ran.err
+    yield made
     shutil.rmtree(folder)
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from dtrag.adapters.postgres.server.server import EmbeddedServer
 from tests.integration.cli_process import Cli, assert_shape, documented_shapes
+from tests.integration.conftest import MakeCli
 from tests.mcp_house import Behaviour
 
 SHAPES = documented_shapes()
@@ -26,11 +26,10 @@ def folder() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="module")
-def cli(folder: Path) -> Iterator[Cli]:
+def cli(folder: Path, make_cli: MakeCli) -> Iterator[Cli]:
     servers = folder / "servers.toml"
     servers.write_text(Behaviour(folder, call="long").table(), "utf-8")
-    with EmbeddedServer.open(folder / "data"):
-        yield Cli(folder / "data", (("DTRAG_EMBEDDER", "none"), ("DTRAG_MCP_SERVERS", str(servers))))
+    yield make_cli(DTRAG_MCP_SERVERS=str(servers))
 
 
 def test_the_built_in_ones_need_no_server(cli: Cli) -> None:

@@ -10,23 +10,22 @@ from pathlib import Path
 
 import pytest
 
-from dtrag.adapters.postgres.server.server import EmbeddedServer
 from tests.integration.cli_process import Cli, assert_shape, documented_shapes
+from tests.integration.conftest import MakeCli
 
 QUESTION = "What does the kettle have?"
 
 
 @pytest.fixture(scope="module")
-def cli() -> Iterator[Cli]:
+def cli(make_cli: MakeCli) -> Iterator[Cli]:
     folder = Path(tempfile.mkdtemp(prefix="dtrag-cli-trace-"))
     rows = [{"id": str(n), "title": f"Part {n}", "text": f"The kettle has {n} valves and a lid."} for n in range(5)]
     (folder / "parts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    with EmbeddedServer.open(folder / "data"):
-        made = Cli(folder / "data", (("DTRAG_EMBEDDER", "none"),))
-        assert made.call("ingest", folder / "parts.jsonl", "--category", "Kitchen").code == 0
-        assert "There is no trace yet" in made.call("trace").err
-        assert made.call("ask", QUESTION).code == 0
-        yield made
+    made = make_cli()
+    assert made.call("ingest", folder / "parts.jsonl", "--category", "Kitchen").code == 0
+    assert "There is no trace yet" in made.call("trace").err
+    assert made.call("ask", QUESTION).code == 0
+    yield made
     shutil.rmtree(folder)
 
 
