@@ -253,7 +253,9 @@ def test_statements_keep_the_rules(name: str) -> None:
 
 def test_every_limit_has_a_total_order() -> None:
     """Ties would fall otherwise on another machine; the order ends in the key."""
-    limited = {name: " ".join(text.lower().split()) for name, text in STATEMENTS.items() if re.search(r"\blimit [%\d]", text)}
+    limited = {
+        name: " ".join(text.lower().split()) for name, text in STATEMENTS.items() if re.search(r"\blimit [%\d]", text)
+    }
     assert set(limited) == {
         "content.documents",
         "folders.read_documents_of",
