@@ -7,12 +7,12 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx2
-import pytest
 import pytest_asyncio
 
 from dtrag.delivery.api.dependencies import Service
 from tests.api.shape import FORM, assert_failure, file_form, form
 from tests.api.standing import assert_standing, rows
+from tests.cases import each
 
 JSON = {"content-type": "application/json"}
 INJECTIONS = [
@@ -66,16 +66,16 @@ def _search(field: str, text: str) -> dict[str, Any]:
     return searches[field]
 
 
-@pytest.mark.parametrize("mode", ["hybrid", "strict"])
-@pytest.mark.parametrize("text", ODD_TEXTS, ids=ascii)
-@pytest.mark.parametrize("field", TEXT_FIELDS)
+@each("mode", ["hybrid", "strict"])
+@each("text", ODD_TEXTS)
+@each("field", TEXT_FIELDS)
 async def test_odd_texts_in_a_search(client: httpx2.AsyncClient, field: str, text: str, mode: str) -> None:
     response = await _post(client, "/search", {**_search(field, text), "mode": mode})
     if response.status_code != 200:
         assert_failure(response, 422, *([] if field in {"query", "document"} else [403]))
 
 
-@pytest.mark.parametrize("text", ODD_TEXTS, ids=ascii)
+@each("text", ODD_TEXTS)
 async def test_odd_texts_in_a_question(client: httpx2.AsyncClient, text: str) -> None:
     response = await _post(client, "/ask", {"question": text, "filters": {"taxonomy_paths": [["x"]]}})
     if response.status_code != 200:
@@ -84,14 +84,14 @@ async def test_odd_texts_in_a_question(client: httpx2.AsyncClient, text: str) ->
         assert response.json()["decision"] == "abstain"
 
 
-@pytest.mark.parametrize("text", ODD_TEXTS, ids=ascii)
+@each("text", ODD_TEXTS)
 async def test_odd_texts_as_a_document_id(client: httpx2.AsyncClient, text: str) -> None:
     name = httpx2.QueryParams({"x": text.encode("utf-8", "replace").decode()}).__str__().removeprefix("x=") or "%00"
     for method in ("GET", "DELETE"):
         assert_failure(await client.request(method, f"/documents/{name.replace('+', '%20')}"), 404)
 
 
-@pytest.mark.parametrize("text", [text for text in ODD_TEXTS if text.strip() and text != "\ud800"], ids=ascii)
+@each("text", [text for text in ODD_TEXTS if text.strip() and text != "\ud800"])
 async def test_odd_texts_as_a_category(client: httpx2.AsyncClient, text: str) -> None:
     broken = ("files", b"broken.pdf", b"no PDF at all")
     response = await client.post("/documents", content=form(broken, ("category", None, text.encode())), headers=FORM)
@@ -101,8 +101,8 @@ async def test_odd_texts_as_a_category(client: httpx2.AsyncClient, text: str) ->
 WHOLE = ["0", "-1", "1000000000", '"10"', "NaN", "Infinity", "-Infinity", "1.5", "1e400", "true", "null", "[1]", "{}"]
 
 
-@pytest.mark.parametrize("raw", WHOLE)
-@pytest.mark.parametrize("field", ["top_k", "bm25_candidates", "vector_candidates"])
+@each("raw", WHOLE)
+@each("field", ["top_k", "bm25_candidates", "vector_candidates"])
 async def test_numbers_that_are_none(client: httpx2.AsyncClient, field: str, raw: str) -> None:
     for path, body in (
         ("/search", f'{{"query": "orders", "{field}": {raw}}}'),
@@ -115,7 +115,7 @@ async def test_numbers_that_are_none(client: httpx2.AsyncClient, field: str, raw
             assert response.json()["answers"][0]["status"] == 422
 
 
-@pytest.mark.parametrize("raw", ["-0.1", "1.1", "NaN", '"0.5"', "true", "null", "[]"])
+@each("raw", ["-0.1", "1.1", "NaN", '"0.5"', "true", "null", "[]"])
 async def test_min_scores_that_are_none(client: httpx2.AsyncClient, raw: str) -> None:
     response = await client.post("/search", content=f'{{"query": "orders", "min_score": {raw}}}', headers=JSON)
     assert_failure(response, 422)
@@ -125,10 +125,8 @@ TEXTS_NO_DATE = ["", "soon", "2025-02-30", "2025-13-01", "0000-00-00", "99999-01
 OUT_OF_RANGE = ["0001-01-01T00:00+23:59", "9999-12-31T23:59-23:59"]
 
 
-@pytest.mark.parametrize(
-    "value", [*TEXTS_NO_DATE, *OUT_OF_RANGE, 20250101, 1.5, True, [], {}], ids=lambda v: repr(v)[:30]
-)
-@pytest.mark.parametrize("field", ["date_from", "date_to"])
+@each("value", [*TEXTS_NO_DATE, *OUT_OF_RANGE, 20250101, 1.5, True, [], {}])
+@each("field", ["date_from", "date_to"])
 async def test_dates_that_are_none(client: httpx2.AsyncClient, field: str, value: Any) -> None:
     assert (
         field
@@ -136,8 +134,8 @@ async def test_dates_that_are_none(client: httpx2.AsyncClient, field: str, value
     )
 
 
-@pytest.mark.parametrize(
-    ("path", "body"),
+@each(
+    "path, body",
     [
         ("/search", {"query": "x", "size": 3}),
         ("/search", {"query": "x", "limit": 0}),
@@ -163,14 +161,13 @@ async def test_dates_that_are_none(client: httpx2.AsyncClient, field: str, value
         ("/ask", {"question": "x" * 10_001}),
         ("/ask", {"question": "x", "filters": "all"}),
     ],
-    ids=lambda value: str(value)[:60],
 )
 async def test_bodies_of_another_shape(client: httpx2.AsyncClient, path: str, body: Any) -> None:
     assert_failure(await _post(client, path, body), 422)
 
 
-@pytest.mark.parametrize(
-    ("content", "statuses"),
+@each(
+    "content, statuses",
     [
         (b"", (400, 422)),
         (b"null", (422,)),
@@ -187,19 +184,16 @@ async def test_bodies_of_another_shape(client: httpx2.AsyncClient, path: str, bo
         (b'{"query": "\xff\xfe"}', (400,)),
         (b'{"query": "x", "top_k": ' + b"9" * 5_000 + b"}", (400, 422)),
     ],
-    ids=lambda value: str(value)[:40],
 )
-@pytest.mark.parametrize("path", ["/search", "/search/batch", "/ask"])
+@each("path", ["/search", "/search/batch", "/ask"])
 async def test_bodies_that_are_hard_to_read(
     client: httpx2.AsyncClient, path: str, content: bytes, statuses: tuple[int, ...]
 ) -> None:
     assert_failure(await client.post(path, content=content, headers=JSON), *statuses, 422)
 
 
-@pytest.mark.parametrize("path", ["/search", "/search/batch", "/ask", "/documents"])
-@pytest.mark.parametrize(
-    "given", ["text/plain", "application/xml", "multipart/mixed", "application/json; charset=cp949"]
-)
+@each("path", ["/search", "/search/batch", "/ask", "/documents"])
+@each("given", ["text/plain", "application/xml", "multipart/mixed", "application/json; charset=cp949"])
 async def test_wrong_content_types(client: httpx2.AsyncClient, path: str, given: str) -> None:
     assert_failure(await client.post(path, content=b'{"query": "x"}', headers={"content-type": given}), 415)
 

@@ -34,14 +34,14 @@ TAKING = [name for name, found in OPERATIONS.items() if found.body or found.quer
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(data=st.data())
 async def test_requests_as_described(client: httpx2.AsyncClient, name: str, data: st.DataObject) -> None:
     await _send(client, data.draw(OPERATIONS[name].as_strategy(generation_mode=GenerationMode.POSITIVE)))
 
 
 @pytest.mark.parametrize("name", TAKING)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(data=st.data())
 async def test_requests_not_as_described(client: httpx2.AsyncClient, name: str, data: st.DataObject) -> None:
     await _send(client, data.draw(OPERATIONS[name].as_strategy(generation_mode=GenerationMode.NEGATIVE)))

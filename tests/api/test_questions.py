@@ -6,12 +6,12 @@ import json
 from typing import Any
 
 import httpx2
-import pytest
 import pytest_asyncio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.api.shape import FORM, assert_failure, form
+from tests.cases import each
 
 HANDBOOK = b"""# Harbour rules
 
@@ -63,7 +63,7 @@ async def test_top_k_limits(client: httpx2.AsyncClient) -> None:
     assert len(body["results"]) == 1
 
 
-@pytest.mark.parametrize("mode", ["hybrid", "lexical", "strict"])
+@each("mode", ["hybrid", "lexical", "strict"])
 async def test_modes_without_an_embedder(client: httpx2.AsyncClient, mode: str) -> None:
     response = await client.post("/search", json={"query": "sloop", "mode": mode})
     assert response.json()["metrics"]["mode"] == mode
@@ -90,15 +90,15 @@ async def test_ask_says_when_the_documents_do_not_answer(client: httpx2.AsyncCli
     assert body["citations"] == []
 
 
-@pytest.mark.parametrize("raw", ["0", "-1", "1000000000", "1.5", '"10"', "true", "null", "NaN", "1e400", "[]", "{}"])
+@each("raw", ["0", "-1", "1000000000", "1.5", '"10"', "true", "null", "NaN", "1e400", "[]", "{}"])
 async def test_top_k_is_a_strict_whole_number(client: httpx2.AsyncClient, raw: str) -> None:
     content = f'{{"query": "sloop", "top_k": {raw}}}'
     response = await client.post("/search", content=content, headers={"content-type": "application/json"})
     assert_failure(response, 422)
 
 
-@pytest.mark.parametrize(
-    ("path", "body", "word"),
+@each(
+    "path, body, word",
     [
         ("/search", {}, "query"),
         ("/search", {"query": 5}, "query"),
@@ -120,7 +120,7 @@ async def test_a_wrong_body_is_named(client: httpx2.AsyncClient, path: str, body
     assert word in assert_failure(await client.post(path, json=body), 422)["detail"]
 
 
-@pytest.mark.parametrize(
+@each(
     "query",
     [
         "",
@@ -138,7 +138,7 @@ async def test_a_wrong_body_is_named(client: httpx2.AsyncClient, path: str, body
         "{}[]$1 %s %(x)s :name",
     ],
 )
-@pytest.mark.parametrize("mode", ["hybrid", "strict"])
+@each("mode", ["hybrid", "strict"])
 async def test_odd_queries_are_answered(client: httpx2.AsyncClient, query: str, mode: str) -> None:
     response = await client.post("/search", json={"query": query, "mode": mode})
     assert response.status_code == 200, response.text
@@ -146,8 +146,8 @@ async def test_odd_queries_are_answered(client: httpx2.AsyncClient, query: str, 
     assert asked.status_code in {200, 422}
 
 
-@pytest.mark.parametrize(
-    ("content", "statuses"),
+@each(
+    "content, statuses",
     [
         (b'{"query": "\\ud800"}', (422,)),
         (b'{"query": "x", "\\ud800": 1}', (422,)),
@@ -176,9 +176,7 @@ async def test_hostile_bodies(client: httpx2.AsyncClient, content: bytes, status
     assert_failure(response, *statuses)
 
 
-@pytest.mark.parametrize(
-    "content_type", ["text/plain", "application/x-www-form-urlencoded", "application/json; charset=euc-kr", "", "x"]
-)
+@each("content_type", ["text/plain", "application/x-www-form-urlencoded", "application/json; charset=euc-kr", "", "x"])
 async def test_only_json_in_utf_8_is_taken(client: httpx2.AsyncClient, content_type: str) -> None:
     headers = {"content-type": content_type} if content_type else {}
     response = await client.post("/search", content=b'{"query": "sloop"}', headers=headers)

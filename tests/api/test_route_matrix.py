@@ -28,6 +28,7 @@ from dtrag.delivery.api.permissions import Needs
 from dtrag.settings import Settings
 from tests.api.confined import House, house
 from tests.api.shape import FORM, assert_failure, form
+from tests.cases import each
 from tests.store import Databases
 
 Kind = Literal["document", "agent", "item"]
@@ -188,7 +189,7 @@ def same(response: httpx2.Response, object_id: str) -> str:
     return str(body).replace(object_id, "ID")
 
 
-@pytest.mark.parametrize("address", ROUTES, ids=" ".join)
+@each("address", ROUTES)
 async def test_without_a_key_in_force_nothing_is_answered(built: House, address: Address) -> None:
     now = datetime.datetime.now(datetime.UTC)
     names = {"expired": uuid.uuid4().hex, "revoked": uuid.uuid4().hex}
@@ -208,8 +209,8 @@ async def test_without_a_key_in_force_nothing_is_answered(built: House, address:
             assert_failure(await send(client, address, object_id), 401)
 
 
-@pytest.mark.parametrize("who", ["reader", "editor", "admin"])
-@pytest.mark.parametrize("address", ROUTES, ids=" ".join)
+@each("who", ["reader", "editor", "admin"])
+@each("address", ROUTES)
 async def test_own_foreign_and_unknown_objects(built: House, address: Address, who: str) -> None:
     described, client = ROUTES[address], built.clients[who]
     may = described.need in MAY[who] and (who == "admin" or not described.whole_tree)
@@ -247,7 +248,7 @@ async def test_own_foreign_and_unknown_objects(built: House, address: Address, w
         assert kept.json()["status"] == "waiting"
 
 
-@pytest.mark.parametrize("address", [address for address, about in ROUTES.items() if about.about], ids=" ".join)
+@each("address", [address for address, about in ROUTES.items() if about.about])
 async def test_the_owner_of_another_branch_finds_nothing_here(built: House, address: Address) -> None:
     about = ROUTES[address].about
     assert about is not None

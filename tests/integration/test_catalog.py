@@ -13,6 +13,7 @@ from dtrag.adapters.postgres.database import scope_statement
 from dtrag.adapters.postgres.queries import queries
 from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.core.access.scope import Scope
+from tests.cases import each
 from tests.store import Databases, Store
 
 DISTRIBUTED = ["documents", "chunks", "lexical_index", "embeddings"]
@@ -92,7 +93,7 @@ def test_every_table_is_known_here(store: Store) -> None:
     assert {name for (name,) in tables} == set(GRANTS)
 
 
-@pytest.mark.parametrize("table", DISTRIBUTED)
+@each("table", DISTRIBUTED)
 def test_the_key_starts_with_the_document(store: Store, table: str) -> None:
     columns = store.value(
         "select array_agg(a.attname::text order by k.place) from pg_constraint n,"
@@ -187,7 +188,7 @@ def test_the_policies_are_these(store: Store) -> None:
                 assert re.search(rf"SELECT.*NULLIF\(current_setting\('{setting}'::text, true\), ''::text\)", text)
 
 
-@pytest.mark.parametrize(("role", "place"), [("dtrag_search", 0), ("dtrag_reader", 1)])
+@each("role, place", [("dtrag_search", 0), ("dtrag_reader", 1)])
 def test_each_role_may_do_just_this(store: Store, role: str, place: int) -> None:
     found: dict[str, set[str]] = {table: set() for table in GRANTS}
     for table, privilege in store.rows(
@@ -235,7 +236,7 @@ def test_functions_of_the_owner(store: Store) -> None:
     ]
 
 
-@pytest.mark.parametrize("name", STATEMENTS)
+@each("name", STATEMENTS)
 def test_statements_keep_the_rules(name: str) -> None:
     text = " ".join(STATEMENTS[name].lower().split())
     assert not re.search(r"\bset_config\b|\bmerge\b|\blateral\b", text)

@@ -15,6 +15,7 @@ import dtrag.delivery.cli.demo
 from dtrag import errors
 from dtrag.delivery.cli.exit_codes import EXIT_CODES
 from dtrag.errors import DatabaseStartFailed, DatabaseUnavailable, DtragError, InvalidInput, NotFound
+from tests.cases import each
 
 SOURCE = Path(dtrag.__file__).parent
 
@@ -47,7 +48,7 @@ def _raised() -> Iterator[tuple[str, str, set[str]]]:
 RAISED = list(_raised())
 
 
-@pytest.mark.parametrize(("place", "name", "given"), RAISED, ids=[place for place, _, _ in RAISED])
+@each("place, name, given", RAISED)
 def test_every_error_in_the_source_is_given_the_fields_of_its_message(place: str, name: str, given: set[str]) -> None:
     kind = KINDS[name]
     assert _fields(kind) <= given
@@ -61,7 +62,7 @@ def test_the_source_was_read() -> None:
     assert {"DatabaseUnavailable", "NotFound", "ModelNotFound"} <= {name for _, name, _ in RAISED}
 
 
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+@each("kind", KINDS.values())
 def test_every_error_maps_to_a_known_exit_code_and_status(kind: type[DtragError]) -> None:
     assert kind.exit_code in EXIT_CODES
     assert kind.exit_code != 0

@@ -12,9 +12,10 @@ import pytest
 
 import dtrag
 from dtrag.errors import InvalidInput
+from tests.cases import each
 
 
-@pytest.mark.parametrize("name", dtrag.__all__)
+@each("name", dtrag.__all__)
 def test_every_public_name_is_there(name: str) -> None:
     value = getattr(dtrag, name)
     assert value is not None

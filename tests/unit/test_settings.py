@@ -12,6 +12,7 @@ import pytest
 from dtrag import settings as module
 from dtrag.errors import InvalidInput
 from dtrag.settings import FLAGS, Flag, Settings, answer_settings, default_data_dir, flag
+from tests.cases import each
 
 NAMES = [declared.name for declared in dataclasses.fields(Settings)]
 
@@ -23,7 +24,7 @@ def test_without_an_environment_there_are_defaults() -> None:
     assert loaded.data_dir == default_data_dir()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_every_setting_has_its_name_in_the_environment(name: str) -> None:
     loaded = Settings.load(environ={f"DTRAG_{name.upper()}": "17"})
     expected: Any = 17 if isinstance(getattr(Settings(), name), int) else "17"
@@ -49,7 +50,7 @@ def test_folders_are_absolute_and_a_tilde_is_home(monkeypatch: pytest.MonkeyPatc
     assert Settings.load(environ={}, model_dir="models").model_dir == Path.cwd() / "models"
 
 
-@pytest.mark.parametrize("value", ["eight", "-1", "1.5", "", " ", "8001x", "1e3", "0x10", "nan"])
+@each("value", ["eight", "-1", "1.5", "", " ", "8001x", "1e3", "0x10", "nan"])
 def test_a_number_that_is_none_is_refused_by_its_name(value: str) -> None:
     if value:
         with pytest.raises(InvalidInput, match=r"DTRAG_PORT is .* whole number of at least 0"):
@@ -104,8 +105,8 @@ def test_flags_are_off_where_nothing_is_set(monkeypatch: pytest.MonkeyPatch) -> 
         assert declared.help.endswith(".")
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"),
+@each(
+    "value, expected",
     [
         ("1", True),
         ("true", True),
