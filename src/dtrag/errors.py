@@ -1,8 +1,7 @@
-"""Everything that can go wrong by the caller's doing or the machine's, one class a cause.
+"""All errors of dtrag, one class per cause.
 
-The docstring of a class is its message: what happened, and what to do next. `{names}` in it are filled from the
-keyword arguments. The command line and the HTTP service map a class to an exit code and a status in one place, by the
-two class attributes.
+The docstring of a class is its message: what happened, and what to do next. `{names}` in it are replaced by keyword
+arguments. The class attributes are the exit code of the command line and the status of the HTTP service.
 """
 
 from __future__ import annotations
@@ -44,26 +43,26 @@ class Unauthorized(DtragError):
 
 
 class Forbidden(DtragError):
-    """Your key does not allow this: it needs the role {needed}, and the key has the role {role}."""
+    """Your key does not permit this: the role {needed} is required, and the key has the role {role}."""
 
     http_status = 403
 
 
 class FilterBypass(DtragError):
-    """Filter bypass attempt detected: {reason} Ask for branches within your own scope only."""
+    """Filter bypass attempt detected: {reason} Filter by branches within your own scope only."""
 
     exit_code = 2
     http_status = 403
 
 
 class Conflict(DtragError):
-    """Something else was changed meanwhile. Look at the newest state and try again."""
+    """The resource was modified concurrently. Read its current state and try again."""
 
     http_status = 409
 
 
 class TooManyRequests(DtragError):
-    """The key may make {rate} requests a minute. Wait {seconds} seconds before the next."""
+    """The key is limited to {rate} requests per minute. Wait {seconds} seconds before the next."""
 
     http_status = 429
 
@@ -81,32 +80,32 @@ class MissingExtra(DtragError):
 
 
 class ModelNotFound(DtragError):
-    """The model {name!r} is not on this machine. Fetch it once with: dtrag models pull {name}"""
+    """The model {name!r} is not installed. Download it once with: dtrag models pull {name}"""
 
     http_status = 503
 
 
 class ModelDamaged(DtragError):
     """The file {path} of the model {name!r} is missing or does not have the expected SHA-256.
-    Fetch it again with: dtrag models pull {name}"""
+    Download it again with: dtrag models pull {name}"""
 
     http_status = 503
 
 
 class EmbedderFailed(DtragError):
-    """The embedder {name!r} gave no vectors: {reason} Look at DTRAG_EMBEDDER, its server and its key."""
+    """The embedder {name!r} returned no vectors: {reason} Check DTRAG_EMBEDDER, its server and its key."""
 
     http_status = 503
 
 
 class ModelPullFailed(DtragError):
-    """The model {name!r} could not be fetched: {reason}"""
+    """The model {name!r} could not be downloaded: {reason}"""
 
     http_status = 503
 
 
 class LanguageModelFailed(DtragError):
-    """The language model {model!r} gave no usable answer: {reason} Check DTRAG_LLM, its server and its key."""
+    """The language model {model!r} returned no usable answer: {reason} Check DTRAG_LLM, its server and its key."""
 
     http_status = 503
 
@@ -116,13 +115,13 @@ class ModelNotAllowed(LanguageModelFailed):
 
 
 class ToolServerFailed(DtragError):
-    """The MCP server {name!r} cannot be used: {reason} Its tools wait; everything else goes on."""
+    """The MCP server {name!r} cannot be used: {reason} Its tools are unavailable meanwhile; everything else works."""
 
     http_status = 503
 
 
 class ToolChanged(DtragError):
-    """The tool {tool!r} is not what was approved any more. Look at it with `dtrag tools list`, then approve it again
+    """The tool {tool!r} has changed since it was approved. Review it with `dtrag tools list`, then approve it again
     with: dtrag tools approve {tool}"""
 
     http_status = 409
@@ -135,44 +134,44 @@ class ToolFailed(DtragError):
 
 
 class Overloaded(DtragError):
-    """The service has as much work as it can take. Try again in {seconds} seconds."""
+    """The service is overloaded. Try again in {seconds} seconds."""
 
     http_status = 503
 
 
 class EgressBlocked(InvalidInput):
-    """{address} is not asked: {reason} An administrator can allow one host and port with DTRAG_EGRESS_ALLOW."""
+    """Request to {address} blocked: {reason} An administrator can allow one host and port with DTRAG_EGRESS_ALLOW."""
 
 
 class FetchFailed(DtragError):
-    """{host} gave no usable answer: {reason} Try again later, or look at the settings of web search."""
+    """{host} returned no usable response: {reason} Try again later, or check the settings of web search."""
 
     http_status = 503
 
 
 class TaxonomyServiceFailed(DtragError):
-    """The service that TAXONOMY_BASE names gave no category tree: {reason} Try again later; the tree that is active
-    in dtrag itself is at /taxonomy/active/tree."""
+    """The service at TAXONOMY_BASE returned no category tree: {reason} Try again later; the active tree of dtrag
+    itself is at /taxonomy/active/tree."""
 
     http_status = 502
 
 
 class Stopping(DtragError):
-    """The service is stopping, and could not finish this answer. Ask again in a moment."""
+    """The service is shutting down and could not finish this answer. Try again in a moment."""
 
     http_status = 503
 
 
 class StorageFull(DtragError):
-    """The disk of the data folder is too full to add anything: {free} are free, and {needed} must be.
-    Free some space, or lower DTRAG_MIN_FREE_MB; searches and answers go on, and nothing need be restarted."""
+    """The disk of the data folder is too full to add data: {free} are free, and {needed} are required.
+    Free some space, or lower DTRAG_MIN_FREE_MB; searches and answers still work, and no restart is needed."""
 
     exit_code = 6
     http_status = 507
 
 
 class DatabaseUnavailable(DtragError):
-    """The database cannot be reached: {reason} Look at it with: dtrag doctor"""
+    """The database cannot be reached: {reason} Diagnose it with: dtrag doctor"""
 
     exit_code = 4
     http_status = 503
@@ -183,7 +182,7 @@ class DatabaseStartFailed(DatabaseUnavailable):
 
 
 class NoActiveApp(DtragError):
-    """There is {number} open app to take the index from.
+    """There is {number} open app, so that the index is not known.
     Open one with `async with dtrag.open()`, or pass embedding_service and db_manager to the engine."""
 
 
@@ -193,8 +192,8 @@ class NotOpened(DtragError, AttributeError):
 
 
 class IndexMismatch(DtragError):
-    """The index was built with {what} {stored!r}, but this is {configured!r}; the two are never mixed.
-    Go on with the version and settings that built it, or index all documents anew with: dtrag reindex"""
+    """The index was built with {what} {stored!r}, but {configured!r} is configured; the two cannot be mixed.
+    Use the version and settings that built it, or rebuild the index with: dtrag reindex"""
 
     http_status = 503
 

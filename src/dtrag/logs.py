@@ -54,10 +54,10 @@ def configure(level: str, log_format: str = "auto") -> None:
     """
     wanted = level.strip().upper()
     if wanted not in LEVELS:
-        raise InvalidInput(f"There is no log level {level[:20]!r}. Levels: {', '.join(LEVELS)}.")
+        raise InvalidInput(f"Unknown log level {level[:20]!r}. Levels: {', '.join(LEVELS)}.")
     form = log_format.strip().lower()
     if form not in FORMATS:
-        raise InvalidInput(f"There is no log format {log_format[:20]!r}. Formats: {', '.join(FORMATS)}.")
+        raise InvalidInput(f"Unknown log format {log_format[:20]!r}. Formats: {', '.join(FORMATS)}.")
     if form == "auto":
         form = "text" if sys.stderr.isatty() else "json"
     handler = _Stderr()

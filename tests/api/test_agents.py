@@ -198,7 +198,7 @@ async def test_foreign_and_unknown_agents_are_alike(boss: httpx2.AsyncClient, a:
 async def test_nobody_makes_an_agent_that_reaches_further(built: House, a: httpx2.AsyncClient) -> None:
     for paths in ([["HR"]], [["AI"]], [["AI", "ML"], ["AI", "MLOps"]], [["nowhere"]]):
         response = await a.post("/agents/from-category", json={"version": "1.0.0", "node_paths": paths})
-        assert "beyond your own scope" in assert_failure(response, 403)["detail"]
+        assert "exceed your own scope" in assert_failure(response, 403)["detail"]
     own = await made(a, ["AI", "ML"])
     response = await a.put(f"/agents/{own['agent_id']}", json={"version": "1.0.0", "node_paths": [["HR"]]})
     assert_failure(response, 403)

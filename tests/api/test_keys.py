@@ -167,7 +167,7 @@ async def test_too_many_requests(api: FastAPI, keys: Keys) -> None:
         for answer in answers:
             assert answer.headers["ratelimit-limit"] == "3"
             assert 1 <= int(answer.headers["ratelimit-reset"]) <= 60
-        assert "3 requests a minute" in assert_failure(answers[3], 429)["detail"]
+        assert "3 requests per minute" in assert_failure(answers[3], 429)["detail"]
         assert 1 <= int(answers[3].headers["retry-after"]) <= 20
         assert (await client.get("/livez")).status_code == 200
         assert (await client.get("/documents", headers={"x-api-key": other.secret})).status_code == 200

@@ -60,7 +60,7 @@ class ChatServerContract(ChatModelContract):
             assert reply.text and reply.text == ("".join(pieces) if streaming else TEXT)
             assert reply.usage.output_tokens > 0
         else:
-            with pytest.raises(LanguageModelFailed, match=f"{model.id}' gave no usable answer: ") as caught:
+            with pytest.raises(LanguageModelFailed, match=f"{model.id}' returned no usable answer: ") as caught:
                 await asked(model, streaming)
             assert "DTRAG_LLM" in str(caught.value)
         took = time.monotonic() - began

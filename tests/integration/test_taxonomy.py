@@ -263,7 +263,7 @@ async def test_trees_go_out_and_come_in_as_yaml(filled: App) -> None:
         await filled.taxonomy.import_tree(text)
     with pytest.raises(InvalidInput, match="references"):
         await filled.taxonomy.import_tree("A: &a {x: {}}\nB: *a\n")
-    with pytest.raises(InvalidInput, match="twice"):
+    with pytest.raises(InvalidInput, match="repeated"):
         await filled.taxonomy.import_tree("A: {}\nA: {}\n")
     kept = await filled.taxonomy.propose_file(
         "rationale: tidy\noperations:\n- {op: merge, paths: [AI/ML], into: HR}\n"

@@ -86,7 +86,7 @@ async def test_a_login_that_is_no_member_says_what_to_type(store: Store, tmp_pat
 )
 async def test_nobody_answers(url: str, tmp_path: Path) -> None:
     settings = behind(url, tmp_path)
-    with pytest.raises(DatabaseUnavailable, match=r"^The database cannot be reached: .*\. Look at it with") as caught:
+    with pytest.raises(DatabaseUnavailable, match=r"^The database cannot be reached: .*\. Diagnose it with") as caught:
         async with connect(settings):
             pass
     assert "hush" not in str(caught.value)

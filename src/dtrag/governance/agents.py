@@ -1,6 +1,6 @@
-"""Agents: made of branches, kept in editions, and held to their manifests whenever they search or answer.
+"""Agents: created for branches, stored in editions, and limited to their manifests in every search and answer.
 
-An agent is a grant and limits, and nothing more: whoever uses it sees what both its branches and their own access hold.
+An agent only restricts: its users see the intersection of its branches and their own access.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from dtrag.settings import Settings
 
 MAX_LIMIT = 1_000
 SPENT = "The agent's budget for today is used up: no language model was called, the answer is quoted."
-HITL = "The confidence lies below the agent's threshold: the answer waits for a person in the review queue."
+HITL = "The confidence is below the agent's threshold: the answer is in the review queue."
 
 
 class ReviewQueue(Protocol):
-    """Takes answers that a person should look at."""
+    """Receives answers that need a review."""
 
     async def add_answer(self, agent_id: uuid.UUID, answer: Answer, *, grant: Grant) -> object: ...
 
 
 class AgentSearchOptions(TypedDict, total=False):
-    """What a search of an agent takes besides the query; how many candidates there are is the agent's manifest's."""
+    """Options of an agent's search; the numbers of candidates are those of its manifest."""
 
     mode: str
     correlation_id: str | None
@@ -49,27 +49,27 @@ class AgentSearchOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What the models of an agent may use on a day where its manifest does not say: tokens, and won."""
+    """Limits of an agent's model calls per day: tokens, and won."""
 
     tokens: int
     krw: float
 
 
 def budget(settings: Settings) -> Budget:
-    """What the settings say."""
+    """The default budget, from the settings."""
     return Budget(settings.agent_tokens_per_day, float(settings.agent_krw_per_day))
 
 
 @dataclass(frozen=True, slots=True)
 class AgentAnswer:
-    """An answer of an agent; `hitl_required` when its confidence lies below the threshold of the manifest."""
+    """An answer of an agent; `hitl_required`: its confidence is below the threshold of the manifest."""
 
     answer: Answer
     hitl_required: bool
 
 
 class Agents:
-    """The agents of one app. A caller sees those whose branches lie in the caller's own; others are not there."""
+    """The agents of one app. A caller sees those whose branches are within the caller's own."""
 
     def __init__(
         self,
@@ -99,10 +99,10 @@ class Agents:
         name: object = None,
         caller: Caller = LOCAL,
     ) -> Agent:
-        """A new agent. Raises `InvalidInput`, and `FilterBypass` for a branch outside the caller's own.
+        """Create an agent. Raises `InvalidInput`, and `FilterBypass` for a branch outside the caller's own.
 
-        The paths are looked up in the version that the agent is pinned to, or in the active one when there is no such
-        version yet. What leads nowhere is accepted and holds nothing until it leads somewhere.
+        Paths are resolved in the version that the agent names, or in the active one if that does not exist yet. An
+        unknown path is accepted; it grants nothing until a category has it.
         """
         manifest = manifest_from_category(version, node_paths, options, name=name)
         grant = await self._granted(manifest.taxonomy_version, manifest.allowed_category_paths, caller, "agents.create")
@@ -113,19 +113,19 @@ class Agents:
         return agent
 
     async def every(self, limit: int = 100, offset: int = 0, *, caller: Caller = LOCAL) -> tuple[list[Agent], int]:
-        """The agents that the caller may see, the newest first, and how many there are."""
+        """A page of the agents that the caller may see, newest first, and their total number."""
         if not (1 <= limit <= MAX_LIMIT and offset >= 0):
             raise InvalidInput(f"limit must be from 1 to {MAX_LIMIT:,} and offset at least 0.")
         taxonomy = await self.taxonomy()
-        seen = [agent for agent in await self._store.every() if lies_within(agent.grant, caller.access, taxonomy)]
-        return seen[offset : offset + limit], len(seen)
+        visible = [agent for agent in await self._store.every() if lies_within(agent.grant, caller.access, taxonomy)]
+        return visible[offset : offset + limit], len(visible)
 
     async def get(self, agent_id: str, *, caller: Caller = LOCAL) -> Agent:
-        """An agent. Raises `NotFound`, for one that the caller may not see as for one that is not there."""
+        """An agent. Raises `NotFound`, also when the caller may not see it."""
         key = uuid_or_none(agent_id)
         if key is None:
             raise _not_found(agent_id)
-        taxonomy = await self.taxonomy()  # first: the same work for a foreign agent as for an unknown one
+        taxonomy = await self.taxonomy()  # first: the same work for an invisible agent as for an unknown one
         agent = await self._store.get(key)
         if agent is None or not lies_within(agent.grant, caller.access, taxonomy):
             raise _not_found(agent_id)
@@ -142,9 +142,9 @@ class Agents:
         edition: int | None = None,
         caller: Caller = LOCAL,
     ) -> Agent:
-        """A new edition of the agent; its name stays unless one is given, everything else is what is given.
+        """Create a new edition of the agent; without a `name` it keeps its name, everything else is replaced.
 
-        Raises `Conflict` when `edition` is not the one in force, or another change came first; otherwise as `create`.
+        Raises `Conflict` when `edition` is not the current one, or after a concurrent change; otherwise as `create`.
         """
         before = await self.get(agent_id, caller=caller)
         if edition is not None and edition != before.edition:
@@ -154,7 +154,7 @@ class Agents:
         now = datetime.datetime.now(datetime.UTC)
         agent = replace(before, edition=before.edition + 1, manifest=manifest, grant=grant, updated_at=now)
         if not await self._store.replace(agent, caller.name):
-            raise Conflict("The agent was changed or deleted meanwhile. Look at it and try again.")
+            raise Conflict("The agent was changed or deleted concurrently. Read it and try again.")
         await self._changed(caller, "agents.update", agent)
         return agent
 
@@ -166,10 +166,7 @@ class Agents:
         await self._changed(caller, "agents.delete", agent)
 
     async def editions(self, agent_id: str, *, caller: Caller = LOCAL) -> list[Edition]:
-        """The manifests that the agent has had, the newest first, as far as they lie in the caller's branches.
-
-        An agent may have been given other branches before. Raises `NotFound`.
-        """
+        """The editions of the agent whose branches are within the caller's own, newest first. Raises `NotFound`."""
         agent = await self.get(agent_id, caller=caller)
         taxonomy = await self.taxonomy()
         editions = await self._store.editions(agent.agent_id)
@@ -185,7 +182,7 @@ class Agents:
         caller: Caller = LOCAL,
         **options: Unpack[AgentSearchOptions],
     ) -> tuple[list[SearchResult], SearchMetrics]:
-        """What the agent finds for the caller: at most `final_topk` passages, of as many candidates as it may have."""
+        """The best passages within the agent's and the caller's scope, at most `final_topk`."""
         limits = agent.manifest.retrieval
         return await self._engine.search(
             query,
@@ -219,10 +216,10 @@ class Agents:
         owner: str = "",
         caller: Caller = LOCAL,
     ) -> tuple[PipelineResponse, bool]:
-        """The agent's answer, and whether a person has to look at it.
+        """The agent's answer, and whether it needs a review.
 
-        One below the agent's threshold goes to the review queue, and says so. Quoting costs nothing: the agent goes on
-        answering so when its budget is used up, and says that, too.
+        Answers below the agent's threshold are added to the review queue, with a note. When the budget is used up, the
+        agent answers with quotations, which cost nothing, and adds a note.
         """
         limits = agent.manifest.retrieval
         response = await self._pipeline.execute(
@@ -243,7 +240,7 @@ class Agents:
         called = response.usage.calls or any(SPENT in note for note in response.notes)
         if not called and await self._forbidden(agent) is not None:
             response = replace(response, notes=(*response.notes, SPENT))
-        if response.unfinished:  # a person could add nothing to it; asking again can
+        if response.unfinished:  # a review would not help; asking again may
             return response, False
         if response.confidence >= agent.manifest.features.hitl_below_conf:
             return response, False
@@ -252,15 +249,15 @@ class Agents:
         return response, True
 
     def access(self, agent: Agent, caller: Caller) -> Access:
-        """What the caller may see through the agent: never more than without it."""
+        """The intersection of the caller's access and the agent's branches."""
         return caller.access.within(agent.grant)
 
-    def allowed_tools(self, agent: Agent, asked: Iterable[str]) -> tuple[str, ...]:
-        """Those of the tools that the agent may use."""
-        return allowed_tools(agent, asked)
+    def allowed_tools(self, agent: Agent, tools: Iterable[str]) -> tuple[str, ...]:
+        """The tools among these that the agent may use."""
+        return allowed_tools(agent, tools)
 
     def budget(self, agent: Agent) -> Budget:
-        """What the agent's models may use on a day: as its manifest says, or as the settings do."""
+        """The agent's limits per day: those of its manifest, else those of the settings."""
         own = agent.manifest.budgets
         return Budget(
             tokens=self._default.tokens if own.tokens_per_day is None else own.tokens_per_day,
@@ -268,20 +265,20 @@ class Agents:
         )
 
     async def spending(self, agent: Agent) -> Spending:
-        """What the agent's models have used today (UTC)."""
+        """What the agent has used today (UTC)."""
         return await self._store.spending(agent.agent_id, _today())
 
     async def charge(self, agent: Agent, calls: int, tokens: int, cost: float) -> Spending:
-        """Add what a call of a model used (cost in won); returns the day's sum, which no call at the same time loses.
+        """Add the usage of model calls (cost in won); returns the sum of the day, concurrent calls included.
 
-        Raises `InvalidInput` for less than nothing, and `NotFound` when the agent is gone.
+        Raises `InvalidInput` for negative numbers, and `NotFound` when the agent was deleted.
         """
         if min(calls, tokens, cost) < 0:
             raise InvalidInput("Calls, tokens and cost are at least 0.")
         return await self._store.charge(agent.agent_id, _today(), calls, tokens, round(cost * MILLION))
 
     async def check_budget(self, agent: Agent) -> None:
-        """Before every call of a model. Raises `BudgetSpent` when the day's tokens or money are used up."""
+        """Called before every model call. Raises `BudgetSpent` when tokens or money for today are used up."""
         budget = await self._spent(agent)
         if budget is not None:
             raise BudgetSpent(name=agent.name, budget=budget)
@@ -291,7 +288,7 @@ class Agents:
         return (await self._index.snapshot()).taxonomy
 
     async def _spent(self, agent: Agent) -> str | None:
-        """Which budget is used up, for people; None when none is, and for an agent whose costs nobody guards."""
+        """The limit that is used up, for users; None when there is none, and without `cost_guard`."""
         if not agent.manifest.features.cost_guard:
             return None
         used, budget = await self.spending(agent), self.budget(agent)
@@ -318,7 +315,7 @@ class Agents:
                 decision="denied",
                 details={"reason": "the branches lie outside the scope"},
             )
-            raise FilterBypass(reason="the agent would reach beyond your own scope.")
+            raise FilterBypass(reason="the agent would exceed your own scope.")
         return grant
 
     async def _changed(self, caller: Caller, action: str, agent: Agent) -> None:
@@ -333,7 +330,7 @@ class Agents:
 
 
 def manifest_yaml(manifest: AgentManifest) -> str:
-    """The manifest as YAML, its keys in the order in which people read them."""
+    """The manifest as YAML, with its keys in reading order."""
     import yaml
 
     text: str = yaml.safe_dump(manifest.as_dict(), allow_unicode=True, sort_keys=False)

@@ -1,7 +1,7 @@
-"""Keys of the HTTP service: made once, shown once, recognised at every request, and ended.
+"""API keys of the HTTP service: creation, verification at every request, and revocation.
 
-A key that was looked up is known for `KNOWN_S`, so that a request costs no look-up; one that is revoked elsewhere stops
-within that time, one that is revoked here stops at once.
+Keys are cached for `KNOWN_S`. A key that another process revokes stops working within that time, one that this process
+revokes at once.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from dtrag.errors import Conflict, DtragError, InvalidInput, NotFound, Unauthori
 from dtrag.ports import Index, KeyStore, Recorder, unrecorded
 
 KNOWN_S = 5.0
-"""How long a key is taken as it was read, in seconds."""
+"""Life of a cached key, in seconds."""
 MOST_KNOWN = 1_024
 USED_EVERY = datetime.timedelta(minutes=1)
-"""`last_used_at` is written at most so often for one key."""
+"""`last_used_at` of a key is written at most this often."""
 MAX_NAME = 80
 MAX_PATHS = 100
 MAX_RATE = 1_000_000
@@ -35,7 +35,7 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class CreatedKey:
-    """A new key and its secret, which is nowhere else; `unresolved` are the paths that lead nowhere yet."""
+    """A new key and its secret, which is not stored; `unresolved` are paths that do not exist yet."""
 
     key: Key
     secret: str = field(repr=False)
@@ -77,9 +77,9 @@ class Keys:
         rate: int | None = None,
         by: Caller = LOCAL,
     ) -> CreatedKey:
-        """A new key; `scope` are category paths, None for the whole tree. Raises `InvalidInput` and `Conflict`.
+        """Create a key; `scope` are category paths, None for the whole tree. Raises `InvalidInput` and `Conflict`.
 
-        A path that leads nowhere is accepted: it holds nothing until it leads somewhere.
+        An unknown path is accepted; it grants nothing until a category has it.
         """
         now = self._now()
         taxonomy = (await self._index.snapshot()).taxonomy
@@ -97,35 +97,35 @@ class Keys:
             _later(expires, now),
         )
         if not await self._store.add(key):
-            raise Conflict(f"There is a key named {key.name!r} already. Take another name, or revoke that one first.")
+            raise Conflict(f"There is a key named {key.name!r} already. Choose another name, or revoke that one first.")
         self._needed = None
         await self._changed(by, "keys.create", key)
         unresolved = grant.unresolved(taxonomy) if grant is not None else []
         return CreatedKey(key, secret, tuple(str(path) for path in unresolved))
 
     async def every(self) -> list[Key]:
-        """All keys that there are and were, the newest first."""
+        """All keys, revoked and expired ones included, newest first."""
         return await self._store.every()
 
     async def revoke(self, name: str, *, by: Caller = LOCAL) -> Key:
-        """End a key; it stays in the list. Raises `NotFound` when none of that name is in force."""
+        """Revoke a key; it stays in the list. Raises `NotFound` when there is no unrevoked key with that name."""
         key = await self._store.revoke(name, self._now())
         if key is None:
-            raise NotFound(f"There is no key {name[:MAX_NAME]!r} that is in force. {LIST_OF_KEYS}")
+            raise NotFound(f"There is no key {name[:MAX_NAME]!r} that is valid. {LIST_OF_KEYS}")
         self._known.clear()
         self._revocations += 1
         await self._changed(by, "keys.revoke", key)
         return key
 
     async def needed(self) -> bool:
-        """Whether callers need a key: as soon as there is one, and from then on, also when all are revoked."""
+        """Whether callers need a key: once a key has been created, even if all are revoked."""
         now = self._monotonic()
         if self._needed is None or (not self._needed[0] and now - self._needed[1] >= KNOWN_S):
             self._needed = (await self._store.any(), now)
         return self._needed[0]
 
     async def recognise(self, secret: str) -> Key:
-        """The key in force whose secret it is. Raises `Unauthorized`, for whatever reason in the same words."""
+        """The valid key with this secret. Raises `Unauthorized`, with the same message for every reason."""
         prefix = prefix_of(secret)
         key = await self._look_up(prefix) if prefix is not None else None
         now = self._now()
@@ -135,29 +135,29 @@ class Keys:
         return key
 
     async def close(self) -> None:
-        """Wait for what is being written about the last uses."""
+        """Wait until the times of last use are written."""
         await asyncio.gather(*self._writing, return_exceptions=True)
 
     async def _look_up(self, prefix: str) -> Key | None:
         now = self._monotonic()
-        known = self._known.get(prefix)
-        if known is not None and now - known[1] < KNOWN_S:
-            return known[0]
+        cached = self._known.get(prefix)
+        if cached is not None and now - cached[1] < KNOWN_S:
+            return cached[0]
         revocations = self._revocations
         key = await self._store.of_prefix(prefix)
         if revocations != self._revocations:
-            return await self._store.of_prefix(prefix)  # what was read may be from before a revocation
+            return await self._store.of_prefix(prefix)  # the first read may be from before the revocation
         if len(self._known) >= MOST_KNOWN:
             self._known.clear()
-        # Counted from before the question: what was revoked meanwhile is not known for longer than it may be.
+        # Cached from the time before the read, so that a concurrent revocation applies in time.
         self._known[prefix] = (key, now)
         return key
 
     def _note_use(self, key: Key, now: datetime.datetime) -> None:
-        """Remember the use in the background: no request waits for it, and none fails by it."""
+        """Write the time of use in the background: requests do not wait for it and do not fail with it."""
         before = now - USED_EVERY
         last = self._noted.get(key.key_id) or key.last_used_at
-        if last is not None and abs(now - last) < USED_EVERY:  # a clock that went back does not stop it
+        if last is not None and abs(now - last) < USED_EVERY:  # abs: a clock that was set back does not stop it
             return
         self._noted[key.key_id] = now
         task = asyncio.create_task(self._write_use(key.key_id, now, before))
@@ -182,8 +182,8 @@ class Keys:
 
 
 REFUSED = (
-    "This key is not valid, or not any more. Check that it was copied whole; an administrator sees with "
-    "`dtrag keys list` which ones are in force."
+    "This key is invalid, expired or revoked. Check that it was copied completely; an administrator sees with "
+    "`dtrag keys list` which ones are valid."
 )
 
 
@@ -203,7 +203,7 @@ def _name(name: str) -> str:
 
 def _role(role: Role) -> Role:
     if role not in ROLES:
-        raise InvalidInput(f"There is no role {str(role)[:20]!r}. Roles: {', '.join(ROLES)}.")
+        raise InvalidInput(f"Unknown role {str(role)[:20]!r}. Roles: {', '.join(ROLES)}.")
     return role
 
 
@@ -215,5 +215,5 @@ def _checked_rate(rate: int) -> int:
 
 def _later(expires: datetime.datetime | None, now: datetime.datetime) -> datetime.datetime | None:
     if expires is not None and expires <= now:
-        raise InvalidInput("The key would have expired already. Give a date in the future, or days such as 90d.")
+        raise InvalidInput("The expiry is in the past. Give a date in the future, or days such as 90d.")
     return expires

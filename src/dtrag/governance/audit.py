@@ -29,6 +29,7 @@ from dtrag.core.access.audit_chain import (
     settled,
     verify,
 )
+from dtrag.core.access.scope import AnchorRow
 from dtrag.errors import DatabaseUnavailable, DtragError, InvalidInput
 from dtrag.ports import AuditSpoolStore, AuditStore
 
@@ -64,7 +65,7 @@ class Audit:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ):
         if level not in LEVELS:
-            raise InvalidInput(f"There is no audit level {level[:20]!r}. Levels: {', '.join(LEVELS)}.")
+            raise InvalidInput(f"Unknown audit level {level[:20]!r}. Levels: {', '.join(LEVELS)}.")
         self._store = store
         self._level = level
         self._now = now
@@ -91,7 +92,7 @@ class Audit:
         actor: str,
         action: str,
         *,
-        scope: list[Any] | None,
+        scope: list[AnchorRow] | None,
         subjects: Sequence[str],
         decision: Decision,
         details: Mapping[str, Any],
@@ -109,7 +110,7 @@ class Audit:
         actor: str,
         action: str,
         *,
-        scope: list[Any] | None,
+        scope: list[AnchorRow] | None,
         subjects: Sequence[str],
         decision: Decision,
         details: Mapping[str, Any],

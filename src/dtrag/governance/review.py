@@ -1,7 +1,7 @@
-"""The review queue: what ingest and agents were not sure of, and what people decide about it.
+"""The review queue: uncertain classifications and answers, and the decisions of reviewers.
 
-A decision moves the document and is learned from. Callers see what they may see of the documents; documents that hang
-nowhere yet are for callers with the whole tree.
+A decision moves the document and becomes training data. Callers see items about documents in their scope; documents
+without a category are visible only with the whole tree.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
 
 from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.access.scope import Grant, Scope, lies_within, scope_rows
@@ -26,7 +25,7 @@ from dtrag.ports import Index, Recorder, ReviewStore, unrecorded
 
 MAX_LIMIT = 1_000
 MAX_TEXT = 200_000
-"""Characters of a text to be classified over the front doors; only its first 3,000 words count."""
+"""Longest text to classify, in characters; only its first 3,000 words are used."""
 
 
 class Review:
@@ -39,20 +38,20 @@ class Review:
         self._record = record
 
     async def waiting(self, limit: int = 100, offset: int = 0, *, caller: Caller = LOCAL) -> tuple[list[Item], int]:
-        """Items that wait, the least sure first, and how many there are in all."""
+        """A page of the open items, least confident first, and their total number."""
         if not (1 <= limit <= MAX_LIMIT and offset >= 0):
             raise InvalidInput(f"limit must be from 1 to {MAX_LIMIT:,} and offset at least 0.")
         taxonomy, scope = await self._seen(caller)
-        found, total = await self._store.waiting(scope, limit, offset, await self._grants(caller, taxonomy))
-        return [_shown(item, scope, taxonomy) for item in found], total
+        items, total = await self._store.waiting(scope, limit, offset, await self._grants(caller, taxonomy))
+        return [_shown(item, scope, taxonomy) for item in items], total
 
     async def get(self, item_id: str, *, caller: Caller = LOCAL) -> Item:
-        """An item, waiting or decided. Raises `NotFound`, for one the caller may not see as for an unknown one."""
+        """An item, open or decided. Raises `NotFound`, also when the caller may not see it."""
         taxonomy, scope = await self._seen(caller)
         return _shown(await self._item(item_id, scope, caller, taxonomy), scope, taxonomy)
 
     async def approve(self, item_id: str, note: str = "", *, caller: Caller = LOCAL) -> Item:
-        """As proposed. Raises `NotFound`, `Conflict` when it was decided already, `InvalidInput` without a proposal."""
+        """Accept the proposal. Raises `NotFound`, `Conflict` for a decided item, `InvalidInput` without a proposal."""
         taxonomy, scope = await self._seen(caller)
         item = await self._item(item_id, scope, caller, taxonomy)
         if item.kind == "answer":
@@ -62,25 +61,24 @@ class Review:
         return await self._decide(item, Decision("approved", caller.name, _now(), item.node_id, _note(note)), caller)
 
     async def correct(self, item_id: str, path: Sequence[str] | str, note: str = "", *, caller: Caller = LOCAL) -> Item:
-        """Into another category. Raises as `approve`, and `InvalidInput` for a path that is not in the tree."""
+        """Choose another category. Raises as `approve`, and `InvalidInput` for an unknown path."""
         taxonomy, scope = await self._seen(caller)
         item = await self._item(item_id, scope, caller, taxonomy)
         if item.kind == "answer":
             raise InvalidInput("An answer has no category. Approve it, or skip it with a note.")
-        wanted = CategoryPath.parse(path)
-        node_id = taxonomy.find(wanted)
+        node_id = taxonomy.find(CategoryPath.parse(path))
         if node_id is None or not _within(node_id, scope):
-            raise InvalidInput("There is no such category that you may see. Name one of the tree.")
+            raise InvalidInput("There is no such category that you may see. Give one of the tree.")
         return await self._decide(item, Decision("corrected", caller.name, _now(), node_id, _note(note)), caller)
 
     async def skip(self, item_id: str, note: str = "", *, caller: Caller = LOCAL) -> Item:
-        """Out of the queue; the document stays where it is. Raises `NotFound` and `Conflict`."""
+        """Close the item without a change to the document. Raises `NotFound` and `Conflict`."""
         taxonomy, scope = await self._seen(caller)
         item = await self._item(item_id, scope, caller, taxonomy)
         return await self._decide(item, Decision("skipped", caller.name, _now(), None, _note(note)), caller)
 
     async def add_answer(self, agent_id: uuid.UUID, answer: Answer, *, grant: Grant | None = None) -> uuid.UUID:
-        """Queue an answer that was below its agent's threshold. Seen by who may see all that it was made of."""
+        """Add an answer below its agent's threshold; visible to callers who may see all of its documents."""
         question = clean(answer.question)
         proposal = {
             "question": question,
@@ -96,7 +94,7 @@ class Review:
         return item.item_id
 
     async def classify(self, text: str, title: str = "", *, caller: Caller = LOCAL) -> Classification:
-        """Where a text would belong, by what the caller may see alone; nothing is written. Raises `InvalidInput`."""
+        """Classify a text, by documents in the caller's scope only; nothing is stored. Raises `InvalidInput`."""
         if not text.strip() and not title.strip():
             raise InvalidInput("The text is empty: there is nothing to classify.")
         if len(text) > MAX_TEXT or len(title) > MAX_TEXT:
@@ -105,9 +103,9 @@ class Review:
 
     async def _decide(self, item: Item, decision: Decision, caller: Caller) -> Item:
         if not await self._store.decide(item, decision):
-            raise Conflict("Somebody has decided this item already. List what waits with: dtrag review list")
+            raise Conflict("This item is decided already. List the open ones with: dtrag review list")
         subjects = [str(item.item_id), *([str(item.document_id)] if item.document_id else [])]
-        details: dict[str, Any] = {"kind": item.kind, "proposed": item.node_id}
+        details: dict[str, object] = {"kind": item.kind, "proposed": item.node_id}
         if decision.node_id is not None:
             details["node_id"] = decision.node_id
         action = {"approved": "review.approve", "corrected": "review.correct", "skipped": "review.skip"}
@@ -127,7 +125,7 @@ class Review:
         return _shown(replace(settled, node_id=node_id), scope, taxonomy)
 
     async def _grants(self, caller: Caller, taxonomy: Taxonomy) -> list[Grant]:
-        """The branches of agents whose answers the caller may see; [] for the whole tree, which sees all of them."""
+        """Scopes of agents whose answers the caller may see; [] with the whole tree, where all are visible."""
         if not caller.access.grants:
             return []
         return [grant for grant in await self._store.answer_grants() if lies_within(grant, caller.access, taxonomy)]
@@ -138,7 +136,7 @@ class Review:
         item = await self._store.get(key, scope, grants) if key is not None else None
         if item is None:
             raise NotFound(
-                f"There is no item {str(item_id)[:60]!r} that you may see. `dtrag review list` shows what waits."
+                f"There is no item {str(item_id)[:60]!r} that you may see. `dtrag review list` shows the open ones."
             )
         return item
 
@@ -152,9 +150,9 @@ _ANSWERED = ("question", "text", "decision", "document_ids", "question_hash")
 
 
 def _shown(item: Item, scope: Scope, taxonomy: Taxonomy) -> Item:
-    """The item with names of categories as they are now, and none that the caller may not see.
+    """The item with current names of categories, restricted to the scope.
 
-    What the classification of the whole tree found besides (how sure, why, what else) depends on all documents.
+    Confidence, reasons and alternatives depend on documents of the whole tree: they are shown only with the whole tree.
     """
     if item.kind == "answer":
         return replace(item, proposal={name: item.proposal[name] for name in _ANSWERED})

@@ -1,4 +1,4 @@
-"""The versioned category tree as a service: propose a change, see what it would do, bring it in, go back."""
+"""Versions of the category tree: propose, preview, activate, roll back."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from dtrag.core.access.api_key import LOCAL
+from dtrag.core.access.audit_chain import Decision
 from dtrag.core.access.taxonomy_impact import Preview, TreeVersion
 from dtrag.core.taxonomy.apply import applied
 from dtrag.core.taxonomy.operations import Add, Operation, Split, operations
@@ -18,9 +19,9 @@ from dtrag.governance import taxonomy_yaml
 from dtrag.ports import Recorder, TaxonomyStore, unrecorded
 
 ACTIVE = "active"
-"""In the place of a version: the one in force."""
+"""Stands for the active version."""
 _SHOWN = 3
-"""Names of those who gain that a refusal shows."""
+"""Grantees listed in a rejection."""
 
 
 class TaxonomyVersions:
@@ -31,21 +32,21 @@ class TaxonomyVersions:
         self._record = record
 
     async def versions(self) -> list[TreeVersion]:
-        """All versions, the newest first."""
+        """All versions, newest first."""
         return await self._store.versions()
 
     async def tree(self, version: str | None = None) -> Taxonomy:
-        """The tree of a version; None or `active`: the one in force. Raises `InvalidInput` and `NotFound`."""
+        """The tree of a version; None or `active`: the active one. Raises `InvalidInput` and `NotFound`."""
         if version is None or version == ACTIVE:
             return await self._store.active()
         parse_version(version)
-        found = await self._store.tree(version)
-        if found is None:
+        taxonomy = await self._store.tree(version)
+        if taxonomy is None:
             raise NotFound(f"There is no version {version!r} of the category tree. List them with: dtrag taxonomy list")
-        return found
+        return taxonomy
 
     async def counts(self) -> dict[int, int]:
-        """Documents on each node, by node id."""
+        """Node id -> number of documents."""
         return await self._store.counts()
 
     async def propose(
@@ -57,13 +58,13 @@ class TaxonomyVersions:
         version: str | None = None,
         by: str = LOCAL.name,
     ) -> TreeVersion:
-        """Keep a new version: what the operations make of its parent (the one in force). Nothing else changes.
+        """Store a new, inactive version: the result of the operations on its parent (None: the active version).
 
-        Raises `InvalidInput`, `NotFound` for the parent, and `Conflict` for a number that is taken.
+        Raises `InvalidInput`, `NotFound` for the parent, and `Conflict` for a number in use.
         """
-        wanted = operations([change.as_json() if isinstance(change, Operation) else change for change in changes])
-        if any(_numbered(operation) for operation in wanted):
-            # A number that was in use before would revive what was granted with it.
+        parsed = operations([change.as_json() if isinstance(change, Operation) else change for change in changes])
+        if any(_numbered(operation) for operation in parsed):
+            # The id of a deleted node would reactivate grants of it.
             raise InvalidInput("'node_id' is assigned by the server: leave it out.")
         if len(rationale) > taxonomy_yaml.MAX_RATIONALE:
             raise InvalidInput(f"A rationale has at most {taxonomy_yaml.MAX_RATIONALE:,} characters.")
@@ -71,71 +72,74 @@ class TaxonomyVersions:
             if number is not None:
                 parse_version(number)
         now = datetime.now(UTC)
-        found = await self._store.propose(wanted, clean(rationale), parent, version, by=by, now=now)
-        await self._say(by, "taxonomy.propose", found.version, {"parent": found.parent, "operations": len(wanted)})
-        return found
+        proposed = await self._store.propose(parsed, clean(rationale), parent, version, by=by, now=now)
+        details = {"parent": proposed.parent, "operations": len(parsed)}
+        await self._audit(by, "taxonomy.propose", proposed.version, details)
+        return proposed
 
     async def preview(self, version: str) -> Preview:
-        """What bringing the version into force would do, or going back to it. Raises `NotFound` and `Conflict`."""
+        """What activating the version, or rolling back to it, would change. Raises `NotFound` and `Conflict`."""
         parse_version(version)
         known = {row.version: row for row in await self.versions()}
         before = version in known and known[version].activated_at is not None
         return await self._store.preview(version, "rollback" if before else "activate", datetime.now(UTC))
 
     async def activate(self, version: str, *, accept_widening: bool = False, by: str = LOCAL.name) -> Preview:
-        """Bring a proposed version into force. Raises `NotFound`, and `Conflict` when it cannot be.
+        """Activate a proposed version. Raises `NotFound`, and `Conflict` when that is impossible.
 
-        That somebody comes to see more is a `Conflict`, too, unless it is accepted.
+        When a key or agent would see more documents, it raises `Conflict`, too, unless `accept_widening`.
         """
         return await self._bring_in(version, "activate", accept_widening, by)
 
     async def rollback(self, version: str, *, accept_widening: bool = False, by: str = LOCAL.name) -> Preview:
-        """Go back to a version that was in force; documents hang where they hung then. Raises as `activate`."""
+        """Return to an earlier active version; documents return to their nodes of then. Raises as `activate`."""
         return await self._bring_in(version, "rollback", accept_widening, by)
 
     async def diff(self, version: str, base: str) -> Diff:
-        """What `version` has and `base` has not, and the other way round. Raises `InvalidInput` and `NotFound`."""
+        """Differences of `version` from `base`. Raises `InvalidInput` and `NotFound`."""
         after, before = await self.tree(version), await self.tree(base)
         return diff(before, after, await self._merged(before.version, after.version))
 
     async def export(self, version: str | None = None) -> str:
-        """The tree of a version as YAML: nested names."""
+        """The tree of a version as nested names in YAML."""
         return taxonomy_yaml.write_tree(await self.tree(version))
 
     async def import_tree(self, text: str, rationale: str = "", *, by: str = LOCAL.name) -> TreeVersion:
-        """Propose the additions that a tree as YAML has over the one in force. Raises as `propose`."""
+        """Propose the categories of a YAML tree that the active one lacks. Raises as `propose`."""
         added = taxonomy_yaml.missing(taxonomy_yaml.read_tree(text), await self.tree())
         if not added:
-            raise InvalidInput("The tree in force has all of these categories already: there is nothing to propose.")
+            raise InvalidInput("The active tree has all of these categories already: there is nothing to propose.")
         return await self.propose(added, rationale, by=by)
 
     async def propose_file(self, text: str, *, by: str = LOCAL.name) -> TreeVersion:
-        """Propose what a change file says. Raises as `propose`."""
-        found = taxonomy_yaml.read_change(text)
-        return await self.propose(found.operations, found.rationale, parent=found.parent, version=found.version, by=by)
+        """Propose the operations of a change file. Raises as `propose`."""
+        change = taxonomy_yaml.read_change(text)
+        return await self.propose(
+            change.operations, change.rationale, parent=change.parent, version=change.version, by=by
+        )
 
     async def _bring_in(
         self, version: str, kind: Literal["activate", "rollback"], accept_widening: bool, by: str
     ) -> Preview:
         parse_version(version)
-        refused: list[Preview] = []
+        rejected: list[Preview] = []
 
-        def allowed(found: Preview) -> None:
-            if found.widened and not accept_widening:
-                refused.append(found)
-                raise Conflict(_widening(found))
+        def allowed(preview: Preview) -> None:
+            if preview.widened and not accept_widening:
+                rejected.append(preview)
+                raise Conflict(_widening(preview))
 
         try:
-            found = await self._store.bring_in(version, kind, allowed, by=by, now=datetime.now(UTC))
+            preview = await self._store.bring_in(version, kind, allowed, by=by, now=datetime.now(UTC))
         except Conflict:
-            if refused:
-                await self._say(by, f"taxonomy.{kind}", version, _figures(refused[0]), decision="denied")
+            if rejected:
+                await self._audit(by, f"taxonomy.{kind}", version, _figures(rejected[0]), decision="denied")
             raise
-        await self._say(by, f"taxonomy.{kind}", version, _figures(found) | {"previous": found.active})
-        return found
+        await self._audit(by, f"taxonomy.{kind}", version, _figures(preview) | {"previous": preview.active})
+        return preview
 
     async def _merged(self, base: str, version: str) -> dict[int, int]:
-        """Nodes that operations between the two merged into others, from `base` on."""
+        """Merged node -> its target, for the operations between the two versions."""
         known = {row.version: row for row in await self.versions()}
         chain: list[TreeVersion] = []
         current = known.get(version)
@@ -152,12 +156,12 @@ class TaxonomyVersions:
             try:
                 step = applied(tree, row.operations, row.version, next_id=0).rehoming
             except InvalidInput:
-                continue  # the parent has grown paths on ingest that the operations do not go with
+                continue  # ingest has added paths to the parent since, and the operations do not apply to it any more
             merged = {node: step.emptied.get(to, to) for node, to in merged.items()} | step.merged
         return merged
 
-    async def _say(
-        self, by: str, action: str, version: str, details: Mapping[str, Any], decision: str = "done"
+    async def _audit(
+        self, by: str, action: str, version: str, details: Mapping[str, Any], decision: Decision = "done"
     ) -> None:
         await self._record(by, action, scope=None, subjects=[version], decision=decision, details=details)
 
@@ -168,14 +172,14 @@ def _numbered(operation: Operation) -> bool:
     return own is not None or any(part.node_id is not None for part in parts)
 
 
-def _figures(found: Preview) -> dict[str, Any]:
-    return {"documents": found.documents, "widened": [f"{row.kind} {row.name}" for row in found.widened]}
+def _figures(preview: Preview) -> dict[str, object]:
+    return {"documents": preview.documents, "widened": [f"{row.kind} {row.name}" for row in preview.widened]}
 
 
-def _widening(found: Preview) -> str:
-    named = [f"{row.kind} {row.name} ({row.gained:,})" for row in found.widened]
-    more = f" and {len(named) - _SHOWN} more" if len(named) > _SHOWN else ""
+def _widening(preview: Preview) -> str:
+    gaining = [f"{row.kind} {row.name} ({row.gained:,})" for row in preview.widened]
+    more = f" and {len(gaining) - _SHOWN} more" if len(gaining) > _SHOWN else ""
     return (
-        f"With version {found.version} documents come into sight of {', '.join(named[:_SHOWN])}{more}. Look at them "
-        f"with: dtrag taxonomy preview {found.version}; accept it with --accept-widening (accept_widening over HTTP)."
+        f"With version {preview.version} documents become visible to {', '.join(gaining[:_SHOWN])}{more}. Review them "
+        f"with: dtrag taxonomy preview {preview.version}; accept it with --accept-widening (accept_widening over HTTP)."
     )

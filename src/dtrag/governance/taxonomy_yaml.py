@@ -1,4 +1,4 @@
-"""Category trees and changes of them as YAML files, for people to read, write and keep.
+"""Category trees and change files in YAML.
 
 A tree is nested names: `AI: {ML: {}, Data: {}}`. A change is `parent`, `version` (both optional), `rationale` and
 `operations`.
@@ -18,14 +18,14 @@ from dtrag.core.taxonomy.tree import MAX_DEPTH, MAX_NAME, ROOT, CategoryPath, Ta
 from dtrag.errors import InvalidInput
 
 MAX_CHARACTERS = 2_000_000
-"""10,000 names of 50 characters with their indentation take about half of it."""
+"""10,000 names of 50 characters with indentation take about half of it."""
 MAX_RATIONALE = 2_000
 _MOST_NESTING = 24
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeFile:
-    """What a change file holds."""
+    """Content of a change file."""
 
     operations: tuple[Operation, ...]
     rationale: str
@@ -34,27 +34,27 @@ class ChangeFile:
 
 
 def read_change(text: str) -> ChangeFile:
-    """A change file. Raises `InvalidInput`."""
-    found = _loaded(text)
-    if not isinstance(found, dict) or "operations" not in found:
-        raise InvalidInput("A change file has the fields operations, rationale and, if wanted, parent and version.")
-    if unknown := sorted(str(name)[:40] for name in found.keys() - {"operations", "rationale", "parent", "version"}):
+    """Parse a change file. Raises `InvalidInput`."""
+    change = _loaded(text)
+    if not isinstance(change, dict) or "operations" not in change:
+        raise InvalidInput("A change file has the fields operations, rationale and, optionally, parent and version.")
+    if unknown := sorted(str(name)[:40] for name in change.keys() - {"operations", "rationale", "parent", "version"}):
         raise InvalidInput(f"A change file has no field {unknown[0]!r}.")
     for name in ("rationale", "parent", "version"):
-        if not isinstance(found.get(name, ""), (str, type(None))):
-            raise InvalidInput(f"The field {name!r} is a text: put it in quotes.")
+        if not isinstance(change.get(name, ""), (str, type(None))):
+            raise InvalidInput(f"The field {name!r} must be a string: put it in quotes.")
     return ChangeFile(
-        operations(found["operations"]),
-        found.get("rationale") or "",
-        found.get("parent"),
-        found.get("version"),
+        operations(change["operations"]),
+        change.get("rationale") or "",
+        change.get("parent"),
+        change.get("version"),
     )
 
 
 def write_tree(taxonomy: Taxonomy) -> str:
     """The tree as nested names, sorted."""
 
-    def below(node: int) -> dict[str, Any]:
+    def below(node: int) -> dict[str, object]:
         children = sorted(taxonomy.children.get(node, {}).values(), key=lambda child: taxonomy.nodes[child].key)
         return {taxonomy.nodes[child].name: below(child) for child in children}
 
@@ -62,24 +62,24 @@ def write_tree(taxonomy: Taxonomy) -> str:
 
 
 def read_tree(text: str) -> tuple[CategoryPath, ...]:
-    """The paths of a tree of nested names, each after the one above it. Raises `InvalidInput`."""
-    found = _loaded(text)
-    if not isinstance(found, dict):
+    """The paths of a tree of nested names, parents first. Raises `InvalidInput`."""
+    tree = _loaded(text)
+    if not isinstance(tree, dict):
         raise InvalidInput("A tree file is nested names, such as: AI: {ML: {}, Data: {}}")
     paths: list[CategoryPath] = []
-    waiting: list[tuple[tuple[str, ...], Any]] = [((), found)]
-    while waiting:
-        above, branch = waiting.pop()
+    queue: list[tuple[tuple[str, ...], Any]] = [((), tree)]
+    while queue:
+        above, branch = queue.pop()
         if branch is None:
             continue
         if not isinstance(branch, Mapping):
-            raise InvalidInput(f"Below {'/'.join(above)!r} there are names with a colon each, or nothing.")
+            raise InvalidInput(f"Below {'/'.join(above)!r} there must be names with a colon each, or nothing.")
         if len(above) >= MAX_DEPTH and branch:
             raise InvalidInput(f"The tree is more than {MAX_DEPTH} levels deep, at {'/'.join(above)!r}.")
         for name, below in branch.items():
             path = _path(above, name)
             paths.append(path)
-            waiting.append((path.names, below))
+            queue.append((path.names, below))
         if len(paths) > MOST_NODES:
             raise InvalidInput(f"The tree has more than {MOST_NODES:,} categories.")
     return tuple(sorted(paths, key=lambda path: (len(path.key), path.key)))
@@ -94,12 +94,12 @@ def _path(above: tuple[str, ...], name: Any) -> CategoryPath:
 
 
 def missing(paths: tuple[CategoryPath, ...], taxonomy: Taxonomy) -> tuple[Operation, ...]:
-    """Additions of the paths that the tree does not have."""
+    """Operations that add the paths that the tree lacks."""
     return tuple(Add(path) for path in paths if taxonomy.find(path) is None)
 
 
 class _Plain(yaml.SafeLoader):
-    """Reads plain data, and refuses references and keys that stand twice."""
+    """Loads plain data; rejects references and duplicate keys."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
@@ -109,7 +109,7 @@ class _Plain(yaml.SafeLoader):
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
         names = [child.value for child, _ in node.value]
         if len(set(map(str, names))) != len(names):
-            raise InvalidInput(f"A name stands twice at one place, in line {node.start_mark.line + 1}.")
+            raise InvalidInput(f"A name is repeated at one place, in line {node.start_mark.line + 1}.")
         return super().construct_mapping(node, deep)
 
 
@@ -132,4 +132,4 @@ def _loaded(text: str) -> Any:
     except ValueError as error:
         if isinstance(error, InvalidInput):
             raise
-        raise InvalidInput("The file holds a value that cannot be read: put it in quotes.") from error
+        raise InvalidInput("The file contains a value that cannot be read: put it in quotes.") from error

@@ -58,7 +58,7 @@ class Traces:
         monotonic: Callable[[], float] = time.monotonic,
     ):
         if level not in LEVELS:
-            raise InvalidInput(f"There is no trace level {level[:20]!r}. Levels: {', '.join(LEVELS)}.")
+            raise InvalidInput(f"Unknown trace level {level[:20]!r}. Levels: {', '.join(LEVELS)}.")
         self._store = store
         self._sight = sight
         self._index = index

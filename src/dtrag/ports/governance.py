@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from dtrag.core.access.api_key import Key
-from dtrag.core.access.audit_chain import AuditEntry, AuditRow, ChainHead
+from dtrag.core.access.audit_chain import AuditEntry, AuditRow, ChainHead, Decision
+from dtrag.core.access.scope import AnchorRow
 from dtrag.core.agent import Agent, Edition, Spending
 from dtrag.core.taxonomy.tree import Taxonomy
 
@@ -78,9 +79,9 @@ class Recorder(Protocol):
         actor: str,
         action: str,
         *,
-        scope: list[Any] | None,
+        scope: list[AnchorRow] | None,
         subjects: Sequence[str],
-        decision: Any,
+        decision: Decision,
         details: Mapping[str, Any],
     ) -> object: ...
 

@@ -1,4 +1,4 @@
-"""The name by which people cite a passage."""
+"""Labels of passages in citations."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dtrag.core.documents import SearchResult
 
 
 def cited_label(passage: SearchResult) -> str:
-    """As `label`; of an article that a search reached by a citation, with the article that cites it:
+    """As `label`; for an article that was retrieved through a citation, with the citing article:
     `학칙 제24조에 따라 제20조(제목)`."""
     source = passage.metadata.get("cited_by")
     name = label(passage)

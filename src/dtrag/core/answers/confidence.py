@@ -1,6 +1,6 @@
-"""How sure we are that the passages answer, as a probability, and what to do with it: answer, say so weakly, abstain.
+"""The probability that the passages answer a question, and the decision: answer, review, abstain.
 
-`confidence` is the formula of the acceptance text, kept beside it; docs/explanation/confidence.md compares the two.
+`confidence` is the formula of the acceptance text; docs/explanation/confidence.md compares the two.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from dtrag.core.text.questions import content
 
 Decision = Literal["answer", "review", "abstain"]
 SETTING = "calibration"
-"""Name under which the weights that a user's own questions gave are kept with the index (see `dtrag calibrate`)."""
+"""Name of the index setting with weights fitted to the user's own questions (see `dtrag calibrate`)."""
 
 
 def confidence(top_score: float, sources: int) -> float:
-    """The baseline of the acceptance text (D1): the best passage's score, halved when one source alone has it.
+    """The baseline of the acceptance text (D1): the score of the best passage, halved with a single source.
 
-    In [0, 1]; without a source 0, whatever the score. What is no number counts as 0.
+    In [0, 1]; 0 without a source. NaN counts as 0.
     """
     if sources <= 0 or math.isnan(top_score):
         return 0.0
@@ -36,7 +36,7 @@ def confidence(top_score: float, sources: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Confidence:
-    """`value` in [0, 1]; `reason` says in words how it was reached. `signals` are what it was made of."""
+    """`value` in [0, 1]; `reason` explains it in words; `signals` are its inputs."""
 
     value: float
     decision: Decision
@@ -46,7 +46,7 @@ class Confidence:
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Below `abstain` no answer is given, below `review` one with the advice to check it."""
+    """Below `abstain` there is no answer, below `review` one with the advice to check it."""
 
     abstain: float
     review: float
@@ -59,41 +59,41 @@ class LogisticModel:
     intercept: float
     weights: Mapping[str, float]
 
-    def probability(self, found: Mapping[str, float]) -> float:
+    def probability(self, signals: Mapping[str, float]) -> float:
         """In (0, 1)."""
-        logit = self.intercept + sum(weight * found[name] for name, weight in self.weights.items())
+        logit = self.intercept + sum(weight * signals[name] for name, weight in self.weights.items())
         return 1.0 / (1.0 + math.exp(-min(30.0, max(-30.0, logit))))
 
 
 @dataclass(frozen=True, slots=True)
 class ConfidenceWeights:
-    """Models and their thresholds by name, and the version of the signals that they were fitted on."""
+    """Models and thresholds by name, and the version of the signals that they were fitted on."""
 
     signals: int
     thresholds: Mapping[str, Thresholds]
     models: Mapping[str, LogisticModel]
 
 
-def model_name(question: str, found: Mapping[str, float]) -> str:
-    """Which model speaks for a question: `korean`; else `vectors` where passages have cosines, else `words`.
+def model_name(question: str, signals: Mapping[str, float]) -> str:
+    """The model for a question: `korean` for Korean; else `vectors` when passages have cosines, else `words`.
 
-    Korean text is Korean first: its words say more than the vectors of a model that may not speak it.
+    For Korean the words are more reliable than vectors of a model that may not support it.
     """
     if language(question) == "ko":
         return "korean"
-    return "vectors" if found["cosine"] > 0.0 else "words"
+    return "vectors" if signals["cosine"] > 0.0 else "words"
 
 
 @functools.cache
 def shipped() -> ConfidenceWeights:
-    """The weights that come with dtrag."""
+    """The weights shipped with dtrag."""
     read = json.loads(resources.files("dtrag.core.answers").joinpath("confidence_weights.json").read_text("utf-8"))
     thresholds = {name: Thresholds(**limits) for name, limits in read["thresholds"].items()}
     return ConfidenceWeights(read["signals"], thresholds, models_of(read["models"]))
 
 
 def models_of(written: Mapping[str, Any]) -> dict[str, LogisticModel]:
-    """Models as they are written down. Raises `ValueError` for a signal that there is not, or what is no number."""
+    """Models from JSON. Raises `ValueError` for an unknown signal or an invalid number."""
     models = {}
     for name, model in written.items():
         weights = {signal: float(weight) for signal, weight in model["weights"].items()}
@@ -114,10 +114,10 @@ def _calibrated(written: str) -> ConfidenceWeights:
 
 
 def weights_for(stored: Mapping[str, Any] | None) -> ConfidenceWeights:
-    """The shipped models and thresholds, those of them replaced that `stored` (the value of `SETTING`) has fitted.
+    """The shipped models and thresholds, replaced where `stored` (the value of `SETTING`) has fitted ones.
 
-    What was fitted on other signals than today's is left aside: its weights would mean something else. So is what has
-    no thresholds of its own: it was stored before calibrations were checked against the shipped one.
+    A fit on another version of the signals is ignored, and so is one without thresholds: it was stored before
+    calibrations were checked against the shipped one.
     """
     ours = shipped()
     if not stored or stored.get("signals") != ours.signals or "thresholds" not in stored:
@@ -126,7 +126,7 @@ def weights_for(stored: Mapping[str, Any] | None) -> ConfidenceWeights:
 
 
 def decide(value: float, thresholds: Thresholds) -> Decision:
-    """What to do with an answer of this confidence."""
+    """The decision for an answer with this confidence."""
     if value < thresholds.abstain:
         return "abstain"
     return "review" if value < thresholds.review else "answer"
@@ -145,16 +145,16 @@ def confidence_of(
     """
     if not passages:
         return Confidence(0.0, "abstain", f"No passage holds a word of the question. {advice(question, statistics)}")
-    found = signals(question, passages, statistics)
-    name = model_name(question, found)
+    values = signals(question, passages, statistics)
+    name = model_name(question, values)
     weights = weights_for(stored)
-    value = weights.models[name].probability(found)
+    value = weights.models[name].probability(values)
     decision = decide(value, weights.thresholds[name])
     evidence = (
-        f"a passage holds {found['coverage']:.0%} of what the question asks about, by weight of its words, and "
-        f"reaches {found['lexical']:.0%} of the highest possible text score"
+        f"a passage holds {values['coverage']:.0%} of what the question asks about, by weight of its words, and "
+        f"reaches {values['lexical']:.0%} of the highest possible text score"
     )
-    if found["numbers"]:
+    if values["numbers"]:
         evidence += "; a number of the question is not in it"
     if decision == "abstain":
         reason = f"Too little evidence: at best {evidence}. {advice(question, statistics)}"
@@ -162,11 +162,11 @@ def confidence_of(
         reason = f"Weak evidence, check the sources: at best {evidence}."
     else:
         reason = f"{evidence[0].upper()}{evidence[1:]}."
-    return Confidence(round(value, 3), decision, reason, found)
+    return Confidence(round(value, 3), decision, reason, values)
 
 
 def advice(question: str, statistics: LexicalStatistics) -> str:
-    """What was searched, and what would help. `statistics` as for `confidence_of`: it tells of nothing else."""
+    """What was searched, and what would help. `statistics` as for `confidence_of`."""
     searched = f"Searched: {statistics.chunks:,} passages that you may see."
     if not statistics.chunks:
         return "There is nothing that you may see: add documents, or ask in another category."
@@ -178,15 +178,15 @@ def advice(question: str, statistics: LexicalStatistics) -> str:
 
 
 def unknown_words(question: str, statistics: LexicalStatistics, most: int = 5) -> list[str]:
-    """The words of the question's content, as written, of which no part occurs in any passage."""
-    found: list[str] = []
+    """Words of the question's content, as written, of which no term occurs in any passage."""
+    unknown: list[str] = []
     for word in words_of(question):
         ids = [term_id(term) for term in terms(word)]
-        if ids and not any(map(statistics.document_frequency, ids)) and word not in found:
-            found.append(word)
-    return found[:most]
+        if ids and not any(map(statistics.document_frequency, ids)) and word not in unknown:
+            unknown.append(word)
+    return unknown[:most]
 
 
 def words_of(question: str) -> list[str]:
-    """The words of the question's content without what stands around them."""
+    """The words of the question's content without punctuation around them."""
     return [word.strip("\"'“”‘’「」『』()[]{}<>.,;:!?·…") for word in content(question).split()]

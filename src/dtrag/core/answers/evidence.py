@@ -1,7 +1,7 @@
-"""How well passages answer a question, as a dozen figures that mean the same for every question and collection.
+"""Signals of how well passages answer a question, comparable across questions and collections.
 
-None of them is stretched over the results of its query: the best passage of a question that nothing answers stands out
-no more than it is. Each is in [0, 1] unless it says otherwise.
+No signal is normalised over the results of its query, so that the best passage of an unanswerable question does not
+look good. Each is in [0, 1] unless stated otherwise.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from dtrag.core.text.questions import content, weighted_terms
 from dtrag.core.text.sentences import analysed_sentences
 
 READ = 5
-"""Passages whose text is read: those that answers are made of."""
+"""Passages whose text is read: those that an answer is composed of."""
 COMPARED = 10
-"""Passages whose scores are compared; where there are fewer, the missing ones count as 0."""
+"""Passages whose scores are compared; missing ones count as 0."""
 SIGNALS: Mapping[str, str] = {
     "lexical": "the best passage's BM25, as a share of what the question could reach at most",
     "lead": "how far that share is above the mean of the other nine of ten",
@@ -35,7 +35,7 @@ SIGNALS: Mapping[str, str] = {
     "cosine": "the highest cosine of a passage to the question; 0 without vectors",
     "together": "as `lead`, of the mean of share and cosine; 0 without vectors",
 }
-"""Name -> what it says. The weights of a logistic regression stand in confidence_weights.json under these names."""
+"""Name -> meaning. confidence_weights.json has the weights of a logistic regression under these names."""
 
 _DIGITS = re.compile(r"\d+")
 _CAPITALISED = re.compile(r"\b[A-Z][\w-]*")
@@ -43,7 +43,7 @@ _CAPITALISED = re.compile(r"\b[A-Z][\w-]*")
 
 @dataclass(frozen=True, slots=True)
 class QuestionContent:
-    """What a question asks about: its terms with their weights (idf, less for what only asks), and neighbours."""
+    """Terms of a question's content with weights (idf, reduced for words that only ask), and neighbouring pairs."""
 
     weights: Mapping[str, float]
     pairs: Mapping[tuple[str, str], float]
@@ -51,60 +51,60 @@ class QuestionContent:
 
     @classmethod
     def of(cls, question: str, statistics: LexicalStatistics) -> QuestionContent:
-        """Terms of the question's content, weighed by the statistics of what the caller may see."""
+        """With weights from the statistics of the passages in the caller's scope."""
         shares = dict(weighted_terms(question))
-        asked = terms(content(question))
+        content_terms = terms(content(question))
         weights = {}
-        for term in asked:
+        for term in content_terms:
             number = term_id(term)
             frequency = statistics.document_frequency(number)
             weights[term] = shares.get(number, 1.0) * idf(frequency, max(1, statistics.chunks))
-        pairs = {pair: min(weights[pair[0]], weights[pair[1]]) for pair in pairwise(asked)}
+        pairs = {pair: min(weights[pair[0]], weights[pair[1]]) for pair in pairwise(content_terms)}
         return cls(weights, pairs, sum(weights.values()))
 
-    def part(self, found: set[str]) -> float:
-        """The share of the terms' weight that is found."""
-        return sum(map(self.weights.__getitem__, sorted(found))) / self.total if self.total else 0.0
+    def part(self, matched: set[str]) -> float:
+        """The share of the weight of the matched terms."""
+        return sum(map(self.weights.__getitem__, sorted(matched))) / self.total if self.total else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class PassageEvidence:
-    """What one passage holds of the question; `sentences` are pairs of the part held and the text."""
+    """Match of one passage with the question; `sentences` are pairs of the matched share and the text."""
 
     coverage: float
     phrase: float
     sentences: tuple[tuple[float, str], ...]
-    held: frozenset[str]
+    matched: frozenset[str]
 
 
-def read(passage: SearchResult, wanted: QuestionContent) -> PassageEvidence:
-    """The passage, sentence by sentence."""
-    held = {term for term in terms(" ".join((passage.title, *passage.breadcrumb))) if term in wanted.weights}
+def read(passage: SearchResult, question: QuestionContent) -> PassageEvidence:
+    """Match the passage sentence by sentence."""
+    matched = {term for term in terms(" ".join((passage.title, *passage.breadcrumb))) if term in question.weights}
     parts: list[tuple[float, str]] = []
     neighbours: set[tuple[str, str]] = set()
     for sentence in analysed_sentences(passage.text):
         body = sentence.terms
-        inside = {term for term in body if term in wanted.weights}
+        inside = {term for term in body if term in question.weights}
         if inside:
-            parts.append((wanted.part(inside), sentence.text))
-            held |= inside
-            neighbours |= {pair for pair in pairwise(body) if pair in wanted.pairs}
-            neighbours |= {pair for pair in zip(body, body[2:], strict=False) if pair in wanted.pairs}
-    total = sum(wanted.pairs.values())
-    phrase = sum(wanted.pairs[pair] for pair in neighbours) / total if total else 0.0
-    return PassageEvidence(wanted.part(held), phrase, tuple(parts), frozenset(held))
+            parts.append((question.part(inside), sentence.text))
+            matched |= inside
+            neighbours |= {pair for pair in pairwise(body) if pair in question.pairs}
+            neighbours |= {pair for pair in zip(body, body[2:], strict=False) if pair in question.pairs}
+    total = sum(question.pairs.values())
+    phrase = sum(question.pairs[pair] for pair in neighbours) / total if total else 0.0
+    return PassageEvidence(question.part(matched), phrase, tuple(parts), frozenset(matched))
 
 
 def signals(question: str, passages: Sequence[SearchResult], statistics: LexicalStatistics) -> dict[str, float]:
-    """Every one of `SIGNALS`, from the first `COMPARED` passages; the order of equal passages does not matter."""
-    wanted = QuestionContent.of(question, statistics)
+    """The values of `SIGNALS`, from the first `COMPARED` passages; the order of equal passages does not matter."""
+    weighed = QuestionContent.of(question, statistics)
     compared = passages[:COMPARED]
     shares = _falling(passage.bm25_score for passage in compared)
     cosines = _falling(passage.vector_score for passage in compared)
     both = _falling((passage.bm25_score + passage.vector_score) / 2 for passage in compared)
-    readings = [read(passage, wanted) for passage in compared[:READ]]
+    readings = [read(passage, weighed) for passage in compared[:READ]]
     best = max(compared, key=lambda passage: passage.bm25_score, default=None)
-    there = normalise(" ".join((best.title, *best.breadcrumb, best.text))) if best is not None else ""
+    text = normalise(" ".join((best.title, *best.breadcrumb, best.text))) if best is not None else ""
     parts = sorted((part for reading in readings for part in reading.sentences), reverse=True)
     first, second = (*(part for part, _ in parts[:2]), 0.0, 0.0)[:2]
     return {
@@ -114,8 +114,8 @@ def signals(question: str, passages: Sequence[SearchResult], statistics: Lexical
         "coverage": max((reading.coverage for reading in readings), default=0.0),
         "phrase": max((reading.phrase for reading in readings), default=0.0),
         "sentence": first - second,
-        "numbers": _numbers_missing(question, there),
-        "names": _names_missing(question, there),
+        "numbers": _numbers_missing(question, text),
+        "names": _names_missing(question, text),
         "kind": _kind(question, parts[0][1] if parts else ""),
         "cosine": cosines[0],
         "together": _lead(both) if cosines[0] else 0.0,
@@ -131,15 +131,15 @@ def _lead(falling: Sequence[float]) -> float:
     return falling[0] - sum(falling[1:]) / (COMPARED - 1)
 
 
-def _numbers_missing(question: str, there: str) -> float:
-    asked = set(_DIGITS.findall(normalise(question)))
-    return float(not asked <= set(_DIGITS.findall(there))) if asked else 0.0
+def _numbers_missing(question: str, text: str) -> float:
+    numbers = set(_DIGITS.findall(normalise(question)))
+    return float(not numbers <= set(_DIGITS.findall(text))) if numbers else 0.0
 
 
-def _names_missing(question: str, there: str) -> float:
-    """Looked for as written: a stem may be another name."""
-    asked = {normalise(name) for name in _CAPITALISED.findall(question)} - STOP_WORDS
-    return sum(name not in there for name in asked) / len(asked) if asked else 0.0
+def _names_missing(question: str, text: str) -> float:
+    """Compared as written, because a stem may be another name."""
+    names = {normalise(name) for name in _CAPITALISED.findall(question)} - STOP_WORDS
+    return sum(name not in text for name in names) / len(names) if names else 0.0
 
 
 def _kind(question: str, sentence: str) -> float:

@@ -1,7 +1,7 @@
-"""How far a passage backs what a sentence says, by its words: pure, so that it can be measured (bench/support.py).
+"""Lexical support of a sentence by a passage; pure functions, measured by bench/support.py.
 
-Words say what is told of, not whether it is true: coverage of the sentence's content words, and three things that an
-honest paraphrase keeps: numbers, names, and whether something is denied.
+Support is the coverage of the sentence's content words, and three properties that a faithful paraphrase keeps: numbers,
+names and negation.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from dtrag.core.text.numbers import LATIN, NUMBER, numbers_in, spelt_numbers
 from dtrag.core.text.questions import content
 
 SUPPORTED = 0.35
-"""Share of the weight of a sentence's content words from which on its words count as said by the passage. On the even
+"""Minimum share of the weight of a sentence's content words for support by the passage. On the even
 rows of bench/support.py .35, .45, .55 wrongly mark .06, .09, .15 of FaithBench's faithful sentences; swapped names are
 caught at .96 and sentences from elsewhere at .95 with each of them."""
 STRONG = 0.7
-"""Share from which on a passage is cited for a sentence that cites none."""
+"""Minimum share for citing a passage for a sentence without a citation."""
 MIRRORED = 0.8
 """Share of a passage's sentence that stands in the claim, from which on a "not" that it has and the claim lacks is a
 contradiction rather than another part of a long sentence."""
@@ -29,7 +29,7 @@ VERBATIM = 0.7
 that is missing there has been changed rather than drawn from elsewhere. With .7 and .8 Korean nouns swapped in KorQuAD
 sentences are caught at .93 and .85, and .15 and .13 of KLUE's entailments wrongly marked."""
 WINDOW = 3
-"""Neighbouring sentences of a passage that may back one sentence together."""
+"""Neighbouring sentences of a passage that may support one sentence together."""
 NUMBER_WEIGHT = 2.0
 
 _NAME = re.compile(r"(?<![\w.])[A-Z][\w&'’-]*\w")
@@ -44,7 +44,7 @@ _DENIED_EN = re.compile(
     r"\b(?:not|no|never|none|nor|neither|cannot|without|nobody|nothing|hardly|barely)\b|n['’]t\b", re.I
 )
 _MODAL = frozenset({"must", "shall", "need", "may", "can", "ever", "allow", "permit"})
-"""Words that come and go with a denial."""
+"""Words that depend on a negation."""
 _DENIED_KO = re.compile(
     r"않|아니|아닌|아닙|못하|못한|못\s|없[다는이을습었어으]|(?:^|\s)안\s|[가-힣]지\s?말|금지|불가|불허"
 )
@@ -52,10 +52,10 @@ _DENIED_KO = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a sentence says: its content words with their weights, and what must be kept.
+    """Content of a sentence: words with their weights, and what a faithful paraphrase keeps.
 
-    `numbers` and `names` are spelt as `Said` spells them, each with the spelling that a reader knows; `nouns` are
-    Hangul words with a particle: names cannot be told by their looks there.
+    `numbers` and `names` map the form in `PassageSentence` to the written form; `nouns` are Hangul words with a
+    particle, because Korean names cannot be recognised by their spelling.
     """
 
     words: dict[str, float]
@@ -67,7 +67,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class PassageSentence:
-    """A span of a passage, `[start, end)`, and what stands in it; `own` are its content words."""
+    """A sentence `[start, end)` of a passage and its words, with those of the headings; `own` are its content words."""
 
     start: int
     end: int
@@ -79,7 +79,7 @@ class PassageSentence:
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """How far a span backs a claim: `share` in [0, 1] of the claim's words; `reason` is "" or says what is missing."""
+    """Support of a claim by a span: `share` in [0, 1] of the claim's words; `reason` is "" or says what is missing."""
 
     share: float
     start: int
@@ -88,7 +88,7 @@ class Support:
 
 
 def claim_of(sentence: str) -> Claim:
-    """What is to be found in a passage; no words for a sentence that says nothing."""
+    """The content of a sentence; without words when the sentence has no content."""
     bare = _ENDING.sub(" ", content(sentence)) if language(sentence) == "ko" else sentence
     words: dict[str, float] = {}
     numbers = spelt_numbers(sentence)
@@ -101,12 +101,12 @@ def claim_of(sentence: str) -> Claim:
 
 
 def _weight(term: str) -> float:
-    """Long words are rare words, by and large: 1 for up to four letters, 2 from eight up; a Hangul pair counts 1."""
+    """Weight by length, because long words are rare: 1 for up to four letters, 2 from eight; a Hangul pair has 1."""
     return min(2.0, max(1.0, len(term) / 4)) if term.isascii() else min(1.0, len(term) / 2)
 
 
 def denied(text: str) -> bool:
-    """Whether something is denied in it, in English or Korean."""
+    """Whether the text contains a negation, in English or Korean."""
     return bool(_DENIED_EN.search(text) or _DENIED_KO.search(text))
 
 
@@ -125,16 +125,16 @@ def _names(sentence: str) -> dict[str, str]:
 
 
 @lru_cache(maxsize=256)
-def said_in(text: str, around: str = "") -> tuple[PassageSentence, ...]:
-    """The sentences of a passage; `around` is said with each of them (its title and headings).
+def passage_sentences(text: str, around: str = "") -> tuple[PassageSentence, ...]:
+    """The sentences of a passage; the words of `around` (its title and headings) are added to each of them.
 
-    Kept for a few hundred passages, some 50 kB each: reading five of them is nine tenths of a check.
+    Cached for a few hundred passages of about 50 kB: reading five takes nine tenths of the time of a check.
     """
     more = frozenset(_words(around)) | {f"#{number}" for number in numbers_in(around)}
-    return tuple(_said(text[start:end], start, end, more) for start, end in sentences(text))
+    return tuple(_passage_sentence(text[start:end], start, end, more) for start, end in sentences(text))
 
 
-def _said(sentence: str, start: int, end: int, more: frozenset[str]) -> PassageSentence:
+def _passage_sentence(sentence: str, start: int, end: int, more: frozenset[str]) -> PassageSentence:
     numbers = numbers_in(sentence)
     words = more.union(_words(sentence), (f"#{number}" for number in numbers))
     claim = claim_of(sentence)
@@ -146,61 +146,61 @@ def _words(text: str) -> Iterator[str]:
     yield from LATIN.findall(normalise(text))
 
 
-def backing(claim: Claim, said: Sequence[PassageSentence]) -> Support:
-    """The run of at most `WINDOW` neighbouring sentences that backs the claim best, and what it lacks.
+def support_of(claim: Claim, passage: Sequence[PassageSentence]) -> Support:
+    """The run of at most `WINDOW` neighbouring sentences with the best support, and what it lacks.
 
-    Numbers and names may stand elsewhere in the passage: a model's sentence draws together what a text spreads out.
+    Numbers and names may be elsewhere in the passage, because a model's sentence combines distant parts of a text.
     """
     best, reach = Support(0.0, 0, 0), (0, 0)
     ranking = (-1.0, 0)
     total = sum(claim.words.values())
-    if not said or not total:
+    if not passage or not total:
         return best
-    for first in range(len(said)):
+    for first in range(len(passage)):
         words: set[str] = set()
         numbers: set[str] = set()
-        for last in range(first, min(first + WINDOW, len(said))):
-            words |= said[last].words
-            numbers |= said[last].numbers
+        for last in range(first, min(first + WINDOW, len(passage))):
+            words |= passage[last].words
+            numbers |= passage[last].numbers
             share = sum(weight for term, weight in claim.words.items() if term in words) / total
-            kept = sum(number in numbers for number in claim.numbers)
-            # A longer run must bring something for its length.
-            if (share + 0.1 * kept - 0.04 * (last - first), first - last) > ranking:
-                ranking = (share + 0.1 * kept - 0.04 * (last - first), first - last)
-                best, reach = Support(share, said[first].start, said[last].end), (first, last + 1)
-    return Support(best.share, best.start, best.end, _lacking(claim, said, said[reach[0] : reach[1]]))
+            kept_numbers = sum(number in numbers for number in claim.numbers)
+            # A longer run must gain something.
+            if (share + 0.1 * kept_numbers - 0.04 * (last - first), first - last) > ranking:
+                ranking = (share + 0.1 * kept_numbers - 0.04 * (last - first), first - last)
+                best, reach = Support(share, passage[first].start, passage[last].end), (first, last + 1)
+    return Support(best.share, best.start, best.end, _lacking(claim, passage, passage[reach[0] : reach[1]]))
 
 
-def united(claim: Claim, said: Sequence[PassageSentence]) -> Support:
-    """How far all of these together, from whichever passages, back a claim."""
+def combined_support(claim: Claim, passage: Sequence[PassageSentence]) -> Support:
+    """Support of a claim by all of these sentences together, from any passages."""
     total = sum(claim.words.values())
-    if not said or not total:
+    if not passage or not total:
         return Support(0.0, 0, 0)
-    words = frozenset[str]().union(*(one.words for one in said))
+    words = frozenset[str]().union(*(sentence.words for sentence in passage))
     share = sum(weight for term, weight in claim.words.items() if term in words) / total
-    return Support(share, said[0].start, said[-1].end, _lacking(claim, said, said))
+    return Support(share, passage[0].start, passage[-1].end, _lacking(claim, passage, passage))
 
 
-def _lacking(claim: Claim, said: Sequence[PassageSentence], run: Sequence[PassageSentence]) -> str:
-    """What the passage lacks, or how it contradicts; "" when neither."""
-    words = frozenset[str]().union(*(one.words for one in said))
-    nearest = max(run, key=lambda one: _share(claim, one.words))
+def _lacking(claim: Claim, passage: Sequence[PassageSentence], run: Sequence[PassageSentence]) -> str:
+    """What the passage lacks, or how it contradicts the claim; "" when neither."""
+    words = frozenset[str]().union(*(sentence.words for sentence in passage))
+    nearest = max(run, key=lambda sentence: _share(claim, sentence.words))
     verbatim = _share(claim, nearest.words) >= VERBATIM
     if missing := _missing(claim, words, verbatim):
         return f"{missing} is not in the passage"
     if verbatim:
         for number, shown in claim.numbers.items():
-            if all(f"#{number}" not in one.words for one in run):
+            if all(f"#{number}" not in sentence.words for sentence in run):
                 return f"the number {shown} is not where the passage says the rest"
-    if claim.denied and not any(one.denied for one in ((nearest,) if verbatim else run)):
+    if claim.denied and not any(sentence.denied for sentence in ((nearest,) if verbatim else run)):
         return "it denies what the passage says"
-    if not claim.denied and any(one.denied and _mirrors(claim, one) for one in run):
+    if not claim.denied and any(sentence.denied and _mirrors(claim, sentence) for sentence in run):
         return "it says what the passage denies"
     return ""
 
 
 def _missing(claim: Claim, words: frozenset[str], verbatim: bool) -> str:
-    """The first number or name that is not among `words`; where the rest is repeated also a noun."""
+    """The first number or name that is not among `words`; with `verbatim` also a noun."""
     for number, shown in claim.numbers.items():
         if f"#{number}" not in words:
             return f"the number {shown}"
@@ -212,13 +212,13 @@ def _missing(claim: Claim, words: frozenset[str], verbatim: bool) -> str:
 
 
 def _share(claim: Claim, words: frozenset[str]) -> float:
-    """Share of the weight of the claim's words, numbers apart, that are among `words`."""
+    """Share of the weight of the claim's words, without numbers, that are among `words`."""
     own = {word: weight for word, weight in claim.words.items() if not word.startswith("#")}
     total = sum(own.values())
     return sum(weight for word, weight in own.items() if word in words) / total if total else 0.0
 
 
-def _mirrors(claim: Claim, one: PassageSentence) -> bool:
-    """Whether the claim repeats nearly all of the sentence, so that it leaves out the denial alone."""
-    theirs = one.own - _MODAL
+def _mirrors(claim: Claim, sentence: PassageSentence) -> bool:
+    """Whether the claim repeats nearly all of the sentence, so that only the negation is missing."""
+    theirs = sentence.own - _MODAL
     return bool(theirs) and sum(word in claim.words for word in theirs) >= MIRRORED * len(theirs)

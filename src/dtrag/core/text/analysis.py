@@ -1,7 +1,7 @@
-"""One reading of text for indexing and querying alike: normalisation, language, sentences, terms.
+"""Text analysis, the same for indexing and querying: normalisation, language, sentences, terms.
 
-`terms()` is what the index is made of. Its behaviour is versioned by `ANALYZER`; an index remembers the version it was
-built with, and another version is refused rather than mixed in.
+The index contains the output of `terms()`. Its behaviour is versioned by `ANALYZER`; the index stores the version it
+was built with, and searching it with another version is an error.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ANALYZER = "words-bigrams-1"
 
 TERM_SPACE = 1_000_000_000
 """Term ids lie in [0, TERM_SPACE): the largest dimension of pgvector's sparsevec. A hash instead of a dictionary: no
-lock and no look-up on writing, the same id on every shard; of 1M distinct terms about 500 pairs share an id."""
+lock and no look-up on writing, and the same id on every shard; of 1M distinct terms about 500 pairs share an id."""
 
 STOP_WORDS = frozenset(
     "a about an and any are as at be been being but by can could did do does doing for from had has have having he her "
@@ -54,11 +54,11 @@ _ABBREVIATION = re.compile(
     r"|(?:^|\s)(?:[0-9]{1,2}|[가-하])\.$|\d{4}\.\s?\d{1,2}\.$|\d{4}\.$"
 )
 _LOOK_BACK = 16
-"""Characters before an end that are looked at: more than the longest abbreviation, and not all of a long list."""
+"""Characters before an end that are examined: more than the longest abbreviation, but not all of a long list."""
 
 
 def normalise(text: str) -> str:
-    """The folded form that every comparison uses: NFKC, casefold, NFKC again, white space to single blanks."""
+    """The folded form for comparisons: NFKC, casefold, NFKC again, runs of white space as single blanks."""
     if text.isascii():
         folded = text.lower()
     else:
@@ -67,7 +67,7 @@ def normalise(text: str) -> str:
 
 
 def clean(text: str) -> str:
-    """Text that PostgreSQL and UTF-8 can hold: no NUL, no lone surrogate; nothing else changes."""
+    """The text without characters that PostgreSQL or UTF-8 cannot represent: NUL, lone surrogates."""
     if "\x00" in text:
         text = text.replace("\x00", "")
     try:
@@ -80,8 +80,8 @@ def clean(text: str) -> str:
 def language(text: str) -> str:
     """`ko`, `en` or `und` (another script, or no letters), by script; ISO 639-1.
 
-    A text counts as Korean from a quarter Hangul letters up: Korean prose about technology keeps many Latin words,
-    while English prose rarely quotes Hangul at length.
+    A text is Korean when at least a quarter of its letters are Hangul: Korean prose about technology keeps many Latin
+    words, while English prose rarely quotes Hangul at length.
     """
     sample = text[:2000]
     if sample.isascii():
@@ -102,29 +102,29 @@ def terms(text: str) -> list[str]:
     """The index terms of `text`, in order, with repetitions.
 
     English words are stemmed (Snowball) and stop words dropped; Hangul and CJK runs give character bigrams (a run of
-    one character gives itself); identifiers (`BM25`, `제12조의2`, `text-embedding-3-small`) survive whole, beside
+    one character gives itself); identifiers (`BM25`, `제12조의2`, `text-embedding-3-small`) are kept, in addition to
     their parts.
     """
-    found: list[str] = []
+    result: list[str] = []
     for match in _TOKEN.finditer(normalise(text)):
         kind = match.lastgroup
         token = match.group()
         if kind in {"hangul", "cjk"}:
-            found.extend(_bigrams(token))
+            result.extend(_bigrams(token))
         elif kind == "latin":
-            found.extend(_latin(token))
+            result.extend(_latin(token))
         elif kind == "article":
-            found.append(_SPACE.sub("", token))
+            result.append(_SPACE.sub("", token))
         else:
-            found.append(token)
-    return found
+            result.append(token)
+    return result
 
 
 @dataclass(frozen=True, slots=True)
 class Analyzer:
-    """Turns text into terms, the same way for indexing and querying; `id` is remembered by the index.
+    """Turns text into terms; `id` is stored with the index.
 
-    `more` adds the terms of an optional part (Korean morphemes) to those of `terms()`.
+    `more` adds terms of an optional analyzer (Korean morphemes) to those of `terms()`.
     """
 
     id: str = ANALYZER
@@ -132,8 +132,8 @@ class Analyzer:
 
     def terms(self, text: str) -> list[str]:
         """The index terms of `text`, with repetitions."""
-        found = terms(text)
-        return found + self.more(text) if self.more is not None else found
+        own = terms(text)
+        return own + self.more(text) if self.more is not None else own
 
 
 def _bigrams(run: str) -> list[str]:

@@ -1,8 +1,7 @@
-"""Whether a question rests on the one before it, and what has to be carried over so that it can be searched for alone.
+"""Follow-up questions: whether a question depends on earlier ones, and which words to add so that it can be searched.
 
-Rules for English and Korean, no model: what a pronoun or a left-out predicate stands for lies nearly always in the
-question before. They carry over words, they do not write sentences: the result is searched with and never shown as a
-question.
+Rules for English and Korean, without a model: the antecedent of a pronoun or an ellipsis is nearly always in the
+previous question. The rules add words and do not write sentences: the result is a search query and is never shown.
 """
 
 from __future__ import annotations
@@ -19,21 +18,21 @@ from dtrag.core.text.questions import content
 Kind = Literal["alone", "refers", "contrast", "attribute"]
 
 MOST_WORDS = 12
-"""Words carried over into a contrast, which needs all that was said: two questions' worth."""
+"""Words added to a contrast, which needs the content of two questions."""
 SUBJECT = 4
-"""Words carried over for a pronoun or a side of something, which need the subject only. The right passage of a made
+"""Words added for a pronoun or an attribute, which need only the subject. The right passage of a constructed
 follow-up comes first with 4 words for .884 of korquad1-dev and .693 of squad2-dev, with 6 for .860 and .653, with 12
 for .824 and .653; without any for .812 and .587 (bench/follow_up.py, 250 questions)."""
 OWN_SUBJECT = 3
-"""Words of content before a pronoun from which on it is taken to stand for something in the same question. With 4 more
-follow-ups are noticed, and questions that stand alone begin to be changed."""
+"""With so many content words before a pronoun, it refers to something in the same question. With 4, more follow-ups
+are recognised, but also some independent questions are changed."""
 LONGEST = 500
-"""Characters of a question that rests on another; of those before it no more are looked at either."""
+"""Longest follow-up, in characters; of earlier questions, only so many are read."""
 FRAGMENT = 4
-"""A question of more words of content than this is no fragment, whatever it begins with."""
+"""A question with more content words is not a fragment."""
 
 TOPIC = 2
-"""Written words of a topic that nothing is said of; where a question begins with "그럼" it may be a fragment's four."""
+"""Longest bare topic, in written words; FRAGMENT in a question that begins with a connective such as "그럼"."""
 
 _EDGES = ".,;:!?\"'“”‘’「」『』()[]{}<>…"
 _ALSO = re.compile(
@@ -69,26 +68,26 @@ _ATTRIBUTES = frozenset(
     "eligible decides decide approves approve approval pays pay paid long many much often soon old old late early "
     "extend extended extension happens happen else".split()
 )
-"""Words for a side of something that is not named itself: a question of nothing else needs the something."""
+"""Words for attributes: a question of only such words needs the subject from an earlier question."""
 _EMPTY = STOP_WORDS | frozenset("many much get take takes took make made please 그럼 그러면 그런데 그리고".split())
 
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """What a conversation is about by now: words that stay, and those that the next contrast replaces."""
+    """Topic of a conversation: permanent words, and words that the next contrast replaces."""
 
     base: tuple[str, ...] = ()
     focus: tuple[str, ...] = ()
 
     def words(self, most: int = MOST_WORDS) -> tuple[str, ...]:
-        """All of them, in order; of too many the first, which name the subject, and the last."""
-        found = tuple(dict.fromkeys((*self.base, *self.focus)))
-        return found if len(found) <= most else found[: most // 2] + found[-(most // 2) :]
+        """All words in order; of more than `most`, the first, which name the subject, and the last."""
+        distinct = tuple(dict.fromkeys((*self.base, *self.focus)))
+        return distinct if len(distinct) <= most else distinct[: most // 2] + distinct[-(most // 2) :]
 
 
 def kind_of(question: str) -> Kind:
-    """How the question rests on the one before: it does not, a pronoun does, something is put in place of something
-    else ("and for part-time staff?"), or it asks for a side of what is not named ("how much does a copy cost?")."""
+    """How the question depends on earlier ones: `alone`: not at all; `refers`: by a pronoun; `contrast`: it replaces
+    something ("and for part-time staff?"); `attribute`: its subject is missing ("how much does a copy cost?")."""
     if len(question) > LONGEST:
         return "alone"
     body = _ALSO.sub("", question)
@@ -105,25 +104,25 @@ def kind_of(question: str) -> Kind:
 
 
 def standing_alone(question: str, before: Iterable[str]) -> tuple[str, Kind]:
-    """What to search with, and how the question rests on those before it (oldest first): itself where it does not."""
+    """The search query, and how the question depends on those before it (oldest first)."""
     thread = Thread()
     for earlier in before:
         thread = _followed(thread, earlier[:LONGEST])
     kind = kind_of(question)
     if kind == "alone":
         return question, "alone"
-    kept = Thread(thread.base).words() if kind == "contrast" else thread.words(SUBJECT)
+    context = Thread(thread.base).words() if kind == "contrast" else thread.words(SUBJECT)
     known = set(terms(question))
-    carried = [word for word in kept if not known.issuperset(terms(word))]
+    carried = [word for word in context if not known.issuperset(terms(word))]
     if not carried:
         return question, "alone"
     return f"{' '.join(carried)} {_ALSO.sub('', question).strip() or question}", kind
 
 
 def content_words(text: str) -> list[str]:
-    """The written words of what a text is about, folded, without those that only ask, point or connect."""
-    found = (word.strip(_EDGES) for word in _KOREAN_REFERENCE.sub(" ", normalise(content(text))).split())
-    return [word for word in found if terms(word) and word not in _EMPTY and not _only_asks(word)]
+    """The folded written words of a text's content, without words that only ask, refer or connect."""
+    words = (word.strip(_EDGES) for word in _KOREAN_REFERENCE.sub(" ", normalise(content(text))).split())
+    return [word for word in words if terms(word) and word not in _EMPTY and not _only_asks(word)]
 
 
 def _followed(thread: Thread, question: str) -> Thread:
@@ -137,7 +136,7 @@ def _followed(thread: Thread, question: str) -> Thread:
 
 
 def _bare_topic(body: str, connected: bool) -> bool:
-    """`대학원생은?`, `외국인의 경우는?`: a topic, and nothing said of it; `가야의 뜻은?` says enough."""
+    """A topic without a predicate: `대학원생은?`, `외국인의 경우는?`; but not `가야의 뜻은?`."""
     stripped = body.strip()
     if not _TOPIC_ONLY.search(stripped) or _asks(stripped):
         return False
@@ -150,7 +149,7 @@ def _bare_preposition(body: str) -> bool:
 
 
 def _reference(body: str) -> int | None:
-    """Where the first word stands that points at something said before."""
+    """Position of the first word that refers to an earlier question, or None."""
     places = [match.start() for match in _KOREAN_REFERENCE.finditer(body)]
     empty = {match.start() for match in _EXPLETIVE.finditer(body)}
     places += [match.start() for match in _ENGLISH_REFERENCE.finditer(body) if match.start() not in empty]

@@ -1,7 +1,7 @@
-"""Characters that people do not see and models read, and the marks of chat templates: in text that others wrote.
+"""Invisible characters and chat-template marks in untrusted text: models read them, people do not see them.
 
-Bidirectional controls change the order in which a text is shown; zero-width characters, tags and variation selectors
-can carry words that nobody sees. The joiners U+200C and U+200D are left where scripts and emoji need them.
+Bidirectional controls change the displayed order; zero-width characters, tags and variation selectors can hide text.
+The joiners U+200C and U+200D are kept where scripts and emoji need them.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ _TEMPLATE = re.compile(
 
 
 def neutralised(text: str) -> str:
-    """The text for a prompt: without hidden characters, and with no mark that a chat template gives a meaning.
+    """The text for a prompt: without hidden characters, and without functional chat-template marks.
 
-    Marks stay readable: a blank after their first character (`< |im_start| >`, `[ INST]`) makes them plain text.
+    Marks stay readable: a blank after their first character (`< |im_start| >`, `[ INST]`) disables them.
     """
     shown = _HIDDEN.sub("", _LINE_ENDS.sub("\n", text))
     return _TEMPLATE.sub(lambda match: f" {match[0]}" if match[0].endswith(">") else f"{match[0]} ", shown)
 
 
 def visible(text: str) -> str:
-    """The text for people: each hidden character as its number, `<U+202E>`."""
+    """The text for display: each hidden character as its code point, `<U+202E>`."""
     return _HIDDEN.sub(lambda match: f"<U+{ord(match[0]):04X}>", text)
 
 

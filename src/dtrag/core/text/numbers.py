@@ -1,4 +1,4 @@
-"""The numbers of a text, whichever way they are written: 1,000, 250만, 2.5 million, twelve, 네 학기."""
+"""Numbers in a text, in any spelling: 1,000, 250만, 2.5 million, twelve, 네 학기."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _COUNTED = {word: str(value) for value, word in enumerate(_WORDS_EN)} | {
 _NUMERAL = _COUNTED | {"once": "1", "first": "1", "second": "2", "third": "3", "fourth": "4", "fifth": "5"}
 _NUMERAL |= {"sixth": "6", "seventh": "7", "eighth": "8", "ninth": "9", "tenth": "10"}
 _FREE = {"zero", "one", "hundred", "thousand"}
-"""Words that say a number only sometimes ("one of them"): a claim may use them freely."""
+"""Words that are not always numbers ("one of them"): they are ignored in claims."""
 _TIMES = {"백": 10**2, "천": 10**3, "만": 10**4, "십만": 10**5, "백만": 10**6, "천만": 10**7, "억": 10**8, "조": 10**12}
 _TIMES |= {"hundred": 10**2, "thousand": 10**3, "million": 10**6, "billion": 10**9}
 _ROUND = re.compile(
@@ -33,16 +33,16 @@ _SINO_NUMBER = re.compile(rf"(?<![가-힣])([일이삼사오육칠팔구]?)(십?
 
 
 def spelt_numbers(text: str) -> dict[str, str]:
-    """The numbers that a text states, in plain digits, each with its spelling there."""
+    """Number in plain digits -> its spelling in the text."""
     folded = normalise(text)
     rounded = {value: shown for value, shown, _ in _rounded(folded)}
     rest = _ROUND.sub(" ", folded)
     words = {_COUNTED[word]: word for word in LATIN.findall(rest) if word in _COUNTED and word not in _FREE}
-    return words | {_plain(found): found for found in NUMBER.findall(rest)} | rounded
+    return words | {_plain(number): number for number in NUMBER.findall(rest)} | rounded
 
 
 def _rounded(folded: str) -> Iterator[tuple[str, str, int]]:
-    """Numbers that end in a word, worked out: 250만 and 2.5 million are 2500000, 1억 5천만 is 150000000."""
+    """Numbers with a word, as value, spelling and end: 250만 and 2.5 million are 2500000, 1억 5천만 is 150000000."""
     total, shown, end = 0.0, "", -1
     for match in _ROUND.finditer(folded):
         value = float(match[1].replace(",", "")[:20]) * _TIMES[match[2]]
@@ -58,7 +58,7 @@ def _rounded(folded: str) -> Iterator[tuple[str, str, int]]:
 
 
 def _plain(number: str) -> str:
-    """1,000 and 1000, 3.0 and 3, 07 and 7 are the same number."""
+    """Canonical digits: 1,000 is 1000, 3.0 is 3, 07 is 7."""
     plain = number.replace(",", "")
     if plain.count(".") == 1 and ":" not in plain:
         plain = plain.rstrip("0").rstrip(".")
@@ -66,15 +66,15 @@ def _plain(number: str) -> str:
 
 
 def numbers_in(text: str) -> frozenset[str]:
-    """The numbers of a text, also those that it spells out ("twelve", "네 학기", "삼십 일")."""
+    """All numbers in a text in plain digits, spelled-out ones included ("twelve", "네 학기", "삼십 일")."""
     folded = normalise(text)
-    found = {_plain(number) for number in NUMBER.findall(folded)}
-    found |= {value for value, _, _ in _rounded(folded)}
-    found |= {part for number in tuple(found) for part in re.split(r"[.:]", number)}
-    found |= {_NUMERAL[word] for word in LATIN.findall(folded) if word in _NUMERAL}
-    found |= {str(_NATIVE[word]) for word in _NATIVE_NUMBER.findall(folded)}
+    numbers = {_plain(number) for number in NUMBER.findall(folded)}
+    numbers |= {value for value, _, _ in _rounded(folded)}
+    numbers |= {part for number in tuple(numbers) for part in re.split(r"[.:]", number)}
+    numbers |= {_NUMERAL[word] for word in LATIN.findall(folded) if word in _NUMERAL}
+    numbers |= {str(_NATIVE[word]) for word in _NATIVE_NUMBER.findall(folded)}
     for tens, ten, ones in _SINO_NUMBER.findall(folded):
         value = _SINO.get(tens, 1) * 10 + _SINO.get(ones, 0) if ten else _SINO.get(tens, 0)
         if value:
-            found.add(str(value))
-    return frozenset(found)
+            numbers.add(str(value))
+    return frozenset(numbers)

@@ -1,7 +1,7 @@
-"""What a question is about, apart from the words that only ask: for Korean, where both are one written word.
+"""Content of a question, without the words that only ask; in Korean, both can be one written word.
 
-"휴학은 최대 몇 학기까지 할 수 있나요?" asks about 휴학, 최대, 학기. The rest is in no regulation, and as bigrams
-it would be most of the question: its share of the score would look like doubt, and noise would rank the passages.
+"휴학은 최대 몇 학기까지 할 수 있나요?" has the content 휴학, 최대, 학기. The rest is in no regulation, but as bigrams
+it would be most of the question: it would lower the confidence, and noise would rank the passages.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from dtrag.core.text.analysis import STOP_WORDS, Analyzer, normalise, term_id, t
 from dtrag.core.text.linguistics import PARTICLE
 
 ASKING_WEIGHT = 0.25
-"""Share of its idf that a term has which only asks, instead of 1: nDCG@10 korquad1-dev .951 -> .956, kobest-boolq-dev
-.951 -> .959, regulation articles .488 -> .525. Not 0: now and then one of them is content after all."""
+"""Factor of the idf of a term that only asks: nDCG@10 korquad1-dev .951 -> .956, kobest-boolq-dev
+.951 -> .959, regulation articles .488 -> .525. Not 0, because sometimes such a term is content."""
 
 WORD_DAMPING = 0.2
-"""The pairs of one written word are found together or not at all; so many witnesses of one thing count a little less
-each: korquad1-dev .961 -> .964, regulation articles .540 -> .550, kobest as before."""
+"""Exponent that reduces the weight of each pair of a long written word, because its pairs occur together:
+korquad1-dev .961 -> .964, regulation articles .540 -> .550, kobest as before."""
 _HANGUL = re.compile(r"[가-힣]+")
 
 _ASKING = re.compile(
@@ -35,13 +35,13 @@ _ASKING = re.compile(
 
 
 def content(question: str) -> str:
-    """The question without what only asks and without particles; the question itself when nothing would be left."""
-    kept = PARTICLE.sub(" ", _ASKING.sub(" ", normalise(question)))
-    return kept if terms(kept) else question
+    """The question without words that only ask and without particles; the question itself if nothing is left."""
+    remaining = PARTICLE.sub(" ", _ASKING.sub(" ", normalise(question)))
+    return remaining if terms(remaining) else question
 
 
 def without_particle(word: str) -> str:
-    """A written Korean word without its particle (휴학은 gives 휴학); other words as they are."""
+    """A written Korean word without its particle (휴학은 gives 휴학); other words unchanged."""
     return PARTICLE.sub("", word)
 
 
@@ -60,26 +60,26 @@ def weighted_terms(question: str, analyzer: Analyzer = Analyzer()) -> list[tuple
 
 def _pairs(question: str) -> dict[str, int]:
     """Pair of Hangul -> number of pairs in the longest written word that it is in."""
-    found: dict[str, int] = {}
+    pairs: dict[str, int] = {}
     for word in _HANGUL.findall(normalise(question)):
         for start in range(len(word) - 1):
             pair = word[start : start + 2]
-            found[pair] = max(found.get(pair, 0), len(word) - 1)
-    return found
+            pairs[pair] = max(pairs.get(pair, 0), len(word) - 1)
+    return pairs
 
 
 def content_terms(question: str) -> list[int]:
-    """The term ids of what the question is about."""
+    """Term ids of the content of the question."""
     return [term_id(term) for term in terms(content(question))]
 
 
 @dataclass(frozen=True, slots=True)
 class QueryCharacteristics(Mapping[str, object]):
-    """What a query is like; also readable as a mapping, `characteristics["length"]`.
+    """Characteristics of a query; also a mapping, `characteristics["length"]`.
 
-    `length` is its number of words and `avg_term_length` their mean length in characters. `exact_terms` are what only
-    the very words can find; `semantic_complexity` in [0, 1] is how much there is in it that other words could say,
-    too. `has_operators`: it has and, or, not as a word, or a word with + or - before it.
+    `length` is its number of words and `avg_term_length` their mean length in characters. `exact_terms` are
+    those that only an exact match can find; `semantic_complexity` in [0, 1] grows with the words that could be
+    paraphrased. `has_operators`: it has the words and, or, not, or a word with + or - before it.
     """
 
     length: int
@@ -114,18 +114,18 @@ _CODE = re.compile(
 )
 _EDGES = ".,;:!?\"'“”「」『』()[]{}<>"
 LONGEST_TERM = 100
-"""Longer tokens are no exact terms: nobody types them, and looking at them would take long."""
+"""Longer tokens are not exact terms: nobody types them, and matching them would be slow."""
 MANY_WORDS = 10
-"""Words of content from which on a query is as complex as can be."""
+"""Content words at which the complexity reaches 1."""
 
 
 def analyze_query(query: str) -> QueryCharacteristics:
-    """What a query is like.
+    """The characteristics of a query.
 
     An exact term is a quoted phrase, an abbreviation in capitals or a token like code: `API`, `BM25`, `제12조의2`,
     `snake_case`, `file.py`. Semantic complexity is min(1, c / 10), c being the number of words that are neither exact
-    terms nor stop words and do not only ask. Of Hangul every two syllables are a word: what English writes as
-    several, Korean may write as one.
+    terms nor stop words and do not only ask. Two Hangul syllables count as one word, because
+    Korean joins what English writes as several words.
     """
     words = [word for word in query.split() if any(map(str.isalnum, word))]
     exact = [next(filter(None, match)).strip() for match in _QUOTED.findall(query)]

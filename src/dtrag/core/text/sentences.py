@@ -1,4 +1,4 @@
-"""The sentences of a passage with their terms. One answer needs them several times: confidence, then quoting."""
+"""Sentences of passages with their terms, cached: one answer needs them for the confidence and for quoting."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dtrag.core.text.analysis import sentences, terms
 
 CACHED_PASSAGES = 256
-"""Passages whose sentences stay in memory: those of about 50 answers, a few megabytes."""
+"""Passages in the cache: those of about 50 answers, a few megabytes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
-"""Which documents a passage mentions: by their titles, so that what an answer needs besides can be fetched.
+"""Mentions of document titles in passages, for questions that need a second document.
 
-A question about the birthplace of a film's director needs two documents, and only the first shares words with it; the
-first names the second. Titles are compared in a folded form without what stands in brackets behind them.
+A question about the birthplace of a film's director needs two documents: only the first shares words with it, and the
+first mentions the title of the second. Titles are compared folded, without a suffix in brackets.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from dtrag.core.text.linguistics import TITLE_PARTICLE
 
 MOST_WORDS = 7
 MOST_HANGUL_WORDS = 3
-"""Words of a title that can be mentioned. Every Korean word may begin one, so the search for them is kept shorter."""
+"""Longest title that is recognised, in words; in Korean shorter, because every word may begin a title."""
 LEAST_CHARACTERS, LEAST_HANGUL = 4, 3
-"""A shorter title is a word like any other."""
+"""Shorter titles are ordinary words."""
 
 _WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
 _BRACKETED = re.compile(r"\s*[(（][^)）]*[)）]\s*$")
@@ -26,19 +26,19 @@ _HANGUL = re.compile(r"[가-힣]")
 
 
 def title_key(title: str) -> str:
-    """The form of a title that mentions are compared by; "" for one that is too short or long to be mentioned."""
+    """The folded form for comparisons; "" for a title that is too short or too long."""
     words = _WORD.findall(normalise(_BRACKETED.sub("", title)))
     return _key(words) if len(words) <= MOST_WORDS else ""
 
 
 def title_number(key: str) -> int:
-    """64 bits for a key; 0 for none. Of 10 million titles no two are likely to share a number."""
+    """A 64-bit hash of a key; 0 for "". Collisions are unlikely among 10 million titles."""
     return int.from_bytes(blake2b(key.encode(), digest_size=8).digest(), "little") if key else 0
 
 
 @lru_cache(maxsize=4_096)
 def mentioned_numbers(text: str) -> tuple[int, ...]:
-    """The numbers of all titles that may be mentioned in a text; kept, for the same passages are found again and again.
+    """The numbers of all titles that may be mentioned in a text; cached, because passages recur.
 
     1 ms for a passage of 2,000 characters, which is a fifth of a search.
     """
@@ -48,23 +48,23 @@ def mentioned_numbers(text: str) -> tuple[int, ...]:
 def mentions(text: str) -> list[str]:
     """The keys of all titles that may be mentioned in a text, in order, each once.
 
-    A mention begins and ends with a word that has a capital, a digit or Hangul; a Korean particle behind it is dropped.
+    A mention begins and ends with a word that has a capital, a digit or Hangul; a Korean particle after it is dropped.
     """
-    found: dict[str, None] = {}
+    keys: dict[str, None] = {}
     words = _WORD.findall(text)
-    able = [
+    can_border = [
         word[0].isupper() or word[0].isdigit() or (not word.isascii() and "가" <= word[0] <= "힣") for word in words
     ]
-    if not any(able):
+    if not any(can_border):
         return []
     folded = [word.lower() if word.isascii() else normalise(word) for word in words]
     for start, word in enumerate(words):
-        if able[start]:
+        if can_border[start]:
             most = MOST_HANGUL_WORDS if _HANGUL.match(word) else MOST_WORDS
             for end in range(start + 1, min(len(words), start + most) + 1):
-                if able[end - 1]:
-                    found.update((key, None) for key in _forms(folded[start:end]) if key)
-    return list(found)
+                if can_border[end - 1]:
+                    keys.update((key, None) for key in _forms(folded[start:end]) if key)
+    return list(keys)
 
 
 def _forms(words: list[str]) -> Iterator[str]:

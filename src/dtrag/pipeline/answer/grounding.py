@@ -20,10 +20,10 @@ from dtrag.core.answers.grounding import (
     Claim,
     PassageSentence,
     Support,
-    backing,
     claim_of,
-    said_in,
-    united,
+    combined_support,
+    passage_sentences,
+    support_of,
 )
 from dtrag.core.documents import Citation, SearchResult
 from dtrag.core.text.analysis import language
@@ -117,7 +117,7 @@ def check(answer: str, passages: Sequence[SearchResult], *, embedder: Embedder |
     `embedder` must support the answer's language; what it raises is passed on. Blocking and CPU-bound.
     """
     marked = read_marks(answer, [passage.text for passage in passages])
-    contents = [said_in(passage.text, " ".join((passage.title, *passage.breadcrumb))) for passage in passages]
+    contents = [passage_sentences(passage.text, " ".join((passage.title, *passage.breadcrumb))) for passage in passages]
     spans = [span for span in marked.sentences if claim_of(marked.text[span.start : span.end]).words]
     sentences = [
         _AnswerSentence(text, claim := claim_of(text), span.numbers, _verdict(claim, span.numbers, contents))
@@ -154,7 +154,7 @@ def _without_links(text: str, verdict: _Verdict, passages: Sequence[SearchResult
 
 def _verdict(claim: Claim, numbers: Sequence[int], contents: PassageSentences) -> _Verdict:
     """By the cited passages; by any other passage if they do not support the claim."""
-    cited = [(number - 1, backing(claim, contents[number - 1])) for number in numbers]
+    cited = [(number - 1, support_of(claim, contents[number - 1])) for number in numbers]
     supporting = [(index, support) for index, support in cited if _is_supported(support)]
     if supporting:
         related = [pair for pair in cited if pair not in supporting and pair[1].share >= RELATED and not pair[1].reason]
@@ -162,7 +162,7 @@ def _verdict(claim: Claim, numbers: Sequence[int], contents: PassageSentences) -
         return _Verdict(True, best_share, "", tuple(pair for pair in cited if pair in supporting + related))
     if len(cited) > 1 and (together := _together(claim, cited, contents)) is not None:
         return together
-    others = [(index, backing(claim, content)) for index, content in enumerate(contents) if index + 1 not in numbers]
+    others = [(index, support_of(claim, content)) for index, content in enumerate(contents) if index + 1 not in numbers]
     best = max(others, key=lambda pair: (_is_supported(pair[1]), pair[1].share), default=None)
     if best is not None and _is_supported(best[1]) and best[1].share >= STRONG:
         reason = f"it cited {_listed(numbers)}, and another passage says it" if numbers else "it cited nothing"
@@ -181,7 +181,7 @@ def _together(claim: Claim, cited: Sequence[tuple[int, Support]], contents: Pass
     for index, support in cited:
         if support.share >= RELATED:
             combined += [part for part in contents[index] if support.start <= part.start and part.end <= support.end]
-    support = united(claim, combined)
+    support = combined_support(claim, combined)
     if not _is_supported(support):
         return None
     return _Verdict(True, support.share, "", tuple(pair for pair in cited if pair[1].share >= RELATED))
@@ -227,9 +227,11 @@ def _by_meaning(
             index, part = spans[int(position)]
             if closeness < CLOSE:
                 break
-            whole = backing(sentence.claim, contents[index])
+            whole = support_of(sentence.claim, contents[index])
             if (not sentence.numbers or index + 1 in sentence.numbers) and not whole.reason:
-                verdicts[place] = _Verdict(True, closeness, "by meaning", ((index, backing(sentence.claim, (part,))),))
+                verdicts[place] = _Verdict(
+                    True, closeness, "by meaning", ((index, support_of(sentence.claim, (part,))),)
+                )
                 break
     return verdicts
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dtrag.core.answers.grounding import backing, claim_of, denied, said_in, united
+from dtrag.core.answers.grounding import claim_of, combined_support, denied, passage_sentences, support_of
 from dtrag.core.text.numbers import numbers_in, spelt_numbers
 
 
@@ -62,34 +62,34 @@ def test_the_first_word_of_a_heading_is_no_name() -> None:
 
 def test_the_closest_run_of_sentences_backs_a_claim() -> None:
     text = "Boilers hum. The valve closes at nine. Students rest."
-    found = backing(claim_of("The valve closes at nine."), said_in(text))
+    found = support_of(claim_of("The valve closes at nine."), passage_sentences(text))
     assert (text[found.start : found.end], found.share, found.reason) == ("The valve closes at nine.", 1.0, "")
-    wide = backing(claim_of("Boilers hum while the valve closes."), said_in(text))
+    wide = support_of(claim_of("Boilers hum while the valve closes."), passage_sentences(text))
     assert text[wide.start : wide.end] == "Boilers hum. The valve closes at nine."
 
 
 def test_what_stands_around_a_passage_counts() -> None:
     claim = claim_of("In the Valve rules of 2024 students rest.")
-    assert backing(claim, said_in("Students rest.")).reason == "the number 2024 is not in the passage"
-    assert backing(claim, said_in("Students rest.", "Valve rules 2024")).reason == ""
+    assert support_of(claim, passage_sentences("Students rest.")).reason == "the number 2024 is not in the passage"
+    assert support_of(claim, passage_sentences("Students rest.", "Valve rules 2024")).reason == ""
 
 
 def test_a_number_must_stand_where_the_rest_is_repeated() -> None:
     text = "The valve closes at 9 every day. The gate is shut by hand. Ropes are long. The door closes at 10."
-    assert "is not where" in backing(claim_of("The valve closes at 10 every day."), said_in(text)).reason
+    assert "is not where" in support_of(claim_of("The valve closes at 10 every day."), passage_sentences(text)).reason
 
 
 def test_several_passages_back_a_claim_together() -> None:
     claim = claim_of("Ada Bell founded the library in 1904.")
-    one, other = said_in("Ada Bell founded it."), said_in("The library is from 1904.")
-    assert backing(claim, one).reason
-    assert united(claim, (*one, *other)).reason == ""
-    assert united(claim, ()).share == 0.0
+    one, other = passage_sentences("Ada Bell founded it."), passage_sentences("The library is from 1904.")
+    assert support_of(claim, one).reason
+    assert combined_support(claim, (*one, *other)).reason == ""
+    assert combined_support(claim, ()).share == 0.0
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.text(max_size=80), st.text(max_size=200))
 def test_any_text_has_a_share(sentence: str, passage: str) -> None:
-    found = backing(claim_of(sentence), said_in(passage))
+    found = support_of(claim_of(sentence), passage_sentences(passage))
     assert 0.0 <= found.share <= 1.0 + 1e-9
     assert 0 <= found.start <= found.end <= len(passage)

@@ -36,7 +36,7 @@ FOUND = Trace(
         CallTrace(
             "debate", "openai:a-model-with-a-rather-long-name", 1.5, 12_000, 500, 3.25, "", "the prompt", "reply"
         ),
-        CallTrace("compose", "m", 0.5, 0, 0, 0.0, "The language model 'm' gave no usable answer: it is away."),
+        CallTrace("compose", "m", 0.5, 0, 0, 0.0, "The language model 'm' returned no usable answer: it is away."),
     ),
     debate={
         "final_answer": "In the end: two terms.",

@@ -218,5 +218,5 @@ class AgentAskResponse(AskResponse):
 
     agent_id: str = Field(description="The agent.")
     hitl_required: bool = Field(
-        description="Whether the confidence lies below the agent's threshold: then the answer waits for a person, too."
+        description="Whether the confidence is below the agent's threshold: then the answer waits for a person, too."
     )
