@@ -51,7 +51,7 @@ class BatchWriter(Generic[Item]):
         self._urgent = asyncio.Event()
         self.retry_after: float | None = None
         self.writing = asyncio.Lock()
-        """Held during a flush; whoever holds it writes alone."""
+        """Held during a flush: one writer at a time."""
 
     def __len__(self) -> int:
         """Number of queued items."""

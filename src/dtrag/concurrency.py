@@ -32,7 +32,7 @@ UPLOAD_PATIENCE_S = 30.0
 """Longest wait of an upload, in seconds: the client keeps its files meanwhile, and sending them again costs more than
 waiting."""
 MAX_RETRY_S = 5
-"""Refused clients are told to retry after 1 to 5 seconds, at random, so that they do not all return together."""
+"""Refused clients get a random `Retry-After` of 1 to 5 seconds, so that they do not all return together."""
 
 
 def limit_clock() -> float:
@@ -65,7 +65,7 @@ class Limiter:
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:
-        """A slot for as long as the block runs. Raises `Overloaded` when the queue is full or the wait too long."""
+        """A slot while the block runs. Raises `Overloaded` when the queue is full or the wait too long."""
         if self._free.locked():
             await self._wait()
         else:

@@ -136,14 +136,14 @@ class Settings:
         "plain", "What runs the steps of the pipeline: plain (a loop), or langgraph (the same steps as a LangGraph)."
     )
     answers_at_once: int = _setting(128, "Answers that the pipeline makes at the same time; more wait for their turn.")
-    answers_waiting: int = _setting(128, "Questions that may wait for their turn; more are told to come back (503).")
+    answers_waiting: int = _setting(128, "Questions that may wait for their turn; more are refused with 503.")
     cpu_at_once: int = _setting(0, "Steps of answers that compute at the same time; 0 for twice the processors.")
     model_calls_at_once: int = _setting(128, "Calls of language models at the same time.")
-    wait_ms: int = _setting(3_000, "Longest wait for a turn, in milliseconds; then the caller is told to come back.")
+    wait_ms: int = _setting(3_000, "Longest wait for a turn, in milliseconds; then the request is refused with 503.")
     searches_at_once: int = _setting(8, "Searches over HTTP that run at the same time; more wait for their turn.")
-    searches_waiting: int = _setting(256, "Searches that may wait for their turn; more are told to come back (503).")
+    searches_waiting: int = _setting(256, "Searches that may wait for their turn; more are refused with 503.")
     uploads_at_once: int = _setting(4, "Uploads that are received and read at the same time; more wait for their turn.")
-    uploads_waiting: int = _setting(32, "Uploads that may wait for their turn; more are told to come back (503).")
+    uploads_waiting: int = _setting(32, "Uploads that may wait for their turn; more are refused with 503.")
     connections_at_once: int = _setting(
         2_000,
         "Connections of clients at the same time, as far as the limit of descriptors allows; beyond, the one that is "
@@ -361,7 +361,7 @@ LIVE: tuple[tuple[str, str], ...] = (
     ),
     ("PIPELINE_TIMEOUT_MULTIPLIER", "What all time limits of the pipeline are multiplied by, up to 100; 1 by default."),
 )
-"""Variables beside the flags that are read anew at every request, and what they mean."""
+"""Variables beside the flags that are read for every request, and their meaning."""
 
 
 _OF_THE_PROCESS = frozenset(
@@ -391,7 +391,7 @@ def answer_settings(settings: Settings) -> dict[str, str]:
 def timeout_multiplier() -> float:
     """What all time limits of the pipeline are multiplied by: `PIPELINE_TIMEOUT_MULTIPLIER`, read live; 1 by default.
 
-    What is no number above 0 and up to 100 counts as 1: a typing error must not stop the service from answering.
+    A value that is not a number above 0 and up to 100 counts as 1: a typing error must not stop the service.
     """
     try:
         value = float(os.getenv("PIPELINE_TIMEOUT_MULTIPLIER", "1"))

@@ -1,4 +1,4 @@
-"""What is said to a language model and what comes back, whoever makes the model."""
+"""Messages to a language model and its replies, independent of the provider."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A conversation: questions with their answers, in order, kept under an id for whoever asked."""
+"""A conversation: questions with their answers, in order, stored under an id for the caller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What travels between the rooms: parsed documents, chunks, results, citations. Frozen values.
+"""Value types shared by all layers: parsed documents, chunks, results, citations. Frozen.
 
 Character spans are half-open `[start, end)` offsets into the text of the document they belong to, in Unicode code
 points; `document.text[start:end]` gives the quoted characters back exactly.
@@ -188,7 +188,7 @@ class Absence:
 class SearchMetrics:
     """How a search went; times in seconds, 0.0 for a stage that did not run.
 
-    `degraded` names the stages that failed and were done without; `notes` says in words what a reader should know
+    `degraded` names the stages that failed and were left out; `notes` explains what a reader should know
     (such as: no vectors, because the embedder does not support the query's language). `absent` explains the documents
     that an explained search asked about and did not find. `diversity_ratio` is the share of distinct documents among
     the first ten results.

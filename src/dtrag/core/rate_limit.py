@@ -1,4 +1,4 @@
-"""How many requests somebody may make: a bucket that holds a minute's worth and fills up steadily."""
+"""Token bucket per client: it holds the requests of a minute and refills steadily."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 
 MOST_BUCKETS = 10_000
-"""More of them are not remembered: whoever was away longest starts again with a full one."""
+"""Beyond this number the least recently used client is evicted, and starts again with a full bucket."""
 
 ROUNDING = 1e-9
 """So much less than one request is one: sums of seconds are rounded, and a caller that waits long enough is served."""
@@ -24,7 +24,7 @@ class Allowance:
 
 
 class RateLimit:
-    """Buckets by whoever asks, on a clock of seconds that is passed in and never goes back."""
+    """Buckets by client, on a monotonic clock in seconds that is passed in."""
 
     def __init__(self) -> None:
         self._buckets: dict[Hashable, tuple[float, float]] = {}
@@ -40,6 +40,6 @@ class RateLimit:
             wait_s = max(1, math.ceil((1 - level) * 60 / per_minute)) if per_minute else 60
         if len(self._buckets) >= MOST_BUCKETS:
             del self._buckets[next(iter(self._buckets))]
-        self._buckets[who] = (level, now)  # at the end: the first is whoever was away longest
+        self._buckets[who] = (level, now)  # at the end: the first is the least recently used
         full_in_s = math.ceil((per_minute - level) * 60 / per_minute) if per_minute else 60
         return Allowance(per_minute, int(level), full_in_s, wait_s)

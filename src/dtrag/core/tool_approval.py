@@ -1,6 +1,6 @@
-"""Tools that other programs offer: what exactly somebody approved, and what cannot be approved at all.
+"""Tools of other programs: what exactly an approval covers, and what cannot be approved at all.
 
-Everything that such a server says of itself is data from outside. A tool is known by the SHA-256 of its name, its
+Everything that such a server reports about itself is data from outside. A tool is known by the SHA-256 of its name, its
 description and its schema: when one of them changes, it is another tool.
 """
 
@@ -28,7 +28,7 @@ DESCRIPTION = 8_000
 SCHEMA = 64 * 1024
 """Characters of a schema in canonical JSON."""
 DEPTH = 24
-"""Nesting of a schema; deeper ones could exhaust the stack of whoever reads them."""
+"""Nesting of a schema; deeper ones could exhaust the stack of a reader."""
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
@@ -49,7 +49,7 @@ class OfferedTool:
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """That somebody approved the tool with this fingerprint (32 bytes)."""
+    """An approval of the tool with this fingerprint (32 bytes)."""
 
     tool: str
     fingerprint: bytes
@@ -101,7 +101,7 @@ def _canonical(value: Any) -> str:
 
 
 def _references(value: Any) -> Iterator[str]:
-    """What the schema refers to. A property that is only named `$ref` is held for a reference when it is a text."""
+    """What the schema refers to. A property that is only named `$ref` is taken for a reference when it is a string."""
     if isinstance(value, Mapping):
         for key in _REFERENCES:
             if isinstance(value.get(key), str):

@@ -57,7 +57,7 @@ def title_weight(document: ParsedDocument) -> float:
 
 
 def fingerprint(document: ParsedDocument, embedder: Embedder | None, analyzer: Analyzer = Analyzer()) -> bytes:
-    """32 bytes that change whenever writing the document anew would change anything in the index."""
+    """32 bytes that change whenever writing the document again would change the index."""
     parts = [
         document.title,
         document.text,
@@ -76,7 +76,7 @@ async def analyse_documents(
 ) -> list[IndexedDocument]:
     """Analyse and embed.
 
-    The analysis is pure Python and would only fight a thread for the interpreter: it runs here and gives way after
+    The analysis is pure Python and would only fight a thread for the interpreter: it runs here and yields after
     every chunk, so that the writer keeps the database busy meanwhile (5 ms slices cost a third of the speed). The
     embedder leaves the interpreter alone and runs in a thread.
     """

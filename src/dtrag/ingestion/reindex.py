@@ -1,4 +1,4 @@
-"""Index every stored document anew, from its stored text: what a new analyzer or embedder needs."""
+"""Rebuilds the index of every document from its stored text, as a new analyzer or embedder needs."""
 
 from __future__ import annotations
 

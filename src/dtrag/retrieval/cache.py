@@ -166,7 +166,7 @@ class ResultCache:
         times_cleared = self._times_cleared
 
         def done(task: asyncio.Task[SearchOutcome]) -> None:
-            # `exception()` also marks an error as retrieved, so that asyncio does not warn when nobody waits any more.
+            # `exception()` also marks an error as retrieved, so that asyncio does not warn without a waiting caller.
             if task.cancelled() or task.exception() is not None:
                 return
             running.entry = _Entry.of(*task.result())

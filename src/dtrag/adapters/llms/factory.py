@@ -13,7 +13,7 @@ def choose(settings: Settings) -> tuple[LangChainModel | None, LangChainModel | 
     """The model that answers, and the one that criticises in a debate: the same one unless DTRAG_LLM_CRITIC names
     another. Both None without DTRAG_LLM.
 
-    Raises `InvalidInput` for what is no spec or price and for a missing key, `MissingExtra` where a library is missing.
+    Raises `InvalidInput` for an invalid spec or price and for a missing key, `MissingExtra` where a library is missing.
     """
     prices = parse(settings.llm_prices)
     if _none(settings.llm):

@@ -11,7 +11,7 @@ from typing import Any
 from dtrag.adapters.web.bounded_body import bound
 
 MAX_BODY = 8 * 2**20
-"""Bytes of one reply. A streamed token takes some 300 bytes, so that this is room for more than 20,000 of them."""
+"""Bytes of one reply. A streamed token takes some 300 bytes, so that this is space for more than 20,000 of them."""
 CONNECTIONS, KEPT_OPEN = 128, 32
 
 

@@ -1,4 +1,4 @@
-"""Which MCP servers there are: the TOML or JSON file that DTRAG_MCP_SERVERS names, checked at the door."""
+"""Which MCP servers there are: the TOML or JSON file that DTRAG_MCP_SERVERS names, validated when it is read."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.errors import DatabaseStartFailed, DatabaseUnavailable
 
 LOOK_S = 0.5
-"""A dead server is noticed after this time even if nobody asks for a connection, in seconds."""
+"""A dead server is noticed after this time even if no connection is requested, in seconds."""
 FIRST_PAUSE_S = 0.05
 LONGEST_PAUSE_S = 2.0
 """Between attempts while the server does not come back; they grow from the first to this."""
@@ -66,7 +66,7 @@ class Supervisor:
             _LOG.warning("what an interrupted write left could not be counted yet", exc_info=error)
 
     async def _revived(self) -> bool:
-        """One attempt. A cancellation waits for it (two seconds at most): it holds the lock of whoever stops."""
+        """One attempt. A cancellation waits for it (two seconds at most): it holds the lock that a stop needs."""
         attempt = asyncio.ensure_future(asyncio.to_thread(self._server.revive))
         try:
             return await asyncio.shield(attempt)

@@ -92,7 +92,7 @@ def pull(name: str, settings: Settings, progress: Callable[[str], None], endpoin
     """Download the model into the model folder and return its folder there. `progress` gets one line per step.
 
     `endpoint` is another hub than the one that huggingface_hub is set up for. Raises `ModelNotFound` (no such model),
-    `ModelPullFailed` (no network, no room) or `ModelDamaged` (what came does not work); then nothing has changed.
+    `ModelPullFailed` (no network, no space) or `ModelDamaged` (what came does not work); then nothing has changed.
     """
     model = published(name)
     if model is None:

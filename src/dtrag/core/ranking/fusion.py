@@ -178,7 +178,7 @@ def fuse(
     `weighted`: the weighted sum of the normalised scores (CombSUM, Fox & Shaw 1994); `rrf`: reciprocal-rank fusion,
     scaled so that the first of both lists has 1. An id that is missing on one side counts 0 there; where 0 is not the
     score of the last (`absolute`, `z_score`) it counts like the last of the list, which is the most it can be. A side
-    that is None could not be asked: the other has all the weight.
+    of value None was not available: the other one has all the weight.
     """
     sides = ((lexical, lexical_weight), (vector, vector_weight))
     there = [(scores, weight) for scores, weight in sides if scores is not None]

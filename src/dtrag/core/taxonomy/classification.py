@@ -28,7 +28,7 @@ DISAGREEING = 0.65
 NAMED, HINTED = 0.60, 0.40
 """Where only names speak: .60 of the documents belong there where a name is in the title or twice, .42 where once."""
 UNCHECKED = 0.69
-"""The most that a language model's word alone may claim (nobody has measured what its own figure is worth), and a
+"""The most that a language model's word alone may claim (its own confidence has not been measured), and a
 likeness in fewer than LEAST_SHARED words."""
 LEAST_SHARED = 5
 

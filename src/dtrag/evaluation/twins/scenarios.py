@@ -130,7 +130,7 @@ async def classifying(visit: Visit) -> None:
     ("DELETE", "/conversations/{conversation_id}"),
 )
 async def conversing(visit: Visit) -> None:
-    """A question and a follow-up in one conversation; then the conversation itself, and one that there is not."""
+    """A question and a follow-up in one conversation; then the conversation itself, and an unknown one."""
     name = f"talk-{visit.chance.randrange(10**9)}"
     for question in (visit.words.question(), "And how long?"):
         body: dict[str, Any] = {"message": question, "conversation_id": name}
@@ -215,7 +215,7 @@ async def uploading(visit: Visit) -> None:
 
 
 def _foreign_agent(visit: Visit) -> str:
-    """An agent out of sight, or none."""
+    """An agent outside the scope, or none."""
     return visit.chance.choice((visit.world.known["hidden agent"], str(uuid.UUID(int=5))))
 
 
@@ -296,7 +296,7 @@ async def making_agents(visit: Visit) -> None:
     ("POST", "/review/{item_id}/skip"),
 )
 async def reviewing(visit: Visit) -> None:
-    """What waits, an item that is decided, those that are hidden, and one that there is not."""
+    """Waiting items, a decided one, hidden ones, and an unknown one."""
     await visit.send("GET", "/review")
     for name in ("decided item", "hidden item", "hidden answer"):
         await visit.send("GET", "/review/{item_id}", item_id=visit.world.known[name])

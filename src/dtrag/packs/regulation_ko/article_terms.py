@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dtrag.core.text.analysis import normalise, sentences, term_id, terms
 
 MAX_SENTENCES = 60
-"""Sentences of an article that are told apart: each is one bit of a `uint64`."""
+"""Sentences of an article that are distinguished: each is one bit of a `uint64`."""
 CACHED_ARTICLES = 8_192
 """Articles whose terms are cached: about 2 kB each, and the text as the key. A book of regulations has about 5,000."""
 _TITLE, _HEADINGS, _WHOLE = 1 << 60, 1 << 61, 1 << 62

@@ -46,7 +46,7 @@ def doc_parser(parser: Parser | None) -> Tool:
         format: Annotated[Format, "What kind of file it is"] = "txt",  # noqa: A002 - the published name
         encoding: Annotated[Literal["text", "base64"], "How content is written"] = "text",
     ) -> ParsedFile:
-        """Reads the text out of a document that is handed over. Gives `documents`, each with title and text, and
+        """Extracts the text of a document in the input. Returns `documents`, each with title and text, and
         `truncated`: whether there was more than is given."""
         if parser is None:
             raise ParseFailed("documents can be read while an app is open: async with dtrag.open()")

@@ -49,7 +49,7 @@ SLICE_POSTINGS = 1_000_000
 async def merge(database: Database, most: int) -> bool:
     """Merge when there are more than `most` segments or too many corrections; whether anything was done.
 
-    Left alone when somebody else merges at this moment.
+    Skipped when another process merges at this moment.
     """
     sql = queries("writing")
     async with database.connection("owner") as connection, connection.transaction():

@@ -49,7 +49,7 @@ temp_file_limit = 4GB                # the sort of a large index build fits, a r
 
 # Acknowledged is on disk. The log takes little space, yet a bulk load writes 256 MB between checkpoints.
 synchronous_commit = on
-wal_level = minimal                  # nobody replicates; bulk loads into new tables need no log
+wal_level = minimal                  # no replication; bulk loads into new tables need no log
 max_wal_senders = 0
 max_replication_slots = 0
 max_logical_replication_workers = 0

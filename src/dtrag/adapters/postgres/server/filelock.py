@@ -12,7 +12,7 @@ from pathlib import Path
 from dtrag.adapters.postgres.server.failures import StartFailure
 
 _POLL_S = 0.01
-# Somebody else's start with a long recovery, or stop with a long checkpoint.
+# Another process's start with a long recovery, or stop with a long checkpoint.
 _PATIENCE_S = 3_600.0
 
 
@@ -41,19 +41,19 @@ class FileLock:
 
     @contextlib.contextmanager
     def held_if_free(self) -> Iterator[bool]:
-        """Holds the lock exclusively if nobody else has it; whether it does."""
+        """Takes the lock exclusively if no other process has it; whether it did."""
         try:
             yield self._try(fcntl.LOCK_EX)
         finally:
             self.release()
 
     def share(self) -> None:
-        """Takes a share. The caller sees to it that nobody holds the lock exclusively meanwhile."""
+        """Takes a share. The caller ensures that no process holds the lock exclusively."""
         if not self._try(fcntl.LOCK_SH):
             raise StartFailure(f"{self._path} is locked by a process that is not dtrag.")
 
     def try_exclusive(self) -> bool:
-        """Takes the whole lock if nobody has a share in it."""
+        """Takes the lock exclusively if no other process has a share."""
         return self._try(fcntl.LOCK_EX)
 
     def release_share(self) -> None:

@@ -117,7 +117,7 @@ def clear_stale(cluster: Path) -> None:
     """Removes what a dead postmaster left.
 
     PostgreSQL refuses to start while the number in its lock files belongs to any process of the same user, be it a
-    stranger or a zombie that nobody has reaped. Whether old backends still use the cluster it finds out by itself, by
+    stranger or a zombie that has not been reaped. Whether old backends still use the cluster it finds out by itself, by
     the shared memory that belongs to the folder.
     """
     told = read_pid_file(cluster)
@@ -139,7 +139,7 @@ def _untouched(path: Path) -> bool:
 
 
 def remove_socket_dir(cluster: Path, told: str) -> None:
-    """Removes the private folder of a socket that had no room in the cluster's own."""
+    """Removes the private folder of a socket whose path was too long for the cluster's folder."""
     folder = Path(told)
     if not folder.is_absolute() or folder == cluster or not folder.name.startswith("dtrag-"):
         return
@@ -190,7 +190,8 @@ def restart(binaries: Binaries, account: Account, cluster: Path, socket_dir: str
     """Launch the server and return without waiting until it answers: a recovery may take minutes.
 
     Returns when the server has written its pid file, or could not yet start because processes of the dead one are
-    still leaving: these are told to hurry, and the caller tries again. Raises `StartFailure` for other reasons.
+    still leaving: these are signalled to end at once, and the caller tries again. Raises `StartFailure` for other
+    reasons.
     """
     clear_stale(cluster)
     begin = _rotate(log)

@@ -6,7 +6,7 @@
       start.lock, users.lock     who may start or stop, who is attached
 
 Both locks belong to open files, not to processes' good will: a killed process loses its own, the server goes on, and
-the next one to open attaches. `users.lock` is held shared by every attachment; whoever leaves and then gets it
+the next one to open attaches. `users.lock` is held shared by every attachment; a process that leaves and then gets it
 exclusively was the last. Starting and stopping happen under `start.lock`, one at a time.
 """
 
@@ -85,7 +85,7 @@ class EmbeddedServer:
                     users_lock.share()
                     address = _start_or_attach(account, data_dir)
                 except BaseException:
-                    # Also on Ctrl-C: no lock stays held, and no server stays behind that nobody asked for.
+                    # Also on Ctrl-C: no lock stays held, and no unneeded server stays behind.
                     _leave(users_lock, data_dir / "postgres")
                     raise
         except StartFailure as failure:
@@ -120,7 +120,7 @@ class EmbeddedServer:
         return False
 
     def close(self) -> None:
-        """Leaves; stops the server if nobody else is attached. Doing it twice does nothing."""
+        """Leaves; stops the server if no other process is attached. Doing it twice does nothing."""
         users_lock, self._users_lock = self._users_lock, None
         if users_lock is None:
             return
@@ -201,7 +201,7 @@ def _socket_dir(cluster: Path, told: process.PidFile) -> Path:
 
 
 def _leave(users_lock: FileLock, cluster: Path) -> None:
-    """Gives up the share; under `start.lock`, so that nobody starts or attaches between the question and the stop."""
+    """Gives up the share; under `start.lock`, so that no process starts or attaches between the check and the stop."""
     users_lock.release_share()
     try:
         if users_lock.try_exclusive() and cluster.exists() and not process.stop(cluster):

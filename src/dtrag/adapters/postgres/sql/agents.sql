@@ -15,7 +15,7 @@ select agent_id, edition, manifest, scope, created_by, created_at, updated_at fr
 select agent_id, edition, manifest, scope, created_by, created_at, updated_at
 from agents order by created_at desc, agent_id
 
--- Only the one who changes the edition that is in force changes it: of two at once the second finds no row.
+-- Only a change of the current edition succeeds: of two concurrent changes the second finds no row.
 -- name: replace_agent
 update agents
 set name = :name, edition = :edition, manifest = :manifest, scope = :scope, updated_at = :updated_at

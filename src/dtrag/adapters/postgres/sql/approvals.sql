@@ -1,4 +1,4 @@
--- Tools of MCP servers that somebody approved, each as it was then.
+-- Approved tools of MCP servers, each as it was when approved.
 
 -- name: approvals
 select tool, fingerprint, approved_by, approved_at from approved_tools order by tool
