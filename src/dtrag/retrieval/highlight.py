@@ -1,7 +1,7 @@
-"""Which characters of a passage hold words of the query: for people who want to see at once why it was found.
+"""Highlights: the characters of a passage that match words of the query.
 
-The index compares folded text (NFKC, lower case), but a span must point into the passage as it stands there. So the
-passage is folded piece by piece, and each folded character remembers the characters that it came from.
+The index compares folded text (NFKC, lower case), but a span must point into the original passage. So the passage is
+folded piece by piece, with the origin of each folded character.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _WORD = re.compile(
     r"|(?P<latin>[a-z0-9]+(?:[._+#/&'’-]+[a-z0-9]+)*(?:\+\+|#)?)"
     rf"|(?P<other>(?:(?![가-힣{_CJK}a-z0-9_])\w)+)"
 )
-"""The words that `core/text/analysis.py` makes terms of, in a text with its blanks; a test compares the two."""
+"""The words that `core/text/analysis.py` makes terms of, in a text that keeps its blanks; a test compares the two."""
 _PART = re.compile(r"[a-z0-9]+(?:['’][a-z0-9]+)*")
 _APOSTROPHE = re.compile("['’]")
 _POSSESSIVE = re.compile(r"['’]s$")
@@ -34,59 +34,58 @@ _terms = functools.lru_cache(maxsize=20_000)(terms)
 
 
 def highlights(query: str, text: str, analyzer: Analyzer = Analyzer()) -> tuple[Span, ...]:
-    """Spans `[start, end)` in code points of `text` that hold words the query is about: sorted, apart from each other.
+    """Spans `[start, end)` in code points of `text` that match content words of the query, sorted and disjoint.
 
-    English words match by their stem. Of Korean words the pairs of syllables match, shown as the longest runs they
-    make; pairs of words that only ask, and of particles, do not count. Identifiers are shown whole. Takes time in
-    proportion to the text.
+    English words match by their stem. Korean words match by pairs of syllables, merged into the longest runs; pairs of
+    question words and of particles do not count. Identifiers match as a whole. Linear in the length of the text.
     """
-    wanted = _wanted(query, analyzer)
-    if not wanted or not text:
+    query_terms = _query_terms(query, analyzer)
+    if not query_terms or not text:
         return ()
     folded, origins = _folded(text)
-    found = _matches(folded, wanted)
+    spans = _matches(folded, query_terms)
     if origins is None:
-        return _merged(found)
-    return _merged((origins[start][0], origins[end - 1][1]) for start, end in found)
+        return _merged(spans)
+    return _merged((origins[start][0], origins[end - 1][1]) for start, end in spans)
 
 
 @functools.lru_cache(maxsize=256)
-def _wanted(query: str, analyzer: Analyzer) -> frozenset[str]:
-    """The terms that a word must give; those of a list of results are asked for once for each of its passages."""
+def _query_terms(query: str, analyzer: Analyzer) -> frozenset[str]:
+    """The terms of the query's content words; cached, since every passage of a result list needs them."""
     return frozenset(analyzer.terms(content(query)))
 
 
-def _matches(folded: str, wanted: frozenset[str]) -> Iterator[Span]:
-    initials = {term[0] for term in wanted}  # folding, stems and pairs all keep the first character
+def _matches(folded: str, query_terms: frozenset[str]) -> Iterator[Span]:
+    initials = {term[0] for term in query_terms}  # folding, stems and pairs keep the first character
     for word in _WORD.finditer(folded):
         start, end = word.span()
         kind, token = word.lastgroup, word.group()
         if kind == "run":
             width = min(2, end - start)
             for at in range(start, end - width + 1):
-                if folded[at] in initials and folded[at : at + width] in wanted:
+                if folded[at] in initials and folded[at : at + width] in query_terms:
                     yield at, at + width
         elif kind == "latin" and not token.isalnum():
-            if not wanted.isdisjoint(_terms(token)):
-                yield from ((start + first, start + last) for first, last in _inside(token, wanted))
-        elif token[0] in initials and not wanted.isdisjoint(_terms(token)):
+            if not query_terms.isdisjoint(_terms(token)):
+                yield from ((start + first, start + last) for first, last in _inside(token, query_terms))
+        elif token[0] in initials and not query_terms.isdisjoint(_terms(token)):
             yield start, end
 
 
-def _inside(token: str, wanted: frozenset[str]) -> Iterator[Span]:
-    """What matches of a Latin word with signs in it: all if it is one term or was asked for as it is, else parts."""
+def _inside(token: str, query_terms: frozenset[str]) -> Iterator[Span]:
+    """The matching spans of a Latin word with signs: the whole word if it is one term, else its matching parts."""
     whole = _POSSESSIVE.sub("", token)
     first = _terms(token)[0]
-    if first in wanted and (not first.isalnum() or _APOSTROPHE.sub("", whole).isalnum()):
+    if first in query_terms and (not first.isalnum() or _APOSTROPHE.sub("", whole).isalnum()):
         yield 0, len(whole)
         return
     for part in _PART.finditer(whole):
-        if not wanted.isdisjoint(_terms(_APOSTROPHE.sub("", part.group()))):
+        if not query_terms.isdisjoint(_terms(_APOSTROPHE.sub("", part.group()))):
             yield part.span()
 
 
 def _merged(spans: Iterator[Span]) -> tuple[Span, ...]:
-    """The spans, which begin in order, as one where they touch or overlap."""
+    """The spans, sorted by start, with those that touch or overlap merged."""
     joined: list[Span] = []
     for start, end in spans:
         if joined and start <= joined[-1][1]:
@@ -97,9 +96,9 @@ def _merged(spans: Iterator[Span]) -> tuple[Span, ...]:
 
 
 def _folded(text: str) -> tuple[str, list[Span] | None]:
-    """The text as `normalise` folds it, but with every blank kept, and the span of `text` behind each character.
+    """The text as `normalise` folds it, but with every blank, and the span of `text` that each character comes from.
 
-    None instead of the spans: character n comes from character n.
+    None instead of the spans means that character n comes from character n.
     """
     if text.isascii():
         return _SPACE.sub(" ", text.lower()), None
@@ -113,7 +112,7 @@ def _folded(text: str) -> tuple[str, list[Span] | None]:
     while position < len(text):
         run = _SIMPLE.match(text, position)
         if run is not None:
-            # Its last character may be one with what follows.
+            # Its last character may combine with the next one.
             end = run.end() - (run.end() < len(text) and _joins(text[run.end()]))
             folded.append(text[position:end].lower())
             origins.extend(zip(range(position, end), range(position + 1, end + 1), strict=True))
@@ -123,25 +122,25 @@ def _folded(text: str) -> tuple[str, list[Span] | None]:
         end = position + 1
         while end < len(text) and _joins(text[end]):
             end += 1
-        made = _piece(text[position:end])
-        folded.append(made)
-        if len(made) == end - position > 1 and all(len(_piece(character)) == 1 for character in text[position:end]):
+        piece = _piece(text[position:end])
+        folded.append(piece)
+        if len(piece) == end - position > 1 and all(len(_piece(character)) == 1 for character in text[position:end]):
             origins.extend((at, at + 1) for at in range(position, end))
         else:
-            origins.extend([(position, end)] * len(made))
+            origins.extend([(position, end)] * len(piece))
         position = end
     return "".join(folded), origins
 
 
 @functools.lru_cache(maxsize=20_000)
 def _piece(piece: str) -> str:
-    """The folding of a piece of a text that does not depend on its neighbours; white space is a blank, also alone."""
-    return normalise(f"|{piece}|")[1:-1]  # the marks keep blanks at the ends
+    """The folding of a piece of text that does not depend on its neighbours; white space becomes a blank."""
+    return normalise(f"|{piece}|")[1:-1]  # the bars protect blanks at the ends
 
 
 @functools.lru_cache(maxsize=20_000)
 def _joins(character: str) -> bool:
-    """Whether the character can be one with the character before it: marks, and the later letters of a syllable."""
+    """Whether the character can combine with the one before it: marks, and the later letters of a syllable."""
     if character.isascii():
         return False
     first = unicodedata.normalize("NFKD", character)[0]

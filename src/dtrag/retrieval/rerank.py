@@ -1,6 +1,6 @@
-"""Reading query and passage together: by a cross-encoder where there is one, else the heuristic of the contract.
+"""Rerankers: a cross-encoder that reads query and passage together, or the heuristic of the acceptance document.
 
-The heuristic is there for conformity: measured on our collections it changes nDCG@10 by -.003 to +.002.
+The heuristic exists for conformity: on our data sets it changes nDCG@10 by -.003 to +.002.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from dtrag.ports import Loadable, Reranker
 
 MODEL = "cross-encoder/ms-marco-MiniLM-L-6-v2"
 MAX_CANDIDATES = 50
-"""Passages that a model reads: each costs a run of the model, and what stands below rank 50 is rarely the answer."""
+"""Passages that a model reads: each costs a run of the model, and passages below rank 50 are rarely the answer."""
 SLICE = 10
-"""Passages that are read between two looks at the clock: the best first, so that what a slow machine gets to by the
-deadline is what matters most. With six layers a passage of 150 words takes about 60 ms on one core."""
+"""Passages that are read between two checks of the clock, the best first, so that a slow machine reads the important
+ones before the deadline. With six layers a passage of 150 words takes about 60 ms on one core."""
 FIRST_SLICE = 2
-"""Passages of the first slice while the model's rate is not known."""
+"""Passages of the first slice, before the speed of the model is known."""
 SAFETY = 0.85
-"""Share of the time that is left which a slice may be expected to take: rates of passages differ by their lengths."""
+"""Share of the remaining time that a slice may be expected to take: passages differ in length."""
 FORGETTING = 0.7
-"""What the expected seconds of a passage are multiplied by when not one would fit."""
+"""Factor of the expected seconds per passage when not even one passage would fit."""
 TIMEOUT = 0.5
-"""Seconds that a search waits for the model when it names no limit of its own."""
+"""Default seconds that a search waits for the model."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -39,23 +39,23 @@ _LOG = logging.getLogger(__name__)
 def heuristic_scores(query: str, results: Sequence[SearchResult]) -> list[float]:
     """hybrid score * (1 + .2 overlap + .1 length + .1 diversity), in [0, 1], for each result.
 
-    overlap: share of the query's terms that the passage holds, be it within a word. length: .7 below 50 characters, 1
+    overlap: share of the query's terms that occur in the passage, also inside words. length: .7 below 50 characters, 1
     from 100 to 500, .8 above 1,000, else .9. diversity: (distinct sources + distinct categories) / 10, at most 1, the
-    same for all.
+    same for all results.
     """
-    asked = set(terms(query))
+    query_terms = set(terms(query))
     sources, categories = {result.source_url for result in results}, {tuple(result.taxonomy_path) for result in results}
     shared = 1.0 + 0.1 * min(1.0, (len(sources) + len(categories)) / 10)
     return [
-        min(1.0, max(0.0, result.hybrid_score) * (shared + 0.2 * _overlap(asked, result) + 0.1 * _length(result)))
+        min(1.0, max(0.0, result.hybrid_score) * (shared + 0.2 * _overlap(query_terms, result) + 0.1 * _length(result)))
         for result in results
     ]
 
 
-def _overlap(asked: set[str], result: SearchResult) -> float:
-    # Not by the passage's own terms: making those takes .1 ms for each, a third of a whole search for ten.
+def _overlap(query_terms: set[str], result: SearchResult) -> float:
+    # Without the terms of the passage: to compute these takes .1 ms each, a third of a whole search for ten.
     text = normalise(result.text)
-    return sum(term in text for term in asked) / len(asked) if asked else 0.0
+    return sum(term in text for term in query_terms) / len(query_terms) if query_terms else 0.0
 
 
 def _length(result: SearchResult) -> float:
@@ -68,12 +68,12 @@ def _length(result: SearchResult) -> float:
 
 
 class CrossEncoderReranker:
-    """Puts results in the order of a cross-encoder's scores.
+    """Orders results by the scores of a cross-encoder.
 
-    `model` does the reading. A name alone gives no model: the app finds the one that `DTRAG_RERANKER` names and hands
-    it over. Without a model, for a query in a language that it does not speak, and when it has read nothing in time,
-    the heuristic decides; what it did not get to stands behind what it has read. A model that fails raises: whoever
-    searches knows how to do without.
+    `model` reads the passages. A name alone loads no model: the app resolves `DTRAG_RERANKER` and passes the model.
+    Without a model, for a query in a language that the model does not support, and when it has read nothing in time,
+    the heuristic decides. Passages that it has not read come after those that it has read. The error of a model that
+    fails is raised; the engine handles it.
     """
 
     def __init__(
@@ -84,15 +84,15 @@ class CrossEncoderReranker:
         self.model_name = model_name
         self.max_candidates = max_candidates
         self._model = model
-        # A thread of its own: a slow model must not take the threads that the other parts of a search need. One only:
-        # the model spreads over the cores itself, and who waits in vain for his turn has the heuristic.
+        # A separate thread: a slow model must not block the threads that the other stages need. Only one: the model
+        # uses several cores itself, and a search that waits in vain for its turn uses the heuristic.
         self._thread = DaemonThreads(1, "rerank")
         self._rate = Rate()
-        self._said: set[str] = set()
+        self._logged: set[str] = set()
 
     @property
     def id(self) -> str:
-        """What tells the orders of one model from another's."""
+        """Identifies the model in cache keys."""
         return self._model.id if self._model is not None else "heuristic"
 
     def load(self) -> None:
@@ -102,11 +102,11 @@ class CrossEncoderReranker:
             model.load()
 
     def applies(self, query: str) -> bool:
-        """Whether there is a model for this query: one that speaks its language."""
+        """Whether there is a model that supports the language of the query."""
         return self._model is not None and not self._model.languages.isdisjoint({"*", language(query)})
 
     def rerank(self, query: str, results: Sequence[SearchResult], top_k: int | None = None) -> list[SearchResult]:
-        """The best `top_k` results (None: all), best first, with their `rerank_score`. Blocking, without a limit."""
+        """The best `top_k` results (None: all), best first, with `rerank_score`. Blocking, without a time limit."""
         _check(top_k)
         model = self._model_for(query)
         if model is None or not results:
@@ -120,9 +120,9 @@ class CrossEncoderReranker:
         query: str,
         results: Sequence[SearchResult],
         top_k: int | None = None,
-        timeout: float = TIMEOUT,  # noqa: ASYNC109 - the model looks at the clock itself
+        timeout: float = TIMEOUT,  # noqa: ASYNC109 - the model checks the clock itself
     ) -> list[SearchResult]:
-        """As `rerank`, in a thread, with this many seconds for the model."""
+        """As `rerank`, in a thread, with a time limit in seconds for the model."""
         return (await self.attempt(query, results, top_k, timeout))[0]
 
     async def attempt(
@@ -130,9 +130,9 @@ class CrossEncoderReranker:
         query: str,
         results: Sequence[SearchResult],
         top_k: int | None = None,
-        timeout: float = TIMEOUT,  # noqa: ASYNC109 - the model looks at the clock itself
+        timeout: float = TIMEOUT,  # noqa: ASYNC109 - the model checks the clock itself
     ) -> tuple[list[SearchResult], bool]:
-        """As `rerank_async`, and whether the model has read every candidate. Back in time, even if the model is not."""
+        """As `rerank_async`, and whether the model has read all candidates. Returns in time in any case."""
         _check(top_k)
         model = self._model_for(query)
         if model is None or not results:
@@ -146,18 +146,18 @@ class CrossEncoderReranker:
             async with asyncio.timeout(timeout):
                 await reading
         except TimeoutError:
-            pass  # what is in `scores` by now counts
+            pass  # the scores so far are used
         except Exception as error:
-            self._say(logging.WARNING, f"The reranker {model.id} failed: {error}")
+            self._log_once(logging.WARNING, f"The reranker {model.id} failed: {error}")
             raise
         done = tuple(scores)  # the thread may still add to them
         return self._ordered(query, best, done)[:top_k], len(done) == len(most)
 
     def _model_for(self, query: str) -> Reranker | None:
         if self._model is None:
-            self._say(
+            self._log_once(
                 logging.INFO,
-                f"No cross-encoder is in use: results are reranked by rule. One for this: dtrag models pull {MODEL}",
+                f"No cross-encoder is in use: a heuristic reranks the results. To get one: dtrag models pull {MODEL}",
             )
         return self._model if self.applies(query) else None
 
@@ -165,38 +165,40 @@ class CrossEncoderReranker:
         return sorted(results, key=lambda result: (-result.hybrid_score, result.chunk_id))
 
     def _ordered(self, query: str, best: Sequence[SearchResult], scores: Sequence[float]) -> list[SearchResult]:
-        """In the order of the scores that the first of `best` have; the rest behind them, in the order they have.
+        """The passages in the order of `scores`, which belong to the first of `best`; the others follow in their order.
 
-        Where the model has read none, the heuristic decides.
+        Without scores the heuristic decides.
         """
         if len(scores) < min(len(best), self.max_candidates):
-            self._say(logging.WARNING, f"The reranker {self.id} was not done in time: it did not read every candidate.")
+            self._log_once(
+                logging.WARNING, f"The reranker {self.id} was not finished in time: it did not read every candidate."
+            )
         if not scores:
             return _by_heuristic(query, best)
-        # Shares of the least score that the model gave.
+        # Shares of the lowest score of the model.
         behind = [min(scores) * min(1.0, max(0.0, result.hybrid_score)) for result in best[len(scores) :]]
         return _sorted(best, [*scores, *behind])
 
-    def _say(self, level: int, message: str) -> None:
-        """Once each: a search that goes on without the model is no news the second time."""
-        if message not in self._said and len(self._said) < MAX_CANDIDATES:
-            self._said.add(message)
+    def _log_once(self, level: int, message: str) -> None:
+        """Log each message only once, since every search without the model would repeat it."""
+        if message not in self._logged and len(self._logged) < MAX_CANDIDATES:
+            self._logged.add(message)
             _LOG.log(level, message)
 
 
 class Rate:
-    """How many seconds a passage takes the model, measured as it reads; the latest slice counts for half."""
+    """Measured seconds per passage of a model; the latest slice counts for half."""
 
     def __init__(self) -> None:
         self._seconds: float | None = None
 
     def fitting(self, seconds: float) -> int:
-        """How many passages to read next with so many seconds left: half of those that fit, at most `SLICE`.
+        """Passages to read next in the remaining seconds: half of those that fit, at most `SLICE`.
 
         Half, so that little is lost when they take longer than expected.
         """
         if seconds <= 0:
-            return 0  # it may have waited for its turn until then
+            return 0  # the call may have waited for its turn until now
         if math.isinf(seconds):
             return SLICE
         if self._seconds is None:
@@ -205,12 +207,12 @@ class Rate:
         return min(SLICE, math.ceil(int(most) / 2)) if most < 2 * SLICE else SLICE
 
     def forget(self) -> None:
-        """Nothing could be read: expect a little less next time, so that a model that was slow once is tried again."""
+        """Expect less time per passage after nothing could be read, so that a model that was slow is tried again."""
         if self._seconds is not None:
             self._seconds *= FORGETTING
 
     def measured(self, passages: int, seconds: float) -> None:
-        """Passages were read in so many seconds."""
+        """Record that these passages took this many seconds."""
         latest = seconds / passages
         self._seconds = latest if self._seconds is None else (self._seconds + latest) / 2
 
@@ -218,7 +220,7 @@ class Rate:
 def _read(  # noqa: PLR0917 - `run_in_executor` takes positions only
     model: Reranker, query: str, results: Sequence[SearchResult], deadline: float, done: list[float], rate: Rate
 ) -> None:
-    """Add the scores of the results to `done`, slice by slice, as many as fit into the time."""
+    """Append the scores of the results to `done`, slice by slice, until the deadline."""
     while len(done) < len(results):
         started = time.monotonic()
         part = results[len(done) : len(done) + rate.fitting(deadline - started)]
@@ -229,11 +231,11 @@ def _read(  # noqa: PLR0917 - `run_in_executor` takes positions only
         scores = model.score(query, [_text(result) for result in part], deadline)
         elapsed = time.monotonic() - started
         if scores is None:
-            rate.measured(1, elapsed)  # nobody knows how many of them were read
+            rate.measured(1, elapsed)  # the number of passages that were read is unknown
             return
         rate.measured(len(part), elapsed)
         if len(scores) != len(part) or not all(0 <= score <= 1 for score in scores):
-            raise ValueError(f"the reranker {model.id} gave no score from 0 to 1 for some passage")
+            raise ValueError(f"the reranker {model.id} returned a score outside 0 to 1, or too few scores")
         done.extend(scores)
 
 
@@ -247,7 +249,7 @@ def _sorted(results: Sequence[SearchResult], scores: Sequence[float]) -> list[Se
 
 
 def _text(result: SearchResult) -> str:
-    """The passage with its title, as it was indexed."""
+    """The passage with its title, as in the index."""
     return result.text if not result.title or result.text.startswith(result.title) else f"{result.title}\n{result.text}"
 
 

@@ -1,4 +1,4 @@
-"""How an engine is set up and told apart: configuration, reranker, a leg alone, filters, figures."""
+"""Options of an engine: configuration, reranker, a single retriever, filters, statistics."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.unit.retrieval.memory import MemoryIndex, Row
 from tests.unit.retrieval.small import EVERYTHING, engine_on, small_index
 
 
-async def test_the_configuration_is_told_and_changed_as_a_whole() -> None:
+async def test_the_configuration_is_reported_and_changed_as_a_whole() -> None:
     engine = engine_on(small_index(), scope=EVERYTHING)
     await engine.search("kettle")
     await engine.search("kettle")
@@ -55,7 +55,7 @@ async def test_the_configuration_is_told_and_changed_as_a_whole() -> None:
         {"rerank_timeout": True},
     ],
 )
-async def test_a_bad_configuration_is_refused_and_nothing_changes(changes: dict[str, Any]) -> None:
+async def test_an_invalid_configuration_is_rejected_and_nothing_changes(changes: dict[str, Any]) -> None:
     engine = engine_on(small_index())
     before = engine.get_config()
     with pytest.raises(InvalidInput):
@@ -96,7 +96,7 @@ class Reranker:
         return sorted(scored, key=lambda result: -result.rerank_score)[:top_k], True
 
 
-async def test_a_reranker_reads_fifty_and_puts_the_best_first() -> None:
+async def test_a_reranker_reads_fifty_passages_and_orders_the_best_first() -> None:
     rows = [Row(f"{letter}:{number}", "The kettle has a valve.") for letter in "abc" for number in range(25)]
     reranker = Reranker()
     engine = engine_on(MemoryIndex(rows), reranker=reranker, scope=EVERYTHING, enable_reranking=True)
@@ -113,7 +113,7 @@ async def test_a_reranker_reads_fifty_and_puts_the_best_first() -> None:
 @pytest.mark.parametrize(
     "reranker", [Reranker(RuntimeError("down")), Reranker(TimeoutError()), Reranker(score=math.nan)]
 )
-async def test_when_the_reranker_fails_the_heuristic_decides_and_it_is_said(reranker: Reranker) -> None:
+async def test_when_the_reranker_fails_the_heuristic_decides_and_it_is_reported(reranker: Reranker) -> None:
     engine = engine_on(small_index(), reranker=reranker, scope=EVERYTHING, enable_reranking=True)
     results, metrics = await engine.search("kettle valve", 3)
     assert metrics.degraded == ("rerank",)
@@ -125,7 +125,7 @@ async def test_when_the_reranker_fails_the_heuristic_decides_and_it_is_said(rera
 
 
 class Late:
-    """A model that is never done in time."""
+    """A model that is never finished in time."""
 
     id = "late"
     languages = frozenset({"*"})
@@ -134,7 +134,7 @@ class Late:
         return None
 
 
-async def test_a_model_that_is_not_done_in_time_is_named() -> None:
+async def test_a_model_that_is_not_finished_in_time_is_reported() -> None:
     reranker = CrossEncoderReranker(model=Late())
     engine = engine_on(small_index(), reranker=reranker, scope=EVERYTHING, enable_reranking=True)
     results, metrics = await engine.search("kettle valve", 3)
@@ -142,7 +142,7 @@ async def test_a_model_that_is_not_done_in_time_is_named() -> None:
     assert len(results) == 3
 
 
-async def test_orch_010b_without_reranking_the_heuristic_score_is_there_and_takes_no_time() -> None:
+async def test_orch_010b_without_reranking_the_heuristic_score_is_set_and_takes_no_time() -> None:
     """D18."""
     results, metrics = await engine_on(small_index(), scope=EVERYTHING).search("kettle valve", 3)
     assert metrics.rerank_time == 0.0
@@ -151,7 +151,7 @@ async def test_orch_010b_without_reranking_the_heuristic_score_is_there_and_take
     assert scores == sorted(scores, reverse=True)
 
 
-async def test_a_leg_can_be_searched_alone() -> None:
+async def test_a_retriever_can_be_called_alone() -> None:
     embedder = ToyEmbedder()
     engine = engine_on(small_index(embedder), embedder, scope=Scope(frozenset({2})))
     results, metrics = await engine._perform_bm25_search(query="kettle valve", top_k=10, filters={})
@@ -166,7 +166,7 @@ async def test_a_leg_can_be_searched_alone() -> None:
 
 
 @pytest.mark.parametrize("vector", [[], [0.5] * 7, [math.nan] * 8, "kettle", None, [[0.5] * 8], [None] * 8])
-async def test_what_is_no_vector_is_refused(vector: Any) -> None:
+async def test_an_invalid_vector_is_rejected(vector: Any) -> None:
     embedder = ToyEmbedder()
     with pytest.raises(InvalidInput, match="query_embedding"):
         await engine_on(small_index(embedder), embedder, scope=EVERYTHING)._perform_vector_search(vector)
@@ -175,8 +175,8 @@ async def test_what_is_no_vector_is_refused(vector: Any) -> None:
 async def test_filters_become_a_condition_with_parameters() -> None:
     engine = engine_on(small_index(), scope=EVERYTHING, filter_keys={"author"})
     await engine.search("valve")
-    asked = {"canonical_in": [["HR"]], "content_types": ["text/plain"], "metadata": {"author": "x'; DROP TABLE y"}}
-    clause, parameters = engine._build_filter_clause(asked)
+    filters = {"canonical_in": [["HR"]], "content_types": ["text/plain"], "metadata": {"author": "x'; DROP TABLE y"}}
+    clause, parameters = engine._build_filter_clause(filters)
     assert "DROP" not in clause
     assert parameters == {
         "nodes": frozenset({3}),
@@ -186,7 +186,7 @@ async def test_filters_become_a_condition_with_parameters() -> None:
     assert engine._build_filter_clause({}) == ("", {})
 
 
-async def test_how_the_searches_went_is_counted() -> None:
+async def test_searches_and_errors_are_counted() -> None:
     embedder = ToyEmbedder()
     index = small_index(embedder)
     engine = engine_on(index, embedder, scope=EVERYTHING)

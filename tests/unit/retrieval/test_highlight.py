@@ -1,4 +1,4 @@
-"""The characters of a passage that are shown as matching the query."""
+"""Highlights: the characters of a passage that match the query."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ def marked(query: str, text: str) -> list[str]:
         ("Привет", "привет мир", ["привет"]),
     ],
 )
-def test_words_of_the_query_are_marked(query: str, text: str, words: list[str]) -> None:
+def test_words_of_the_query_are_highlighted(query: str, text: str, words: list[str]) -> None:
     assert marked(query, text) == words
 
 
-def test_words_that_only_ask_and_particles_are_not_marked() -> None:
+def test_question_words_and_particles_are_not_highlighted() -> None:
     text = "휴학은 할 수 있다. 등록금은 반환할 수 있나요라는 물음과 관련한 장학금은 따로 정한다."
     assert marked("휴학은 어떻게 할 수 있나요?", text) == ["휴학"]
     assert marked("the of and", "the end of the road and more") == []
 
 
-def test_decomposed_text_is_marked_in_its_own_characters() -> None:
+def test_decomposed_text_is_highlighted_in_its_own_characters() -> None:
     text = unicodedata.normalize("NFD", "육아휴학은 1년까지")
     (span,) = highlights("휴학", text)
     assert unicodedata.normalize("NFC", text[span[0] : span[1]]) == "휴학"
@@ -60,11 +60,11 @@ def test_decomposed_text_is_marked_in_its_own_characters() -> None:
 
 
 @pytest.mark.parametrize(("query", "text"), [("", "text"), ("  ", "text"), ("word", ""), ("🦜", "a 🦜"), ("%", "5 %")])
-def test_nothing_to_mark(query: str, text: str) -> None:
+def test_nothing_to_highlight(query: str, text: str) -> None:
     assert highlights(query, text) == ()
 
 
-def test_terms_of_another_analyzer_are_looked_for_too() -> None:
+def test_terms_of_another_analyzer_are_highlighted_too() -> None:
     synonyms = Analyzer("with-synonyms", lambda _: ["kettl"])
     assert highlights("teapot", "a kettle", synonyms) == ((2, 8),)
 
@@ -79,7 +79,7 @@ PLAIN = TEXTS.filter(
 
 
 @given(TEXTS, TEXTS)
-def test_spans_are_inside_sorted_and_apart(query: str, text: str) -> None:
+def test_spans_are_inside_the_text_sorted_and_disjoint(query: str, text: str) -> None:
     last = -1
     for start, end in highlights(query, text):
         assert last < start < end <= len(text)
@@ -87,20 +87,20 @@ def test_spans_are_inside_sorted_and_apart(query: str, text: str) -> None:
 
 
 @given(TEXTS, TEXTS)
-def test_something_is_marked_just_when_a_term_is_shared(query: str, text: str) -> None:
+def test_there_are_highlights_exactly_when_a_term_is_shared(query: str, text: str) -> None:
     shared = set(terms(content(query))) & set(terms(text))
     assert bool(highlights(query, text)) == bool(shared)
 
 
 @given(PLAIN, PLAIN)
-def test_what_is_marked_holds_every_shared_term(query: str, text: str) -> None:
+def test_the_highlights_contain_every_shared_term(query: str, text: str) -> None:
     found = marked(query, text)
     shared = set(terms(content(query))) & set(terms(text))
     assert shared <= {term for word in found for term in terms(word)}
 
 
 @given(PLAIN, PLAIN)
-def test_marking_what_is_marked_marks_all_of_it(query: str, text: str) -> None:
+def test_highlighted_text_is_highlighted_as_a_whole(query: str, text: str) -> None:
     for word in marked(query, text):
         assert marked(query, word) == [word]
 

@@ -1,4 +1,4 @@
-"""Models are loaded once, before a search's time begins, and one that hangs keeps nobody."""
+"""Models are loaded once, before the time limit of a search starts; a model that hangs blocks nothing."""
 
 from __future__ import annotations
 
@@ -44,26 +44,26 @@ class Model:
             raise self._error
 
 
-async def test_a_model_is_loaded_once_and_waited_for_by_all() -> None:
+async def test_a_model_is_loaded_once_and_all_searches_wait_for_it() -> None:
     model, loader = Model(), ModelLoader()
     await asyncio.gather(*(loader.wait(model, None, object()) for _ in range(20)))
     await loader.wait(model)
     assert model.loads == 1
 
 
-async def test_a_model_that_cannot_be_loaded_raises_nothing_here() -> None:
+async def test_a_model_that_cannot_be_loaded_raises_no_error_here() -> None:
     await ModelLoader().wait(Model(error=RuntimeError("no weights")))
 
 
-async def test_a_model_that_never_loads_is_waited_for_once() -> None:
-    model, loader = Model(seconds=1.0), ModelLoader(longest=0.1)
+async def test_only_the_first_search_waits_for_a_model_that_never_loads() -> None:
+    model, loader = Model(seconds=1.0), ModelLoader(max_seconds=0.1)
     with mock.patch.object(asyncio, "wait", wraps=asyncio.wait) as wait:
         for _ in range(5):
             await loader.wait(model)
     assert wait.await_count == model.loads == 1
 
 
-async def test_a_search_loads_what_its_query_needs() -> None:
+async def test_a_search_loads_the_models_that_its_query_needs() -> None:
     class Embedder(ToyEmbedder):
         loads: ClassVar[list[str]] = []
 
@@ -79,6 +79,6 @@ async def test_a_search_loads_what_its_query_needs() -> None:
     assert embedder.loads == [embedder.id]
 
 
-def test_a_model_that_hangs_does_not_keep_the_process() -> None:
+def test_a_model_that_hangs_does_not_delay_the_end_of_the_process() -> None:
     done = subprocess.run([sys.executable, "-c", HANGS], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (0, "ended\n")

@@ -1,4 +1,4 @@
-"""Reranking: the heuristic of the contract, the model's order, and what happens when the model is late."""
+"""Reranking: the heuristic of the acceptance document, the order of the model, and a model that is late or fails."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _results() -> list[SearchResult]:
 
 
 class Model:
-    """Scores by a table of texts; records what it read."""
+    """Scores texts by a table and records them."""
 
     id = "table"
 
@@ -49,7 +49,7 @@ class Model:
 
 
 class Stuck(Model):
-    """Goes on, whatever the deadline, until it is let go."""
+    """Ignores the deadline and waits for its gate."""
 
     def __init__(self) -> None:
         super().__init__([0.1, 0.2, 0.9])
@@ -76,7 +76,7 @@ def _ids(results: Sequence[SearchResult]) -> list[str]:
 # --- the heuristic ------------------------------------------------------------------------------------------------
 
 
-def test_ac_007_the_heuristic_is_the_formula_of_the_contract() -> None:
+def test_ac_007_the_heuristic_is_the_formula_of_the_acceptance_document() -> None:
     shared = 1 + 0.1 * 2 / 10  # one source and one category, both unknown
     expected = [0.75 * (shared + 0.2 / 3 + 0.07), 0.80 * (shared + 0.07), 0.70 * (shared + 0.2 / 3 + 0.07)]
     assert heuristic_scores(QUERY, _results()) == pytest.approx(expected)
@@ -91,7 +91,7 @@ def test_the_length_of_a_passage_counts(characters: int, length: float) -> None:
     assert heuristic_scores("query", [result]) == pytest.approx([0.5 * (1 + 0.1 * length + 0.02)])
 
 
-def test_diversity_is_the_same_for_all_and_ends_at_one() -> None:
+def test_diversity_is_the_same_for_all_results_and_at_most_one() -> None:
     for number, diversity in ((1, 0.2), (3, 0.6), (5, 1.0), (9, 1.0)):
         results = [
             SearchResult(str(i), "text", source_url=f"file{i}", taxonomy_path=["A", str(i)], hybrid_score=0.5)
@@ -107,7 +107,7 @@ def test_korean_words_overlap_too() -> None:
     assert leave > tuition
 
 
-def test_a_query_without_words_changes_nothing_but_the_rest() -> None:
+def test_a_query_without_terms_has_no_overlap() -> None:
     (score,) = heuristic_scores("?!", [SearchResult("1", "text", hybrid_score=0.5)])
     assert score == pytest.approx(0.5 * (1 + 0.07 + 0.02))
 
@@ -153,7 +153,7 @@ def test_a_heuristic_score_does_not_depend_on_the_order(
 # --- without a model ----------------------------------------------------------------------------------------------
 
 
-def test_ac_007_the_snippet_of_the_contract(caplog: pytest.LogCaptureFixture) -> None:
+def test_ac_007_the_example_of_the_acceptance_document(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO):
         reranker = CrossEncoderReranker(model_name="cross-encoder/ms-marco-MiniLM-L-6-v2")
         results = _results()
@@ -170,7 +170,7 @@ def test_ac_007_the_snippet_of_the_contract(caplog: pytest.LogCaptureFixture) ->
     assert not reranker.applies(QUERY)
 
 
-def test_ties_go_by_the_hybrid_score_and_then_by_the_id() -> None:
+def test_ties_are_broken_by_the_hybrid_score_and_then_by_the_id() -> None:
     text = "machine learning algorithms"
     scores = {"d": 0.95, "c": 1.0, "b": 0.95, "a": 0.3}  # the first three reach 1
     reranked = CrossEncoderReranker().rerank(
@@ -180,7 +180,7 @@ def test_ties_go_by_the_hybrid_score_and_then_by_the_id() -> None:
     assert _ids(reranked) == ["c", "b", "d", "a"]
 
 
-def test_there_may_be_nothing_to_rerank() -> None:
+def test_an_empty_list_stays_empty() -> None:
     assert CrossEncoderReranker().rerank(QUERY, []) == []
     model = Model([])
     assert CrossEncoderReranker(model=model).rerank(QUERY, []) == []
@@ -188,7 +188,7 @@ def test_there_may_be_nothing_to_rerank() -> None:
 
 
 @pytest.mark.parametrize("top_k", [0, -1])
-async def test_top_k_is_checked(top_k: int) -> None:
+async def test_an_invalid_top_k_is_rejected(top_k: int) -> None:
     with pytest.raises(InvalidInput, match="top_k must be at least 1"):
         CrossEncoderReranker().rerank(QUERY, _results(), top_k)
     with pytest.raises(InvalidInput, match="top_k must be at least 1"):
@@ -222,7 +222,7 @@ async def test_the_model_decides_the_order() -> None:
     assert all(math.isfinite(deadline) for deadline in model.deadlines[1:3])
 
 
-def test_the_model_reads_the_title_where_the_text_does_not_begin_with_it() -> None:
+def test_the_model_reads_the_title_unless_the_text_begins_with_it() -> None:
     model = Model([0.5, 0.5, 0.5])
     titled = [
         SearchResult("1", "Body.", title="Leave", hybrid_score=0.9),
@@ -233,7 +233,7 @@ def test_the_model_reads_the_title_where_the_text_does_not_begin_with_it() -> No
     assert model.read == [["Leave\nBody.", "Leave. Body.", "Body."]]
 
 
-def test_what_the_model_did_not_read_stands_behind() -> None:
+def test_passages_that_the_model_did_not_read_come_last() -> None:
     model = Model([0.3, 0.6])
     results = [SearchResult(str(i), f"text {i}", hybrid_score=i / 100) for i in range(100)]
     reranked = CrossEncoderReranker(model=model, max_candidates=2).rerank("text", results)
@@ -244,13 +244,13 @@ def test_what_the_model_did_not_read_stands_behind() -> None:
     assert all(0 < result.rerank_score <= 0.3 for result in reranked[2:-1])
 
 
-def test_fifty_of_many_are_read() -> None:
+def test_the_model_reads_fifty_of_many_passages() -> None:
     model = Model([0.5] * 50)
     CrossEncoderReranker(model=model).rerank("text", [SearchResult(str(i), "text") for i in range(80)])
     assert [len(texts) for texts in model.read] == [10] * 5
 
 
-async def test_a_model_is_not_asked_in_a_language_that_it_does_not_speak() -> None:
+async def test_a_model_is_not_called_for_a_language_that_it_does_not_support() -> None:
     model = Model([0.2, 0.9, 0.4], languages=frozenset({"en"}))
     reranker = CrossEncoderReranker(model=model)
     by_rule = CrossEncoderReranker().rerank("휴학 기간", _results())
@@ -261,17 +261,17 @@ async def test_a_model_is_not_asked_in_a_language_that_it_does_not_speak() -> No
 
 
 @pytest.mark.parametrize("scores", [[0.5], [0.5, 0.5, math.nan], [0.5, 0.5, 7.0], [0.5, -0.1, 0.2]])
-async def test_scores_that_are_none_are_an_error(scores: list[float], caplog: pytest.LogCaptureFixture) -> None:
+async def test_invalid_scores_are_an_error(scores: list[float], caplog: pytest.LogCaptureFixture) -> None:
     reranker = CrossEncoderReranker(model=Model(scores))
-    with pytest.raises(ValueError, match="the reranker table gave no score from 0 to 1"):
+    with pytest.raises(ValueError, match="the reranker table returned a score outside 0 to 1"):
         reranker.rerank(QUERY, _results())
     for _ in range(3):
-        with pytest.raises(ValueError, match="the reranker table gave no score"):
+        with pytest.raises(ValueError, match="the reranker table returned a score"):
             await reranker.attempt(QUERY, _results(), timeout=60)
     assert len(caplog.records) == 1
 
 
-async def test_why_a_model_fails_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+async def test_the_failure_of_a_model_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     reranker = CrossEncoderReranker(model=Broken())
     for _ in range(3):
         with pytest.raises(RuntimeError, match="no weights"):
@@ -282,18 +282,18 @@ async def test_why_a_model_fails_is_logged_once(caplog: pytest.LogCaptureFixture
 # --- in time ------------------------------------------------------------------------------------------------------
 
 
-async def test_a_model_that_gives_up_leaves_the_heuristic(caplog: pytest.LogCaptureFixture) -> None:
+async def test_the_heuristic_decides_when_the_model_gives_up(caplog: pytest.LogCaptureFixture) -> None:
     by_rule = CrossEncoderReranker().rerank(QUERY, _results())
     reranker = CrossEncoderReranker(model=Model(None))
     for _ in range(3):
         assert await reranker.attempt(QUERY, _results(), timeout=60) == (by_rule, False)
     assert len(caplog.records) == 1
-    assert "not done in time" in caplog.text
+    assert "not finished in time" in caplog.text
     assert reranker.rerank(QUERY, _results()) == by_rule
 
 
 class Tiring(Model):
-    """Reads its first slice in time, and no more: it gives up, or goes on for ever."""
+    """Reads only its first slice in time; then it gives up, or never returns."""
 
     def __init__(self, go: threading.Event | None) -> None:
         super().__init__([0.2 + number / 100 for number in range(10)])
@@ -308,7 +308,9 @@ class Tiring(Model):
 
 
 @pytest.mark.parametrize("endless", [False, True])
-async def test_what_was_read_in_time_counts_and_stands_first(endless: bool, caplog: pytest.LogCaptureFixture) -> None:
+async def test_passages_read_in_time_are_ordered_by_the_model_and_come_first(
+    endless: bool, caplog: pytest.LogCaptureFixture
+) -> None:
     go = threading.Event() if endless else None
     results = [SearchResult(str(i), f"text {i}", hybrid_score=i / 30) for i in range(30)]
     reranked, complete = await CrossEncoderReranker(model=Tiring(go)).attempt("text", results, timeout=0.2)
@@ -322,7 +324,7 @@ async def test_what_was_read_in_time_counts_and_stands_first(endless: bool, capl
 
 
 class Paced(Model):
-    """Takes so long for each passage, looks at no clock, and prefers what stands last."""
+    """Takes a fixed time for each passage, ignores the deadline, and prefers the last passages."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__()
@@ -335,7 +337,7 @@ class Paced(Model):
 
 
 @pytest.mark.parametrize("seconds", [0.02, 0.06, 0.1])
-async def test_as_many_are_read_as_fit_and_the_others_keep_their_fused_order(seconds: float) -> None:
+async def test_the_passages_that_fit_the_time_are_read_and_the_others_keep_their_fused_order(seconds: float) -> None:
     model = Paced(seconds)
     # Long texts stand last: the heuristic of the contract would not leave them in the fused order.
     results = [SearchResult(str(i), f"text {i}{' word' * 10 * (i % 3)}", hybrid_score=i / 60) for i in range(60)]
@@ -350,7 +352,7 @@ async def test_as_many_are_read_as_fit_and_the_others_keep_their_fused_order(sec
         assert _ids(reranked)[read:] == [str(i) for i in range(59 - read, -1, -1)]
 
 
-async def test_a_model_of_which_no_passage_fits_is_tried_again_some_day() -> None:
+async def test_a_model_that_was_too_slow_for_one_passage_is_tried_again() -> None:
     model = Paced(0.3)
     reranker = CrossEncoderReranker(model=model)
     await reranker.attempt("text", [SearchResult("1", "text 1", hybrid_score=0.5)], timeout=60)
@@ -364,7 +366,7 @@ async def test_a_model_of_which_no_passage_fits_is_tried_again_some_day() -> Non
     assert counts[-1] == 1
 
 
-async def test_a_model_that_ignores_the_deadline_is_left_alone() -> None:
+async def test_a_model_that_ignores_the_deadline_does_not_delay_the_search() -> None:
     model = Stuck()
     reranker = CrossEncoderReranker(model=model)
     by_rule = CrossEncoderReranker().rerank(QUERY, _results())
@@ -381,7 +383,7 @@ async def test_a_model_that_ignores_the_deadline_is_left_alone() -> None:
     assert len(model.read) == 2
 
 
-async def test_who_no_longer_waits_is_not_waited_for() -> None:
+async def test_a_cancelled_search_does_not_wait_for_the_model() -> None:
     model = Stuck()
     searching = asyncio.create_task(CrossEncoderReranker(model=model).attempt(QUERY, _results(), timeout=60))
     await asyncio.to_thread(model.started.wait, 10)
@@ -391,7 +393,7 @@ async def test_who_no_longer_waits_is_not_waited_for() -> None:
     model.go.set()
 
 
-async def test_many_searches_at_once_have_their_own_orders() -> None:
+async def test_concurrent_searches_have_their_own_orders() -> None:
     class Echo(Model):
         def score(self, query: str, texts: Sequence[str], deadline: float) -> Sequence[float] | None:
             return [0.9 if text == query else 0.1 for text in texts]

@@ -1,4 +1,4 @@
-"""Keyword arguments that are passed on have names: a misspelt one is refused, by mypy and at run time."""
+"""Forwarded keyword arguments are typed: mypy and the run time reject a misspelt one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dtrag.retrieval.request import ModeSearchOptions, SearchOptions
 from tests.unit.retrieval.memory import MemoryIndex, Row
 
 INDEX = MemoryIndex([Row("a", "The kettle has a valve.")])
-DOORS: tuple[Callable[..., Any], ...] = (
+FUNCTIONS: tuple[Callable[..., Any], ...] = (
     App.search,
     App.ask,
     Agents.search,
@@ -38,9 +38,9 @@ DOORS: tuple[Callable[..., Any], ...] = (
 )
 
 
-@pytest.mark.parametrize("door", DOORS, ids=lambda door: door.__qualname__)
-def test_every_keyword_argument_has_a_name(door: Callable[..., Any]) -> None:
-    for parameter in inspect.signature(door).parameters.values():
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__qualname__)
+def test_every_keyword_argument_has_a_name(function: Callable[..., Any]) -> None:
+    for parameter in inspect.signature(function).parameters.values():
         if parameter.kind is parameter.VAR_KEYWORD:
             assert str(parameter.annotation).startswith("Unpack["), parameter
 
@@ -52,7 +52,7 @@ def test_the_options_are_those_of_the_engine() -> None:
     assert typing.get_type_hints(SearchOptions).keys() == names - {"mode", "query", "top_k", "filters", "scope", "self"}
 
 
-async def test_a_misspelt_option_is_refused() -> None:
+async def test_a_misspelt_option_is_rejected() -> None:
     with pytest.raises(InvalidInput, match=r"no setting 'rerank_timout'. Known: .*rerank_timeout"):
         HybridSearchEngine(None, INDEX, rerank_timout=1.0)  # type: ignore[call-arg]
     engine = HybridSearchEngine(None, INDEX, scope=Scope.everything())

@@ -1,8 +1,8 @@
 """Finds the regulations in a document: where each begins and ends, its name and its code.
 
-A regulation begins at a line that may be a name and is followed by 제1조, with nothing between but history, headings of
-chapters and the like. Style names, heading levels, the table of contents and the ending of the name are evidence that
-is asked for where a 제1조 may as well belong to what came before (to an addendum, or to a form).
+A regulation begins at a line that may be a name and is followed by 제1조, with only history, headings of
+chapters and the like in between. Style names, heading levels, the table of contents and the ending of the name are used
+as evidence where a 제1조 may also belong to the preceding text (an addendum or a form).
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ LONGEST_PREAMBLE = 40
 MOST_PROSE = 3
 """How many of them may be neither history nor heading (a motto, a sentence of introduction)."""
 COVER_LINES = 10
-"""Lines of a cover (`제 3 편`, `제 1 장 일반 행정`) before the rows of a part's contents table."""
+"""Lines of a cover (`제 3 편`, `제 1 장 일반 행정`) before the contents table of a part."""
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Lines `[first, last)` of one regulation; `body` is the first line behind the name (and `first` without one)."""
+    """Lines `[first, last)` of one regulation; `body` is the first line after the name (`first` if there is none)."""
 
     first: int
     body: int
@@ -111,9 +111,9 @@ def _is_first_article(line: Line) -> bool:
 
 
 def _named_start(lines: Sequence[Line], index: int, floor: int, level: int, contents: Contents) -> _Start | None:
-    """Looks upwards from the 제1조 at `index`, not beyond the line `floor`, for the name.
+    """The regulation whose name is above the 제1조 at `index`, at the line `floor` or below it; None without a name.
 
-    `level` is the heading level that names had so far in this document (0: none was a heading).
+    `level` is the heading level of the names so far in this document (0: none was a heading).
     """
     prose = 0
     for above in range(index - 1, max(floor, index - LONGEST_PREAMBLE) - 1, -1):
@@ -157,14 +157,14 @@ def _is_name(line: Line, name: str, contents: Contents) -> bool:
 
 
 def _cover_above(lines: Sequence[Line], first: int, floor: int) -> int:
-    """Headings of the next part (`제2편 학사`) stand above a name; they do not belong to the regulation before it."""
+    """The first heading of the next part (`제2편 학사`) above a name: it does not belong to the regulation before."""
     while first - 1 > floor and not lines[first - 1].table and division_head(lines[first - 1].text):
         first -= 1
     return first
 
 
 def _edges(lines: Sequence[Line], contents: Contents) -> list[int]:
-    """Where a contents table (with the cover before it) ends the regulation above it."""
+    """Lines at which a contents table, with the cover before it, ends the regulation above."""
     edges = []
     rows = sorted(contents.rows)
     for row in rows:

@@ -1,4 +1,4 @@
-"""A question as concepts: what each of its words means, in its own form and in the official words of regulations."""
+"""A question as concepts: each of its words in its own form and in the official terms of regulations."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from dtrag.core.text.questions import content, weighted_terms, without_particle
 from dtrag.packs.regulation_ko.lexicon import Lexicon, Match, words_of
 
 EXPANSION_WEIGHT = 0.8
-"""Weight of the official words of one entry, divided by the square root of their number (measured flat around it)."""
+"""Weight of the official words of one entry, divided by the square root of their number; values around it give the same
+results."""
 WITHIN_LONGER = 0.5
 """Factor for an entry of one word when an entry of several words explains the same word."""
 RIVALS = 0.5
-"""Power of the number of entries that explain the same words: each counts less, as the words of one entry do."""
+"""Exponent of the number of entries that explain the same words: each counts less, like the words of one entry."""
 INEXACT = 0.7
-"""Factor for an entry that matches only by a synonym or after a letter was corrected (.5 to 1 are alike)."""
+"""Factor for an entry that matches only by a synonym or after a letter was corrected; .5 to 1 give the same results."""
 LATER = 0.8
-"""Factor of each further official word: the first is the usual one."""
+"""Factor of each further official word: the first one is the most common."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +35,14 @@ class Wording:
 
 @dataclass(frozen=True, slots=True)
 class Concept:
-    """What one or more words of the question mean: covered by a passage that holds one of the wordings."""
+    """The meaning of one or more words of the question: a passage with one of the wordings covers it."""
 
     wordings: tuple[Wording, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A question as the pack reads it."""
+    """A question with its concepts and the official terms that are added to it."""
 
     question: str
     concepts: tuple[Concept, ...]
@@ -110,9 +111,9 @@ def _added(
     present: dict[int, float] = {}
     for term, weight in own:
         present[term] = max(present.get(term, 0.0), weight)
-    more = [(term, weight) for term, weight in added.items() if weight > present.get(term, 0.0)]
-    # A term that the question has, too, is raised to the official word's weight, not counted twice.
-    return tuple((term, weight - present.get(term, 0.0)) for term, weight in more)
+    heavier = [(term, weight) for term, weight in added.items() if weight > present.get(term, 0.0)]
+    # A term that the question contains already is raised to the weight of the official word, not counted twice.
+    return tuple((term, weight - present.get(term, 0.0)) for term, weight in heavier)
 
 
 def _concepts(
@@ -146,7 +147,7 @@ def _add(wordings: dict[str, Wording], word: str, weight: float, *, own: bool) -
 
 
 def _groups(count: int, matches: Sequence[Match]) -> list[set[int]]:
-    """Positions of words that belong to one concept: those that one entry of several words explains together."""
+    """Positions of words that form one concept, because one entry of several words explains them together."""
     groups: list[set[int]] = []
     taken: set[int] = set()
     for match in matches:

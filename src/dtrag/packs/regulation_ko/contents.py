@@ -1,4 +1,4 @@
-"""The table of contents of a regulation book: which names it has, and under which codes."""
+"""The table of contents of a regulation book: names and their codes."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _DOTS = re.compile(r"[\s·․ㆍ・‧•.,\-‐-―~｢｣「」『』]+")
 _LABEL = re.compile(
     r"^\s*(?:(?P<before>\d{1,2}(?:-\d{1,4}){1,3})[.\s]\s*)?(?P<name>.*?)\s*(?:[【\[(<]\s*폐\s*지\s*[】\])>])?\s*$"
 )
-_CODE_BEHIND = re.compile(r"(?:\s*[(\[（【<]\s*|\s)(\d{1,2}(?:-\d{1,4}){1,3})\s*[)\]）】>]?$")
+_CODE_AFTER = re.compile(r"(?:\s*[(\[（【<]\s*|\s)(\d{1,2}(?:-\d{1,4}){1,3})\s*[)\]）】>]?$")
 LONGEST_ROW = 400
 """Characters of a row with three entries; longer lines are not searched for entries."""
 FEWEST_ENTRIES = 3
-"""Rows that look like entries are a table of contents only if there are this many of them."""
+"""Minimum number of rows that look like entries for a table of contents."""
 
 
 def folded(name: str) -> str:
-    """The name as it is compared: without blanks, middle dots and hyphens, which vary from place to place."""
+    """The name without blanks, middle dots and hyphens, whose use varies."""
     return _DOTS.sub("", name).casefold()
 
 
@@ -36,8 +36,8 @@ def split_label(text: str) -> tuple[str, str]:
     code = ""
     if len(text) > LONGEST_ROW:
         return text, code
-    if behind := _CODE_BEHIND.search(text):
-        code, text = behind[1], text[: behind.start()]
+    if after := _CODE_AFTER.search(text):
+        code, text = after[1], text[: after.start()]
     match = _LABEL.match(text)
     if match is None:
         return text, code
@@ -46,35 +46,35 @@ def split_label(text: str) -> tuple[str, str]:
 
 @dataclass(slots=True)
 class Contents:
-    """`codes`: folded name to its codes in order; `rows`: indexes of the lines that are entries of a contents table."""
+    """`codes`: folded name -> its codes in order; `rows`: indexes of the lines that are entries of a contents table."""
 
     codes: dict[str, list[str]] = field(default_factory=dict)
     rows: frozenset[int] = frozenset()
 
     def knows(self, name: str) -> bool:
-        """Whether the table of contents has the name."""
+        """Whether the table of contents contains the name."""
         return folded(name) in self.codes
 
     def code(self, name: str, occurrence: int) -> str:
-        """The code of the `occurrence`-th (from 0) text of that name; "" when it has none."""
+        """The code of the `occurrence`-th (from 0) regulation of that name; "" when it has none."""
         codes = self.codes.get(folded(name), [])
         return codes[min(occurrence, len(codes) - 1)] if codes else ""
 
 
 def read_contents(lines: Sequence[Line]) -> Contents:
-    """Collects the entries, wherever in the book they stand (a book repeats them before each part)."""
+    """The entries of all contents tables of the book, which repeats them before each part."""
     codes: dict[str, list[str]] = {}
     rows: list[int] = []
     for index, line in enumerate(lines):
-        found = list(_entries(line.text))
-        if not found:
+        entries = list(_entries(line.text))
+        if not entries:
             continue
         if not _is_title(lines, index):
             rows.append(index)
-        for name, code in found:
-            known = codes.setdefault(folded(name), [])
-            if code and code not in known:
-                known.append(code)
+        for name, code in entries:
+            codes_of_name = codes.setdefault(folded(name), [])
+            if code and code not in codes_of_name:
+                codes_of_name.append(code)
     if sum(map(len, codes.values())) < FEWEST_ENTRIES and len(rows) < FEWEST_ENTRIES:
         return Contents()
     return Contents(codes, frozenset(rows))
@@ -100,11 +100,11 @@ def _entries(text: str) -> Iterator[tuple[str, str]]:
             yield match["name"], ""
         return
     end = 0
-    found = []
+    entries = []
     for match in _ENTRY.finditer(text):
         if text[end : match.start()].strip(" |"):
             return
         end = match.end()
-        found.append((match["name"].strip(), match["code"]))
+        entries.append((match["name"].strip(), match["code"]))
     if not text[end:].strip(" |"):
-        yield from found
+        yield from entries

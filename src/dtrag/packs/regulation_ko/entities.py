@@ -1,4 +1,4 @@
-"""What a question to a regulation book names: articles, procedures, requirements, benefits, deadlines, topics."""
+"""Entities in a question about regulations: articles, procedures, requirements, benefits, deadlines, topics."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class EntityType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EntityMatch:
-    """`text` is `query[start:end]`; `confidence` lies in [0, 1]; `expanded_terms` are words that mean the same or more,
-    the matched word among them."""
+    """`text` is `query[start:end]`; `confidence` lies in [0, 1]; `expanded_terms` are the matched word and words with
+    the same or a broader meaning."""
 
     entity_type: EntityType
     text: str
@@ -86,7 +86,7 @@ _RELATED: Mapping[str, Sequence[str]] = {
     "매월": ("월별", "지급일"),
     "매년": ("연도별", "연간"),
 }
-"""Keyword -> words that regulations use for the same (SPEC-RAG-SEARCH-001)."""
+"""Keyword -> words of regulations with the same meaning (SPEC-RAG-SEARCH-001)."""
 
 _KEYWORDS: Mapping[EntityType, Sequence[str]] = {
     EntityType.PROCEDURE: "신청서 구비서류 신청 절차 방법 발급 제출 신고 등록 서류 처리".split(),
@@ -115,16 +115,16 @@ HYPERNYMS: Mapping[str, tuple[str, ...]] = {
     "연차": ("휴가", "복무"),
     "기숙사": ("생활관", "후생"),
 }
-"""Topic -> what it belongs to, the nearer level first (at most two levels are used)."""
+"""Topic -> broader topics, the nearest one first (at most two levels are used)."""
 
 _BOUND = frozenset("까지 이내 부터 이전 이후".split())
-"""Written behind other words; the other keywords begin a word, or end a compound noun."""
+"""Keywords that follow other words; all others begin a word or end a compound noun."""
 _WORD = re.compile(r"[가-힣]+")
 _ADJECTIVE_ENDING = re.compile(r"^(?:적|인|적인|적으로)")
 
 
 class RegulationEntityRecognizer:
-    """Finds entities by patterns and keywords; a question that names none gives an empty list."""
+    """Finds entities by patterns and keywords."""
 
     def recognize(self, query: str) -> list[EntityMatch]:
         """The entities in reading order, without overlap within a type."""
@@ -133,34 +133,34 @@ class RegulationEntityRecognizer:
 
 
 def _sections(query: str) -> Iterator[EntityMatch]:
-    for found in _SECTION.finditer(query):
-        text = found.group().strip()
-        start = found.start() + (len(found.group()) - len(found.group().lstrip()))
+    for match in _SECTION.finditer(query):
+        text = match.group().strip()
+        start = match.start() + (len(match.group()) - len(match.group().lstrip()))
         yield EntityMatch(EntityType.SECTION, text, start, start + len(text), SECTION_CONFIDENCE, (text,))
 
 
 def _keywords(query: str) -> Iterator[EntityMatch]:
     for entity_type, keywords in _KEYWORDS.items():
         taken: set[int] = set()
-        for keyword in keywords:  # longer ones of a type stand before what they contain
-            for found in re.finditer(keyword, query):
-                span = range(found.start(), found.end())
-                if not taken.isdisjoint(span) or not _stands_for_itself(query, found.start(), found.end(), keyword):
+        for keyword in keywords:  # a keyword comes before those that it contains
+            for match in re.finditer(keyword, query):
+                span = range(match.start(), match.end())
+                if not taken.isdisjoint(span) or not _is_word_or_part(query, match.start(), match.end(), keyword):
                     continue
                 taken.update(span)
                 related = (keyword, *_RELATED.get(keyword, ()))
-                yield EntityMatch(entity_type, keyword, found.start(), found.end(), KEYWORD_CONFIDENCE, related)
+                yield EntityMatch(entity_type, keyword, match.start(), match.end(), KEYWORD_CONFIDENCE, related)
 
 
 def _topics(query: str) -> Iterator[EntityMatch]:
     for topic, levels in HYPERNYMS.items():
-        for found in re.finditer(topic, query):
+        for match in re.finditer(topic, query):
             yield EntityMatch(
-                EntityType.HYPERNYM, topic, found.start(), found.end(), KEYWORD_CONFIDENCE, (topic, *levels)
+                EntityType.HYPERNYM, topic, match.start(), match.end(), KEYWORD_CONFIDENCE, (topic, *levels)
             )
 
 
-def _stands_for_itself(query: str, start: int, end: int, keyword: str) -> bool:
+def _is_word_or_part(query: str, start: int, end: int, keyword: str) -> bool:
     """Whether the keyword is a word or a part of a compound, not a syllable sequence inside another word."""
     before = query[start - 1] if start else " "
     is_inside = "가" <= before <= "힣"

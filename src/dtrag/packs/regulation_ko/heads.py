@@ -1,6 +1,6 @@
 """Recognises single lines of a regulation: heads of articles, divisions, addenda and appendices; names; history.
 
-Each function looks at one line only; whether a head is believed is decided where the order of numbers is known.
+Each function sees one line only; provisions.py decides by the order of numbers whether a head is accepted.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ DIVISION_RANKS = {"편": 0, "장": 1, "절": 2, "관": 3}
 LONGEST_NAME = 60
 LONGEST_TITLE = 120
 LONGEST_EMPTY = 2_000
-"""Characters of dates and marks that may be left of a deleted article."""
+"""Characters of dates and marks that may remain of a deleted article."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def article_head(text: str) -> ArticleHead | None:
     title = ""
     after = _skip(text, position)
     if first := _FIRST_PARAGRAPH.match(text, after):
-        after = first.end()  # `제5조 ① (제목) …`: the title stands behind the first paragraph's mark.
+        after = first.end()  # `제5조 ① (제목) …`: the title follows the mark of the first paragraph.
     while (closed := _closing(text, after)) > 0:
         if _MARK.fullmatch(text, after, closed) and (_DATED.search(text, after, closed) or title):
             if title:
@@ -101,7 +101,7 @@ def _skip(text: str, position: int) -> int:
 
 
 def _closing(text: str, position: int) -> int:
-    """Offset behind the bracket that closes the one at `position`; 0 if none opens there or it stays open."""
+    """Offset after the bracket that closes the one at `position`; 0 if there is none or it is not closed."""
     opening = text[position : position + 1]
     closing = _PAIRS.get(opening)
     if closing is None:
@@ -115,7 +115,7 @@ def _closing(text: str, position: int) -> int:
 
 
 def cites(tail: str) -> bool:
-    """Whether what follows `제N조` or its bracket makes it a citation: `제3조의 규정에`, `제3조 및`, `제3조제2항`."""
+    """Whether the text after `제N조` or its bracket makes it a citation: `제3조의 규정에`, `제3조 및`, `제3조제2항`."""
     return bool(_CITED.match(tail))
 
 
@@ -142,7 +142,7 @@ def addendum_head(text: str) -> tuple[str, int] | None:
 
 
 def appendix_head(text: str) -> tuple[str, str] | None:
-    """Label (`별표 1`, `별지 제3호 서식`) and the title behind it, "" if it stands on the next line."""
+    """Label (`별표 1`, `별지 제3호 서식`) and the title after it; "" if the title is on the next line."""
     match = _APPENDIX.match(text)
     if match is None:
         return None
@@ -159,12 +159,12 @@ def without_marks(text: str) -> str:
 
 
 def is_empty_body(text: str) -> bool:
-    """Whether an article says nothing: it was deleted, or only numbers and marks are left of it."""
+    """Whether an article has no content: it was deleted, or only numbers and marks remain."""
     return len(text) <= LONGEST_EMPTY and not _EMPTY.sub("", without_marks(text))
 
 
 def is_history(text: str) -> bool:
-    """A line of the enactment's history: `제정 1990. 3. 1.`, `<규정 명칭 변경 2013. 2. 1.>`, `소관부서: 교무처`."""
+    """Whether the line is of the history: `제정 1990. 3. 1.`, `<규정 명칭 변경 2013. 2. 1.>`, `소관부서: 교무처`."""
     if _BRACKETED.match(text) or text[0] in "<〈[":
         return True
     if len(text) > 200 or text.endswith("다."):
@@ -173,20 +173,20 @@ def is_history(text: str) -> bool:
 
 
 def is_abolished(text: str) -> bool:
-    """The line that is left of an abolished or moved regulation: `2025년 3월 1일자 폐지 → …`."""
+    """Whether the line is the remainder of an abolished or moved regulation: `2025년 3월 1일자 폐지 → …`."""
     return len(text) < 200 and not text.endswith("한다.") and bool(_DATED.search(text) and _ABOLISHED.search(text))
 
 
 def may_be_name(text: str) -> bool:
-    """Whether the line could be a name at all: short, no sentence, no list mark, no bracket before it."""
+    """Whether the line could be a name: short, not a sentence, without a list mark or bracket before it."""
     return 2 <= len(text) <= LONGEST_NAME and not _SENTENCE.search(text) and not _LISTED.match(text)
 
 
 def has_name_ending(text: str) -> bool:
-    """`…규정`, `…학칙`, `…시행세칙`, with or without a bracket behind it."""
+    """Whether the text ends as a name: `…규정`, `…학칙`, `…시행세칙`, with or without a bracket after it."""
     return bool(_SUFFIX.search(text))
 
 
 def is_name_style(style: str) -> bool:
-    """Whether a style's own name says that it is for names of regulations or titles."""
+    """Whether the name of a style marks names of regulations or titles."""
     return bool(_NAME_STYLE.search(style))

@@ -1,4 +1,4 @@
-"""Misspelt Korean words: distance by letters (jamo), one letter wrong, missing or too many."""
+"""Misspelt Korean words, compared by letters (jamo): one letter wrong, missing or too many."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 Value = TypeVar("Value")
 LONGER = 3
-"""Syllables that a question's word may be longer than the word it is compared with: particles and endings."""
+"""Syllables by which a word of a question may be longer than the known word: particles and endings."""
 
 
 def letters(word: str) -> str:
@@ -17,7 +17,7 @@ def letters(word: str) -> str:
 
 
 def within_one(left: str, right: str) -> bool:
-    """Whether one inserted, deleted or replaced letter, or two exchanged ones, make `left` into `right`."""
+    """Whether `left` and `right` differ by one inserted, deleted or replaced letter, or by two exchanged ones."""
     if abs(len(left) - len(right)) > 1:
         return False
     start = 0
@@ -30,7 +30,7 @@ def within_one(left: str, right: str) -> bool:
 
 
 class SpellingIndex(Generic[Value]):
-    """Words that are found when one letter of them is wrong (symmetric deletion: Garbe 2012, *SymSpell*)."""
+    """Looks up words in spite of one wrong letter (symmetric deletion: Garbe 2012, *SymSpell*)."""
 
     def __init__(self, words: Iterable[tuple[str, Value]]) -> None:
         self._values: dict[str, list[Value]] = {}
@@ -42,18 +42,18 @@ class SpellingIndex(Generic[Value]):
                 self._deletions.setdefault(shorter, set()).add(word)
 
     def nearest(self, word: str) -> Iterator[Value]:
-        """The values of the words that a beginning of `word` is one letter away from; the longest beginning decides."""
+        """The values of the words that differ by one letter from a prefix of `word`, the longest such prefix."""
         for length in range(len(word), max(2, len(word) - LONGER - 1), -1):
             spelt = letters(word[:length])
-            near = {
-                known
+            similar = {
+                other
                 for shorter in _one_less(spelt)
-                for known in self._deletions.get(shorter, ())
-                if within_one(spelt, letters(known))
+                for other in self._deletions.get(shorter, ())
+                if within_one(spelt, letters(other))
             }
-            if near:
-                for known in sorted(near):
-                    yield from self._values[known]
+            if similar:
+                for other in sorted(similar):
+                    yield from self._values[other]
                 return
 
 

@@ -1,4 +1,4 @@
-"""The lines of a parsed document, each with what its format says about it: the view that structure is read from."""
+"""The lines of a parsed document with their format attributes: the input of all structure recognition."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Line:
 
 
 def lines_of(document: ParsedDocument) -> list[Line]:
-    """Every line with something in it, in order. One sweep over text and blocks."""
+    """All lines that are not blank, in order. One pass over text and blocks."""
     lines: list[Line] = []
     blocks = iter(document.blocks)
     block: Block | None = next(blocks, None)

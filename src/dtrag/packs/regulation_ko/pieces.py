@@ -1,4 +1,4 @@
-"""Cuts a long provision where its own structure allows it."""
+"""Cuts a long provision at the boundaries of its own structure."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _ORDER: tuple[re.Pattern[str], ...] = (
 def cut(text: str, start: int, end: int, max_tokens: int) -> list[tuple[int, int]]:
     """Spans of at most `max_tokens` each (tokens as counted here), in order, without overlap and without outer blanks.
 
-    Everything between `start` and `end` but white space is in one of them. A span is cut at paragraphs if that is
-    enough, else at items, lines, sentences, blanks, and in the middle of a word only when it has none of them.
+    They cover everything between `start` and `end` except white space. A span is cut at paragraphs if that is enough,
+    else at items, lines, sentences or blanks, and inside a word only when it has none of them.
     """
     budget = max(1, max_tokens) * KOREAN_CHARACTERS_PER_TOKEN
     return [span for span in (_stripped(text, *s) for s in _cut(text, start, end, budget, 0)) if span[0] < span[1]]
@@ -44,7 +44,7 @@ def _edges(text: str, start: int, end: int, level: int) -> list[int]:
 
 
 def _packed(edges: Sequence[int], budget: int) -> Iterator[tuple[int, int]]:
-    """Neighbouring parts put together as long as they fit."""
+    """Neighbouring parts, merged as long as they fit the budget."""
     first = edges[0]
     for index in range(1, len(edges)):
         if edges[index] - first > budget and edges[index - 1] > first:

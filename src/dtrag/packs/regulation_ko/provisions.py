@@ -1,7 +1,7 @@
-"""Reads one regulation into its provisions: articles under their 편/장/절/관, addenda, appendices, a preamble.
+"""Splits one regulation into its provisions: articles under their 편/장/절/관, addenda, appendices, a preamble.
 
-A head is believed when its number can follow the one before it, so that a line which merely begins with a citation
-(`제14조의 규정에 의거 …`) stays where it is.
+A head is accepted when its number can follow the previous one, so that a line that only begins with a citation
+(`제14조의 규정에 의거 …`) does not start an article.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from dtrag.packs.regulation_ko.lines import Line
 
 Kind = Literal["article", "addendum", "appendix", "preamble"]
 WIDEST_GAP = 40
-"""Articles that may be missing between two neighbours (ranges are deleted together); more is a citation."""
+"""Articles that may be missing between two neighbours (ranges are deleted together); a wider gap is a citation."""
 SHORTEST_PREAMBLE = 80
-"""Characters of prose before 제1조 that are worth finding (the preamble of a charter)."""
+"""Characters of prose before 제1조 that make a preamble (of a charter)."""
 
 _RANGE = re.compile(r"\s*(?:[,~∼\-및]|내지|부터)")
 _SENTENCE_END = (".", ":", "。", ">", "〉", ")", "]", "】", "｣", "」", "|")
@@ -38,7 +38,7 @@ _DELETED_WORD = re.compile(r"삭\s*제|폐\s*지")
 
 @dataclass(frozen=True, slots=True)
 class Provision:
-    """A part of a regulation that is found on its own. `[start, end)` is its text without its heading.
+    """A part of a regulation that is searched on its own. `[start, end)` is its text without its heading.
 
     `label` is `제15조`, `부칙`, `별표 1`; `occurrence` counts equal labels of one regulation from 1.
     """
@@ -62,7 +62,7 @@ class _Open:
 
 
 class ProvisionReader:
-    """Holds what is open while the lines of one regulation go by."""
+    """Reads the lines of one regulation in order, with the current provision as its state."""
 
     def __init__(self, text: str, wrapped: bool) -> None:
         self._text = text
@@ -97,7 +97,7 @@ class ProvisionReader:
                 return
         if self._open is None:
             return
-        self._entitle(line)
+        self._set_appendix_title(line)
 
     @property
     def _kind(self) -> Kind:
@@ -106,7 +106,7 @@ class ProvisionReader:
     def _article_or_division(self, line: Line) -> bool:
         head = article_head(line.text)
         if head is not None:
-            if not self._believable(head, line):
+            if not self._is_next_article(head, line):
                 return False
             self._begin("article", head.label, head.title, line, line.start + head.body)
             self._last = (head.number, head.minor)
@@ -119,10 +119,10 @@ class ProvisionReader:
         self._divisions = {r: h for r, h in self._divisions.items() if r < rank} | {rank: heading}
         return True
 
-    def _believable(self, head: ArticleHead, line: Line) -> bool:
+    def _is_next_article(self, head: ArticleHead, line: Line) -> bool:
         number, minor = head.number, head.minor
         last, last_minor = self._last
-        next_one = (number, minor) in ((last + 1, 0), (last, last_minor + 1), (last + 1, 1))
+        is_successor = (number, minor) in ((last + 1, 0), (last, last_minor + 1), (last + 1, 1))
         forward = (number, minor) > self._last and number - last <= WIDEST_GAP
         deleted = bool(_DELETED_WORD.search(line.text)) and is_empty_body(line.text)
         if deleted and (_RANGE.match(head.tail) or not head.title):
@@ -130,16 +130,19 @@ class ProvisionReader:
         attached = cites(head.tail)
         if not head.title:
             return (
-                next_one and (not head.tail or head.tail[0].isspace()) and not attached and not self._mid_sentence(line)
+                is_successor
+                and (not head.tail or head.tail[0].isspace())
+                and not attached
+                and not self._mid_sentence(line)
             )
         if attached and not head.tail[:1].isspace():
-            return next_one and not self._mid_sentence(line)
+            return is_successor and not self._mid_sentence(line)
         if forward:
-            return next_one or not self._mid_sentence(line)
+            return is_successor or not self._mid_sentence(line)
         return line.level > 0 or not self._mid_sentence(line)
 
     def _mid_sentence(self, line: Line) -> bool:
-        """Whether the line may be the rest of a wrapped one: only where paragraphs are wrapped at all."""
+        """Whether the line may continue a wrapped one; only in documents with wrapped paragraphs."""
         above = self._above
         if not self._wrapped or above is None or line.level or above.level or above.table:
             return False
@@ -152,8 +155,8 @@ class ProvisionReader:
         divisions = tuple(self._divisions[r] for r in sorted(self._divisions)) if kind == "article" else ()
         self._open = _Open(kind, label, title, divisions, start)
 
-    def _entitle(self, line: Line) -> None:
-        """An appendix is often named by the line below its mark."""
+    def _set_appendix_title(self, line: Line) -> None:
+        """Take the line below the mark of an appendix as its title."""
         opened = self._open
         if opened is None or opened.kind != "appendix" or opened.title or line.table:
             return

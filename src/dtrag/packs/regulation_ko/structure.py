@@ -1,7 +1,7 @@
 """Splits a book of Korean regulations, or a single one, into regulations and their articles (조).
 
-Works on any parsed document: what a format tells (style names, heading levels, tables) is evidence, the text itself
-decides. `split` returns None for everything that is not the text of regulations.
+Works on any parsed document: format attributes (style names, heading levels, tables) are evidence, the text itself
+decides. `split` returns None for documents that are not regulations.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from dtrag.packs.regulation_ko.pieces import cut
 from dtrag.packs.regulation_ko.provisions import Provision, ProvisionReader
 
 MAX_TOKENS = 400
-FEWEST_ARTICLES = 3
-"""A text with fewer articles is no regulation, unless its name says so (`…규정`); with fewer than two it is none."""
-SMALLEST_SHARE = 0.5
+MIN_ARTICLES = 3
+"""A text with fewer articles is not a regulation, unless its name ends like one (`…규정`) and it has two."""
+MIN_SHARE = 0.5
 """The regulations must be at least this share of the document's characters, contents tables aside: a report that quotes
 a few articles is not a regulation book. (Covers, indexes and abolished regulations of a real book: a hundredth.)"""
-LARGEST_LAST = 0.6
+MAX_LAST_SHARE = 0.6
 """The last article may be at most this share of them: a text that goes on after a few quoted articles is not the last
 of them. An addendum or an appendix behind it proves that the article ended where it should."""
 
@@ -40,32 +40,32 @@ def split(document: ParsedDocument, *, max_tokens: int = MAX_TOKENS) -> Iterator
     lines = lines_of(document)
     contents = read_contents(lines)
     wrapped = _is_wrapped(document)
-    found = []
+    regulations = []
     for span in find_regulations(lines, contents, document.title):
         provisions = _provisions(document, lines, span, wrapped)
         if any(provision.kind == "article" for provision in provisions):
-            found.append((span, provisions))
+            regulations.append((span, provisions))
     front = sum(len(lines[row].text) for row in contents.rows)
-    if not _convinces(len(document.text.strip()) - front, lines, found):
+    if not _is_mostly_regulations(len(document.text.strip()) - front, lines, regulations):
         return None
-    return _passages(document, lines, found, max_tokens)
+    return _passages(document, lines, regulations, max_tokens)
 
 
-def _convinces(length: int, lines: list[Line], found: list[tuple[Span, list[Provision]]]) -> bool:
-    """Whether what was found is what a document of `length` characters (without contents tables) is about."""
-    articles = [provision for _, provisions in found for provision in provisions if provision.kind == "article"]
-    named = any(has_name_ending(span.name) for span, _ in found)
-    if len(articles) < (2 if named else FEWEST_ARTICLES):
+def _is_mostly_regulations(length: int, lines: list[Line], regulations: list[tuple[Span, list[Provision]]]) -> bool:
+    """Whether the regulations make up a document of `length` characters (without contents tables)."""
+    articles = [provision for _, provisions in regulations for provision in provisions if provision.kind == "article"]
+    named = any(has_name_ending(span.name) for span, _ in regulations)
+    if len(articles) < (2 if named else MIN_ARTICLES):
         return False
-    covered = sum(lines[span.last - 1].end - lines[span.first].start for span, _ in found)
-    if covered < SMALLEST_SHARE * length:
+    covered = sum(lines[span.last - 1].end - lines[span.first].start for span, _ in regulations)
+    if covered < MIN_SHARE * length:
         return False
-    last = found[-1][1][-1]
-    return last.kind != "article" or last.end - last.start <= max(LARGEST_LAST * covered, MAX_TOKENS)
+    last = regulations[-1][1][-1]
+    return last.kind != "article" or last.end - last.start <= max(MAX_LAST_SHARE * covered, MAX_TOKENS)
 
 
 def _is_wrapped(document: ParsedDocument) -> bool:
-    """Whether a line may be the rest of the line above: the text of a PDF and plain text are broken at the margin."""
+    """Whether a line may continue the line above: PDF and plain text are broken at the margin."""
     return not any(block.style for block in document.blocks)
 
 
@@ -75,10 +75,10 @@ def _provisions(document: ParsedDocument, lines: list[Line], span: Span, wrapped
 
 
 def _passages(
-    document: ParsedDocument, lines: list[Line], found: list[tuple[Span, list[Provision]]], max_tokens: int
+    document: ParsedDocument, lines: list[Line], regulations: list[tuple[Span, list[Provision]]], max_tokens: int
 ) -> Iterator[ChunkedDocument]:
     parts: dict[str, int] = {}
-    for span, provisions in found:
+    for span, provisions in regulations:
         start, end = lines[span.first].start, lines[span.last - 1].end
         part = span.code or span.name
         parts[part] = parts.get(part, 0) + 1

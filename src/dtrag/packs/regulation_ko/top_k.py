@@ -1,4 +1,7 @@
-"""How many passages an answer needs: a bare topic few, a question of two parts many (SPEC-RAG-SEARCH-001, TAG-003)."""
+"""The number of passages that an answer needs: few for a bare topic, many for a question of two parts.
+
+SPEC-RAG-SEARCH-001, TAG-003.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,9 @@ from dtrag.packs.regulation_ko.expansion import is_formal
 
 _LOG = logging.getLogger(__name__)
 
-MOST = 25
+MAX_TOP_K = 25
 SLOW_SECONDS = 0.5
-"""From here on fewer passages are read."""
+"""Search time from which on fewer passages are used."""
 
 
 class QueryComplexity(StrEnum):
@@ -33,7 +36,7 @@ TOP_K = {
 _PARTS = re.compile(r"(?:^|\s)(?:그리고|또는|및|혹은|아니면)(?:\s|$)|[;；]|(?<=[^\d\s])\s?[,，]\s?(?=\S+\s)")
 _CONDITIONS = re.compile(r"신청|방법|절차|자격|요건|조건|기준|제한|혜택|지급|지원|서류|기한")
 _ASKS_HOW = re.compile(r"어떻게|방법|절차|신청")
-LEAST_CONDITIONS = 2
+MIN_CONDITIONS = 2
 """Condition words that make a question complex (D27)."""
 SIMPLE_WORDS = 2
 
@@ -45,7 +48,7 @@ class AdaptiveTopKSelector:
         """The class of the question."""
         if _PARTS.search(query):
             return QueryComplexity.MULTI_PART
-        if len(set(_CONDITIONS.findall(query))) >= LEAST_CONDITIONS:
+        if len(set(_CONDITIONS.findall(query))) >= MIN_CONDITIONS:
             return QueryComplexity.COMPLEX
         if len(query.split()) <= SIMPLE_WORDS and not _ASKS_HOW.search(query):
             return QueryComplexity.SIMPLE
@@ -61,4 +64,4 @@ class AdaptiveTopKSelector:
                 "The search took %.0f ms: %d passages are used instead of %d.", elapsed * 1e3, top_k // 2, top_k
             )
             top_k //= 2
-        return min(top_k, MOST)
+        return min(top_k, MAX_TOP_K)

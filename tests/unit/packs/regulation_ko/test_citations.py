@@ -160,7 +160,7 @@ def test_one_citation(text: str, cited: str, kind: str, targets: tuple[str, ...]
         "",
     ],
 )
-def test_what_is_no_citation(text: str) -> None:
+def test_text_that_is_not_a_citation(text: str) -> None:
     assert citations(text, SOURCE, "제6조", CATALOG) == []
 
 
@@ -171,13 +171,13 @@ def test_paragraph_and_item_are_numbers() -> None:
     assert found.paragraph == 2
 
 
-def test_the_same_law_is_that_of_the_sentence() -> None:
+def test_same_law_means_the_law_of_the_sentence() -> None:
     found = citations("고등교육법 제20조와 같은 법 시행령 제4조에 따른다.", SOURCE, "제6조", CATALOG)
     assert [citation.kind for citation in found] == ["external-law", "external-law"]
     assert found[1].text == "같은 법 시행령 제4조"
 
 
-def test_a_bare_school_rule_is_that_of_the_branch_of_the_source() -> None:
+def test_a_short_name_means_the_rule_of_the_branch_of_the_source() -> None:
     branches = [outline("대학원위원회규정"), outline("학생회규정"), outline("대학원학칙"), outline("한빛대학교학칙")]
     catalog = Catalog.of(branches)
     found = [citations("학칙 제3조에", source, "제2조", catalog)[0].targets for source in branches[:2]]
@@ -190,7 +190,7 @@ def test_articles_of_an_addendum_are_not_citations_of_the_regulation() -> None:
     assert [citation.targets for citation in found if citation.kind == "internal"] == [("휴학규정 제5조",)]
 
 
-def test_names_that_nobody_has_given() -> None:
+def test_names_outside_the_collection() -> None:
     assert cited_texts("학칙 제20조와 제15조, 휴학규정에 따른다.") == ["학칙 제20조", "제15조", "휴학규정"]
 
 

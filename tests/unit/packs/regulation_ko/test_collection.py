@@ -1,4 +1,4 @@
-"""Which provision a reference means, and what the messages say about one that is not there."""
+"""The provision that a reference means, and the messages about one that does not exist."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_addenda_of_several_years_are_one_source() -> None:
         ("교원인사규정 별표 9", "교원인사규정 has no 별표 9"),
     ],
 )
-def test_what_is_not_there_is_named_with_what_is(reference: str, message: str) -> None:
+def test_a_missing_provision_is_reported_with_the_existing_ones(reference: str, message: str) -> None:
     with pytest.raises(NotFound) as raised:
         COLLECTION.find(reference)
     assert message in str(raised.value)
@@ -92,7 +92,7 @@ def test_a_reference_needs_a_name_and_an_article(reference: str) -> None:
         COLLECTION.find(reference)
 
 
-def test_without_regulations_the_message_says_how_to_get_some() -> None:
+def test_without_regulations_the_message_says_how_to_ingest_some() -> None:
     with pytest.raises(NotFound, match="dtrag ingest"):
         Collection.of([]).find("학칙 제1조")
 

@@ -73,7 +73,7 @@ def test_every_file_has_the_form_of_a_lexicon() -> None:
     assert not problems
 
 
-def test_it_is_large_and_most_forms_have_alternatives() -> None:
+def test_it_is_large_and_most_entries_have_several_forms() -> None:
     entries = built_in().entries
     assert len(entries) >= 1_500
     assert sum(len(entry.spoken) >= 3 for entry in entries) >= 0.9 * len(entries)
@@ -167,7 +167,7 @@ def test_the_words_of_an_english_form_match_in_any_order() -> None:
         ("내", "냈다", False),
     ],
 )
-def test_forms_of_a_verb_are_told_from_other_words(token: str, word: str, same: bool) -> None:
+def test_forms_of_a_verb_are_distinguished_from_other_words(token: str, word: str, same: bool) -> None:
     assert begins(token, word) is same
 
 
@@ -196,7 +196,7 @@ def test_any_text_is_matched_within_its_words(text: str) -> None:
 
 
 @given(st.text("ㄱㄴㄷㅏㅑ", max_size=6), st.text("ㄱㄴㄷㅏㅑ", max_size=6))
-def test_one_edit_is_what_a_table_of_edits_says(left: str, right: str) -> None:
+def test_one_edit_agrees_with_a_table_of_edits(left: str, right: str) -> None:
     assert within_one(left, right) == (_distance(left, right) <= 1)
 
 
@@ -215,7 +215,7 @@ def _distance(left: str, right: str) -> int:
 @pytest.mark.parametrize(
     "text", ['[[entries]]\nspoken = []\nofficial = ["휴학"]', '[[entries]]\nspoken = ["쉬"]\nofficial = [" "]']
 )
-def test_an_empty_entry_is_refused(text: str) -> None:
+def test_an_empty_entry_is_rejected(text: str) -> None:
     with pytest.raises(ValueError, match="no spoken form or no official word"):
         read_entries(text, "test")
 

@@ -1,4 +1,4 @@
-"""Entities, expansion, the number of passages and hops, beyond the cases of the acceptance text."""
+"""Entities, expansion, the number of passages and hops, beyond the cases of the acceptance document."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dtrag.packs.regulation_ko.entities import EntityType, RegulationEntityRecognizer
 from dtrag.packs.regulation_ko.expansion import MultiStageQueryExpander, is_formal
-from dtrag.packs.regulation_ko.hops import MOST_FOLLOWED, MultiHopRetriever
+from dtrag.packs.regulation_ko.hops import MAX_SOURCES, MultiHopRetriever
 from dtrag.packs.regulation_ko.top_k import AdaptiveTopKSelector, QueryComplexity
 
 
@@ -22,7 +22,7 @@ def test_entities_are_spans_of_the_question(query: str) -> None:
 
 
 @pytest.mark.parametrize("query", ["조교가 하는 일", "3조원 예산", "제1차 회의"])
-def test_what_only_looks_like_an_article_is_none(query: str) -> None:
+def test_text_that_only_looks_like_an_article_is_not_one(query: str) -> None:
     found = RegulationEntityRecognizer().recognize(query)
     assert not [match for match in found if match.entity_type == EntityType.SECTION and "조" in match.text], found
 
@@ -98,7 +98,7 @@ def followed(cites: Mapping[str, Sequence[str]], *initial: str, hops: int = 2) -
     return MultiHopRetriever(chain, chain, cited=chain.cited, max_hops=hops).retrieve("q", initial).hop_results
 
 
-def test_hops_end_and_begin_where_they_should() -> None:
+def test_hops_are_limited_and_follow_only_relevant_citations() -> None:
     line = {str(number): [str(number + 1)] for number in range(9)}
     assert followed(line, "0") == ("1", "2")
     assert followed(line, "0", hops=9) == ("1", "2"), "two at most, whatever is asked for"
@@ -107,6 +107,6 @@ def test_hops_end_and_begin_where_they_should() -> None:
     assert followed({"0": ["0", "nowhere", "unknown", "less", "least"]}, "0") == ("least",)
 
 
-def test_of_many_passages_the_first_are_read() -> None:
-    many = [str(number) for number in range(MOST_FOLLOWED + 5)]
-    assert len(followed({key: [f"cited{key}"] for key in many}, *many)) == MOST_FOLLOWED
+def test_only_the_first_of_many_passages_are_read() -> None:
+    many = [str(number) for number in range(MAX_SOURCES + 5)]
+    assert len(followed({key: [f"cited{key}"] for key in many}, *many)) == MAX_SOURCES

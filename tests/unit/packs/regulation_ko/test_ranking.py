@@ -63,11 +63,11 @@ CASES = [
 
 
 @pytest.mark.parametrize(("question", "label"), CASES)
-def test_everyday_words_find_the_article_that_says_it_officially(question: str, label: str) -> None:
+def test_everyday_words_rank_the_article_with_the_official_terms_first(question: str, label: str) -> None:
     assert first(question) == label
 
 
-def test_wrong_entries_are_worse_than_none() -> None:
+def test_wrong_entries_are_worse_than_right_ones() -> None:
     """What helps is what the entries say: with the official words exchanged it finds less than without entries."""
     official = [entry.official for entry in ENTRIES]
     random.Random(3).shuffle(official)
@@ -76,7 +76,7 @@ def test_wrong_entries_are_worse_than_none() -> None:
     assert right[0] == len(CASES) > right[1]
 
 
-def test_an_article_named_exactly_is_first_whatever_the_scores() -> None:
+def test_an_article_named_exactly_is_first_whatever_its_score() -> None:
     book = [
         article("제8조", "JA교원인사규정", "임용", "임용한다.", 1.0),
         Article("other", "교원인사규정", "제8조", "자격", "", "자격은 이렇다.", "article", 0.1, 0.1),
@@ -86,7 +86,7 @@ def test_an_article_named_exactly_is_first_whatever_the_scores() -> None:
     assert order[0] == ("other", 1.0)
 
 
-def test_features_and_shares_lie_in_their_ranges_and_fall() -> None:
+def test_features_and_shares_lie_in_their_ranges_and_are_ordered() -> None:
     scorer = Scorer(read("휴학은 몇 학기까지 돼요", LEXICON), IDF)
     for one in BOOK:
         values = scorer.features(one, 0.5, 0.5)
@@ -97,13 +97,13 @@ def test_features_and_shares_lie_in_their_ranges_and_fall() -> None:
     assert all(0.0 <= score <= 1.0 for score in scores)
 
 
-def test_the_pieces_behind_the_ranked_ones_keep_their_order() -> None:
+def test_articles_beyond_the_limit_keep_their_order() -> None:
     book = [article(f"제{number}조", "규정집", "", "본문", 1.0 / number) for number in range(1, 9)]
     order = [key for key, _ in reranked(Scorer(read("본문", LEXICON), IDF), book, 3)]
     assert order[3:] == [f"제{number}조" for number in range(4, 9)]
 
 
-def test_addenda_and_forms_count_less_unless_they_are_asked_for() -> None:
+def test_addenda_and_forms_count_less_unless_the_question_asks_for_forms() -> None:
     assert kind_factor("addendum", "부칙", "휴학 기간") < kind_factor("article", "제1조", "휴학 기간")
     assert kind_factor("appendix", "별지 제1호 서식", "휴학 기간") < kind_factor("appendix", "별표 1", "휴학 기간")
     assert kind_factor("appendix", "별지 제1호 서식", "휴학 신청서 서식") == 1.0

@@ -1,4 +1,4 @@
-"""Everyday words and the official words of regulations: what people say, and what the articles call it.
+"""A lexicon from everyday words to the official terms of regulations.
 
 Entries are in the TOML files beside this module, one file for each field of life. An entry has `spoken` forms and
 `official` words. A spoken form is one or more word beginnings: each of them must begin a word of the question, in
@@ -28,9 +28,9 @@ ENGLISH_WINDOW = 6
 """English words around the first one of a form among which its other words are looked for: word order is free there."""
 MAX_PARTICLE = 2
 """Syllables between two words of a form that are written as one word ("책을잃어버렸어요")."""
-INSIDE_LEAST = 3
+MIN_INSIDE_LENGTH = 3
 """Syllables from which on a single word is also searched for inside a compound ("하계계절학기")."""
-CORRECTED_LEAST = 3
+MIN_CORRECTED_LENGTH = 3
 """Syllables from which on a misspelt word is compared by its letters (jamo)."""
 SYNONYMS_FILE = "synonyms.toml"
 MatchedBy = Literal["words", "synonym", "spelling"]
@@ -53,7 +53,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """An entry that a question contains: `words` are the positions of the question's words that the form explains.
+    """An entry that matches a question; `words` are the positions of the question's words that the form explains.
 
     `form` is the spoken form; `by` says whether its very words matched, a synonym of one, or a corrected spelling.
     """
@@ -109,7 +109,7 @@ class Lexicon:
                 for start in {_start(word) for word in (first, *others)}:
                     by_start.setdefault(start, []).append(form)
                 whole = "".join(form.tokens)
-                if len(form.tokens) == 1 and len(whole) >= INSIDE_LEAST and _is_hangul(whole):
+                if len(form.tokens) == 1 and len(whole) >= MIN_INSIDE_LENGTH and _is_hangul(whole):
                     inside.setdefault(whole, form)
         return cls(entries, same_meaning, by_start, inside)
 
@@ -123,7 +123,7 @@ class Lexicon:
             (form.tokens[0], form)
             for forms in self._by_start.values()
             for form in forms
-            if len(form.tokens) == 1 and len(form.tokens[0]) >= CORRECTED_LEAST and _is_hangul(form.tokens[0])
+            if len(form.tokens) == 1 and len(form.tokens[0]) >= MIN_CORRECTED_LENGTH and _is_hangul(form.tokens[0])
         )
 
     def matches(self, question: str, known: Iterable[str] = ()) -> list[Match]:
@@ -139,7 +139,7 @@ class Lexicon:
         explained = {position for match in matches for position in match.words}
         known = frozenset(known)
         for position, word in enumerate(words):
-            if position not in explained and len(word) >= CORRECTED_LEAST and word not in known:
+            if position not in explained and len(word) >= MIN_CORRECTED_LENGTH and word not in known:
                 matches += self._corrected(position, word)
         return _distinct(matches)
 
@@ -149,7 +149,7 @@ class Lexicon:
                 match = self._placed(form, words, position)
                 if match is not None:
                     yield match
-            for length in range(INSIDE_LEAST, len(word)):
+            for length in range(MIN_INSIDE_LENGTH, len(word)):
                 for start in range(1, len(word) - length + 1):
                     inner = self._inside.get(word[start : start + length])
                     if inner is not None:
@@ -209,7 +209,7 @@ class Lexicon:
                             yield Match(form.entry, " ".join(form.tokens), (position,))
             if position + 1 < len(words):
                 pair = word + words[position + 1]
-                for length in range(max(INSIDE_LEAST, len(word) + 1), len(pair) + 1):
+                for length in range(max(MIN_INSIDE_LENGTH, len(word) + 1), len(pair) + 1):
                     form_of_two = self._inside.get(pair[:length])
                     if form_of_two is not None:
                         yield Match(form_of_two.entry, form_of_two.tokens[0], (position, position + 1))
