@@ -35,7 +35,7 @@ STATEMENTS = [
     ("docs/explanation/architecture.md", f"batch of about {reading.BATCH_CHUNKS} passages"),
     ("docs/how-to/operations.md", f"{MIGRATIONS} of {MIGRATIONS} migrations"),
     ("docs/how-to/audit.md", f"at most {audit.NOTE_S * 1000:.0f} ms later"),
-    ("docs/how-to/audit.md", f"at most {audited.TURNED_AWAY_PER_MINUTE} refusals a minute"),
+    ("docs/how-to/audit.md", f"at most {audited.CHEAP_REFUSALS_PER_MINUTE} refusals a minute"),
     ("docs/how-to/keys.md", f"to {authentication.FAILURES_PER_MINUTE} a minute from one address"),
     ("docs/how-to/keys.md", f"A key may make {Settings().rate_per_minute} requests a minute"),
     ("docs/reference/http.md", f"parts `files` (at most {documents.MAX_FILES})"),

@@ -243,7 +243,7 @@ async def test_when_descriptors_run_out_it_rests_and_goes_on(
     monkeypatch.setattr(socket, "socket", Exhausted)
     async with serving(ConnectionLimits()) as server:
         assert (await head_of(await server.connect(GET % b"/"))).startswith(b"HTTP/1.1 200")
-    assert [entry.message for entry in caplog.records].count("no connection can be taken: Too many open files") == 3
+    assert [entry.message for entry in caplog.records].count("no connection can be accepted: Too many open files") == 3
 
 
 def test_connections_leave_descriptors_for_the_rest() -> None:

@@ -241,7 +241,7 @@ def test_an_open_address_needs_a_key_first(start: Start, tmp_path: Path) -> None
 
 
 def test_a_forwarded_client_is_not_a_local_one(served: Served) -> None:
-    assert any("No key is configured: only this machine is answered" in line for line in served.lines)
+    assert any("No key is configured: only this machine has access" in line for line in served.lines)
     assert served.client.get("/documents").status_code == 200
     assert_failure(served.client.get("/documents", headers={"X-Forwarded-For": "203.0.113.5"}), 401)
     assert served.client.get("/livez", headers={"X-Forwarded-For": "203.0.113.5"}).status_code == 200

@@ -146,7 +146,7 @@ def test_search_shows_passages_on_stdout_and_notes_on_stderr(cli: Cli, demo: Ran
     assert elsewhere.err == "dtrag: There is no category 'No/Such'. List them with: dtrag taxonomy tree\n"
     nothing = cli.call("search", "xylophone", "--mode", "lexical", "--category", "samples/handbook")
     assert (nothing.code, nothing.out) == (0, "")
-    assert "Nothing was found" in nothing.err
+    assert "No passage matches" in nothing.err
 
 
 def test_search_is_strict_while_the_flag_is_on(cli: Cli, demo: Ran) -> None:

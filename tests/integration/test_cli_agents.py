@@ -61,7 +61,7 @@ def test_made_listed_and_shown(cli: Cli, agent: dict[str, Any]) -> None:
     for word in ("Tea desk", "tea, milk/oat", "Milk/Oat", "searcher", "0 of 2,000,000 tokens", "hitl_below_conf 0.7"):
         assert word in " ".join(text.out.split())
     made = narrow(cli.call("agents", "create", "--path", "Nowhere"))
-    assert "Nowhere leads nowhere yet" in made.err
+    assert "Nowhere is not in the tree yet" in made.err
     assert cli.call("agents", "delete", made.out.split()[1], "--json").json == {"deleted": made.out.split()[1]}
 
 
@@ -83,7 +83,7 @@ def test_searched_with(cli: Cli, agent: dict[str, Any]) -> None:
     assert "Green tea" in text.out
     nothing = cli.call("agents", "search", agent["agent_id"], "coffee")
     assert (nothing.code, nothing.out) == (0, "")
-    assert "Nothing was found" in nothing.err
+    assert "No passage matches" in nothing.err
 
 
 @pytest.mark.parametrize("command", ["show", "export", "delete"])

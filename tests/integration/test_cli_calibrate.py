@@ -66,7 +66,7 @@ def test_it_changes_the_next_answer_and_can_be_undone(cli: Cli, folder: Path) ->
     assert confidence() == before
     ran = cli.run("calibrate", folder / "asked.jsonl")  # another process
     assert ran.code == 0, ran.err
-    assert "In force from the next question on" in ran.err
+    assert "Active from the next question on" in ran.err
     assert max(map(len, ran.out.splitlines())) <= 80
     assert "calibration error" in ran.out
     assert confidence() != before

@@ -25,7 +25,7 @@ def cli(make_cli: MakeCli) -> Iterator[Cli]:
     strange = [{"id": name, "title": name, "text": f"The {name} lists debits and onions."} for name in NAMES]
     (folder / "new.jsonl").write_text("".join(json.dumps(row) + "\n" for row in strange))
     made = make_cli()
-    assert "Nothing waits" in made.call("review").err
+    assert "The review queue is empty" in made.call("review").err
     assert made.call("ingest", folder / "shelf.jsonl").code == 0
     ran = made.call("ingest", folder / "new.jsonl")
     assert ran.code == 0, ran.err

@@ -15,10 +15,10 @@ from dtrag.app import App, open_app, open_throwaway
 from dtrag.core.access.scope import NO_FILTERS, Scope, SearchFilters
 from dtrag.core.documents import SearchResult
 from dtrag.core.taxonomy.tree import Taxonomy
-from dtrag.delivery.isolation.http import grown, planted, prove, service_call
+from dtrag.delivery.isolation.http import load_garden, plant_canaries, prove, service_call
 from dtrag.errors import InvalidInput
 from dtrag.evaluation.canaries import Garden, Identity, WordHashes, identities
-from dtrag.evaluation.isolation import Proof, tried
+from dtrag.evaluation.isolation import Proof, run_isolation_test
 from dtrag.settings import Settings
 
 EVERYTHING = Scope.everything()
@@ -33,15 +33,15 @@ class Planted:
     garden: Garden
     callers: list[Identity]
 
-    async def tried(self, **more: Any) -> Proof:
-        return await tried(self.app, self.garden, self.callers, REQUESTS, seed=5, **more)
+    async def run(self, **more: Any) -> Proof:
+        return await run_isolation_test(self.app, self.garden, self.callers, REQUESTS, seed=5, **more)
 
 
 @pytest_asyncio.fixture
 async def house(settings: Settings) -> AsyncIterator[Planted]:
     async with open_throwaway(settings, WordHashes()) as app:
-        paths, texts = await planted(app, DOCUMENTS, NODES, 5)
-        garden = await grown(app, DOCUMENTS, texts)
+        paths, texts = await plant_canaries(app, DOCUMENTS, NODES, 5)
+        garden = await load_garden(app, DOCUMENTS, texts)
         yield Planted(app, garden, identities(garden.taxonomy, paths, 8, 5))
 
 
@@ -71,7 +71,7 @@ def break_gate_two(house: Planted, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_nothing_comes_out_and_every_way_is_tried(house: Planted) -> None:
-    proof = await house.tried(call=await service_call(house.app, house.callers))
+    proof = await house.run(call=await service_call(house.app, house.callers))
     assert proof.examples == []
     assert not proof.failed
     assert proof.requests == REQUESTS == proof.paths.total()
@@ -81,7 +81,7 @@ async def test_nothing_comes_out_and_every_way_is_tried(house: Planted) -> None:
 
 async def test_the_second_gate_holds_what_the_first_lets_by(house: Planted, monkeypatch: pytest.MonkeyPatch) -> None:
     break_gate_one(house, monkeypatch)
-    proof = await house.tried()
+    proof = await house.run()
     assert proof.kinds["content"] == 0, proof.examples
     assert proof.kinds["statistics"] > 0, "numbers of candidates tell of foreign words, and that is noticed"
 
@@ -89,7 +89,7 @@ async def test_the_second_gate_holds_what_the_first_lets_by(house: Planted, monk
 async def test_two_broken_gates_are_caught(house: Planted, monkeypatch: pytest.MonkeyPatch) -> None:
     break_gate_one(house, monkeypatch)
     break_gate_two(house, monkeypatch)
-    proof = await house.tried()
+    proof = await house.run()
     assert proof.kinds["content"] > 10
     assert proof.examples[0].identity.startswith("canary-")
     assert proof.as_dict()["leaks"] >= proof.kinds["content"]
@@ -97,7 +97,7 @@ async def test_two_broken_gates_are_caught(house: Planted, monkeypatch: pytest.M
 
 async def test_a_broken_second_gate_alone_is_caught(house: Planted, monkeypatch: pytest.MonkeyPatch) -> None:
     break_gate_two(house, monkeypatch)
-    proof = await house.tried()
+    proof = await house.run()
     assert proof.kinds["content"] > 0
     assert {leak.path for leak in proof.examples} == {"index: fetch"}
 
@@ -110,12 +110,12 @@ async def test_wrong_counts_answers_that_tell_and_log_lines_are_caught(
         return (DOCUMENTS, DOCUMENTS)
 
     async def document(document_id: str, *, scope: Any = None) -> Any:
-        known = document_id in house.garden.where
+        known = document_id in house.garden.node_of
         raise InvalidInput("You may not see it." if known else "There is none.")
 
     monkeypatch.setattr(house.app, "counts", counts)
     monkeypatch.setattr(house.app, "document", document)
-    proof = await house.tried()
+    proof = await house.run()
     assert min(proof.kinds[kind] for kind in ("counts", "existence", "log")) > 0
 
 

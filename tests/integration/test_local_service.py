@@ -86,7 +86,9 @@ async def test_commands_use_the_service_and_print_the_same(filled: App, cli: Cli
         "search": {"query": "leave", "top_k": 5, "categories": None, "options": {"explain": True}},
         "documents": {"limit": 100, "offset": 0},
     }
-    alone = {name: await operations.OPERATIONS[name](filled, **arguments) for name, arguments in requests.items()}
+    alone: dict[str, Any] = {
+        name: await operations.OPERATIONS[name](filled, **arguments) for name, arguments in requests.items()
+    }
     document = alone["documents"].documents[0].document_id
     with never_alone():
         async with serving(filled):
@@ -221,7 +223,7 @@ async def test_a_long_path_of_the_data_folder_is_no_obstacle(folder: Path, fille
     async with side.local_socket(service):
         same = Settings.load({}, data_dir=deep)
         reply = await asyncio.to_thread(reading._from_service, same, "documents", {"limit": 1, "offset": 0})
-    assert reply["total"] == 1
+    assert isinstance(reply, dict) and reply["total"] == 1
 
 
 class SilentService:
@@ -252,7 +254,7 @@ class SilentService:
 def test_a_service_that_does_not_answer_is_done_without(folder: Path) -> None:
     SilentService(folder)
     started = time.monotonic()
-    assert refusal(Settings.load({}, data_dir=folder)) == "it did not answer within 0.3 s"
+    assert refusal(Settings.load({}, data_dir=folder)) == "it did not respond within 0.3 s"
     assert time.monotonic() - started < 3 * reading.ANSWERS_WITHIN_S
 
 
@@ -284,7 +286,7 @@ async def test_an_own_process_gives_the_same_and_closes_what_it_opened(filled: A
     settings = filled.settings
     with patch("dtrag.adapters.postgres.server.server.EmbeddedServer.open", wraps=server.EmbeddedServer.open) as opened:
         listing = await own_process.in_this_process(settings, "documents", {"limit": 100, "offset": 0})
-    assert isinstance(listing, results.Listing) and listing.total == 1
+    assert isinstance(listing, results.DocumentPage) and listing.total == 1
     assert opened.call_count == 2, "one attachment beside the imports, one of the app"
 
 
@@ -305,7 +307,7 @@ async def test_results_come_through_json_unchanged(filled: App) -> None:
     found = await operations.OPERATIONS["search"](
         filled, query="leave", top_k=5, categories=None, options={"explain": True, "explain_documents": ("x",)}
     )
-    assert results.revived(results.Passages, json.loads(json.dumps(asdict(found)))) == found
+    assert results.from_json(results.SearchResults, json.loads(json.dumps(asdict(found)))) == found
 
 
 async def test_an_unknown_category_is_named_with_the_nearest(filled: App) -> None:

@@ -1,6 +1,4 @@
-"""Judged questions put to an index, once as it is and once without the passages that answer: what confidence is
-fitted on and measured with.
-"""
+"""Cases for fitting and measuring the confidence: judged questions, with and without the passages that answer them."""
 
 from __future__ import annotations
 
@@ -19,15 +17,15 @@ from dtrag.retrieval.request import CANDIDATES
 
 PASSAGES = 10
 HIDDEN_OF = 50
-"""Passages among which those that answer are looked for, to be hidden."""
+"""Number of retrieved passages among which the answering ones are hidden."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A question, and what is known of it: whether the documents answer it, and by which of `documents` or `answers`.
+    """A question, whether the documents answer it, and which `documents` (ids, titles or addresses) or `answers` do.
 
-    `documents` are ids, titles or addresses. Without both it is taken at its word. `group` keeps questions together
-    that must not be fitted on and measured with apart, such as those about one article.
+    Without both, `answerable` is trusted. Questions of one `group`, such as those about one article, are used either
+    for fitting or for measuring, never for both.
     """
 
     question: str
@@ -39,9 +37,9 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A question with the signals of what was found. `kind`: answerable, hidden (the answer was taken away), absent.
+    """A question with the signals of its results. `kind`: answerable, hidden (its answers were removed), absent.
 
-    `label` is 1 when one of the first `READ` passages answers. `model` is the one that speaks for it.
+    `label` is 1 if one of the first `READ` passages answers. `model` is the name of the confidence model for it.
     """
 
     question: str
@@ -55,46 +53,46 @@ class Case:
 async def cases(
     judged: Iterable[Judged], index: Index, embedder: Embedder | None, analyzer: Analyzer
 ) -> AsyncIterator[list[Case]]:
-    """For each question its case; for one with a known answer that was found, also the case without it."""
+    """For each question its case; if its known answer was retrieved, also the case without it."""
     hiding = HidingIndex(index, analyzer)
     engine = hiding_engine(hiding, embedder, analyzer)
 
-    async def found(question: str, wanted: int) -> list[SearchResult]:
+    async def retrieve(question: str, top_k: int) -> list[SearchResult]:
         passages, _ = await engine.search(
-            question, wanted, None, CANDIDATES, CANDIDATES, scope=EVERYTHING, highlight=False
+            question, top_k, None, CANDIDATES, CANDIDATES, scope=EVERYTHING, highlight=False
         )
         return passages
 
     async def case(row: Judged, kind: str, passages: Sequence[SearchResult], label: float) -> Case:
-        asked = {*content_terms(row.question), *(term for term, _ in weighted_terms(row.question))}
-        held = signals(row.question, passages[:PASSAGES], await hiding.statistics(asked, EVERYTHING))
-        return Case(row.question, row.group or row.question, kind, label, held, model_name(row.question, held))
+        terms = {*content_terms(row.question), *(term for term, _ in weighted_terms(row.question))}
+        values = signals(row.question, passages[:PASSAGES], await hiding.statistics(terms, EVERYTHING))
+        return Case(row.question, row.group or row.question, kind, label, values, model_name(row.question, values))
 
     for row in judged:
-        passages = await found(row.question, HIDDEN_OF)
+        passages = await retrieve(row.question, HIDDEN_OF)
         if not row.answerable:
             yield [await case(row, "absent", passages, 0.0)]
             continue
         known = bool(row.documents or row.answers)
         gold = [passage for passage in passages if answers(passage, row)]
         read = not known or any(passage in gold for passage in passages[:READ])
-        made = [await case(row, "answerable", passages, float(read))]
+        row_cases = [await case(row, "answerable", passages, float(read))]
         if gold:
             with hiding.without(gold):
-                made.append(await case(row, "hidden", await found(row.question, PASSAGES), 0.0))
-        yield made
+                row_cases.append(await case(row, "hidden", await retrieve(row.question, PASSAGES), 0.0))
+        yield row_cases
 
 
 def answers(passage: SearchResult, row: Judged) -> bool:
-    """Whether the passage is of one of the documents, or holds one of the answers (white space aside)."""
+    """Whether the passage is from one of the documents, or contains one of the answers, ignoring white space."""
     names = (str(passage.metadata.get("id", "")), str(passage.metadata.get("document_id", "")), passage.title)
     if not row.documents.isdisjoint({*names, passage.source_url, passage.source_url.rsplit("/", 1)[-1]}):
         return True
-    return _holds(passage.text, row.answers)
+    return _contains_any(passage.text, row.answers)
 
 
-def _holds(text: str, wanted: Collection[str]) -> bool:
-    if not wanted:
+def _contains_any(text: str, answers: Collection[str]) -> bool:
+    if not answers:
         return False
-    bare = normalise(text).replace(" ", "")
-    return any(normalise(answer).replace(" ", "") in bare for answer in wanted)
+    compact = normalise(text).replace(" ", "")
+    return any(normalise(answer).replace(" ", "") in compact for answer in answers)

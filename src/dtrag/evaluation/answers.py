@@ -1,14 +1,14 @@
-"""Measures answers on questions with gold answers: is one of them in the text, is every quotation where it says."""
+"""Measures answers on questions with gold answers: whether the text contains one, and whether quotations are exact."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from dtrag.core.documents import Answer
 from dtrag.core.text.analysis import normalise, terms
@@ -22,7 +22,7 @@ KINDS = (
     ("why, how", re.compile(r"\bwhy\b|\bhow\b|왜|이유|어떻게|방법", re.I)),
     ("what", re.compile(r"\bwhat\b|\bwhich\b|무엇|무슨|어떤|이름", re.I)),
 )
-"""Kinds of question, the first that fits; the rest is "other"."""
+"""Kinds of questions, the first that matches; all others are "other"."""
 _MARK = re.compile(r"\s?\[(?:\d+|\?)\]")
 
 Ask = Callable[[str], Awaitable[Answer]]
@@ -31,8 +31,8 @@ Read = Callable[[str], Awaitable[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A question with the answers that are right, any one of them."""
+class GoldQuestion:
+    """A question with its correct answers, each of which suffices."""
 
     text: str
     gold: tuple[str, ...]
@@ -40,11 +40,47 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class AnswerSet:
-    """Questions that the corpus answers."""
+    """A corpus and questions that it answers."""
 
     name: str
     corpus: Path
-    questions: tuple[Asked, ...]
+    questions: tuple[GoldQuestion, ...]
+
+
+class Shares(TypedDict):
+    """Measures over a group of questions."""
+
+    questions: int
+    contained: float
+    contained_of_answered: float
+    abstained: int
+    sentences: float
+    characters: float
+
+
+class QuoteMeasures(TypedDict):
+    """Quotations in all, exact ones, and the first wrong ones."""
+
+    total: int
+    exact: int
+    wrong: list[str]
+
+
+class ModelMeasures(TypedDict):
+    """Answers written by a language model; None without any."""
+
+    answers: int
+    contained: float | None
+    f1: float | None
+
+
+class AnswerMeasures(Shares):
+    """The result of `evaluate_answers`, as `dtrag eval answers --json` prints it."""
+
+    dataset: str
+    quotes: QuoteMeasures
+    kinds: dict[str, Shares]
+    model: ModelMeasures
 
 
 @dataclass
@@ -56,7 +92,7 @@ class _Sums:
     characters: int = 0
     overlap: float = 0.0
 
-    def shares(self) -> dict[str, Any]:
+    def shares(self) -> Shares:
         answered = self.asked - self.abstained
         return {
             "questions": self.asked,
@@ -78,41 +114,41 @@ class _Quotes:
 def read_answers(folder: Path, limit: int | None = None) -> AnswerSet:
     """The set in `folder`: `corpus.jsonl`, and `queries.jsonl` with {"text", "answers": [...], "answerable"}.
 
-    Questions without an answer, or with `"answerable": false`, are left out. With a `limit` every n-th is taken, so
-    that they are from all over the file. Raises `InvalidInput` naming the file and line that is wrong.
+    Questions without an answer, or with `"answerable": false`, are left out. With a `limit` every n-th one is used.
+    Raises `InvalidInput` that names the invalid file and line.
     """
     corpus, queries = folder / "corpus.jsonl", folder / "queries.jsonl"
     for file in (corpus, queries):
         if not file.is_file():
             raise InvalidInput(f"{folder} is not a set of questions with answers: there is no {file.name} in it.")
-    found: list[Asked] = []
+    questions: list[GoldQuestion] = []
     for number, line in enumerate(queries.read_text("utf-8").splitlines(), start=1):
         try:
             row = json.loads(line)
             gold = row.get("answers") or []
-            if not isinstance(gold, list) or not all(isinstance(one, str) for one in gold):
+            if not isinstance(gold, list) or not all(isinstance(answer, str) for answer in gold):
                 raise TypeError
-            asked = Asked(str(row["text"]), tuple(one for one in gold if _bare(one)))
+            question = GoldQuestion(str(row["text"]), tuple(answer for answer in gold if _without_spaces(answer)))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise InvalidInput(
                 f'{queries}, line {number}: expected {{"text": "...", "answers": ["...", ...]}}.'
             ) from error
-        if asked.gold and row.get("answerable", True) and asked.text.strip():
-            found.append(asked)
-    if not found:
+        if question.gold and row.get("answerable", True) and question.text.strip():
+            questions.append(question)
+    if not questions:
         raise InvalidInput(f'{folder}: no question in {queries.name} has "answers" to look for.')
-    if limit is not None and limit < len(found):
-        found = [found[place * len(found) // limit] for place in range(limit)]
-    return AnswerSet(folder.resolve().name, corpus, tuple(found))
+    if limit is not None and limit < len(questions):
+        questions = [questions[position * len(questions) // limit] for position in range(limit)]
+    return AnswerSet(folder.resolve().name, corpus, tuple(questions))
 
 
 async def evaluate_answers(
     ask: Ask, read: Read, dataset: AnswerSet, on_progress: Callable[[int, int], None] | None = None
-) -> dict[str, Any]:
-    """Ask every question and count.
+) -> AnswerMeasures:
+    """Ask every question and measure the answers.
 
-    `contained`: a gold answer is in the answer, white space and letter case aside; an abstention does not contain it.
-    `quotes`: whether each citation's quotation is, to the letter, what its document holds at its span. `model`: how
+    `contained`: a gold answer is in the answer, ignoring white space and case; an abstention contains none.
+    `quotes`: whether each quotation is exactly the text of its document at its span. `model`: how
     many answers a language model wrote, and of these the containment and the best F1 of index terms with a gold answer.
     """
     overall, model, quotes = _Sums(), _Sums(), _Quotes()
@@ -122,9 +158,9 @@ async def evaluate_answers(
         sums = [overall, kinds.setdefault(kind_of(question.text), _Sums())]
         if answer.model is not None:
             sums.append(model)
-        for each in sums:
-            _count(each, answer, question.gold)
-        await _verify(quotes, answer, read)
+        for group in sums:
+            _count(group, answer, question.gold)
+        await _compare_quotes(quotes, answer, read)
         if on_progress is not None:
             on_progress(number, len(dataset.questions))
     written = model.asked
@@ -142,7 +178,7 @@ async def evaluate_answers(
 
 
 def kind_of(question: str) -> str:
-    """What kind of thing is asked for."""
+    """The kind of a question, a name in `KINDS` or "other"."""
     return next((name for name, pattern in KINDS if pattern.search(question)), "other")
 
 
@@ -152,14 +188,14 @@ def _count(sums: _Sums, answer: Answer, gold: Sequence[str]) -> None:
         sums.abstained += 1
         return
     plain = _MARK.sub("", answer.text)
-    text = _bare(plain)
-    sums.contained += any(_bare(one) in text for one in gold)
+    text = _without_spaces(plain)
+    sums.contained += any(_without_spaces(expected) in text for expected in gold)
     sums.sentences += len(answer.citations)
     sums.characters += len(plain)
-    sums.overlap += max(f1(plain, one) for one in gold)
+    sums.overlap += max(f1(plain, expected) for expected in gold)
 
 
-async def _verify(quotes: _Quotes, answer: Answer, read: Read) -> None:
+async def _compare_quotes(quotes: _Quotes, answer: Answer, read: Read) -> None:
     texts: dict[str, str] = {}
     for citation in answer.citations:
         quotes.total += 1
@@ -173,17 +209,17 @@ async def _verify(quotes: _Quotes, answer: Answer, read: Read) -> None:
 
 def f1(answer: str, gold: str) -> float:
     """Harmonic mean of precision and recall of index terms (words in English, pairs of syllables in Korean)."""
-    said, wanted = Counter(terms(answer)), Counter(terms(gold))
-    common = sum((said & wanted).values())
-    return 2 * common / (said.total() + wanted.total()) if common else 0.0
+    answer_terms, gold_terms = Counter(terms(answer)), Counter(terms(gold))
+    common = (answer_terms & gold_terms).total()
+    return 2 * common / (answer_terms.total() + gold_terms.total()) if common else 0.0
 
 
-def _bare(text: str) -> str:
+def _without_spaces(text: str) -> str:
     return normalise(text).replace(" ", "")
 
 
-def rows_of(measured: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What people read of it: name and figure."""
+def rows_of(measured: AnswerMeasures) -> list[tuple[str, str]]:
+    """Names and values for the text output."""
     quotes, model = measured["quotes"], measured["model"]
     rows = [
         ("dataset", str(measured["dataset"])),

@@ -1,4 +1,4 @@
-"""Weights and thresholds of the confidence from a user's own judged questions; only those that make nothing worse."""
+"""Fits weights and thresholds of the confidence to judged questions; fits that make a measure worse are refused."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from dtrag.core.answers.confidence import LogisticModel, Thresholds, shipped
 from dtrag.core.answers.evidence import SIGNALS
@@ -28,27 +29,28 @@ from dtrag.evaluation.answerability import Case, Judged
 from dtrag.evaluation.thresholds import Decisions, choose
 
 FEWEST = 20
-"""Questions with which a line can be fitted at all; with fewer, chance decides."""
+"""Minimum number of questions for a fit; with fewer the result would be random."""
 WHOLE_FROM = 75
-"""From here on the weights themselves may move: on the regulation book the shipped ones stay far too careful until
-about so many labels."""
+"""Minimum number of cases for fitting the weights; with fewer, on the regulation book, they are no better."""
 FOLDS = 5
 ROUNDING = 1e-9
 PULL = 4.0
-"""How strongly moved weights are drawn back to the shipped ones: as much as a few cases each."""
+"""Regularisation of fitted weights towards the shipped ones, about as strong as a few cases each."""
+Selection = npt.NDArray[np.bool_]
+"""Which cases are used."""
 MOST_CHARACTERS = 10_000
 FORM = '{"question": "...", "answerable": false}, or {"question": "...", "document": "..."} or "answer": "..."'
 
 
 def read_questions(path: Path) -> list[Judged]:
-    """The judged questions of a JSONL file. Raises `InvalidInput` naming the line that is wrong."""
+    """The judged questions of a JSONL file. Raises `InvalidInput` that names the invalid line."""
     try:
         lines = path.read_text("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInput(f"{path} cannot be read as UTF-8 text: {error}") from error
     judged = [_judged(line, f"{path}, line {number}") for number, line in enumerate(lines, start=1) if line.strip()]
     if len(judged) < FEWEST:
-        raise InvalidInput(f"{path} has {len(judged)} questions; at least {FEWEST} are needed, one a line: {FORM}.")
+        raise InvalidInput(f"{path} has {len(judged)} questions; at least {FEWEST} are needed, one per line: {FORM}.")
     return judged
 
 
@@ -56,34 +58,34 @@ def _judged(line: str, where: str) -> Judged:
     try:
         row = json.loads(line)
     except ValueError as error:
-        raise InvalidInput(f"{where}: this is not JSON. Expected {FORM}.") from error
+        raise InvalidInput(f"{where}: invalid JSON. Expected {FORM}.") from error
     if not isinstance(row, dict) or not isinstance(row.get("question"), str) or not row["question"].strip():
-        raise InvalidInput(f"{where}: there is no question in it. Expected {FORM}.")
+        raise InvalidInput(f"{where}: no question. Expected {FORM}.")
     if len(row["question"]) > MOST_CHARACTERS:
         raise InvalidInput(f"{where}: the question has more than {MOST_CHARACTERS:,} characters.")
     documents, answers = _texts(row, "document", where), _texts(row, "answer", where)
     answerable = row.get("answerable", True if documents or answers else None)
     if not isinstance(answerable, bool):
-        raise InvalidInput(f"{where}: say whether the documents answer it: answerable is true or false.")
+        raise InvalidInput(f"{where}: answerable must be true or false: whether the documents answer the question.")
     if not answerable:
         documents = answers = frozenset()
     return Judged(row["question"], answerable, documents, answers, group=str(row.get("group") or ""))
 
 
 def _texts(row: Mapping[str, Any], name: str, where: str) -> frozenset[str]:
-    given = row.get(name, [])
-    listed = given if isinstance(given, list) else [given]
+    value = row.get(name, [])
+    listed = value if isinstance(value, list) else [value]
     if not all(isinstance(text, str) and text.strip() for text in listed):
-        raise InvalidInput(f"{where}: {name} must be a text, or a list of texts.")
+        raise InvalidInput(f"{where}: {name} must be a string or a list of strings.")
     return frozenset(listed)
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Worth of a confidence and its thresholds over cases: core/metrics/calibration.py and evaluation/thresholds.py.
+    """Measures of a confidence with thresholds over cases: core/metrics/calibration.py, evaluation/thresholds.py.
 
-    `auroc` compares cases of the same fold. `abstention` is the share of the cases without an answer in which none is
-    given, `selective_risk` the share of wrong ones among the `answered`.
+    `auroc` compares cases of the same fold. `abstention` is the share of unanswerable cases without an answer,
+    `selective_risk` the share of wrong answers among the `answered`.
     """
 
     auroc: float
@@ -98,7 +100,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A fit that is not used: the figures of the model that it would replace, on the same held-out cases, and why."""
+    """A refused fit: its measures and those of the current model on the same held-out cases, with the reasons."""
 
     model: str
     method: str
@@ -109,11 +111,11 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Calibrated:
-    """What came of the questions. `before` and `after` are measured on the folds that were not fitted on.
+    """The result of a calibration. `before` and `after` are measured on held-out folds.
 
-    `methods`: model -> `shipped` (nothing was better), `line` (intercept and slope) or `weights`. `kinds` counts cases:
-    answerable, hidden (the same question, its answer taken away), absent. `refusals` are the fits that would have made
-    something worse.
+    `methods`: model -> `shipped` (no fit was better), `line` (intercept and slope) or `weights`. `kinds` counts cases:
+    answerable, hidden (the same question without its answer), absent. `refusals` are fits that would have made a
+    measure worse.
     """
 
     questions: int
@@ -128,11 +130,11 @@ class Calibrated:
 
     @property
     def helps(self) -> bool:
-        """Whether there is anything to use instead of what is shipped."""
+        """Whether there is a better model than the shipped one."""
         return bool(self.models)
 
     def stored(self, at: datetime) -> dict[str, Any]:
-        """The value of the index's setting, as `core.confidence.weights_for` reads it."""
+        """The value of the index setting, as `core.answers.confidence` reads it."""
         return {
             "signals": shipped().signals,
             "fitted_at": at.isoformat(),
@@ -156,13 +158,13 @@ class _Part:
     def add(self, case: Case) -> None:
         self.rows.append([case.signals[name] for name in self.names])
         self.labels.append(case.label)
-        # By question: a hidden case must not be measured with weights that saw the same question answered.
+        # By question: a hidden case must not be measured with weights fitted to the same question with its answer.
         self.folds.append(int.from_bytes(blake2b(case.group.encode(), digest_size=4).digest(), "big") % FOLDS)
 
 
 @dataclass(frozen=True, slots=True)
 class _Predictions:
-    """Of each case, by what was fitted and chosen without its fold: the confidence, and the thresholds for it."""
+    """Confidence and thresholds for each case, fitted without its fold."""
 
     values: Values
     labels: Values
@@ -196,24 +198,23 @@ class _Predictions:
         )
 
 
-def calibrate(made: Sequence[Case], questions: int) -> Calibrated:
-    """Fit what the cases allow, and keep what helps. Raises `InvalidInput` when all of them are answered, or none.
+def calibrate(cases: Sequence[Case], questions: int) -> Calibrated:
+    """Fit the confidence to the cases. Raises `InvalidInput` if all of them are answered, or none.
 
-    For each model the best by log loss on the folds not fitted on: the shipped weights, these with another intercept
-    and slope (Platt 1999), and from `WHOLE_FROM` cases weights drawn towards the shipped ones; each with thresholds
-    chosen on the cases that it was fitted on. What makes AUROC, selective risk or abstention worse than the shipped
-    confidence on the same folds is refused.
+    For each model the best by log loss on held-out folds: the shipped weights, these with a fitted intercept and slope
+    (Platt 1999), and from `WHOLE_FROM` cases weights regularised towards the shipped ones; each with thresholds chosen
+    on the same cases. A fit with worse AUROC, selective risk or abstention than the shipped confidence is refused.
     """
-    labels = np.array([case.label for case in made])
+    labels = np.array([case.label for case in cases])
     if not 0 < labels.sum() < len(labels):
         raise InvalidInput(
             "All of these questions are "
             + ("answered" if labels.sum() else "unanswered")
-            + " by what is found: add some of the other kind, or name the document or answer of answerable ones, "
-            "so that they can be asked with it hidden."
+            + " by the retrieved passages: add some of the other kind, or name document or answer of answerable ones, "
+            "so that they can be tested without it."
         )
     parts: dict[str, _Part] = {}
-    for case in made:
+    for case in cases:
         name = case.model
         parts.setdefault(name, _Part(shipped().models[name], shipped().thresholds[name])).add(case)
     before, after, refusals = [], [], []
@@ -226,8 +227,8 @@ def calibrate(made: Sequence[Case], questions: int) -> Calibrated:
             models[name], thresholds[name] = _fitted(part, method, np.ones(len(part.labels), bool))
         before.append(_predicted(part, "shipped"))
         after.append(predicted)
-    kinds = {kind: sum(case.kind == kind for case in made) for kind in ("answerable", "hidden", "absent")}
-    missed = sum(case.kind == "answerable" and not case.label for case in made)
+    kinds = {kind: sum(case.kind == kind for case in cases) for kind in ("answerable", "hidden", "absent")}
+    missed = sum(case.kind == "answerable" and not case.label for case in cases)
     return Calibrated(
         questions,
         kinds,
@@ -242,7 +243,7 @@ def calibrate(made: Sequence[Case], questions: int) -> Calibrated:
 
 
 def _best(name: str, part: _Part) -> tuple[str, _Predictions, list[Refusal]]:
-    """The method with the least log loss among those that make nothing worse, and the better ones that do."""
+    """The method with the lowest log loss that makes no measure worse, and the refused methods with a lower one."""
     labels = np.array(part.labels)
     builtin = _predicted(part, "shipped")
     both = 0 < labels.sum() < len(labels) and len(labels) >= FEWEST
@@ -263,9 +264,9 @@ def _best(name: str, part: _Part) -> tuple[str, _Predictions, list[Refusal]]:
 
 
 def _reasons(builtin: _Predictions, fitted: _Predictions) -> tuple[str, ...]:
-    """What the fit makes worse, with the figures."""
+    """The measures that the fit makes worse, with values."""
     before, after = builtin.decisions(), fitted.decisions()
-    ranks = [auroc_within(each.values, each.labels, each.folds) for each in (builtin, fitted)]
+    ranks = [auroc_within(part.values, part.labels, part.folds) for part in (builtin, fitted)]
     reasons = []
     if ranks[1] < ranks[0] - ROUNDING:
         reasons.append(f"AUROC would fall from {ranks[0]:.3f} to {ranks[1]:.3f}")
@@ -281,7 +282,7 @@ def _reasons(builtin: _Predictions, fitted: _Predictions) -> tuple[str, ...]:
 
 
 def _predicted(part: _Part, method: str) -> _Predictions:
-    """Of each case, by what was fitted without its fold."""
+    """Predictions for each case by a fit without its fold."""
     folds, labels = np.array(part.folds), np.array(part.labels)
     values, abstain, review = (np.zeros(len(labels)) for _ in range(3))
     for number in np.unique(folds):
@@ -292,34 +293,34 @@ def _predicted(part: _Part, method: str) -> _Predictions:
     return _Predictions(values, labels, folds, abstain, review)
 
 
-def _fitted(part: _Part, method: str, kept: Any) -> tuple[LogisticModel, Thresholds]:
-    """The model fitted to these cases, and thresholds chosen on them."""
-    labels = np.array(part.labels)[kept]
+def _fitted(part: _Part, method: str, selected: Selection) -> tuple[LogisticModel, Thresholds]:
+    """The model fitted to the selected cases, with thresholds chosen on them."""
+    labels = np.array(part.labels)[selected]
     if method == "shipped" or not 0 < labels.sum() < len(labels):
         return part.model, part.limits
-    model = _model(part, method, kept, labels)
-    shipped_values = sigmoid(_logits(part, part.model, kept))
+    model = _model(part, method, selected, labels)
+    shipped_values = sigmoid(_logits(part, part.model, selected))
     ones = np.ones(len(labels))
     builtin = Decisions.of(shipped_values, labels, part.limits.abstain * ones, part.limits.review * ones)
-    return model, choose(sigmoid(_logits(part, model, kept)), labels, builtin)
+    return model, choose(sigmoid(_logits(part, model, selected)), labels, builtin)
 
 
-def _model(part: _Part, method: str, kept: Any, labels: Values) -> LogisticModel:
+def _model(part: _Part, method: str, selected: Selection, labels: Values) -> LogisticModel:
     once = np.ones(len(labels))
     if method == "line":
         prior = np.array([0.0, 1.0])
-        shift, slope = logistic(_logits(part, part.model, kept)[:, None], labels, once, prior, ridge=1.0)
+        shift, slope = logistic(_logits(part, part.model, selected)[:, None], labels, once, prior, ridge=1.0)
         slope = max(0.05, float(slope))
         scaled = {name: slope * weight for name, weight in part.model.weights.items()}
         return LogisticModel(float(shift) + slope * part.model.intercept, scaled)
     names = tuple(part.model.weights)
     columns = [part.names.index(name) for name in names]
     prior = np.array([part.model.intercept, *part.model.weights.values()])
-    beta = logistic(np.array(part.rows)[kept][:, columns], labels, once, prior, ridge=PULL)
+    beta = logistic(np.array(part.rows)[selected][:, columns], labels, once, prior, ridge=PULL)
     return LogisticModel(float(beta[0]), dict(zip(names, beta[1:].tolist(), strict=True)))
 
 
-def _logits(part: _Part, model: LogisticModel, kept: Any) -> Values:
+def _logits(part: _Part, model: LogisticModel, selected: Selection) -> Values:
     weights = np.array([model.weights.get(name, 0.0) for name in part.names])
-    logits: Values = model.intercept + np.array(part.rows)[kept] @ weights
+    logits: Values = model.intercept + np.array(part.rows)[selected] @ weights
     return logits

@@ -1,4 +1,4 @@
-"""A made-up library with canaries: in every branch words that stand nowhere else and tell where they are from."""
+"""A generated library with canaries: every branch has unique words that identify it in a response."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from dtrag.core.documents import Vector
 from dtrag.core.taxonomy.tree import ROOT, CategoryPath, Taxonomy
 
 TOKEN = re.compile(r"zq[a-z]{12}")
-"""Every canary, and nothing else in the library, looks like this."""
+"""The form of canaries; no other word of the library has it."""
 ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 COMMON = tuple("harbour ledger lantern orchard granite violin meadow copper saffron timber 기숙사 장학금".split())
-"""Words of every branch: a query of them could find documents anywhere."""
+"""Words of every branch: they could match documents anywhere."""
 _TOPS = ("ai", "aix", "Ai ops", "학사", "학사행정", "Zone 1", "Zone 10")
-"""Names that begin like each other: whoever compares paths by their first letters mixes them up."""
+"""Names with common prefixes, which a comparison of paths as strings would confuse."""
 MENTIONED = 7
-"""One document in so many is mentioned by its title in the next document, which hangs in another branch."""
+"""Every n-th document is mentioned by its title in the next document, which is in another branch."""
 
 
 def token(chance: random.Random) -> str:
-    """A word that nobody has used."""
+    """A new canary."""
     return "zq" + "".join(chance.choices("bcdfghjklmnprstvwx", k=12))
 
 
 def tree(nodes: int, chance: random.Random) -> list[tuple[str, ...]]:
-    """About so many category paths, three levels deep; parents before children."""
+    """About `nodes` category paths of up to three levels, parents before children."""
     tops = max(2, nodes // 20)
     paths: list[tuple[str, ...]] = [(_TOPS[n] if n < len(_TOPS) else f"Area {n}",) for n in range(tops)]
     middles = max(tops, nodes // 5 - tops)
@@ -44,7 +44,7 @@ def tree(nodes: int, chance: random.Random) -> list[tuple[str, ...]]:
 
 
 def library(paths: Sequence[tuple[str, ...]], documents: int, chance: random.Random) -> Iterator[str]:
-    """The documents as JSON lines; every branch has some, in turn."""
+    """The documents as JSON lines, distributed evenly over the branches."""
     charter = ""
     for number in range(documents):
         path = paths[number % len(paths)]
@@ -69,7 +69,7 @@ def library(paths: Sequence[tuple[str, ...]], documents: int, chance: random.Ran
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """A document that can be asked for: what of it nobody outside its branch may see."""
+    """A document, none of whose contents may be seen outside its branch."""
 
     document_id: str
     node_id: int
@@ -81,7 +81,7 @@ class Hidden:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A caller, and the nodes whose documents it may see. `paths` as they were granted."""
+    """A caller with its granted paths, and the nodes whose documents it may see."""
 
     name: str
     access: Access
@@ -91,62 +91,62 @@ class Identity:
 
 @dataclass
 class Garden:
-    """What is planted where: documents with their branches, and the branch of each canary and of each id."""
+    """The documents by branch, and the branch of each canary and each id."""
 
     taxonomy: Taxonomy
     hidden: list[Hidden]
-    where: dict[str, int] = field(default_factory=dict)
+    node_of: dict[str, int] = field(default_factory=dict)
     by_node: dict[int, list[Hidden]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for found in self.hidden:
-            self.where[found.document_id] = found.node_id
-            self.by_node.setdefault(found.node_id, []).append(found)
-            for word in found.words:
-                self.where[word] = found.node_id
+        for document in self.hidden:
+            self.node_of[document.document_id] = document.node_id
+            self.by_node.setdefault(document.node_id, []).append(document)
+            for word in document.words:
+                self.node_of[word] = document.node_id
 
     def foreign(self, identity: Identity, chance: random.Random) -> Hidden:
-        """A document outside the caller's branches, of which there is one (see `confined`)."""
-        while (found := chance.choice(self.hidden)).node_id in identity.nodes:
+        """A random document outside the caller's branches; `confined` ensures that there is one."""
+        while (document := chance.choice(self.hidden)).node_id in identity.nodes:
             pass
-        return found
+        return document
 
     def confined(self, callers: Iterable[Identity]) -> list[Identity]:
-        """Those of the callers from whom something is hidden."""
+        """The callers that may not see all documents."""
         return [caller for caller in callers if self.by_node.keys() - caller.nodes]
 
     def own(self, identity: Identity, chance: random.Random) -> Hidden | None:
-        """A document in the caller's branches, or None."""
+        """A random document in the caller's branches, or None."""
         nodes = [node for node in sorted(identity.nodes) if self.by_node.get(node)]
         return chance.choice(self.by_node[chance.choice(nodes)]) if nodes else None
 
     def count(self, identity: Identity) -> int:
-        """How many documents the caller may see."""
+        """The number of documents that the caller may see."""
         return sum(len(self.by_node.get(node, ())) for node in identity.nodes)
 
     def seen(self, body: str, identity: Identity) -> list[str]:
-        """The canaries and ids in an answer that the caller may not see."""
+        """The canaries and ids in a response that the caller may not see."""
         plain = unicodedata.normalize("NFKC", body).casefold()
-        found = [*TOKEN.findall(plain), *ID.findall(plain)]
-        return [word for word in found if self.where.get(word, ROOT) not in {*identity.nodes, ROOT}]
+        words = [*TOKEN.findall(plain), *ID.findall(plain)]
+        return [word for word in words if self.node_of.get(word, ROOT) not in {*identity.nodes, ROOT}]
 
 
-def identities(taxonomy: Taxonomy, paths: Sequence[tuple[str, ...]], wanted: int, seed: int) -> list[Identity]:
-    """Callers confined to one to three branches of any level; the first may see nothing that there is."""
-    chance = random.Random(seed)  # nosec B311  # noqa: S311 - no secret: the same number makes the same callers
-    made = []
-    for number in range(wanted):
+def identities(taxonomy: Taxonomy, paths: Sequence[tuple[str, ...]], count: int, seed: int) -> list[Identity]:
+    """Callers restricted to one to three branches of any level; the first one may see no document."""
+    chance = random.Random(seed)  # nosec B311  # noqa: S311 - no secret: the same seed gives the same callers
+    callers = []
+    for number in range(count):
         chosen = chance.sample(list(paths), k=min(len(paths), chance.randint(1, 3))) if number else [("Nowhere", "yet")]
         parsed = tuple(CategoryPath.parse(path) for path in chosen)
         access = Access((Grant.of(parsed, taxonomy),))
         nodes = access.resolved(taxonomy).nodes or frozenset()
-        made.append(Identity(f"canary-{number}", access, nodes, parsed))
-    return made
+        callers.append(Identity(f"canary-{number}", access, nodes, parsed))
+    return callers
 
 
 @dataclass(frozen=True)
 class WordHashes:
-    """An embedder without a model: words hashed into a few dimensions, so that the vector leg is tried, too."""
+    """An embedder without a model: hashes words into a few dimensions, so that vector retrieval is tested, too."""
 
     id: str = "wordhashes@1"
     dim: int = 16
@@ -163,5 +163,5 @@ class WordHashes:
         return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), np.float32)
 
     def embed_queries(self, texts: Sequence[str]) -> Vector:
-        """As for documents."""
+        """The same as for documents."""
         return self.embed_documents(texts)

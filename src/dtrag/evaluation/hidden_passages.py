@@ -1,8 +1,7 @@
-"""An index in which some passages are as if they had never been read: questions whose answer is not there.
+"""An index without some passages, for questions whose answer is missing.
 
-What a passage leaves behind when it goes is told by more than its text: a rare word that only it held would still look
-known. So the document frequencies are those without it. The number of passages stays, as one more or less changes
-nothing, and a smaller one would tell that something is missing.
+Document frequencies exclude the hidden passages: a rare word that only they contain would otherwise still count as
+known. The number of passages is unchanged, as it has no measurable effect.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from dtrag.retrieval.engine import HybridSearchEngine
 
 
 class HidingIndex:
-    """Reads from `index`, without the passages that are hidden at the moment; what is not overridden is as there."""
+    """Reads from `index` without the currently hidden passages; delegates everything else."""
 
     def __init__(self, index: Index, analyzer: Analyzer) -> None:
         self._index = index
@@ -41,35 +40,36 @@ class HidingIndex:
         finally:
             self._hidden = {}
 
-    async def lexical(self, query: LexicalQuery, scope: Scope, filters: SearchFilters, wanted: int) -> dict[str, float]:
-        """As `Index.lexical`."""
-        return self._seen(await self._index.lexical(query, scope, filters, wanted + len(self._hidden)), wanted)
+    async def lexical(self, query: LexicalQuery, scope: Scope, filters: SearchFilters, top_k: int) -> dict[str, float]:
+        """See `Index.lexical`."""
+        return self._visible(await self._index.lexical(query, scope, filters, top_k + len(self._hidden)), top_k)
 
-    async def vectors(self, query: Vector, scope: Scope, filters: SearchFilters, wanted: int) -> dict[str, float]:
-        """As `Index.vectors`."""
-        return self._seen(await self._index.vectors(query, scope, filters, wanted + len(self._hidden)), wanted)
+    async def vectors(self, query: Vector, scope: Scope, filters: SearchFilters, top_k: int) -> dict[str, float]:
+        """See `Index.vectors`."""
+        return self._visible(await self._index.vectors(query, scope, filters, top_k + len(self._hidden)), top_k)
 
     async def statistics(self, terms: Collection[int], scope: Scope) -> LexicalStatistics:
-        """As `Index.statistics`, with the document frequencies that the index would have."""
-        found = await self._index.statistics(terms, scope)
-        gone = {term: sum(term in held for held in self._hidden.values()) for term in terms}
-        less = sorted(term for term, count in gone.items() if count)
-        if not less:
-            return found
-        taken = LexicalStatistics(np.array(less, np.int64), np.array([-gone[term] for term in less], np.int64))
-        return LexicalStatistics(chunks=found.chunks, lengths=found.lengths, parts=(found, taken))
+        """See `Index.statistics`; document frequencies exclude hidden passages."""
+        whole = await self._index.statistics(terms, scope)
+        hidden_counts = {term: sum(term in passage for passage in self._hidden.values()) for term in terms}
+        affected = sorted(term for term, count in hidden_counts.items() if count)
+        if not affected:
+            return whole
+        negative = np.array([-hidden_counts[term] for term in affected], np.int64)
+        correction = LexicalStatistics(np.array(affected, np.int64), negative)
+        return LexicalStatistics(chunks=whole.chunks, lengths=whole.lengths, parts=(whole, correction))
 
     def _terms(self, passage: SearchResult) -> frozenset[int]:
         text = "\n".join((passage.title, *passage.breadcrumb, passage.text))
         return frozenset(map(term_id, self._analyzer.terms(text)))
 
-    def _seen(self, scores: Mapping[str, float], wanted: int) -> dict[str, float]:
-        seen = [(key, score) for key, score in scores.items() if key not in self._hidden]
-        return dict(seen[:wanted])
+    def _visible(self, scores: Mapping[str, float], top_k: int) -> dict[str, float]:
+        visible = [(key, score) for key, score in scores.items() if key not in self._hidden]
+        return dict(visible[:top_k])
 
 
 def hiding_engine(index: HidingIndex, embedder: Embedder | None, analyzer: Analyzer) -> HybridSearchEngine:
-    """An engine that ranks as an app's does without a reranker, and keeps no results."""
+    """An engine that ranks like that of an app, without reranker and cache."""
     return HybridSearchEngine(
         embedder,
         cast("Index", index),

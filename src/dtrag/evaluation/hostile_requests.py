@@ -1,4 +1,4 @@
-"""Hostile requests: every way of asking for what lies outside one's branches that we could think of."""
+"""Hostile requests: attempts to read what is outside the caller's branches."""
 
 from __future__ import annotations
 
@@ -15,24 +15,28 @@ from dtrag.evaluation.canaries import COMMON, TOKEN, Garden, Hidden, Identity, t
 MODES = ("lexical", "lexical", "hybrid", "strict", "vector")
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """One request: what it calls (`kind`), with what, and what may come back because it was sent (`echo`).
+Arguments = dict[str, Any]
+"""Keyword arguments of the called method."""
 
-    `twin` is the same request about something that does not exist: it must be answered in the same words.
-    `warm` has the owner of everything ask the same first.
+
+@dataclass(frozen=True, slots=True)
+class HostileRequest:
+    """One request: the called method (`kind`), its arguments, and texts that the response may repeat (`echo`).
+
+    `twin` is the same request about a nonexistent object: its response must be equal.
+    `warm`: the owner of everything sends the same request first, so that caches are filled.
     """
 
     path: str
     kind: str
-    arguments: dict[str, Any] = field(default_factory=dict)
+    arguments: Arguments = field(default_factory=dict)
     echo: tuple[str, ...] = ()
-    twin: dict[str, Any] | None = None
+    twin: Arguments | None = None
     warm: bool = False
 
 
 def disguised(word: str, chance: random.Random) -> str:
-    """The word as another spelling of the same letters."""
+    """The word in another spelling of the same letters."""
     forms: tuple[Callable[[str], str], ...] = (
         str,
         str.upper,
@@ -47,23 +51,23 @@ def disguised(word: str, chance: random.Random) -> str:
     return chance.choice(forms)(word)
 
 
-def attempts(garden: Garden, chance: random.Random, identity: Identity) -> Attempt:
-    """The next request of this caller."""
+def next_request(garden: Garden, chance: random.Random, identity: Identity) -> HostileRequest:
+    """The next request of the caller."""
     makers = tuple(_MAKERS)
     make = chance.choices(makers, weights=[_MAKERS[maker] for maker in makers])[0]
     return make(garden, chance, identity, garden.foreign(identity, chance))
 
 
-def _searched(path: str, query: str, chance: random.Random, **more: Any) -> Attempt:
+def _searched(path: str, query: str, chance: random.Random, **more: Any) -> HostileRequest:
     arguments = {"query": query, "top_k": chance.choice((3, 10, 10, 50)), "mode": chance.choice(MODES)} | more
-    return Attempt(path, "search", arguments, (query,))
+    return HostileRequest(path, "search", arguments, (query,))
 
 
-def _word(garden: Garden, chance: random.Random, identity: Identity, foreign: Hidden) -> Attempt:
+def _word(garden: Garden, chance: random.Random, identity: Identity, foreign: Hidden) -> HostileRequest:
     return _searched("search: foreign word", disguised(chance.choice(foreign.words), chance), chance)
 
 
-def _twins(garden: Garden, chance: random.Random, identity: Identity, foreign: Hidden) -> Attempt:
+def _twins(garden: Garden, chance: random.Random, identity: Identity, foreign: Hidden) -> HostileRequest:
     if not TOKEN.fullmatch(foreign.words[0]):  # a word that may stand elsewhere, too
         return _word(garden, chance, identity, foreign)
     mode = chance.choice(("lexical", "strict"))
@@ -71,25 +75,25 @@ def _twins(garden: Garden, chance: random.Random, identity: Identity, foreign: H
     pair = [f"{own} {word}".strip() for word in (chance.choice(foreign.words), token(chance))]
     explain = chance.random() < 0.3
     sent = [{"query": query, "top_k": 10, "mode": mode, "explain": explain} for query in pair]
-    return Attempt("search: foreign word against no word", "search", sent[0], tuple(pair), twin=sent[1])
+    return HostileRequest("search: foreign word against no word", "search", sent[0], tuple(pair), twin=sent[1])
 
 
-def _sentence(garden: Garden, chance: random.Random, identity: Identity, foreign: Hidden) -> Attempt:
+def _sentence(garden: Garden, chance: random.Random, identity: Identity, foreign: Hidden) -> HostileRequest:
     return _searched("search: foreign sentence", foreign.text[:200], chance, mode=chance.choice(("lexical", "hybrid")))
 
 
-def _common(garden: Garden, chance: random.Random, identity: Identity, foreign: Hidden) -> Attempt:
+def _common(garden: Garden, chance: random.Random, identity: Identity, foreign: Hidden) -> HostileRequest:
     query = " ".join(chance.choices(COMMON, k=2))
     return _searched("search: common words", query, chance, bm25_candidates=chance.choice((50, 300)))
 
 
-def _warmed(garden: Garden, chance: random.Random, identity: Identity, foreign: Hidden) -> Attempt:
+def _warmed(garden: Garden, chance: random.Random, identity: Identity, foreign: Hidden) -> HostileRequest:
     query = f"{chance.choice(COMMON)} {chance.choice(foreign.words)}"
     arguments = {"query": query, "top_k": 10, "mode": "lexical"}
-    return Attempt("search: cache warmed by the owner", "search", arguments, (query,), warm=True)
+    return HostileRequest("search: cache warmed by the owner", "search", arguments, (query,), warm=True)
 
 
-def _filtered(garden: Garden, chance: random.Random, identity: Identity, foreign: Hidden) -> Attempt:
+def _filtered(garden: Garden, chance: random.Random, identity: Identity, foreign: Hidden) -> HostileRequest:
     names = list(garden.taxonomy.path(foreign.node_id))
     own = list(chance.choice(identity.paths).names)
     paths = chance.choice(
@@ -109,7 +113,7 @@ def _filtered(garden: Garden, chance: random.Random, identity: Identity, foreign
     return _searched("search: foreign branches as filters", chance.choice(COMMON), chance, filters={key: paths})
 
 
-def _facts(garden: Garden, chance: random.Random, identity: Identity, foreign: Hidden) -> Attempt:
+def _facts(garden: Garden, chance: random.Random, identity: Identity, foreign: Hidden) -> HostileRequest:
     filters = chance.choice(
         (
             {"metadata": {"author": foreign.author}},
@@ -121,38 +125,40 @@ def _facts(garden: Garden, chance: random.Random, identity: Identity, foreign: H
     return _searched("search: facts of foreign documents", chance.choice(COMMON), chance, filters=filters)
 
 
-def _explained(garden: Garden, chance: random.Random, identity: Identity, foreign: Hidden) -> Attempt:
+def _explained(garden: Garden, chance: random.Random, identity: Identity, foreign: Hidden) -> HostileRequest:
     unknown = str(uuid.UUID(int=chance.getrandbits(128), version=5))
     query = chance.choice(COMMON)
     sent = [
         {"query": query, "top_k": 5, "mode": "lexical", "explain_documents": [document_id]}
         for document_id in (foreign.document_id, unknown)
     ]
-    return Attempt("search: explain foreign documents", "search", sent[0], (foreign.document_id, unknown), twin=sent[1])
+    return HostileRequest(
+        "search: explain foreign documents", "search", sent[0], (foreign.document_id, unknown), twin=sent[1]
+    )
 
 
-def _mentioned(garden: Garden, chance: random.Random, identity: Identity, foreign: Hidden) -> Attempt:
+def _mentioned(garden: Garden, chance: random.Random, identity: Identity, foreign: Hidden) -> HostileRequest:
     own = garden.own(identity, chance)
     query = own.text[-120:] if own is not None else foreign.title
     return _searched("search: mentions of foreign titles", query, chance, mode="hybrid", top_k=10)
 
 
-def _asked(garden: Garden, chance: random.Random, identity: Identity, foreign: Hidden) -> Attempt:
+def _asked(garden: Garden, chance: random.Random, identity: Identity, foreign: Hidden) -> HostileRequest:
     word = chance.choice((chance.choice(foreign.words), " ".join(chance.choices(COMMON, k=3))))
     question = f"What is {disguised(word, chance)}?"
-    return Attempt("ask", "ask", {"question": question}, (question, *_said_back(question)))
+    return HostileRequest("ask", "ask", {"question": question}, (question, *_repeated_words(question)))
 
 
-def _listed(garden: Garden, chance: random.Random, identity: Identity, foreign: Hidden) -> Attempt:
+def _listed(garden: Garden, chance: random.Random, identity: Identity, foreign: Hidden) -> HostileRequest:
     paging = {"limit": chance.choice((1, 20, 100)), "offset": chance.choice((0, 0, 7, 500, 19_999))}
-    return Attempt("documents: list", "documents", paging)
+    return HostileRequest("documents: list", "documents", paging)
 
 
-def _counted(garden: Garden, chance: random.Random, identity: Identity, foreign: Hidden) -> Attempt:
-    return Attempt("documents: counts", "counts")
+def _counted(garden: Garden, chance: random.Random, identity: Identity, foreign: Hidden) -> HostileRequest:
+    return HostileRequest("documents: counts", "counts")
 
 
-def _opened(garden: Garden, chance: random.Random, identity: Identity, foreign: Hidden) -> Attempt:
+def _opened(garden: Garden, chance: random.Random, identity: Identity, foreign: Hidden) -> HostileRequest:
     unknown = str(uuid.UUID(int=chance.getrandbits(128), version=5))
     kind, path = chance.choice(
         (
@@ -162,11 +168,11 @@ def _opened(garden: Garden, chance: random.Random, identity: Identity, foreign: 
         )
     )
     sent = [{"document_id": document_id} for document_id in (foreign.document_id, unknown)]
-    return Attempt(path, kind, sent[0], (foreign.document_id, unknown), twin=sent[1])
+    return HostileRequest(path, kind, sent[0], (foreign.document_id, unknown), twin=sent[1])
 
 
-def _refused(garden: Garden, chance: random.Random, identity: Identity, foreign: Hidden) -> Attempt:
-    arguments: dict[str, Any] = chance.choice(
+def _refused(garden: Garden, chance: random.Random, identity: Identity, foreign: Hidden) -> HostileRequest:
+    arguments: Arguments = chance.choice(
         (
             {"query": "x", "mode": foreign.title},
             {"query": "x", "filters": {foreign.author: 1}},
@@ -175,19 +181,19 @@ def _refused(garden: Garden, chance: random.Random, identity: Identity, foreign:
             {"query": "x", "top_k": 0},
         )
     )
-    return Attempt("errors", "search", arguments, (foreign.title, foreign.author))
+    return HostileRequest("errors", "search", arguments, (foreign.title, foreign.author))
 
 
-def over_http(garden: Garden, chance: random.Random, identity: Identity) -> Attempt:
-    """The next request of this caller over HTTP: method, path and body."""
+def over_http(garden: Garden, chance: random.Random, identity: Identity) -> HostileRequest:
+    """The next request of the caller over HTTP: method, path and body."""
     foreign = garden.foreign(identity, chance)
     unknown = str(uuid.UUID(int=chance.getrandbits(128), version=5))
     word = disguised(chance.choice(foreign.words), chance)
     names = list(garden.taxonomy.path(foreign.node_id))
-    body: dict[str, Any] = {"query": chance.choice((word, chance.choice(COMMON))), "mode": chance.choice(MODES)}
-    document = [{"method": "GET", "path": f"/documents/{given}"} for given in (foreign.document_id, unknown)]
-    gone = [{"method": "DELETE", "path": f"/documents/{given}"} for given in (foreign.document_id, unknown)]
-    sent: tuple[tuple[str, dict[str, Any], dict[str, Any] | None], ...] = (
+    body: Arguments = {"query": chance.choice((word, chance.choice(COMMON))), "mode": chance.choice(MODES)}
+    read = [{"method": "GET", "path": f"/documents/{key}"} for key in (foreign.document_id, unknown)]
+    delete = [{"method": "DELETE", "path": f"/documents/{key}"} for key in (foreign.document_id, unknown)]
+    sent: tuple[tuple[str, Arguments, Arguments | None], ...] = (
         ("POST /search", {"method": "POST", "path": "/search", "body": body}, None),
         (
             "POST /search",
@@ -202,24 +208,24 @@ def over_http(garden: Garden, chance: random.Random, identity: Identity) -> Atte
         ("POST /search/batch", {"method": "POST", "path": "/search/batch", "body": {"searches": [body, body]}}, None),
         ("POST /ask", {"method": "POST", "path": "/ask", "body": {"question": word}}, None),
         ("GET /documents", {"method": "GET", "path": f"/documents?limit=50&offset={chance.choice((0, 3, 999))}"}, None),
-        ("GET /documents/{id}", document[0], document[1]),
-        ("DELETE /documents/{id}", gone[0], gone[1]),
+        ("GET /documents/{id}", read[0], read[1]),
+        ("DELETE /documents/{id}", delete[0], delete[1]),
         ("GET /review", {"method": "GET", "path": "/review"}, None),
         ("GET /agents", {"method": "GET", "path": "/agents"}, None),
         ("GET /audit", {"method": "GET", "path": "/audit"}, None),
         ("GET /metrics", {"method": "GET", "path": "/metrics"}, None),
     )
     path, arguments, twin = chance.choice(sent)
-    echo = (word, *_said_back(word), str(body["query"]), foreign.document_id, unknown)
-    return Attempt(f"HTTP {path}", "http", arguments, echo, twin)
+    echo = (word, *_repeated_words(word), str(body["query"]), foreign.document_id, unknown)
+    return HostileRequest(f"HTTP {path}", "http", arguments, echo, twin)
 
 
-def _said_back(question: str) -> list[str]:
-    """Words of a question that an abstention may name: they occur nowhere that the caller may see."""
+def _repeated_words(question: str) -> list[str]:
+    """Words of a question that an abstention may repeat, as they do not occur in the caller's documents."""
     return words_of(question)
 
 
-_Maker = Callable[[Garden, random.Random, Identity, Hidden], Attempt]
+_Maker = Callable[[Garden, random.Random, Identity, Hidden], HostileRequest]
 _MAKERS: dict[_Maker, int] = {
     _word: 20,
     _twins: 16,
@@ -236,4 +242,4 @@ _MAKERS: dict[_Maker, int] = {
     _opened: 10,
     _refused: 4,
 }
-"""How often each is chosen, of 108."""
+"""The weights with which they are chosen."""

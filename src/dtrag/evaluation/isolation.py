@@ -1,11 +1,11 @@
-"""The proof of isolation: callers confined to branches try to see others, and every answer is searched for canaries.
+"""The isolation test: callers with restricted scopes send hostile requests, and responses are searched for canaries.
 
-Beside it stand the twin worlds (`evaluation/twins`), whose result is part of the same proof.
+The comparison of twin worlds (`evaluation/twins`) is part of the same test.
 
-A finding is one of: `content` (a word or an id from outside), `existence` (what is outside is answered otherwise than
-what does not exist), `counts` (a number that tells of more than the caller's documents), `statistics` (scores that
-depend on documents outside), `log` (a canary in a log line), `change` (something outside was changed) and `difference`
-(two worlds that differ only out of sight answered differently).
+Kinds of leaks: `content` (a word or id from outside the scope), `existence` (a foreign object is answered differently
+from a nonexistent one), `counts` (a number includes documents outside), `statistics` (scores depend on documents
+outside), `log` (a canary in a log line), `change` (something outside was changed) and `difference` (twin worlds that
+differ only outside the scope respond differently).
 """
 
 from __future__ import annotations
@@ -20,37 +20,37 @@ import uuid
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, Unpack
+from typing import Any, Protocol, TypedDict, Unpack
 
 from dtrag.core.access.scope import EVERYTHING, Scope, Viewer
 from dtrag.core.documents import Answer, DocumentSummary, SearchMetrics, SearchResult
 from dtrag.core.text.analysis import clean
 from dtrag.errors import DtragError, InvalidInput
 from dtrag.evaluation.canaries import TOKEN, Garden, Identity
-from dtrag.evaluation.hostile_requests import Attempt, attempts, over_http
+from dtrag.evaluation.hostile_requests import Arguments, HostileRequest, next_request, over_http
 from dtrag.evaluation.twins.scenarios import EXEMPT
-from dtrag.evaluation.twins.visits import Comparison, route_name
+from dtrag.evaluation.twins.visits import Comparison, ComparisonReport, excerpts_at_difference, route_name
 from dtrag.ports import Index
 from dtrag.retrieval.request import SearchOptions
 
 AT_ONCE = 8
-"""Requests under way at the same time; more wait for the database."""
+"""Concurrent requests; more would only wait for the database."""
 HTTP_SHARE = 0.08
-"""Part of the requests that go through the whole service, which costs several times as much."""
+"""Share of the requests that go through the HTTP service, which takes several times as long."""
 EXAMPLES = 20
-TOLD_EVERY = 100
+PROGRESS_EVERY = 100
 """Requests between two reports of progress."""
 
-Call = Callable[[Identity, str, str, dict[str, Any] | None], Awaitable[tuple[int, str]]]
-"""Sends method, path and JSON body as the caller; returns status and body without what differs each time."""
+Call = Callable[[Identity, str, str, Mapping[str, object] | None], Awaitable[tuple[int, str]]]
+"""Sends method, path and JSON body as the caller; returns the status, and the body without ids and times."""
 
 
 class Readable(Protocol):
-    """What is tried: every way in which the app can be read."""
+    """The reading methods of the app."""
 
     @property
     def index(self) -> Index:
-        """What the app reads from."""
+        """The index."""
 
     async def search(
         self,
@@ -74,7 +74,7 @@ class Readable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Leak:
-    """One finding: its kind, the way of reading, the caller, and what came out."""
+    """One leak: its kind, the request path, the caller, and the leaked content."""
 
     kind: str
     path: str
@@ -82,9 +82,42 @@ class Leak:
     what: str
 
 
+class LeakRow(TypedDict):
+    """A leak in a report."""
+
+    kind: str
+    path: str
+    identity: str
+    what: str
+
+
+class Timing(TypedDict):
+    """Median times in milliseconds of requests with a foreign word and with a nonexistent word."""
+
+    foreign: float | None
+    nonsense: float | None
+
+
+class ProofReport(TypedDict):
+    """The result of `dtrag audit isolation --json`."""
+
+    requests: int
+    http: int
+    documents: int
+    nodes: int
+    identities: int
+    leaks: int
+    kinds: dict[str, int]
+    examples: list[LeakRow]
+    paths: dict[str, int]
+    twins: ComparisonReport
+    timing_ms: Timing
+    seconds: float
+
+
 @dataclass(slots=True)
 class Proof:
-    """What a run has found. Times in milliseconds are medians, of requests with a foreign word and with no word."""
+    """The results of a run. Times are in milliseconds, of requests with a foreign word and with a nonexistent word."""
 
     documents: int
     nodes: int
@@ -101,17 +134,17 @@ class Proof:
 
     @property
     def failed(self) -> bool:
-        """Whether anything was found."""
+        """Whether there is a leak."""
         return bool(self.kinds)
 
-    def found(self, leak: Leak) -> None:
-        """Count a finding, and keep the first ones."""
+    def add_leak(self, leak: Leak) -> None:
+        """Count a leak and store the first ones."""
         self.kinds[leak.kind] += 1
         if len(self.examples) < EXAMPLES:
             self.examples.append(leak)
 
-    def compared(self, twins: Comparison) -> None:
-        """Take in what the twin worlds gave."""
+    def add_comparison(self, twins: Comparison) -> None:
+        """Add the results of the twin worlds."""
         self.twins.add(twins)
         self.requests += twins.requests
         self.http += twins.requests
@@ -123,8 +156,8 @@ class Proof:
         if twins.differing:
             self.kinds["difference"] += twins.differing.total()
 
-    def as_dict(self) -> dict[str, Any]:
-        """For reports."""
+    def as_dict(self) -> ProofReport:
+        """The report."""
         return {
             "requests": self.requests,
             "http": self.http,
@@ -144,7 +177,7 @@ class Proof:
         }
 
 
-async def tried(
+async def run_isolation_test(
     app: Readable,
     garden: Garden,
     identities: Sequence[Identity],
@@ -154,23 +187,23 @@ async def tried(
     call: Call | None = None,
     on_progress: Callable[[int, int, str], None] = lambda done, total, words: None,
 ) -> Proof:
-    """Fire the requests and look at every answer. With `call` some of them go through the HTTP service.
+    """Send the requests and check every response. With `call` some of them go through the HTTP service.
 
-    Raises `InvalidInput` when nothing is hidden from any of the callers.
+    Raises `InvalidInput` if nothing is hidden from any of the callers.
     """
     identities = garden.confined(identities)
     if not identities:
-        raise InvalidInput("Every caller may see everything: there is nothing to try. Use a tree of several branches.")
+        raise InvalidInput("Every caller may see everything: there is nothing to test. Use a tree of several branches.")
     proof = Proof(len(garden.hidden), len(garden.by_node), len(identities))
     trial = _Trial(app, garden, identities, proof, call)
     started = time.perf_counter()
-    with _Listening(proof):
+    with _LogWatch(proof):
         numbers = iter(range(requests))
 
         async def work() -> None:
             for number in numbers:
-                await trial.one(random.Random(f"{seed}:{number}"))  # nosec  # noqa: S311 - repeatable
-                if proof.requests % TOLD_EVERY == 0:
+                await trial.send_next(random.Random(f"{seed}:{number}"))  # nosec  # noqa: S311 - repeatable
+                if proof.requests % PROGRESS_EVERY == 0:
                     leaks = proof.kinds.total()
                     on_progress(proof.requests, requests, f"{proof.requests:,}/{requests:,} requests, {leaks:,} leaks")
 
@@ -179,13 +212,13 @@ async def tried(
                 group.create_task(work())
     documents, _ = await app.counts(scope=EVERYTHING)
     if call is not None and documents != len(garden.hidden):
-        proof.found(Leak("change", "HTTP", "", f"{documents:,} documents of {len(garden.hidden):,} are left"))
+        proof.add_leak(Leak("change", "HTTP", "", f"{documents:,} documents of {len(garden.hidden):,} are left"))
     proof.seconds = time.perf_counter() - started
     return proof
 
 
-class _Listening(logging.Handler):
-    """Looks for canaries in the log while the run lasts."""
+class _LogWatch(logging.Handler):
+    """Searches log lines for canaries during the run."""
 
     def __init__(self, proof: Proof):
         super().__init__()
@@ -194,7 +227,7 @@ class _Listening(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         text = self.format(record)
         if TOKEN.search(text.casefold()):
-            self._proof.found(Leak("log", record.name, "", text[:200]))
+            self._proof.add_leak(Leak("log", record.name, "", text[:200]))
 
     def __enter__(self) -> None:
         logging.getLogger("dtrag").addHandler(self)
@@ -204,7 +237,7 @@ class _Listening(logging.Handler):
 
 
 class _Trial:
-    """One run: fires single requests and judges their answers."""
+    """One run: sends requests and checks their responses."""
 
     def __init__(self, app: Readable, garden: Garden, identities: Sequence[Identity], proof: Proof, call: Call | None):
         self._app = app
@@ -212,7 +245,7 @@ class _Trial:
         self._identities = identities
         self._proof = proof
         self._call = call
-        self._ways: dict[str, Callable[[Identity, dict[str, Any]], Awaitable[tuple[str, str]]]] = {
+        self._senders: dict[str, Callable[[Identity, Arguments], Awaitable[tuple[str, str]]]] = {
             "search": self._search,
             "ask": self._ask,
             "documents": self._documents,
@@ -223,83 +256,83 @@ class _Trial:
             "http": self._http,
         }
 
-    async def one(self, chance: random.Random) -> None:
-        """A request of one caller, with its twin."""
+    async def send_next(self, chance: random.Random) -> None:
+        """Send one request of a random caller, with its twin."""
         identity = chance.choice(self._identities)
-        make = over_http if self._call is not None and chance.random() < HTTP_SHARE else attempts
-        attempt = make(self._garden, chance, identity)
+        make = over_http if self._call is not None and chance.random() < HTTP_SHARE else next_request
+        request = make(self._garden, chance, identity)
         self._proof.requests += 1
-        self._proof.http += attempt.kind == "http"
-        self._proof.paths[attempt.path] += 1
-        if attempt.warm:
-            await self._app.search(**attempt.arguments, scope=EVERYTHING)
+        self._proof.http += request.kind == "http"
+        self._proof.paths[request.path] += 1
+        if request.warm:
+            await self._app.search(**request.arguments, scope=EVERYTHING)
         first = chance.random() < 0.5  # which of the twins goes first decides about caches: let it be either
-        if attempt.twin is not None and not first:
-            other, other_ms = await self._timed(attempt, identity, attempt.twin)
-        body, ms = await self._timed(attempt, identity, attempt.arguments)
-        if attempt.twin is not None and first:
-            other, other_ms = await self._timed(attempt, identity, attempt.twin)
-        self._judge(attempt, identity, body[0])
-        if attempt.twin is None:
+        if request.twin is not None and not first:
+            other, other_ms = await self._timed(request, identity, request.twin)
+        body, ms = await self._timed(request, identity, request.arguments)
+        if request.twin is not None and first:
+            other, other_ms = await self._timed(request, identity, request.twin)
+        self._judge(request, identity, body[0])
+        if request.twin is None:
             return
         self._proof.foreign_ms.append(ms)
         self._proof.nonsense_ms.append(other_ms)
-        one, another = (_without(text, attempt.echo) for text in (body[1], other[1]))
-        if one != another:
-            kind = "statistics" if attempt.kind == "search" else "existence"
-            self._leak(kind, attempt, identity, _difference(one, another))
+        foreign, unknown = (_without(text, request.echo) for text in (body[1], other[1]))
+        if foreign != unknown:
+            kind = "statistics" if request.kind == "search" else "existence"
+            self._leak(kind, request, identity, excerpts_at_difference(foreign, unknown))
 
     async def _timed(
-        self, attempt: Attempt, identity: Identity, arguments: dict[str, Any]
+        self, request: HostileRequest, identity: Identity, arguments: Arguments
     ) -> tuple[tuple[str, str], float]:
         started = time.perf_counter()
         try:
-            answer = await self._ways[attempt.kind](identity, arguments)
+            answer = await self._senders[request.kind](identity, arguments)
         except DtragError as error:
             answer = (f"{type(error).__name__}: {error}",) * 2
         return answer, (time.perf_counter() - started) * 1000
 
-    def _judge(self, attempt: Attempt, identity: Identity, body: str) -> None:
-        for word in self._garden.seen(_without(body, attempt.echo), identity):
-            self._leak("content", attempt, identity, word)
-        if attempt.kind == "counts":
+    def _judge(self, request: HostileRequest, identity: Identity, body: str) -> None:
+        for word in self._garden.seen(_without(body, request.echo), identity):
+            self._leak("content", request, identity, word)
+        if request.kind == "counts":
             expected = f"{self._garden.count(identity)}"
             if body != expected:
-                self._leak("counts", attempt, identity, f"{body} documents, where {expected} may be seen")
+                self._leak("counts", request, identity, f"{body} documents, where {expected} may be seen")
 
-    def _leak(self, kind: str, attempt: Attempt, identity: Identity, what: str) -> None:
-        self._proof.found(Leak(kind, attempt.path, identity.name, what[:300]))
+    def _leak(self, kind: str, request: HostileRequest, identity: Identity, what: str) -> None:
+        self._proof.add_leak(Leak(kind, request.path, identity.name, what[:300]))
 
-    async def _search(self, identity: Identity, arguments: dict[str, Any]) -> tuple[str, str]:
+    async def _search(self, identity: Identity, arguments: Arguments) -> tuple[str, str]:
         results, metrics = await self._app.search(**arguments, scope=identity.access)
         scores = [(r.chunk_id, r.bm25_score, r.vector_score, r.hybrid_score, r.explanation) for r in results]
         how = (metrics.bm25_candidates, metrics.vector_candidates, metrics.absent, metrics.degraded, metrics.notes)
         return repr((results, metrics)), repr((scores, how))
 
-    async def _ask(self, identity: Identity, arguments: dict[str, Any]) -> tuple[str, str]:
+    async def _ask(self, identity: Identity, arguments: Arguments) -> tuple[str, str]:
         answer = await self._app.ask(**arguments, scope=identity.access)
         return repr(answer), answer.text
 
-    async def _documents(self, identity: Identity, arguments: dict[str, Any]) -> tuple[str, str]:
+    async def _documents(self, identity: Identity, arguments: Arguments) -> tuple[str, str]:
         return (repr(await self._app.documents(**arguments, scope=identity.access)),) * 2
 
-    async def _counts(self, identity: Identity, arguments: dict[str, Any]) -> tuple[str, str]:
+    async def _counts(self, identity: Identity, arguments: Arguments) -> tuple[str, str]:
         documents, _ = await self._app.counts(scope=identity.access)
         return (str(documents),) * 2
 
-    async def _document(self, identity: Identity, arguments: dict[str, Any]) -> tuple[str, str]:
+    async def _document(self, identity: Identity, arguments: Arguments) -> tuple[str, str]:
         return (repr(await self._app.document(**arguments, scope=identity.access)),) * 2
 
-    async def _passages(self, identity: Identity, arguments: dict[str, Any]) -> tuple[str, str]:
+    async def _passages(self, identity: Identity, arguments: Arguments) -> tuple[str, str]:
         document_id = uuid.UUID(arguments["document_id"])
         return (repr(await self._app.index.chunk_ids(document_id, await self._scope(identity))),) * 2
 
-    async def _fetch(self, identity: Identity, arguments: dict[str, Any]) -> tuple[str, str]:
+    async def _fetch(self, identity: Identity, arguments: Arguments) -> tuple[str, str]:
         keys = [f"{arguments['document_id']}:0"]
         scope = await self._scope(identity)
         return (repr(await self._app.index.fetch(keys, scope, self._garden.taxonomy)),) * 2
 
-    async def _http(self, identity: Identity, arguments: dict[str, Any]) -> tuple[str, str]:
+    async def _http(self, identity: Identity, arguments: Arguments) -> tuple[str, str]:
         assert self._call is not None  # noqa: S101 - attempts over HTTP are made only with it
         status, body = await self._call(identity, arguments["method"], arguments["path"], arguments.get("body"))
         return body, f"{status} {body}"
@@ -309,17 +342,11 @@ class _Trial:
 
 
 def _without(text: str, echo: Sequence[str]) -> str:
-    """The answer without what was sent: a service may say a question back."""
+    """The response without the sent texts, which the service may repeat."""
     for sent in sorted(filter(None, echo), key=len, reverse=True):
         for form in (sent, repr(sent)[1:-1], json.dumps(sent, ensure_ascii=False)[1:-1], clean(sent)):
             text = text.replace(form, "*")
     return text
-
-
-def _difference(one: str, other: str) -> str:
-    at = next((place for place, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), 0)
-    start = max(0, at - 40)
-    return f"…{one[start : at + 60]}… against …{other[start : at + 60]}…"
 
 
 def _median(values: Sequence[float]) -> float | None:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from dtrag.core.documents import SearchMetrics, SearchResult
 from dtrag.core.metrics.ranking import complete_at, mrr_at, ndcg_at, percentile, precision_at, recall_at
@@ -15,10 +15,34 @@ from dtrag.errors import InvalidInput
 
 DEPTH = 50
 PASSAGES = 100
-"""Passages asked for: as many as each leg proposes for any search, and enough for 50 distinct documents nearly always,
-also where documents have several passages."""
+"""Requested passages: nearly always enough for 50 distinct documents, even where documents have several passages."""
 
 Search = Callable[[str, int], Awaitable[tuple[list[SearchResult], SearchMetrics]]]
+
+
+class Latency(TypedDict):
+    """Percentiles in milliseconds."""
+
+    p50: float
+    p95: float
+
+
+RetrievalMeasures = TypedDict(
+    "RetrievalMeasures",
+    {
+        "dataset": str,
+        "mode": str,
+        "queries": int,
+        "ndcg@10": float,
+        "recall@10": float,
+        "recall@50": float,
+        "precision@5": float,
+        "mrr@10": float,
+        "complete@10": float,
+        "latency_ms": Latency,
+    },
+)
+"""The result of `evaluate`, as `dtrag eval retrieval --json` prints it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +56,7 @@ class RetrievalSet:
 
 
 def read_set(folder: Path) -> RetrievalSet:
-    """The set in `folder`. Raises `InvalidInput` naming the file and line that is wrong."""
+    """The set in `folder`. Raises `InvalidInput` that names the invalid file and line."""
     corpus, queries_file, qrels = (folder / name for name in ("corpus.jsonl", "queries.jsonl", "qrels.tsv"))
     for file in (corpus, queries_file, qrels):
         if not file.is_file():
@@ -44,7 +68,9 @@ def read_set(folder: Path) -> RetrievalSet:
             if int(grade) > 0:
                 judgements.setdefault(query, {})[document] = int(grade)
         except ValueError as error:
-            raise InvalidInput(f"{qrels}, line {number}: expected query id, document id and grade, by tabs.") from error
+            raise InvalidInput(
+                f"{qrels}, line {number}: expected query id, document id and grade with tabs."
+            ) from error
     queries: dict[str, str] = {}
     for number, line in enumerate(queries_file.read_text("utf-8").splitlines(), start=1):
         try:
@@ -60,12 +86,12 @@ def read_set(folder: Path) -> RetrievalSet:
 
 async def evaluate(
     search: Search, dataset: RetrievalSet, mode: str, on_progress: Callable[[int, int], None] | None = None
-) -> dict[str, Any]:
+) -> RetrievalMeasures:
     """Run every query and average the measures; latency in milliseconds, measured around the whole search.
 
     Documents are ranked by their best passage. The corpus must be in the index, with its ids in `metadata["id"]`.
     """
-    sums = dict.fromkeys(("ndcg@10", "recall@10", "recall@50", "precision@5", "mrr@10", "complete@10"), 0.0)
+    ndcg, recall10, recall50, precision, mrr, complete = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     latencies: list[float] = []
     for number, (query_id, text) in enumerate(dataset.queries.items(), start=1):
         started = time.perf_counter()
@@ -73,12 +99,12 @@ async def evaluate(
         latencies.append((time.perf_counter() - started) * 1000)
         ranking = list(dict.fromkeys(str(result.metadata.get("id", "")) for result in results))[:DEPTH]
         judgements = dataset.judgements[query_id]
-        sums["ndcg@10"] += ndcg_at(10, ranking, judgements)
-        sums["recall@10"] += recall_at(10, ranking, judgements)
-        sums["recall@50"] += recall_at(50, ranking, judgements)
-        sums["precision@5"] += precision_at(5, ranking, judgements)
-        sums["mrr@10"] += mrr_at(10, ranking, judgements)
-        sums["complete@10"] += complete_at(10, ranking, judgements)
+        ndcg += ndcg_at(10, ranking, judgements)
+        recall10 += recall_at(10, ranking, judgements)
+        recall50 += recall_at(50, ranking, judgements)
+        precision += precision_at(5, ranking, judgements)
+        mrr += mrr_at(10, ranking, judgements)
+        complete += complete_at(10, ranking, judgements)
         if on_progress is not None:
             on_progress(number, len(dataset.queries))
     count = len(dataset.queries)
@@ -86,6 +112,11 @@ async def evaluate(
         "dataset": dataset.name,
         "mode": mode,
         "queries": count,
-        **{name: round(total / count, 4) for name, total in sums.items()},
+        "ndcg@10": round(ndcg / count, 4),
+        "recall@10": round(recall10 / count, 4),
+        "recall@50": round(recall50 / count, 4),
+        "precision@5": round(precision / count, 4),
+        "mrr@10": round(mrr / count, 4),
+        "complete@10": round(complete / count, 4),
         "latency_ms": {"p50": round(percentile(latencies, 0.5), 2), "p95": round(percentile(latencies, 0.95), 2)},
     }

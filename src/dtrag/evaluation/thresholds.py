@@ -1,4 +1,4 @@
-"""Thresholds chosen together with a fitted confidence, and what decisions by them are worth."""
+"""Chooses thresholds for a fitted confidence, and measures the decisions by them."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from dtrag.core.answers.confidence import Thresholds
 from dtrag.core.metrics.calibration import Values
 
 LEAST_ANSWERED = 10
-"""Answers that a share of wrong ones needs to mean anything."""
+"""Minimum number of answers for a meaningful share of wrong ones."""
 ALLOWED_RISK = 0.1
-"""Share of wrong answers that is allowed where the built-in confidence answers fewer questions than that."""
+"""Allowed share of wrong answers if the shipped confidence gives fewer than `LEAST_ANSWERED` answers."""
 NEVER = 1.01
-"""A threshold that no confidence reaches."""
+"""A threshold above every confidence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """Decisions on judged questions. `abstention`: share of the unanswerable ones that get no answer, 1 without any.
+    """Decisions on judged questions. `abstention`: share of unanswerable ones without an answer; 1 if there are none.
 
     `answered` and `answered_right` count questions with the decision `answer`.
     """
@@ -31,27 +31,27 @@ class Decisions:
 
     @classmethod
     def of(cls, values: Values, labels: Values, abstain: Values, review: Values) -> Decisions:
-        """`abstain` and `review` are the thresholds that hold for each value."""
+        """Decisions by the thresholds `abstain` and `review` of each value."""
         unanswerable, answers = labels == 0, values >= np.maximum(abstain, review)
         abstention = float((values[unanswerable] < abstain[unanswerable]).mean()) if unanswerable.any() else 1.0
         return cls(abstention, int(answers.sum()), int((answers & (labels == 1)).sum()))
 
     @property
     def risk(self) -> float:
-        """The share of wrong ones among the answers; 0 without any."""
+        """The share of wrong answers; 0 without answers."""
         return 1.0 - self.answered_right / self.answered if self.answered else 0.0
 
     @property
     def allowed_risk(self) -> float:
-        """The share that another confidence may not exceed in the same place."""
+        """The maximum risk of a confidence that replaces this one."""
         return self.risk if self.answered >= LEAST_ANSWERED else max(self.risk, ALLOWED_RISK)
 
 
 def choose(values: Values, labels: Values, builtin: Decisions) -> Thresholds:
     """Thresholds with which these values abstain and err no worse than `builtin` on the same questions.
 
-    `abstain` is the lowest with which as large a share of the unanswerable questions gets no answer, plus a standard
-    error; `review` the lowest from which on the share of wrong answers (one more assumed, Laplace 1814) is allowed.
+    `abstain` is the lowest threshold with the same abstention on unanswerable questions, plus one standard error;
+    `review` the lowest with an allowed share of wrong answers, assuming one more wrong answer (Laplace 1814).
     """
     abstain = _abstain(values, labels, builtin.abstention)
     order = np.argsort(-values, kind="stable")
@@ -69,13 +69,13 @@ def _abstain(values: Values, labels: Values, share: float) -> float:
     if not len(negatives) or share <= 0.0:
         return 0.0
     number = len(negatives)
-    wanted = min(number, math.ceil(share * number + math.sqrt(share * (1.0 - share) * number)))
-    above = values[values > negatives[wanted - 1]]
-    highest = float(negatives[wanted - 1])
+    target = min(number, math.ceil(share * number + math.sqrt(share * (1.0 - share) * number)))
+    highest = float(negatives[target - 1])
+    above = values[values > highest]
     return (highest + float(above.min())) / 2 if len(above) else min(NEVER, highest + 0.01)
 
 
 def _below(values: Values, least: float) -> float:
-    """Between this value and the next lower one."""
+    """The midpoint between this value and the next lower one."""
     lower = values[values < least]
     return (least + float(lower.max())) / 2 if len(lower) else least

@@ -5,13 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from dtrag.core.documents import Answer, Citation
 from dtrag.errors import InvalidInput
-from dtrag.evaluation.answers import AnswerSet, Asked, evaluate_answers, f1, kind_of, read_answers, rows_of
+from dtrag.evaluation.answers import (
+    AnswerMeasures,
+    AnswerSet,
+    GoldQuestion,
+    evaluate_answers,
+    f1,
+    kind_of,
+    read_answers,
+    rows_of,
+)
 
 TEXT = "Valves close at nine. The porter opens them."
 
@@ -30,7 +38,7 @@ def _answer(text: str, *citations: Citation, decision: str = "answer", model: st
     return Answer("", text, citations, 0.9, decision, "", {}, model=model)
 
 
-async def _measure(answers: Mapping[str, Answer], gold: str = "at nine") -> dict[str, Any]:
+async def _measure(answers: Mapping[str, Answer], gold: str = "at nine") -> AnswerMeasures:
     async def ask(question: str) -> Answer:
         return answers[question]
 
@@ -39,7 +47,7 @@ async def _measure(answers: Mapping[str, Answer], gold: str = "at nine") -> dict
         return TEXT
 
     seen: list[tuple[int, int]] = []
-    dataset = AnswerSet("set", Path(), tuple(Asked(question, (gold, "elsewhere")) for question in answers))
+    dataset = AnswerSet("set", Path(), tuple(GoldQuestion(question, (gold, "elsewhere")) for question in answers))
     measured = await evaluate_answers(ask, read, dataset, lambda done, total: seen.append((done, total)))
     assert seen == [(number + 1, len(answers)) for number in range(len(answers))]
     return measured

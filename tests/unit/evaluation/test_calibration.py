@@ -58,13 +58,13 @@ def test_the_three_forms_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("nothing", "line 2: this is not JSON"),
-        ("[1]", "line 2: there is no question"),
-        ('{"question": " "}', "line 2: there is no question"),
-        ('{"question": "x"}', "line 2: say whether the documents answer it"),
-        ('{"question": "x", "answerable": "yes"}', "line 2: say whether"),
-        ('{"question": "x", "document": 7}', "line 2: document must be a text"),
-        ('{"question": "x", "answer": [""]}', "line 2: answer must be a text"),
+        ("nothing", "line 2: invalid JSON"),
+        ("[1]", "line 2: no question"),
+        ('{"question": " "}', "line 2: no question"),
+        ('{"question": "x"}', "line 2: answerable must be true or false"),
+        ('{"question": "x", "answerable": "yes"}', "line 2: answerable must be"),
+        ('{"question": "x", "document": 7}', "line 2: document must be a string"),
+        ('{"question": "x", "answer": [""]}', "line 2: answer must be a string"),
         (json.dumps({"question": "x" * 10_001, "answerable": True}), "line 2: the question has more than 10,000"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The HTTP service: `create_app()` puts routes, errors and surroundings together, thin over `dtrag.app.App`."""
+"""The HTTP service: `create_app()` combines routes, error handlers and middleware over `dtrag.app.App`."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from dtrag.delivery.api.upload_folder import UploadFolder
 from dtrag.settings import Settings
 
 JSON_LIMIT = 1 << 20
-"""Bytes of a JSON body; the longest question (10,000 characters) takes at most 60,000."""
+"""Maximum bytes of a JSON body; the longest question (10,000 characters) needs at most 60,000."""
 
 ABOUT = """Answers over an organisation's documents, with the passages that prove them.
 
@@ -83,7 +83,7 @@ def create_app(settings: Settings) -> FastAPI:
     errors.install(api)
     api.include_router(health.router)
     api.include_router(landing.router)
-    for room in (
+    for module in (
         search,
         chat,
         conversations,
@@ -99,7 +99,7 @@ def create_app(settings: Settings) -> FastAPI:
         docs,
         openai,
     ):
-        api.include_router(room.router, responses=failures(401, 429))
+        api.include_router(module.router, responses=failures(401, 429))
     return api
 
 
@@ -124,7 +124,7 @@ async def _lifespan(api: FastAPI) -> AsyncIterator[None]:
 
 
 def _limits(settings: Settings) -> Callable[[Scope], int]:
-    """Bytes that a body may have, by route."""
+    """Maximum bytes of a body, by route."""
     uploads = settings.max_upload_mb << 20
 
     def limit(scope: Scope) -> int:

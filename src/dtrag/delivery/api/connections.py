@@ -1,9 +1,9 @@
-"""The connections of a service: how many there may be, and how long a client may keep one without using it.
+"""Limits of connections: their number, and the time that a client may leave one unused.
 
-Beyond the limit the connection that has been idle longest is closed for a new one. When every one is busy, the new
-client is told so: 503 with `Retry-After`, except that `/livez` is always answered. What a client does not finish in
-time is ended: the head of a request, a body that an answer did not wait for, and an answer that it does not read.
-A stream of events has no limit as long as its client reads it.
+Beyond the limit the connection that has been idle longest is closed for a new one. If all are busy, the new client gets
+a 503 with `Retry-After`; only `/livez` is always answered. Slow clients are disconnected: while sending the head of a
+request, a body for which the response did not wait, or while reading a response. An event stream has no limit as long
+as its client reads it.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from dtrag.delivery.api.errors import error_response
 _LOG = logging.getLogger(__name__)
 
 MOST_DESCRIPTORS = 65_536
-"""The limit of descriptors is raised to this at most: a million would only make tables larger."""
+"""Maximum to which the limit of descriptors is raised: more would only enlarge tables."""
 RESERVED_DESCRIPTORS = 128
-"""Descriptors for everything but connections of clients: database, files, parser, models."""
+"""Descriptors reserved for everything but client connections: database, files, parser, models."""
 REFUSED_AT_ONCE = 64
-"""Connections beyond the limit that are being told so. Further clients wait in the queue of the socket."""
+"""Connections beyond the limit that get a 503. Further clients wait in the queue of the socket."""
 LEAST_IDLE_S = 0.5
-"""A connection that is younger may have a request on its way: it is not closed for another one."""
+"""A younger connection may have a request on its way: it is not closed for another one."""
 LONGEST_RETRY_S = 5
 ALWAYS_ANSWERED = "/livez"
-"""The route that says that the process answers: whatever else there is to do."""
+"""The liveness route, answered under any load."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """`most` connections at once; times in seconds, rates in bytes a second.
+    """`most` concurrent connections; times in seconds, rates in bytes per second.
 
-    A connection may stay `idle` after an answer. The head of a request has to come within `head`. What has to be sent
-    or read has `grace` and the time that its bytes take at `rate`.
+    `idle`: maximum time between requests. `head`: maximum time for the head of a request. A body or a response may take
+    `grace` and the time that its bytes take at `rate`.
     """
 
     most: int = 2_000
@@ -50,40 +50,40 @@ class ConnectionLimits:
     rate: int = 1_024
 
     def patience(self, size: int) -> float:
-        """How long the transfer of so many bytes may take."""
+        """Maximum seconds for the transfer of `size` bytes."""
         return self.grace + size / self.rate
 
 
 def raise_descriptor_limit() -> int:
-    """Raise the soft limit of open descriptors as far as the system allows; returns the limit that holds then."""
+    """Raise the soft limit of open descriptors as far as the system allows; returns the new limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, MOST_DESCRIPTORS)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
+    target = MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, MOST_DESCRIPTORS)
+    if soft != resource.RLIM_INFINITY and soft < target:
         try:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            resource.setrlimit(resource.RLIMIT_NOFILE, (target, hard))
         except (OSError, ValueError):
-            return soft  # macOS has a lower limit than the one it names
+            return soft  # macOS enforces a lower limit than it reports
     return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 
 def affordable(most: int, descriptors: int) -> int:
-    """How many of `most` connections so many descriptors allow."""
+    """The number of connections, at most `most`, that `descriptors` allow."""
     if descriptors == resource.RLIM_INFINITY:
         return most
     return max(1, min(most, descriptors - RESERVED_DESCRIPTORS - REFUSED_AT_ONCE))
 
 
-class Connection(Protocol):
-    """What the registry needs to know of a connection."""
+class TrackedConnection(Protocol):
+    """A connection as the registry uses it."""
 
     def idle_since(self) -> float | None:
-        """Since when it has been waiting for a request (`time.monotonic`); None while there is one."""
+        """Start of the wait for a request (`time.monotonic`); None during a request."""
 
     def enforce(self, now: float, limits: ConnectionLimits) -> None:
-        """End it if its client has used up a time."""
+        """Close it if its client exceeded a time limit."""
 
     def close_idle(self) -> None:
-        """Close it in order."""
+        """Close it gracefully."""
 
 
 class Connections:
@@ -91,22 +91,21 @@ class Connections:
 
     def __init__(self, limits: ConnectionLimits) -> None:
         self.limits = limits
-        self._active: set[Connection] = set()
-        self._refused: set[Connection] = set()
+        self._active: set[TrackedConnection] = set()
+        self._refused: set[TrackedConnection] = set()
         self._opening = 0
         self._none_idle_until = 0.0
 
     def may_accept(self) -> bool:
-        """Whether one more may be taken from the socket: to be served, or to be told that there are too many."""
-        there = len(self._active) + len(self._refused) + self._opening
-        return there < self.limits.most + REFUSED_AT_ONCE
+        """Whether one more may be accepted from the socket: to be served, or to be refused with a 503."""
+        return len(self._active) + len(self._refused) + self._opening < self.limits.most + REFUSED_AT_ONCE
 
     def opening(self, change: int) -> None:
-        """One more or less is between the socket and its first event."""
+        """Change the number of accepted connections without a protocol yet."""
         self._opening += change
 
-    def admit(self, connection: Connection) -> bool:
-        """Take a new connection in. False: it is one too many, and is to be refused."""
+    def admit(self, connection: TrackedConnection) -> bool:
+        """Register a new connection. False: it exceeds the limit and has to be refused."""
         if len(self._active) < self.limits.most or self._close_an_idle_one():
             self._active.add(connection)
             return True
@@ -114,8 +113,8 @@ class Connections:
         self._refused.add(connection)
         return False
 
-    def leave(self, connection: Connection) -> None:
-        """A connection has ended."""
+    def leave(self, connection: TrackedConnection) -> None:
+        """Remove a closed connection."""
         self._active.discard(connection)
         self._refused.discard(connection)
 
@@ -123,7 +122,7 @@ class Connections:
         return len(self._active)
 
     async def watch(self, every: float = 0.5) -> None:
-        """End those whose clients have used up a time, until cancelled."""
+        """Close connections whose clients exceed a time limit, until cancelled."""
         while True:
             await asyncio.sleep(every)
             now = time.monotonic()
@@ -145,8 +144,8 @@ class Connections:
 
 
 async def too_many_connections(scope: Scope, receive: Receive, send: Send) -> None:
-    """The ASGI application of connections that are refused."""
+    """The ASGI application of refused connections."""
     wait_s = 1 + secrets.randbelow(LONGEST_RETRY_S)
-    detail = f"The service has as many connections as it can take. Try again in {wait_s} seconds."
+    detail = f"The service has reached its limit of connections. Try again in {wait_s} seconds."
     headers = {"Retry-After": str(wait_s), "Connection": "close"}
     await error_response(503, detail, "Overloaded", headers=headers)(scope, receive, send)

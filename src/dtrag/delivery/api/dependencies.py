@@ -1,4 +1,4 @@
-"""What a running service holds, and how a route gets at it."""
+"""The state of a running service, and how routes access it."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Service:
-    """One service: its settings, the opened `App`, and whether it is about to stop."""
+    """One service: its settings, the opened `App`, and whether it is stopping."""
 
     settings: Settings
     opened: App | None = None
     stopping: bool = False
     embedder_problem: str = ""
-    """Why the embedder could not be loaded; "" while there is nothing wrong with it."""
+    """Why the embedder could not be loaded; "" if it could."""
     telemetry: Telemetry = field(default_factory=Telemetry)
     filters: FilterWatch = field(default_factory=FilterWatch)
     in_flight: InFlight = field(default_factory=InFlight)
     uploads: Path = field(default_factory=Path)
-    """Private folder for the files of uploads while they are being read."""
+    """Private folder for the files of uploads while they are indexed."""
 
     @property
     def app(self) -> App:
@@ -42,10 +42,9 @@ class Service:
         return self.opened
 
     async def warm(self) -> None:
-        """Load the models and what calls the language model, so that no question waits for them.
+        """Load the models in advance, so that no question waits for them.
 
-        A question that comes meanwhile waits, which is not counted against its limits. What goes wrong shows in
-        `/health`.
+        A question that arrives meanwhile waits without counting against its time limits. Errors appear in `/health`.
         """
         await self._warm_embedder()
         await self.app.load()
@@ -64,17 +63,17 @@ class Service:
 
 
 def service_of(request: Request) -> Service:
-    """The service that answers the request."""
+    """The service of the request."""
     service = request.app.state.service
-    assert isinstance(service, Service)  # noqa: S101 - `create_app` has put it there
+    assert isinstance(service, Service)  # noqa: S101 - set by `create_app`
     return service
 
 
 def app_of(request: Request) -> App:
-    """The app that answers the request."""
+    """The app of the request."""
     return service_of(request).app
 
 
 def correlation_of(request: Request) -> str:
-    """The id of the caller's work that the request is part of."""
+    """The correlation id of the request."""
     return str(request.state.correlation_id)

@@ -1,11 +1,11 @@
-"""JSON bodies, read more strictly than the standard library does: what is ambiguous or hostile is refused."""
+"""JSON bodies, parsed more strictly than by the standard library: ambiguous or hostile input is refused."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Coroutine
 from email.message import Message
-from typing import Any
+from typing import Any, NoReturn
 
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
@@ -14,17 +14,17 @@ from starlette.exceptions import HTTPException
 from dtrag.core.nesting import deeper_than
 
 MAX_DEPTH = 32
-"""Nesting of a body; the deepest that a route knows is 4. Deeper values could exhaust the stack when shown."""
+"""Maximum nesting of a body; routes need 4. Deeper values could exhaust the stack."""
 
 
 class JsonRoute(APIRoute):
-    """A route that takes `application/json` in UTF-8 and nothing else.
+    """A route that accepts only `application/json` in UTF-8.
 
-    That also keeps web pages of other origins out: a browser asks before it sends this type across origins.
+    This also protects against pages of other origins: browsers send a preflight request for this type.
     """
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """The handler behind the check of the content type."""
+        """The handler with a check of the content type."""
         handler = super().get_route_handler()
 
         async def checked(request: Request) -> Response:
@@ -62,7 +62,7 @@ class JsonRequest(Request):
 
 
 def media_type(request: Request) -> tuple[str, str]:
-    """Content type and charset of a request, in lower case; "" where it names none."""
+    """Content type and charset of a request, in lower case; "" if missing."""
     message = Message()
     message["content-type"] = request.headers.get("content-type", "") or "none/none"
     charset = message.get_content_charset() or ""
@@ -70,11 +70,11 @@ def media_type(request: Request) -> tuple[str, str]:
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    unique = dict(pairs)
+    if len(unique) != len(pairs):
         raise HTTPException(400, "The body has a key twice in one object")
-    return found
+    return unique
 
 
-def _no_constant(name: str) -> Any:
+def _no_constant(name: str) -> NoReturn:
     raise HTTPException(422, f"The body holds {name}, which is not a JSON number")

@@ -1,10 +1,10 @@
-"""Who asks over HTTP, and what a route needs of them."""
+"""The caller of a request, and the rights that routes require."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fastapi import Request
+from fastapi import Depends, Request
 
 from dtrag.core.access.api_key import Caller, Need
 from dtrag.delivery.api.dependencies import app_of
@@ -12,24 +12,24 @@ from dtrag.errors import Forbidden, Unauthorized
 
 
 def caller_of(request: Request) -> Caller:
-    """The caller whom the surroundings of the routes have recognised. Raises `Unauthorized` when there is none."""
-    found = getattr(request.state, "caller", None)
-    if not isinstance(found, Caller):
+    """The caller that the authentication middleware recognised. Raises `Unauthorized` if there is none."""
+    caller = getattr(request.state, "caller", None)
+    if not isinstance(caller, Caller):
         raise Unauthorized
-    return found
+    return caller
 
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """The dependency of a route: the right that its caller needs, and whether they must see the whole tree."""
+    """A route dependency that checks the caller's right, and whether the caller may see the whole tree."""
 
     need: Need
     whole_tree: bool = False
 
     async def __call__(self, request: Request) -> None:
-        """Asynchronous only so that no thread is used for it.
+        """Check the caller. Asynchronous so that FastAPI uses no thread for it.
 
-        Raises `Unauthorized` and `Forbidden`, and `StorageFull` for what adds something while the disk is full.
+        Raises `Unauthorized` and `Forbidden`, and `StorageFull` for a write while the disk is full.
         """
         self._check_caller(caller_of(request))
         if self.need != "read" and request.method in _ADDING:
@@ -40,12 +40,12 @@ class Needs:
             raise Forbidden(needed=_ROLE[self.need], role=caller.role)
         if self.whole_tree and caller.access.grants:
             raise Forbidden(
-                "This is about the whole tree, and your key sees a part of it only. Use a key without scope."
+                "This concerns the whole tree, and your key is restricted to a part of it. Use a key without scope."
             )
 
 
 UPLOAD_COPIES = 2
-"""A body is on disk as a file and in the database."""
+"""An uploaded body is stored as a file and in the database."""
 _ADDING = frozenset({"POST", "PUT", "PATCH"})
 _ROLE = {"read": "reader", "write": "editor", "admin": "admin"}
 
@@ -56,8 +56,14 @@ def _body_bytes(request: Request) -> int:
 
 
 def needs(need: Need, *, whole_tree: bool = False) -> Needs:
-    """For `dependencies=[Depends(needs("read"))]` of a route; every route but the public ones has one.
+    """For `dependencies=[Depends(needs("read"))]` of a route; every non-public route has one.
 
-    `whole_tree` is for figures and changes that are about everybody's documents.
+    `whole_tree` is for metrics and changes that concern all documents.
     """
     return Needs(need, whole_tree)
+
+
+READ, WRITE = [Depends(needs("read"))], [Depends(needs("write"))]
+READ_WHOLE_TREE = [Depends(needs("read", whole_tree=True))]
+ADMIN_WHOLE_TREE = [Depends(needs("admin", whole_tree=True))]
+"""The `dependencies` of routes."""

@@ -1,7 +1,6 @@
-"""Where the files of uploads lie while they are read: a folder of each service's own, on the disk of the database.
+"""A private folder per service for the files of uploads while they are indexed, on the disk of the database.
 
-The service holds a lock on its folder, which goes with the process however that ends. So the next start knows what no
-running service needs, and removes it.
+The service locks its folder; the lock ends with the process. The next start removes folders without a lock.
 """
 
 from __future__ import annotations
@@ -24,19 +23,19 @@ class UploadFolder:
 
     @classmethod
     def open(cls, data_dir: Path) -> UploadFolder:
-        """A new folder in `<data_dir>/uploads`; folders there that no running service holds are removed."""
+        """A new folder in `<data_dir>/uploads`; folders there that no running service has locked are removed."""
         parent = data_dir / "uploads"
         parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with _locked(parent):  # between its making and its locking a folder belongs to nobody
-            for left in parent.iterdir():
-                _remove_unless_held(left)
+        with _locked(parent):  # a new folder is not locked at first
+            for entry in parent.iterdir():
+                _remove_unless_locked(entry)
             path = Path(tempfile.mkdtemp(prefix="service-", dir=parent))
             descriptor = os.open(path, os.O_RDONLY)
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         return cls(path, descriptor)
 
     def close(self) -> None:
-        """Remove the folder, and give it up."""
+        """Remove the folder and release its lock."""
         shutil.rmtree(self.path, ignore_errors=True)
         os.close(self._descriptor)
 
@@ -51,16 +50,16 @@ def _locked(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _remove_unless_held(left: Path) -> None:
-    if left.is_symlink() or not left.is_dir():
-        left.unlink(missing_ok=True)
+def _remove_unless_locked(entry: Path) -> None:
+    if entry.is_symlink() or not entry.is_dir():
+        entry.unlink(missing_ok=True)
         return
-    descriptor = os.open(left, os.O_RDONLY)
+    descriptor = os.open(entry, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return
     else:
-        shutil.rmtree(left, ignore_errors=True)
+        shutil.rmtree(entry, ignore_errors=True)
     finally:
         os.close(descriptor)

@@ -1,25 +1,25 @@
-"""`dtrag agents`: make agents of branches, look at them, hand their manifests on, search with them."""
+"""`dtrag agents`: create, show, export and delete agents, and search with them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dtrag.delivery.cli.context import Json, invocation, run_async
+from dtrag.delivery.cli.context import Json, Offset, with_app
 from dtrag.delivery.cli.exit_codes import OK
 
 if TYPE_CHECKING:
-    from dtrag.core.agent import Agent, AgentView
+    from dtrag.app import App
+    from dtrag.core.agent import Agent, Spending
     from dtrag.core.documents import SearchMetrics, SearchResult
-    from dtrag.settings import Settings
+    from dtrag.core.taxonomy.tree import Taxonomy
+    from dtrag.governance.agents import Budget
 
+app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Agents: experts on branches of your documents.")
 
-app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Agents: experts on the branches you give them.")
-
-AgentId = Annotated[str, typer.Argument(metavar="ID", help="As the list shows it.", show_default=False)]
+AgentId = Annotated[str, typer.Argument(metavar="ID", help="The id from the list.", show_default=False)]
 
 
 @app.command("create")
@@ -28,80 +28,105 @@ def create(
     *,
     path: Annotated[
         list[str],
-        typer.Option(metavar="PATH", help='A branch it may use, such as "AI/ML"; 1 to 10 of them.', show_default=False),
+        typer.Option(metavar="PATH", help='A branch it may use, such as "AI/ML"; 1 to 10 times.', show_default=False),
     ],
     version: Annotated[
         str | None,
-        typer.Option(metavar="VERSION", help="Version of the tree that the paths are meant in.", show_default="active"),
+        typer.Option(metavar="VERSION", help="Version of the tree to which the paths refer.", show_default="active"),
     ] = None,
-    name: Annotated[str | None, typer.Option(help="Its name.", show_default="after its first path")] = None,
+    name: Annotated[str | None, typer.Option(help="Its name.", show_default="its first path")] = None,
     tool: Annotated[list[str] | None, typer.Option(metavar="TOOL", help="A tool it may use; may be repeated.")] = None,
     as_json: Json = False,
 ) -> int:
-    """Make an agent that sees these branches and nothing else."""
+    """Create an agent that sees only these branches."""
+    node_paths = [part.split("/") for part in path]
     options = {"mcp_tools": tool} if tool else {}
-    asked = {"version": version, "node_paths": [part.split("/") for part in path], "options": options, "name": name}
-    made = run_async(_create(invocation(context).settings(), asked))
+
+    async def create_agent(opened: App) -> tuple[Agent, Taxonomy]:
+        active = await opened.agents.taxonomy()
+        return await opened.agents.create(version or active.version, node_paths, options, name=name), active
+
+    agent, active = with_app(context, create_agent)
     from dtrag.delivery.cli.console import data, note, show_json
 
     if as_json:
-        show_json(made)
+        show_json(agent.as_dict(active))
     else:
-        data().print(f"Created {made['agent_id']} ({made['name']})", soft_wrap=True)
-        for unresolved in made["unresolved_paths"]:
-            note(f"{unresolved} leads nowhere yet; it holds nothing until it does.")
+        data().print(f"Created {agent.agent_id} ({agent.name})", soft_wrap=True)
+        for unresolved in agent.unresolved(active):
+            note(f"{unresolved} is not in the tree yet; no document belongs to it.")
     return OK
 
 
 @app.command("list")
 def list_agents(
     context: typer.Context,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="How many at most.")] = 100,
-    offset: Annotated[int, typer.Option(min=0, help="How many to pass over first.")] = 0,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of entries.")] = 100,
+    offset: Offset = 0,
     as_json: Json = False,
 ) -> int:
-    """The agents, the newest first."""
-    found, total = run_async(_list(invocation(context).settings(), limit, offset))
+    """List the agents, the newest first."""
+
+    async def page(opened: App) -> tuple[list[Agent], int, Taxonomy]:
+        return *(await opened.agents.every(limit, offset)), await opened.agents.taxonomy()
+
+    agents, total, taxonomy = with_app(context, page)
     from dtrag.delivery.cli.console import data, note, plural, show_json, table
 
     if as_json:
-        show_json({"agents": found, "total": total, "limit": limit, "offset": offset})
+        rows = [agent.as_dict(taxonomy) for agent in agents]
+        show_json({"agents": rows, "total": total, "limit": limit, "offset": offset})
         return OK
-    if found:
-        rows = [(agent["agent_id"], agent["name"], _branches(agent), agent["edition"]) for agent in found]
-        data().print(table(("Id", "Name", "Branches", "Edition"), rows, whole=("Id", "Edition")))
+    if agents:
+        cells = [(str(agent.agent_id), agent.name, _branches(agent), agent.edition) for agent in agents]
+        data().print(table(("Id", "Name", "Branches", "Edition"), cells, whole=("Id", "Edition")))
     if total:
-        note(f"{len(found):,} of {plural(total, 'agent')}")
+        note(f"{len(agents):,} of {plural(total, 'agent')}")
     else:
-        note('There are no agents yet. Make one with: dtrag agents create --path "AI/ML"')
+        note('There are no agents yet. Create one with: dtrag agents create --path "AI/ML"')
     return OK
 
 
 @app.command("show")
 def show_agent(context: typer.Context, agent_id: AgentId, as_json: Json = False) -> int:
-    """An agent: its manifest, and what its models used today."""
-    agent = run_async(_show(invocation(context).settings(), agent_id))
+    """Show an agent: its manifest, and today's usage of its models."""
+
+    async def load(opened: App) -> tuple[Agent, Spending, Budget, Taxonomy]:
+        agent = await opened.agents.get(agent_id)
+        usage, budget = await opened.agents.spending(agent), opened.agents.budget(agent)
+        return agent, usage, budget, await opened.agents.taxonomy()
+
+    agent, usage, budget, taxonomy = with_app(context, load)
     from dtrag.delivery.cli.console import data, facts, show_json
 
     if as_json:
-        show_json(agent)
+        spending = {
+            "day": usage.day.isoformat(),
+            "calls": usage.calls,
+            "tokens": usage.tokens,
+            "krw": usage.krw,
+            "tokens_per_day": budget.tokens,
+            "krw_per_day": budget.krw,
+        }
+        show_json({**agent.as_dict(taxonomy), "spending": spending})
         return OK
-    retrieval, features, spent = agent["retrieval"], agent["features"], agent["spending"]
+    retrieval, features = agent.manifest.retrieval, agent.manifest.features.as_dict()
     rows = [
-        ("Name", agent["name"]),
-        ("Id", agent["agent_id"]),
-        ("Edition", f"{agent['edition']}, by {agent['created_by']}, {agent['updated_at']}"),
+        ("Name", agent.name),
+        ("Id", str(agent.agent_id)),
+        ("Edition", f"{agent.edition}, by {agent.created_by}, {agent.updated_at.isoformat()}"),
         ("Branches", _branches(agent)),
-        ("Version", agent["taxonomy_version"]),
-        ("Candidates", f"{retrieval['bm25_topk']} by words, {retrieval['vector_topk']} by meaning"),
-        ("Passages", f"{retrieval['rerank']['final_topk']} of {retrieval['rerank']['candidates']} reranked"),
-        ("Tools", ", ".join(agent["mcp_tools_allowlist"]) or "none"),
-        ("Features", ", ".join(f"{name} {_word(value)}" for name, value in features.items())),
-        ("Used today", f"{spent['tokens']:,} of {spent['tokens_per_day']:,} tokens"),
-        ("", f"{spent['krw']:,g} of {spent['krw_per_day']:,g} won"),
+        ("Version", agent.manifest.taxonomy_version),
+        ("Candidates", f"{retrieval.bm25_topk} by words, {retrieval.vector_topk} by meaning"),
+        ("Passages", f"{retrieval.final_topk} of {retrieval.candidates} reranked"),
+        ("Tools", ", ".join(agent.manifest.mcp_tools_allowlist) or "none"),
+        ("Features", ", ".join(f"{name} {_switch_text(value)}" for name, value in features.items())),
+        ("Used today", f"{usage.tokens:,} of {budget.tokens:,} tokens"),
+        ("", f"{usage.krw:,g} of {budget.krw:,g} won"),
     ]
-    if agent["unresolved_paths"]:
-        rows.insert(4, ("Leads nowhere", ", ".join(agent["unresolved_paths"])))
+    unresolved = agent.unresolved(taxonomy)
+    if unresolved:
+        rows.insert(4, ("Not in tree", ", ".join(unresolved)))
     data().print(facts(rows))
     return OK
 
@@ -111,12 +136,12 @@ def export(
     context: typer.Context,
     agent_id: AgentId,
     output: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write it there.", show_default="to stdout")
+        Path | None, typer.Option(metavar="FILE", help="Write it to this file.", show_default="stdout")
     ] = None,
     as_json: Json = False,
 ) -> int:
-    """The manifest in force as YAML, to keep beside code or to hand on."""
-    agent = run_async(_agent(invocation(context).settings(), agent_id))
+    """Print the current manifest as YAML, for version control or exchange."""
+    agent = with_app(context, lambda opened: opened.agents.get(agent_id))
     from dtrag.delivery.cli.console import data, show_json
     from dtrag.governance.agents import manifest_yaml
 
@@ -132,7 +157,7 @@ def export(
 @app.command("delete")
 def delete(context: typer.Context, agent_id: AgentId, as_json: Json = False) -> int:
     """Delete an agent with all its editions; documents stay."""
-    run_async(_delete(invocation(context).settings(), agent_id))
+    with_app(context, lambda opened: opened.agents.delete(agent_id))
     from dtrag.delivery.cli.console import data, show_json
 
     if as_json:
@@ -148,13 +173,17 @@ def search(
     agent_id: AgentId,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="Words or a question.", show_default=False)],
     top_k: Annotated[
-        int | None, typer.Option(min=1, max=1000, help="How many passages.", show_default="all it may have")
+        int | None, typer.Option(min=1, max=1000, help="Number of passages.", show_default="final_topk")
     ] = None,
     as_json: Json = False,
 ) -> int:
-    """Find passages in the branches of an agent."""
-    results, metrics = run_async(_search(invocation(context).settings(), agent_id, query, top_k))
-    from dtrag.delivery.cli.search import as_json_rows, show, tell
+    """Search passages in the branches of an agent."""
+
+    async def run_search(opened: App) -> tuple[list[SearchResult], SearchMetrics]:
+        return await opened.agents.search(await opened.agents.get(agent_id), query, top_k)
+
+    results, metrics = with_app(context, run_search)
+    from dtrag.delivery.cli.search import as_json_rows, show, show_notes
 
     if as_json:
         from dataclasses import asdict
@@ -164,73 +193,13 @@ def search(
         show_json({"agent_id": agent_id, "query": query, "results": as_json_rows(results), "metrics": asdict(metrics)})
     else:
         show(results)
-    tell(metrics, empty=False)
+    show_notes(metrics, empty=False)
     return OK
 
 
-def _branches(agent: Mapping[str, Any]) -> str:
-    return ", ".join("/".join(path) for path in agent["allowed_category_paths"])
+def _branches(agent: Agent) -> str:
+    return ", ".join("/".join(path.key) for path in agent.manifest.allowed_category_paths)
 
 
-def _word(value: object) -> str:
+def _switch_text(value: object) -> str:
     return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
-
-
-async def _create(settings: Settings, asked: dict[str, Any]) -> AgentView:
-    from dtrag.app import open_app
-
-    async with open_app(settings) as opened:
-        active = await opened.agents.taxonomy()
-        asked["version"] = asked["version"] or active.version
-        return (await opened.agents.create(**asked)).as_dict(active)
-
-
-async def _list(settings: Settings, limit: int, offset: int) -> tuple[list[AgentView], int]:
-    from dtrag.app import open_app
-
-    async with open_app(settings) as opened:
-        found, total = await opened.agents.every(limit, offset)
-        taxonomy = await opened.agents.taxonomy()
-        return [agent.as_dict(taxonomy) for agent in found], total
-
-
-async def _show(settings: Settings, agent_id: str) -> dict[str, Any]:
-    from dtrag.app import open_app
-
-    async with open_app(settings) as opened:
-        agent = await opened.agents.get(agent_id)
-        used, budget = await opened.agents.spending(agent), opened.agents.budget(agent)
-        return {
-            **agent.as_dict(await opened.agents.taxonomy()),
-            "spending": {
-                "day": used.day.isoformat(),
-                "calls": used.calls,
-                "tokens": used.tokens,
-                "krw": used.krw,
-                "tokens_per_day": budget.tokens,
-                "krw_per_day": budget.krw,
-            },
-        }
-
-
-async def _agent(settings: Settings, agent_id: str) -> Agent:
-    from dtrag.app import open_app
-
-    async with open_app(settings) as opened:
-        return await opened.agents.get(agent_id)
-
-
-async def _delete(settings: Settings, agent_id: str) -> None:
-    from dtrag.app import open_app
-
-    async with open_app(settings) as opened:
-        await opened.agents.delete(agent_id)
-
-
-async def _search(
-    settings: Settings, agent_id: str, query: str, top_k: int | None
-) -> tuple[list[SearchResult], SearchMetrics]:
-    from dtrag.app import open_app
-
-    async with open_app(settings) as opened:
-        return await opened.agents.search(await opened.agents.get(agent_id), query, top_k)

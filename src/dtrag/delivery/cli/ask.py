@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 NO_LANGUAGE_MODEL = (
     "No language model is configured: answers are quoted from the documents. "
-    "With one they are written by it: DTRAG_LLM=ollama:llama3.2, for example."
+    "To have them written by one, set for example DTRAG_LLM=ollama:llama3.2"
 )
 
 
@@ -25,35 +25,35 @@ def ask(
     context: typer.Context,
     question: Annotated[
         list[str],
-        typer.Argument(metavar="QUESTION", help="In plain words; - reads standard input.", show_default=False),
+        typer.Argument(metavar="QUESTION", help="The question; - reads standard input.", show_default=False),
     ],
     *,
     category: Categories = None,
-    full: Annotated[bool, typer.Option("--full", help="Also quotations, places and times, as in a pipe.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="With quotations, sources and times, as in a pipe.")] = False,
     direct: Direct = False,
     as_json: Json = False,
 ) -> int:
     """Answer a question from the documents, with citations.
 
-    On a terminal the answer fits a screen: the text and one line a source. Exit
-    code 5: the question was not answered in time.
+    On a terminal the answer fits the screen: the text and one line per source.
+    Exit code 5: the time limit was reached.
     """
     from dtrag.delivery.cli.question import question_of
     from dtrag.delivery.cli.reading import read
-    from dtrag.delivery.local.results import Answered
+    from dtrag.delivery.local.results import AnswerResult
 
     arguments = {"question": question_of(question), "categories": category}
-    answered = read(context, "ask", arguments, Answered, direct=direct)
-    answer = answered.answer
+    result = read(context, "ask", arguments, AnswerResult, direct=direct)
+    answer = result.answer
     from dtrag.delivery.cli import short_answer
     from dtrag.delivery.cli.console import data, is_about_settings, note, show_json
 
     console = data()
-    notes = notes_on(answer, empty=answered.empty)
+    notes = notes_on(answer, empty=result.empty)
     if not full and answer.decision == "answer":
         notes = [text for text in notes if not is_about_settings(text)]
     if as_json:
-        show_json(as_dict(answer))
+        show_json(asdict(answer))
     elif console.is_terminal and not full:
         short_answer.show(answer, console, notes)
     else:
@@ -65,13 +65,8 @@ def ask(
     return UNFINISHED if answer.unfinished else OK
 
 
-def as_dict(answer: Answer) -> dict[str, Any]:
-    """The JSON object of an answer."""
-    return asdict(answer)
-
-
 def show(answer: Answer, console: Console) -> None:
-    """Answer, citations, confidence and how it was reached, and the times of the stages."""
+    """Print answer, citations, confidence with its reason, and the times of the stages."""
     from rich.text import Text
 
     from dtrag.delivery.cli.console import paragraph, place, safe
@@ -82,8 +77,8 @@ def show(answer: Answer, console: Console) -> None:
         paragraph(console, Text(f"[{citation.number}] {safe(citation.label)}", style="bold"))
         quote = " ".join(safe(citation.display or citation.quote).split())
         paragraph(console, Text(f"“{quote}”"), 4)
-        where = f"{place(citation.source_url)}, characters {citation.start:,}–{citation.end:,}"
-        paragraph(console, Text(where, style="dim"), 4)
+        source = f"{place(citation.source_url)}, characters {citation.start:,}–{citation.end:,}"
+        paragraph(console, Text(source, style="dim"), 4)
     console.print()
     paragraph(
         console, Text(f"Confidence {answer.confidence:.2f} ({answer.decision}). {safe(answer.reason)}", style="cyan")
@@ -96,16 +91,16 @@ def show(answer: Answer, console: Console) -> None:
 
 
 def notes_on(answer: Answer, *, empty: bool = False) -> list[str]:
-    """What a reader should know about how the answer came about; `empty` when there is no document at all."""
+    """Notes for the reader of an answer; `empty` when the index has no documents."""
     notes = ["The index is empty. Fill it with: dtrag ingest FOLDER"] if empty else []
     notes += answer.notes
     for name in answer.degraded:
         if name in {"lexical", "vector"} and not answer.unfinished:
-            notes.append(f"The {name} half of the search failed; the other half decided alone. See: dtrag doctor")
+            notes.append(f"The {name} retrieval failed; only the other one was used. See: dtrag doctor")
     return notes
 
 
-def tell(answer: Answer) -> None:
+def show_notes(answer: Answer) -> None:
     """Print the notes on an answer to stderr."""
     from dtrag.delivery.cli.console import note
 

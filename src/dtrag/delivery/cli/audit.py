@@ -1,37 +1,37 @@
-"""`dtrag audit`: read the audit log, check that it is whole, and try to see what must not be seen."""
+"""`dtrag audit`: list and verify the audit log, and test the isolation of scopes."""
 
 from __future__ import annotations
 
 import datetime
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dtrag.delivery.cli.context import Json, invocation, run_async
+from dtrag.delivery.cli.context import Json, invocation, run_async, with_app
 from dtrag.delivery.cli.exit_codes import FAILURE, OK
 
 if TYPE_CHECKING:
-    from dtrag.core.access.audit_chain import AuditRow, ChainHead, Verdict
-    from dtrag.evaluation.isolation import Proof
-    from dtrag.settings import Settings
+    from dtrag.app import App
+    from dtrag.core.access.audit_chain import AuditRow, Verdict
+    from dtrag.evaluation.isolation import Proof, ProofReport
+    from dtrag.evaluation.twins.visits import RouteCounts
 
-app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="The audit log, and the proof of isolation.")
+app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="The audit log, and the isolation test.")
 
 
 @app.command("list")
 def list_lines(
     context: typer.Context,
-    since: Annotated[
-        str | None, typer.Option(metavar="WHEN", help="Only lines from then on (2030-01-31, UTC).")
-    ] = None,
+    since: Annotated[str | None, typer.Option(metavar="WHEN", help="Only lines since then (2030-01-31, UTC).")] = None,
     actor: Annotated[str | None, typer.Option(metavar="NAME", help="Only lines of this caller.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many at most.")] = 100,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of lines.")] = 100,
     as_json: Json = False,
 ) -> int:
-    """The newest lines of the audit log."""
-    asked = {"since": _moment(since), "actor": actor, "limit": limit}
-    rows = run_async(_lines(invocation(context).settings(), asked))
+    """List the newest lines of the audit log."""
+    earliest = _time(since)
+    rows = with_app(context, lambda opened: opened.audit.newest(limit=limit, since=earliest, actor=actor))
     from dtrag.delivery.cli.console import data, note, plural, show_json, table
 
     if as_json:
@@ -52,19 +52,25 @@ def list_lines(
 def verify(
     context: typer.Context,
     expect: Annotated[
-        str | None, typer.Option(metavar="HEAD", help="What an earlier run printed: this line must still be there.")
+        str | None, typer.Option(metavar="HEAD", help="Output of an earlier run, which must still be in the log.")
     ] = None,
     as_json: Json = False,
 ) -> int:
-    """Check that no line was changed, taken out or added by hand.
+    """Check that no line was changed, removed or added by hand.
 
-    Prints the number and hash of the newest line. Keep them elsewhere: with
-    --expect the next run also finds lines that were cut off at the end.
+    Prints the number and hash of the newest line. Store them elsewhere: with
+    --expect the next run also detects lines removed from the end.
     """
     from dtrag.core.access.audit_chain import ChainHead
+    from dtrag.delivery.cli.progress import progress
 
     expected = ChainHead.parse(expect) if expect else None
-    verdict = run_async(_verdict(invocation(context).settings(), expected))
+
+    async def check(opened: App) -> Verdict:
+        with progress("Checking") as show:
+            return await opened.audit.verify(expected, lambda done: show(done, None, f"{done:,} lines"))
+
+    verdict = with_app(context, check)
     from dtrag.delivery.cli.console import data, note, plural, show_json
 
     if as_json:
@@ -79,10 +85,10 @@ def verify(
         )
     elif verdict.ok:
         data().print(str(verdict.head), soft_wrap=True)
-        note(f"{plural(verdict.head.number, 'line')}, all as they were written.")
+        note(f"{plural(verdict.head.number, 'line')}, all unchanged.")
     else:
-        data().print(f"Not whole: {verdict.reason}.", soft_wrap=True)
-        note("The lines before it are as they were written. Compare with a backup of the database.")
+        data().print(f"Damaged: {verdict.reason}.", soft_wrap=True)
+        note("The lines before it are unchanged. Compare with a backup of the database.")
     return OK if verdict.ok else FAILURE
 
 
@@ -90,46 +96,61 @@ def verify(
 def isolation(
     context: typer.Context,
     *,
-    requests: Annotated[int, typer.Option(min=1, max=10_000_000, help="How many requests to send, at least.")] = 10_000,
-    documents: Annotated[int, typer.Option(min=10, max=1_000_000, help="Documents of the throw-away copy.")] = 5_000,
-    nodes: Annotated[int, typer.Option(min=4, max=2_000, help="Categories of the throw-away copy.")] = 200,
-    live: Annotated[bool, typer.Option("--live", help="Try it on your own index; nothing is written.")] = False,
+    requests: Annotated[int, typer.Option(min=1, max=10_000_000, help="Minimum number of requests.")] = 10_000,
+    documents: Annotated[int, typer.Option(min=10, max=1_000_000, help="Documents of the test index.")] = 5_000,
+    nodes: Annotated[int, typer.Option(min=4, max=2_000, help="Categories of the test index.")] = 200,
+    live: Annotated[bool, typer.Option("--live", help="Test your own index; nothing is written.")] = False,
     report: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write everything that was found there, as JSON.")
+        Path | None, typer.Option(metavar="FILE", help="Write the full result to this file, as JSON.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Another number fires other requests.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random requests.")] = 1,
     as_json: Json = False,
 ) -> int:
-    """Try to see what must not be seen: hostile requests from callers who may see a part only.
+    """Test the isolation: hostile requests by callers with restricted scopes.
 
     Two collections that differ only in what the callers may not see get the same
-    requests on every route: each pair of answers must be alike. Then every branch
-    of a throw-away index gets words that stand nowhere else, and callers confined
-    to other branches try to get at them on every way of reading.
-    Exit code 1 if a single answer differs, or a single word comes back.
+    requests on every route: each pair of responses must be equal. Then each
+    branch of a test index gets unique words, and callers restricted to other
+    branches try to retrieve them in every way.
+    Exit code 1 if a single response differs or a single word is returned.
     """
     settings = invocation(context).settings()
-    plan = {"requests": requests, "documents": documents, "nodes": nodes, "live": live, "seed": seed}
-    proof = run_async(_isolation(settings, plan))
+
+    async def run() -> Proof:
+        from dtrag.delivery.cli.progress import progress
+        from dtrag.delivery.isolation.http import prove
+
+        with progress("Testing") as show:
+            return await prove(
+                settings,
+                requests=requests,
+                documents=documents,
+                nodes=nodes,
+                live=live,
+                seed=seed,
+                on_progress=show,
+            )
+
+    proof = run_async(run())
     from dtrag.delivery.cli.console import data, facts, note, safe, show_json
 
-    found = proof.as_dict()
+    result = proof.as_dict()
     if report is not None:
         import json
 
-        report.write_text(json.dumps(found, ensure_ascii=False, indent=2) + "\n", "utf-8")
+        report.write_text(json.dumps(result, ensure_ascii=False, indent=2) + "\n", "utf-8")
     if as_json:
-        show_json(found)
+        show_json(result)
     else:
-        data().print(facts(_rows(found)))
-        for leak in found["examples"][:5]:
+        data().print(facts(_rows(result)))
+        for leak in result["examples"][:5]:
             data().print(safe(f"{leak['kind']} on {leak['path']}: {leak['what']}"), soft_wrap=True)
-        note("Nothing came out." if not proof.failed else "Something came out that must not. Do not go online.")
+        note("No leak was detected." if not proof.failed else "Leaks were detected. Do not put this service online.")
     return FAILURE if proof.failed else OK
 
 
-def row_as_dict(row: AuditRow) -> dict[str, Any]:
-    """A line for programs."""
+def row_as_dict(row: AuditRow) -> Mapping[str, object]:
+    """The JSON object of a line."""
     entry = row.entry
     return {
         "number": row.number,
@@ -144,56 +165,39 @@ def row_as_dict(row: AuditRow) -> dict[str, Any]:
     }
 
 
-def _rows(found: dict[str, Any]) -> list[tuple[str, str]]:
-    rows = [(name.capitalize(), f"{found[name]:,}") for name in ("requests", "documents", "nodes", "identities")]
-    twins = found["twins"]
-    rows[1:1] = [("Over HTTP", f"{found['http']:,} ({found['http'] / max(1, found['requests']):.0%})")]
-    rows += [("Twin worlds", f"{twins['pairs']:,} pairs of answers, {twins['differences']:,} differences")]
-    rows += [(f"  {route}", _pairs(counts)) for route, counts in twins["routes"].items()]
-    rows += [("Leaks", f"{found['leaks']:,}"), ("Seconds", f"{found['seconds']:,.1f}")]
-    rows += [(f"  {path}", f"{count:,} requests") for path, count in found["paths"].items()]
-    timing = found["timing_ms"]
+def _rows(result: ProofReport) -> list[tuple[str, str]]:
+    twins, timing = result["twins"], result["timing_ms"]
+    rows = [
+        ("Requests", f"{result['requests']:,}"),
+        ("Over HTTP", f"{result['http']:,} ({result['http'] / max(1, result['requests']):.0%})"),
+        ("Documents", f"{result['documents']:,}"),
+        ("Nodes", f"{result['nodes']:,}"),
+        ("Identities", f"{result['identities']:,}"),
+        ("Twin worlds", f"{twins['pairs']:,} pairs of responses, {twins['differences']:,} differences"),
+        *((f"  {route}", _pairs(counts)) for route, counts in twins["routes"].items()),
+        ("Leaks", f"{result['leaks']:,}"),
+        ("Seconds", f"{result['seconds']:,.1f}"),
+        *((f"  {path}", f"{count:,} requests") for path, count in result["paths"].items()),
+    ]
     if timing["foreign"] is not None:
-        rows.append(("Time", f"{timing['foreign']:.2f} ms for a foreign word, {timing['nonsense']:.2f} ms for none"))
+        rows.append(
+            ("Time", f"{timing['foreign']:.2f} ms for a foreign word, {timing['nonsense']:.2f} ms for an unknown one")
+        )
     return rows
 
 
-def _pairs(counts: dict[str, int]) -> str:
+def _pairs(counts: RouteCounts) -> str:
     compared = f"{counts['pairs']:,} pairs"
     return f"{compared}, {counts['differences']:,} differences" if counts["differences"] else compared
 
 
-def _moment(given: str | None) -> datetime.datetime | None:
-    if given is None:
+def _time(option: str | None) -> datetime.datetime | None:
+    if option is None:
         return None
     from dtrag.errors import InvalidInput
 
     try:
-        moment = datetime.datetime.fromisoformat(given.strip())
+        time = datetime.datetime.fromisoformat(option.strip())
     except ValueError as error:
-        raise InvalidInput(f"{given[:40]!r} is no time. Give a date, such as 2030-01-31.") from error
-    return moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)
-
-
-async def _lines(settings: Settings, asked: dict[str, Any]) -> list[AuditRow]:
-    from dtrag.app import open_app
-
-    async with open_app(settings) as opened:
-        return await opened.audit.newest(**asked)
-
-
-async def _verdict(settings: Settings, expected: ChainHead | None) -> Verdict:
-    from dtrag.app import open_app
-    from dtrag.delivery.cli.progress import progress
-
-    async with open_app(settings) as opened:
-        with progress("Checking") as show:
-            return await opened.audit.verify(expected, lambda done: show(done, None, f"{done:,} lines"))
-
-
-async def _isolation(settings: Settings, plan: dict[str, Any]) -> Proof:
-    from dtrag.delivery.cli.progress import progress
-    from dtrag.delivery.isolation.http import prove
-
-    with progress("Trying") as show:
-        return await prove(settings, **plan, on_progress=show)
+        raise InvalidInput(f"{option[:40]!r} is not a valid time. Give a date, such as 2030-01-31.") from error
+    return time if time.tzinfo else time.replace(tzinfo=datetime.UTC)

@@ -1,4 +1,4 @@
-"""What `dtrag doctor` looks at. Every check is a value: its state, what was found, and what to type about it."""
+"""The checks of `dtrag doctor`. Each result has a state, a detail, and advice on how to fix a problem."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import importlib.util
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from dtrag import llm_service
 from dtrag.adapters.analyzers.factory import choose as choose_analyzer
@@ -30,14 +30,14 @@ from dtrag.settings import Settings
 
 State = Literal["ok", "warn", "fail"]
 LLM_SECONDS, LLM_TOKENS = 3.0, 16
-"""How long `dtrag doctor` waits for a language model; 16 is the least that some providers accept as a limit."""
+"""Limits of the test call of a language model; some providers require at least 16 tokens."""
 LITTLE_SPACE = 1 << 30
 NO_SPACE = 100 << 20
-"""Bytes free in the data folder below which a warning is due, and below which PostgreSQL may stop at any moment."""
+"""Free bytes in the data folder below which a warning is due, and below which PostgreSQL may stop."""
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class CheckResult:
     """One line of the report."""
 
     name: str
@@ -48,9 +48,9 @@ class Check:
 
 @dataclass(slots=True)
 class Report:
-    """All checks, in the order in which they were made."""
+    """All check results, in order."""
 
-    checks: list[Check] = field(default_factory=list)
+    checks: list[CheckResult] = field(default_factory=list)
     reachable: bool = True
 
     @property
@@ -60,7 +60,7 @@ class Report:
 
 
 async def examine(settings: Settings) -> Report:
-    """Make every check. An index that does not exist yet is not made to look at it."""
+    """Run all checks. A database that does not exist yet is not created."""
     report = Report([_python(), *_optional_parts(settings), *_models(settings), *await _language_models(settings)])
     if settings.database_url:
         exists = True
@@ -70,7 +70,7 @@ async def examine(settings: Settings) -> Report:
             exists = _embedded(settings.data_dir, report)
         except DatabaseUnavailable as error:
             report.reachable = False
-            report.checks.append(Check("server", "fail", str(error)))
+            report.checks.append(CheckResult("server", "fail", str(error)))
             return report
     if exists:
         failed = {check.name for check in report.checks if check.state == "fail"}
@@ -79,144 +79,153 @@ async def examine(settings: Settings) -> Report:
 
 
 def _without(failed: set[str], settings: Settings) -> Settings:
-    """The settings without the parts whose own check failed: these say nothing about the database."""
-    without: dict[str, dict[str, Any]] = {
-        "language model": {"llm": None, "llm_critic": None},
-        "reranker": {"reranker": "none"},
-        "embedder": {"embedder": "none"},
-        "kiwi": {"morphemes": "none"},
-        "tool servers": {"mcp_servers": None},
+    """The settings without the parts whose check failed, so that the database can be checked nevertheless."""
+    without: dict[str, Callable[[Settings], Settings]] = {
+        "language model": lambda current: replace(current, llm=None, llm_critic=None),
+        "reranker": lambda current: replace(current, reranker="none"),
+        "embedder": lambda current: replace(current, embedder="none"),
+        "kiwi": lambda current: replace(current, morphemes="none"),
+        "tool servers": lambda current: replace(current, mcp_servers=None),
     }
-    changes = {name: value for part in failed & set(without) for name, value in without[part].items()}
-    return replace(settings, **changes)
+    for part in failed & without.keys():
+        settings = without[part](settings)
+    return settings
 
 
-def _python() -> Check:
+def _python() -> CheckResult:
     version = ".".join(map(str, sys.version_info[:3]))
-    good = sys.version_info >= (3, 11)
-    return Check("python", "ok" if good else "fail", version, "" if good else "dtrag needs Python 3.11 or later.")
+    supported = sys.version_info >= (3, 11)
+    advice = "" if supported else "dtrag needs Python 3.11 or later."
+    return CheckResult("python", "ok" if supported else "fail", version, advice)
 
 
-def _optional_parts(settings: Settings) -> Iterator[Check]:
+def _optional_parts(settings: Settings) -> Iterator[CheckResult]:
     try:
         choose_analyzer(settings)
-        found = importlib.util.find_spec("kiwipiepy") is not None
-        yield Check("kiwi", "ok", "installed" if found else "not installed (optional: pip install 'dtrag[kiwi]')")
+        installed = importlib.util.find_spec("kiwipiepy") is not None
+        detail = "installed" if installed else "not installed (optional: pip install 'dtrag[kiwi]')"
+        yield CheckResult("kiwi", "ok", detail)
     except DtragError as error:
-        yield Check("kiwi", "fail", str(error), "or unset DTRAG_MORPHEMES")
+        yield CheckResult("kiwi", "fail", str(error), "or unset DTRAG_MORPHEMES")
     try:
         read_config(settings.mcp_servers)
     except DtragError as error:
-        yield Check("tool servers", "fail", str(error), "correct the file, or unset DTRAG_MCP_SERVERS")
+        yield CheckResult("tool servers", "fail", str(error), "correct the file, or unset DTRAG_MCP_SERVERS")
 
 
-def _models(settings: Settings) -> Iterator[Check]:
+def _models(settings: Settings) -> Iterator[CheckResult]:
     yield _reranker(settings)
     if settings.embedder == "none":
-        yield Check("embedder", "warn", "switched off: search is lexical only.", "unset DTRAG_EMBEDDER")
+        yield CheckResult("embedder", "warn", "disabled: search is lexical only.", "unset DTRAG_EMBEDDER")
         return
     if settings.embedder not in {"auto", MINILM.name}:
         yield _embedder(settings)
         return
     for model in list_models(settings):
         advice = f"dtrag models pull {model.name}"
-        where = f"{model.name} in {model.path}"
+        location = f"{model.name} in {model.path}"
         if model.state == "verified":
             languages = ", ".join(model.languages)
-            yield Check("embedder", "ok", f"{where}, verified; languages: {languages}, {model.dim} dimensions")
+            yield CheckResult("embedder", "ok", f"{location}, verified; languages: {languages}, {model.dim} dimensions")
         elif model.state == "damaged":
-            yield Check("embedder", "fail", f"{where} is damaged.", advice)
+            yield CheckResult("embedder", "fail", f"{location} is damaged.", advice)
         else:
             state: State = "fail" if settings.embedder == model.name else "warn"
-            yield Check("embedder", state, f"{model.name} is not here: search is lexical only.", advice)
+            yield CheckResult("embedder", state, f"{model.name} is not installed: search is lexical only.", advice)
 
 
-def _embedder(settings: Settings) -> Check:
-    """Of an embedder other than MiniLM: whether it can be used, as far as is known before it is loaded."""
+def _embedder(settings: Settings) -> CheckResult:
+    """Whether an embedder other than MiniLM can be used, as far as is known without loading it."""
     try:
         chosen = choose_embedder(settings)
     except DtragError as error:
-        return Check("embedder", "fail", str(error), "correct or unset DTRAG_EMBEDDER")
+        return CheckResult("embedder", "fail", str(error), "correct or unset DTRAG_EMBEDDER")
     assert chosen is not None  # noqa: S101 - only `none` and `auto` may give none
     languages = "any" if "*" in chosen.languages else ", ".join(sorted(chosen.languages))
-    return Check("embedder", "ok", f"{chosen.id}; languages: {languages}, {chosen.dim} dimensions")
+    return CheckResult("embedder", "ok", f"{chosen.id}; languages: {languages}, {chosen.dim} dimensions")
 
 
-def _reranker(settings: Settings) -> Check:
+def _reranker(settings: Settings) -> CheckResult:
     try:
-        found = choose_reranker(settings)
+        reranker = choose_reranker(settings)
     except DtragError as error:
-        return Check("reranker", "fail", str(error), "unset DTRAG_RERANKER")
-    if found is not None:
-        return Check("reranker", "ok", f"{found.id} puts the results in their last order")
+        return CheckResult("reranker", "fail", str(error), "unset DTRAG_RERANKER")
+    if reranker is not None:
+        return CheckResult("reranker", "ok", f"{reranker.id} reranks the results")
     if settings.reranker == "none":
-        return Check("reranker", "ok", "switched off")
-    return Check("reranker", "ok", "none in the model folder (optional: dtrag models list)")
+        return CheckResult("reranker", "ok", "disabled")
+    return CheckResult("reranker", "ok", "none in the model folder (optional: dtrag models list)")
 
 
-async def _language_models(settings: Settings) -> list[Check]:
-    """Each one that is configured is asked for a word: the one check that uses the network, and may cost a little."""
+async def _language_models(settings: Settings) -> list[CheckResult]:
+    """Send a short request to each configured model. The only check that uses the network and may cost money."""
     try:
         model, critic = choose_llms(settings)
     except DtragError as error:
         advice = "docs/how-to/language-models.md has an example for each provider"
-        return [Check("language model", "fail", str(error), advice)]
+        return [CheckResult("language model", "fail", str(error), advice)]
     if model is None:
-        return [Check("language model", "ok", "none: answers are quotations (optional: DTRAG_LLM)")]
-    found = [await _answers("language model", model)]
+        return [CheckResult("language model", "ok", "none: answers are quotations (optional: DTRAG_LLM)")]
+    results = [await _test_call("language model", model)]
     if critic is not None and critic is not model:
-        found.append(await _answers("critic", critic))
-    return found
+        results.append(await _test_call("critic", critic))
+    return results
 
 
-async def _answers(name: str, model: LangChainModel) -> Check:
-    await model.warm()  # what is imported here does not count against the model's time
+async def _test_call(name: str, model: LangChainModel) -> CheckResult:
+    await model.warm()  # imports do not count against the time limit
     try:
         await llm_service.generate_answer(
             [Message("user", "Say: yes")], model=model, max_tokens=LLM_TOKENS, seconds=LLM_SECONDS
         )
     except LanguageModelFailed:
-        detail = f"{model.id} gave no answer: {model.problem}"
-        return Check(
-            name, "warn", detail, "answers are quotations meanwhile; look at DTRAG_LLM, its server and its key"
+        detail = f"{model.id} did not respond: {model.problem}"
+        return CheckResult(
+            name, "warn", detail, "answers are quotations until it works; check DTRAG_LLM, its server and its key"
         )
     finally:
         await model.close()
-    return Check(name, "ok", f"{model.id} answers")
+    return CheckResult(name, "ok", f"{model.id} responds")
 
 
-def _folder(data_dir: Path) -> Check:
+def _folder(data_dir: Path) -> CheckResult:
     nearest = next((path for path in (data_dir, *data_dir.parents) if path.exists()), data_dir)
     if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
-        return Check("data folder", "fail", f"{data_dir} is not writable.", "choose another one with --data-dir FOLDER")
+        return CheckResult(
+            "data folder", "fail", f"{data_dir} is not writable.", "choose another one with --data-dir FOLDER"
+        )
     free = shutil.disk_usage(nearest).free
-    detail = f"{data_dir}{'' if nearest == data_dir else ' (not made yet)'}, {free / 1e9:,.1f} GB free"
+    detail = f"{data_dir}{'' if nearest == data_dir else ' (does not exist yet)'}, {free / 1e9:,.1f} GB free"
     if free < NO_SPACE:
-        return Check("data folder", "fail", detail, "free some space, or choose another one with --data-dir FOLDER")
+        return CheckResult(
+            "data folder", "fail", detail, "free some space, or choose another one with --data-dir FOLDER"
+        )
     if free < LITTLE_SPACE:
-        return Check("data folder", "warn", detail, "free some space soon")
-    return Check("data folder", "ok", detail)
+        return CheckResult("data folder", "warn", detail, "free some space soon")
+    return CheckResult("data folder", "ok", detail)
 
 
 def _embedded(data_dir: Path, report: Report) -> bool:
-    """Whether there is a cluster to look into."""
+    """Whether the embedded database exists; adds its check."""
     status = server.status(data_dir)
     if not status.initialised:
         report.checks.append(
-            Check("server", "warn", "there is no database yet.", "make one with: dtrag demo, or dtrag ingest FOLDER")
+            CheckResult(
+                "server", "warn", "there is no database yet.", "create one with: dtrag demo, or dtrag ingest FOLDER"
+            )
         )
         return False
     running = f"running, pid {status.pid}" if status.pid is not None else "not running (each command starts it)"
     detail = f"PostgreSQL {status.version}, {running}, {status.size_bytes / 1e6:,.0f} MB"
-    report.checks.append(Check("server", "ok", detail))
+    report.checks.append(CheckResult("server", "ok", detail))
     return True
 
 
 async def _database(settings: Settings, report: Report, *, compare_analyzer: bool) -> None:
     try:
         async with open_app(settings) as app:
-            where = "behind DTRAG_DATABASE_URL" if settings.database_url else f"{settings.database_name!r}, embedded"
-            report.checks.append(Check("database", "ok", f"{where}, answers"))
+            kind = "from DTRAG_DATABASE_URL" if settings.database_url else f"{settings.database_name!r}, embedded"
+            report.checks.append(CheckResult("database", "ok", f"{kind}, responds"))
             report.checks.append(await _schema(app))
             report.checks.append(await _roles(app))
             if compare_analyzer:
@@ -224,55 +233,51 @@ async def _database(settings: Settings, report: Report, *, compare_analyzer: boo
             report.checks.extend(await _contents(app))
     except DatabaseUnavailable as error:
         report.reachable = False
-        report.checks.append(Check("database", "fail", str(error)))
+        report.checks.append(CheckResult("database", "fail", str(error)))
     except InvalidInput as error:
-        report.checks.append(Check("settings", "fail", str(error), "dtrag settings shows all of them"))
+        report.checks.append(CheckResult("settings", "fail", str(error), "dtrag settings shows all of them"))
     except DtragError as error:
-        report.checks.append(Check("database", "fail", str(error)))
+        report.checks.append(CheckResult("database", "fail", str(error)))
 
 
-async def _schema(app: App) -> Check:
-    """Opening applied the missing migrations; unknown ones come from a later version."""
+async def _schema(app: App) -> CheckResult:
+    """Opening applies missing migrations; a database of a later version has unknown ones."""
     schema = await schema_state(app.database)
     if schema.unknown:
-        return Check("schema", "fail", f"made by a later version of dtrag ({schema.unknown[-1]}).", "update dtrag")
-    return Check("schema", "ok", f"current, {schema.applied} of {schema.known} migrations")
+        detail = f"created by a later version of dtrag ({schema.unknown[-1]})."
+        return CheckResult("schema", "fail", detail, "update dtrag")
+    return CheckResult("schema", "ok", f"current, {schema.applied} of {schema.known} migrations")
 
 
-async def _roles(app: App) -> Check:
+async def _roles(app: App) -> CheckResult:
     rights = await role_rights(app.database)
     unrestricted = ", ".join(entry.role for entry in rights if entry.unrestricted)
     names = ", ".join(entry.role for entry in rights)
     if unrestricted or len(rights) != len(ROLES):
         advice = f"as an administrator: alter role {unrestricted or names} nosuperuser nobypassrls"
-        return Check("roles", "fail", f"a role may see everything: {unrestricted}.", advice)
-    return Check("roles", "ok", f"{names}; none is a superuser, none bypasses row-level security")
+        return CheckResult("roles", "fail", f"a role may see everything: {unrestricted or names}.", advice)
+    return CheckResult("roles", "ok", f"{names}; none is a superuser, none bypasses row-level security")
 
 
-async def _identity(app: App) -> Check:
+async def _identity(app: App) -> CheckResult:
     stored = dict((await app.index.snapshot()).settings)
     try:
         await app.check_identity()
     except IndexMismatch as error:
-        return Check("index", "fail", str(error))
+        return CheckResult("index", "fail", str(error))
     if stored.get("rebuilding"):
-        return Check("index", "warn", "a reindex is running or was interrupted.", "dtrag reindex")
+        return CheckResult("index", "warn", "a reindex is running or was interrupted.", "dtrag reindex")
     embedder = stored.get("embedder", {}).get("id", "none yet")
-    return Check("index", "ok", f"analyzer {stored.get('analyzer', 'none yet')}, embedder {embedder}")
+    return CheckResult("index", "ok", f"analyzer {stored.get('analyzer', 'none yet')}, embedder {embedder}")
 
 
-async def _contents(app: App) -> list[Check]:
+async def _contents(app: App) -> list[CheckResult]:
     documents, chunks = await app.counts(scope=OWNER)
     vectors, uncounted = await index_counts(app.database)
     advice = "" if documents else "dtrag ingest FOLDER"
-    found = [Check("contents", "ok", f"{documents:,} documents, {chunks:,} chunks, {vectors:,} vectors", advice)]
+    detail = f"{documents:,} documents, {chunks:,} chunks, {vectors:,} vectors"
+    results = [CheckResult("contents", "ok", detail, advice)]
     if uncounted:
-        found.append(
-            Check(
-                "statistics",
-                "warn",
-                f"{uncounted:,} batches are being written, or were interrupted.",
-                "the next dtrag ingest puts them right",
-            )
-        )
-    return found
+        detail = f"{uncounted:,} batches are being written, or were interrupted."
+        results.append(CheckResult("statistics", "warn", detail, "the next dtrag ingest repairs them"))
+    return results

@@ -1,4 +1,4 @@
-"""The command line as a whole: every command, and the options that stand before it."""
+"""The Typer application: all commands and the global options."""
 
 from __future__ import annotations
 
@@ -51,18 +51,18 @@ def _print_version(value: bool) -> None:
 def options(
     context: typer.Context,
     data_dir: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Where everything is kept (DTRAG_DATA_DIR).")
+        Path | None, typer.Option(metavar="FOLDER", help="Folder of all data (DTRAG_DATA_DIR).")
     ] = None,
     database_url: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="A PostgreSQL instead of the embedded one (DTRAG_DATABASE_URL)."),
+        typer.Option(metavar="URL", help="External PostgreSQL (DTRAG_DATABASE_URL)."),
     ] = None,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of unexpected errors.")] = False,
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Answers over your documents that can be proved.
+    """Answers questions over your documents, with proof.
 
     First steps: `dtrag demo`, or `dtrag ingest FOLDER` and `dtrag ask "…"`.
     """

@@ -1,4 +1,4 @@
-"""Where output goes: data on stdout, progress and notes on stderr; and how values are written for people."""
+"""Output: data on stdout, progress and notes on stderr; formatting of values for users."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urldefrag, urlsplit
 
 from rich.cells import cell_len, set_cell_size
@@ -42,8 +42,8 @@ def notes() -> Console:
     return Console(stderr=True, highlight=False, markup=False, emoji=False)
 
 
-def show_json(value: Mapping[str, Any]) -> None:
-    """The one JSON object of a command."""
+def show_json(value: Mapping[str, object]) -> None:
+    """Print the JSON object of a command."""
     plain_ascii = not (sys.stdout.encoding or "").lower().startswith("utf")
     try:
         sys.stdout.write(json.dumps(value, ensure_ascii=plain_ascii, indent=2, default=str) + "\n")
@@ -53,51 +53,51 @@ def show_json(value: Mapping[str, Any]) -> None:
 
 
 def note(text: str) -> None:
-    """A line for people, on stderr."""
+    """Print a line on stderr."""
     notes().print(safe(text), style="dim", soft_wrap=True)
 
 
 def is_about_settings(text: str) -> bool:
-    """Whether a note says that no embedder takes part: worth a line only where nothing useful was found."""
+    """Whether a note says that no embedder is used: shown only if nothing useful was retrieved."""
     return "lexical only." in text or "lexical search only." in text
 
 
 def safe(text: str) -> str:
-    """The text without characters that would steer a terminal."""
+    """The text without characters that control a terminal."""
     return _STEERING.sub("", text)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, whole: Sequence[str] = ()) -> Table:
-    """A table for 80 columns; columns named in `whole` are never wrapped, columns of numbers stand on the right."""
+    """A table for 80 columns; columns in `whole` are never wrapped, columns of numbers are right-aligned."""
     from rich import box
     from rich.table import Table
 
     listed = [list(row) for row in rows]
-    made = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    grid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for position, name in enumerate(columns):
         numbers = bool(listed) and all(isinstance(row[position], int) for row in listed)
-        made.add_column(
+        grid.add_column(
             name, no_wrap=name in whole, overflow="fold", justify="right" if numbers else "left", vertical="top"
         )
     for row in listed:
-        made.add_row(*(Text(f"{cell:,}" if isinstance(cell, int) else safe(str(cell))) for cell in row))
-    return made
+        grid.add_row(*(Text(f"{cell:,}" if isinstance(cell, int) else safe(str(cell))) for cell in row))
+    return grid
 
 
 def facts(rows: Iterable[tuple[str, str]]) -> Table:
-    """Names and values, one pair a line."""
+    """Names and values, one pair per line."""
     from rich.table import Table
 
-    made = Table.grid(padding=(0, 2))
-    made.add_column(style="bold", no_wrap=True)
-    made.add_column(overflow="fold")
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="bold", no_wrap=True)
+    grid.add_column(overflow="fold")
     for name, value in rows:
-        made.add_row(name, Text(safe(value)))
-    return made
+        grid.add_row(name, Text(safe(value)))
+    return grid
 
 
 def paragraph(console: Console, text: Text, indent: int = 0) -> None:
-    """Print a text wrapped to the terminal behind `indent` blanks, without blanks at the ends of its lines."""
+    """Print a text wrapped to the terminal, indented by `indent`, without trailing spaces."""
     for line in text.wrap(console, max(20, console.width - indent), overflow="fold"):
         line.rstrip()
         if line.plain:
@@ -106,12 +106,12 @@ def paragraph(console: Console, text: Text, indent: int = 0) -> None:
 
 
 def cropped(text: str, width: int) -> str:
-    """The text in at most `width` cells, wide characters counting two; an ellipsis shows that something is left out."""
+    """The text in at most `width` cells (wide characters count two), with an ellipsis if it was cut."""
     return text if cell_len(text) <= width else set_cell_size(text, width - 1).rstrip() + "…"
 
 
 def cropped_before(text: str, width: int) -> str:
-    """As `cropped`, but the end of the text is kept: of a path that is the name of the file."""
+    """As `cropped`, but keeps the end of the text, which in a path is the file name."""
     if cell_len(text) <= width:
         return text
     while cell_len(text) > width - 1:
@@ -120,16 +120,16 @@ def cropped_before(text: str, width: int) -> str:
 
 
 def command_name() -> str:
-    """How to type this program here: `dtrag`, or the path to it where the shell would not find it."""
+    """The command that starts this program: `dtrag`, or its path if it is not on PATH."""
     ours = Path(sys.executable).with_name("dtrag")
-    found = shutil.which("dtrag")
-    if (found and ours.exists() and Path(found).samefile(ours)) or not ours.exists():
+    on_path = shutil.which("dtrag")
+    if (on_path and ours.exists() and Path(on_path).samefile(ours)) or not ours.exists():
         return "dtrag"
     return str(ours.relative_to(Path.cwd())) if ours.is_relative_to(Path.cwd()) else str(ours)
 
 
 def place(source_url: str) -> str:
-    """Where a document comes from, as people write it: a path, relative where it lies below the current folder."""
+    """The source of a document for display: a path, relative if it is below the current folder."""
     address, part = urldefrag(source_url)
     split = urlsplit(address)
     if split.scheme == "file":
@@ -145,5 +145,5 @@ def plural(number: int, noun: str) -> str:
 
 
 def megabytes(size: int) -> str:
-    """Bytes as `12.3 MB`."""
+    """A size in bytes as `12.3 MB`."""
     return f"{size / 1e6:,.1f} MB"

@@ -1,19 +1,20 @@
-"""What the options before the command say, the option that every command has, and the one way into async code."""
+"""Global options, options shared by commands, and how commands run asynchronous code."""
 
 from __future__ import annotations
 
 import signal
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict, TypeVar, Unpack, cast
 
 import typer
 
 from dtrag.delivery.cli.exit_codes import TERMINATED, Ended
 
 if TYPE_CHECKING:
+    from dtrag.app import App
     from dtrag.settings import Settings
 
 T = TypeVar("T")
@@ -24,6 +25,15 @@ Categories = Annotated[
     list[str] | None,
     typer.Option("--category", metavar="PATH", help='Only this branch, such as "AI/ML"; may be repeated.'),
 ]
+Offset = Annotated[int, typer.Option(min=0, help="Number of entries to skip.")]
+
+
+class SettingOptions(TypedDict, total=False):
+    """Settings that commands override; None leaves the value of the environment."""
+
+    embedder: str | None
+    host: str | None
+    port: int | None
 
 
 @dataclass(slots=True)
@@ -35,8 +45,8 @@ class Invocation:
     debug: bool = False
     log_level: str = ""
 
-    def settings(self, **overrides: Any) -> Settings:
-        """The environment's settings under the options'. Sets up logging. Raises `InvalidInput`."""
+    def settings(self, **overrides: Unpack[SettingOptions]) -> Settings:
+        """The settings of the environment, overridden by options. Configures logging. Raises `InvalidInput`."""
         from dtrag.logs import configure
         from dtrag.settings import Settings
 
@@ -47,27 +57,40 @@ class Invocation:
 
     @property
     def shows_tracebacks(self) -> bool:
-        """Asked for with `--debug` or DTRAG_LOG_LEVEL=DEBUG."""
+        """Whether `--debug` or DTRAG_LOG_LEVEL=DEBUG is set."""
         return self.debug or self.log_level.upper() == "DEBUG"
 
 
 def invocation(context: typer.Context) -> Invocation:
-    """The run that a command belongs to."""
+    """The invocation of a command."""
     return cast("Invocation", context.find_root().obj)
 
 
-def run_async(work: Coroutine[Any, Any, T]) -> T:
-    """Run `work` to its end. Ctrl-C and SIGTERM cancel it, so that it puts away what it opened, and then end the run.
+def with_app(context: typer.Context, work: Callable[[App], Awaitable[T]]) -> T:
+    """The result of `work` with the app of the settings, which is opened for it and closed afterwards."""
+    settings = invocation(context).settings()
 
-    Raises `KeyboardInterrupt` or `Ended` after that.
+    async def run() -> T:
+        from dtrag.app import open_app
+
+        async with open_app(settings) as app:
+            return await work(app)
+
+    return run_async(run())
+
+
+def run_async(work: Coroutine[Any, Any, T]) -> T:
+    """Run `work` to its end. Ctrl-C and SIGTERM cancel it, so that it releases its resources first.
+
+    Raises `KeyboardInterrupt` or `Ended` after a cancellation.
     """
-    import asyncio  # not where a running service answers: it is a tenth of such a command's time
+    import asyncio  # imported late: it takes a tenth of the time of a command that a service answers
 
     terminated = False
 
     async def supervised() -> T:
         task = asyncio.current_task()
-        assert task is not None  # noqa: S101 - asyncio.run makes one
+        assert task is not None  # noqa: S101 - asyncio.run creates one
 
         def end() -> None:
             nonlocal terminated

@@ -1,14 +1,14 @@
-"""`dtrag demo`: the samples into the index, two questions, two answers."""
+"""`dtrag demo`: indexes the samples and answers two questions."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from dtrag.delivery.cli.ask import NO_LANGUAGE_MODEL, as_dict, show, tell
+from dtrag.delivery.cli.ask import NO_LANGUAGE_MODEL, show, show_notes
 from dtrag.delivery.cli.context import Json, invocation, run_async
 from dtrag.delivery.cli.exit_codes import OK, SOME_FILES_FAILED
 from dtrag.delivery.cli.ingest import as_dict as report_as_dict
@@ -37,12 +37,12 @@ NEXT = (
 
 
 class SamplesMissing(DtragError):
-    """The sample documents are not here: {looked}. Run the demo in a checkout of dtrag, or read files of your own with:
+    """The sample documents are not in: {folders}. Run the demo in a checkout of dtrag, or index your own files with:
     dtrag ingest FOLDER"""
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class DemoResult:
     """What a demo did."""
 
     reports: tuple[IngestReport, ...]
@@ -50,39 +50,39 @@ class Shown:
 
 
 def demo(context: typer.Context, as_json: Json = False) -> int:
-    """Read the samples and answer two questions about them."""
+    """Index the samples and answer two questions about them."""
     settings = invocation(context).settings()
-    shown = run_async(_demo(settings, samples()))
+    result = run_async(_demo(settings, samples()))
     from dtrag.delivery.cli.console import note, show_json
 
     if as_json:
         show_json(
             {
                 "data_dir": str(settings.data_dir),
-                "ingest": [report_as_dict(report) for report in shown.reports],
-                "answers": [as_dict(answer) for answer in shown.answers],
+                "ingest": [report_as_dict(report) for report in result.reports],
+                "answers": [asdict(answer) for answer in result.answers],
             }
         )
     else:
-        _show(settings, shown)
-    for answer in shown.answers:
-        tell(answer)
+        _show(settings, result)
+    for answer in result.answers:
+        show_notes(answer)
     if not settings.llm:
         note(NO_LANGUAGE_MODEL)
-    return SOME_FILES_FAILED if any(report.failed for report in shown.reports) else OK
+    return SOME_FILES_FAILED if any(report.failed for report in result.reports) else OK
 
 
 def samples() -> Path:
-    """The folder of the samples: in the package, in the checkout that the package runs from, or here."""
+    """The folder of the samples: in the package, in the checkout of the package, or in the current folder."""
     package = Path(__file__).resolve().parents[2]
-    looked = [package / "samples", package.parents[1] / "examples", Path.cwd() / "examples"]
-    for folder in looked:
+    folders = [package / "samples", package.parents[1] / "examples", Path.cwd() / "examples"]
+    for folder in folders:
         if all((folder / sample).exists() for sample in SAMPLES.values()):
             return folder
-    raise SamplesMissing(looked=", ".join(map(str, looked)))
+    raise SamplesMissing(folders=", ".join(map(str, folders)))
 
 
-async def _demo(settings: Settings, folder: Path) -> Shown:
+async def _demo(settings: Settings, folder: Path) -> DemoResult:
     from dtrag.app import open_app
     from dtrag.core.access.confinement import OWNER
     from dtrag.delivery.cli.progress import ingest_progress
@@ -93,33 +93,33 @@ async def _demo(settings: Settings, folder: Path) -> Shown:
             with ingest_progress() as update:
                 reports.append(await app.ingest([folder / sample], category, update))
         answers = [await app.ask(question, {"taxonomy_paths": [CATEGORY]}, scope=OWNER) for question in QUESTIONS]
-    return Shown(tuple(reports), tuple(answers))
+    return DemoResult(tuple(reports), tuple(answers))
 
 
-def _show(settings: Settings, shown: Shown) -> None:
+def _show(settings: Settings, result: DemoResult) -> None:
     from rich.rule import Rule
     from rich.text import Text
 
     from dtrag.delivery.cli.console import command_name, data, plural, safe, table
 
     console = data()
-    documents = sum(report.documents for report in shown.reports)
-    unchanged = sum(report.unchanged for report in shown.reports)
-    seconds = sum(report.seconds for report in shown.reports)
+    documents = sum(report.documents for report in result.reports)
+    unchanged = sum(report.unchanged for report in result.reports)
+    seconds = sum(report.seconds for report in result.reports)
     read = f"{plural(documents, 'document')} read, {plural(unchanged, 'file')} unchanged, in {seconds:.1f} s"
     console.print(f"Samples: {read}")
-    failed = [failure for report in shown.reports for failure in report.failed]
+    failed = [failure for report in result.reports for failure in report.failed]
     if failed:
         console.print(table(("File", "Reason"), failed))
-    for answer in shown.answers:
+    for answer in result.answers:
         console.print()
         console.print(Rule(Text(safe(answer.question), style="bold"), align="left"))
         show(answer, console)
     console.print()
-    console.print(f"The database is in {_where(settings)}. Next, type:", soft_wrap=True)
+    console.print(f"The database is in {_location(settings)}. Next, type:", soft_wrap=True)
     for line in NEXT:
         console.print(f"    {command_name()} {line}", style="bold", soft_wrap=True)
 
 
-def _where(settings: Settings) -> str:
-    return "the one behind DTRAG_DATABASE_URL" if settings.database_url else str(settings.data_dir)
+def _location(settings: Settings) -> str:
+    return "DTRAG_DATABASE_URL" if settings.database_url else str(settings.data_dir)

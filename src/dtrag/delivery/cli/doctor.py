@@ -1,4 +1,4 @@
-"""`dtrag doctor`: is everything in order, and what to do where it is not."""
+"""`dtrag doctor`: checks the installation and says how to fix problems."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def doctor(context: typer.Context, as_json: Json = False) -> int:
     else:
         grid = Table.grid(padding=(0, 2))
         for check in report.checks:
-            words, style = _MARKS[check.state]
+            mark, style = _MARKS[check.state]
             detail = Text(safe(check.detail), overflow="fold")
             if check.advice:
                 detail.append(f"\n{safe(check.advice)}", style="bold")
-            grid.add_row(Text(words, style=style), check.name, detail)
+            grid.add_row(Text(mark, style=style), check.name, detail)
         data().print(grid)
     if report.ok:
         return OK

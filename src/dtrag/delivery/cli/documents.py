@@ -1,4 +1,4 @@
-"""`dtrag documents`: what is in the index; one document; away with it."""
+"""`dtrag documents`: list, show and delete documents."""
 
 from __future__ import annotations
 
@@ -11,24 +11,23 @@ from urllib.parse import urldefrag
 
 import typer
 
-from dtrag.delivery.cli.context import Direct, Json, invocation, run_async
+from dtrag.delivery.cli.context import Direct, Json, Offset, with_app
 from dtrag.delivery.cli.exit_codes import OK
 from dtrag.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from dtrag.app import App
     from dtrag.core.documents import DocumentSummary
-    from dtrag.settings import Settings
 
 app = typer.Typer(rich_markup_mode=None, invoke_without_command=True, help="List, show and delete documents.")
 
 SHOWN = 10
-"""Documents of a preview."""
+"""Number of documents in a preview."""
 
-Limit = Annotated[int, typer.Option(min=1, max=10_000, help="How many at most.")]
-Offset = Annotated[int, typer.Option(min=0, help="How many to pass over first.")]
-DocumentId = Annotated[str, typer.Argument(metavar="ID", help="As the list shows it.", show_default=False)]
+Limit = Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of entries.")]
+DocumentId = Annotated[str, typer.Argument(metavar="ID", help="The id from the list.", show_default=False)]
 
 
 @app.callback()
@@ -47,7 +46,7 @@ def documents(
 def list_documents(
     context: typer.Context, limit: Limit = 100, offset: Offset = 0, direct: Direct = False, as_json: Json = False
 ) -> int:
-    """The documents with their files, the newest first."""
+    """List the documents with their files, the newest first."""
     return _list(context, limit, offset, direct, as_json)
 
 
@@ -55,12 +54,12 @@ def list_documents(
 def show_document(
     context: typer.Context, document_id: DocumentId, direct: Direct = False, as_json: Json = False
 ) -> int:
-    """One document with its text."""
+    """Show one document with its text."""
     from dtrag.delivery.cli.reading import read
-    from dtrag.delivery.local.results import Shown
+    from dtrag.delivery.local.results import DocumentResult
 
-    shown = read(context, "document", {"document_id": document_id}, Shown, direct=direct)
-    summary, text = shown.summary, shown.text
+    document = read(context, "document", {"document_id": document_id}, DocumentResult, direct=direct)
+    summary, text = document.summary, document.text
     from dtrag.delivery.cli.console import data, facts, place, safe, show_json
 
     if as_json:
@@ -74,7 +73,7 @@ def show_document(
         ("Category", "/".join(summary.taxonomy_path) or "no category"),
         ("Language", summary.language),
         ("Size", f"{summary.characters:,} characters in {summary.chunks:,} chunks"),
-        ("Read", summary.processed_at),
+        ("Indexed", summary.processed_at),
     ]
     rows += [(str(name), str(value)) for name, value in summary.metadata.items()]
     console = data()
@@ -95,60 +94,48 @@ def delete_documents(
     ] = None,
     *,
     category: Annotated[str | None, typer.Option(metavar="PATH", help='Only this branch, such as "AI/ML".')] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask: for scripts.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be deleted, and delete nothing.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be deleted, but delete nothing.")] = False,
     as_json: Json = False,
 ) -> int:
-    """Delete documents and everything made from them; the files themselves stay.
+    """Delete documents with everything derived from them; the files stay.
 
-    Shows what would go and asks first, unless only ids are named. A pattern
-    without "/" is compared with file names, another one with whole paths; "*"
-    stays within a folder, "**" crosses folders.
+    Shows what would be deleted and asks, unless only ids are given. A pattern
+    without "/" matches file names, other patterns match whole paths; "*" stays
+    within a folder, "**" crosses folders.
     """
-    settings = invocation(context).settings()
-    named = targets or []
-    # A list of ids is exact; paths, patterns and categories may name more than was meant.
-    ask = not (yes or dry_run) and (bool(category) or not all(map(_is_id, named)))
-    chosen, deleted = run_async(_select(settings, named, category, delete=not (ask or dry_run)))
-    if chosen and ask:
-        if not _confirmed(chosen):
+    from dtrag.core.access.confinement import OWNER
+
+    requested = targets or []
+    # A list of ids is exact; paths, patterns and categories may select more than was meant.
+    ask = not (yes or dry_run) and (bool(category) or not all(map(_is_id, requested)))
+
+    async def select(opened: App) -> tuple[list[DocumentSummary], int]:
+        selected, unmatched = await opened.select_documents(requested, category, scope=OWNER)
+        if unmatched:
+            raise NotFound(kind="document", name=unmatched[0][:60])
+        return selected, 0 if ask or dry_run else await delete(opened, selected)
+
+    async def delete(opened: App, documents: Sequence[DocumentSummary]) -> int:
+        return await opened.delete_documents([document.document_id for document in documents], scope=OWNER)
+
+    selected, deleted = with_app(context, select)
+    if selected and ask:
+        if not _confirmed(selected):
             return OK
-        deleted = run_async(_delete(settings, chosen))
-    _show_deleted(chosen, deleted, dry_run=dry_run, as_json=as_json)
+        deleted = with_app(context, lambda opened: delete(opened, selected))
+    _show_deleted(selected, deleted, dry_run=dry_run, as_json=as_json)
     return OK
 
 
-async def _select(
-    settings: Settings, targets: Sequence[str], category: str | None, *, delete: bool
-) -> tuple[list[DocumentSummary], int]:
-    """The documents that are meant, and how many were deleted."""
-    from dtrag.app import open_app
-    from dtrag.core.access.confinement import OWNER
-
-    async with open_app(settings) as opened:
-        chosen, unmatched = await opened.select_documents(targets, category, scope=OWNER)
-        if unmatched:
-            raise NotFound(kind="document", name=unmatched[0][:60])
-        ids = [document.document_id for document in chosen]
-        return chosen, await opened.delete_documents(ids, scope=OWNER) if delete else 0
-
-
-async def _delete(settings: Settings, chosen: Sequence[DocumentSummary]) -> int:
-    from dtrag.app import open_app
-    from dtrag.core.access.confinement import OWNER
-
-    async with open_app(settings) as opened:
-        return await opened.delete_documents([document.document_id for document in chosen], scope=OWNER)
-
-
-def _show_deleted(chosen: Sequence[DocumentSummary], deleted: int, *, dry_run: bool, as_json: bool) -> None:
+def _show_deleted(selected: Sequence[DocumentSummary], deleted: int, *, dry_run: bool, as_json: bool) -> None:
     from dtrag.delivery.cli.console import data, plural, show_json
 
     if as_json:
-        rows = [{"document_id": d.document_id, "title": d.title, "source_url": d.source_url} for d in chosen]
+        rows = [{"document_id": d.document_id, "title": d.title, "source_url": d.source_url} for d in selected]
         show_json({"deleted": deleted, "documents": rows})
     elif dry_run:
-        _preview(chosen)
+        _preview(selected)
     else:
         data().print(f"Deleted {plural(deleted, 'document')}")
 
@@ -161,18 +148,18 @@ def _is_id(target: str) -> bool:
     return True
 
 
-def _preview(chosen: Sequence[DocumentSummary]) -> None:
+def _preview(selected: Sequence[DocumentSummary]) -> None:
     from dtrag.delivery.cli.console import note, notes, place, plural, table
 
-    rows = [(document.title, "/".join(document.taxonomy_path), place(document.source_url)) for document in chosen]
+    rows = [(document.title, "/".join(document.taxonomy_path), place(document.source_url)) for document in selected]
     notes().print(table(("Title", "Category", "Source"), rows[:SHOWN]))
     more = f", {len(rows) - SHOWN:,} of them not shown (--dry-run --json lists all)" if len(rows) > SHOWN else ""
     note(f"{plural(len(rows), 'document')}{more}")
 
 
-def _confirmed(chosen: Sequence[DocumentSummary]) -> bool:
-    """Show what would go and ask. Raises `InvalidInput` without a terminal to ask on."""
-    _preview(chosen)
+def _confirmed(selected: Sequence[DocumentSummary]) -> bool:
+    """Show what would be deleted and ask. Raises `InvalidInput` without a terminal."""
+    _preview(selected)
     if not sys.stdin.isatty():
         raise InvalidInput("Nothing was deleted: there is no terminal to ask on. Add --yes to delete these documents.")
     return typer.confirm("Delete these documents?", err=True)
@@ -180,25 +167,25 @@ def _confirmed(chosen: Sequence[DocumentSummary]) -> bool:
 
 def _list(context: typer.Context, limit: int, offset: int, direct: bool, as_json: bool) -> int:
     from dtrag.delivery.cli.reading import read
-    from dtrag.delivery.local.results import Listing
+    from dtrag.delivery.local.results import DocumentPage
 
-    listing = read(context, "documents", {"limit": limit, "offset": offset}, Listing, direct=direct)
+    page = read(context, "documents", {"limit": limit, "offset": offset}, DocumentPage, direct=direct)
     from dtrag.delivery.cli.console import data, note, plural, show_json
 
     if as_json:
-        rows = [asdict(summary) for summary in listing.documents]
-        total = {"documents": listing.total, "chunks": listing.chunks}
+        rows = [asdict(summary) for summary in page.documents]
+        total = {"documents": page.total, "chunks": page.chunks}
         show_json({"documents": rows, "total": total, "limit": limit, "offset": offset})
         return OK
     console = data()
-    for summary in listing.documents:
+    for summary in page.documents:
         _show_row(summary, console)
-    if listing.total:
-        files = {urldefrag(summary.source_url).url for summary in listing.documents}
-        shown = f"{len(listing.documents):,} of {plural(listing.total, 'document')}"
-        note(f"{shown}, from {plural(len(files), 'file')}; {plural(listing.chunks, 'chunk')} altogether")
+    if page.total:
+        files = {urldefrag(summary.source_url).url for summary in page.documents}
+        shown = f"{len(page.documents):,} of {plural(page.total, 'document')}"
+        note(f"{shown}, from {plural(len(files), 'file')}; {plural(page.chunks, 'chunk')} altogether")
     else:
-        note("There are no documents yet. Read some with: dtrag ingest FOLDER")
+        note("There are no documents yet. Index some with: dtrag ingest FOLDER")
     return OK
 
 
@@ -210,7 +197,7 @@ def _show_row(summary: DocumentSummary, console: Console) -> None:
     from dtrag.delivery.cli.console import cropped, cropped_before, place, plural, safe
 
     facts = f" · {'/'.join(summary.taxonomy_path) or 'no category'} · {plural(summary.chunks, 'chunk')}"
-    # Where nobody looks at it in a window of some width, nothing is left out.
+    # Lines are cropped to the width of a terminal only.
     width = console.width if console.is_terminal else 1_000_000
     title = cropped(" ".join(summary.title.split()), max(20, width - cell_len(facts)))
     file = cropped_before(place(summary.source_url), max(20, width - len(summary.document_id) - 4))

@@ -1,9 +1,10 @@
-"""`dtrag eval retrieval` and `dtrag eval answers`: how good both are on a collection with judgements."""
+"""`dtrag eval retrieval` and `dtrag eval answers`: measure quality on a collection with judgements."""
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,11 +13,16 @@ from dtrag.delivery.cli.exit_codes import OK
 from dtrag.delivery.cli.search import Mode
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from dtrag.app import App
     from dtrag.core.documents import SearchMetrics, SearchResult
-    from dtrag.evaluation.answers import AnswerSet
-    from dtrag.evaluation.retrieval import RetrievalSet
+    from dtrag.evaluation.answers import AnswerMeasures, AnswerSet
+    from dtrag.evaluation.retrieval import RetrievalMeasures, RetrievalSet
     from dtrag.settings import Settings
 
+NoEmbedder = Annotated[bool, typer.Option("--no-embedder", help="Create no vectors, as DTRAG_EMBEDDER=none.")]
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The collection.", show_default=False)]
 app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Measure quality.")
 
 
@@ -28,17 +34,15 @@ def evaluations() -> None:
 @app.command("retrieval")
 def retrieval(
     context: typer.Context,
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The collection.", show_default=False)],
-    mode: Annotated[Mode, typer.Option(help="How to rank.")] = Mode.hybrid,
-    no_embedder: Annotated[
-        bool, typer.Option("--no-embedder", help="Make no vectors, as DTRAG_EMBEDDER=none.")
-    ] = False,
+    folder: Folder,
+    mode: Annotated[Mode, typer.Option(help="The search mode.")] = Mode.hybrid,
+    no_embedder: NoEmbedder = False,
     as_json: Json = False,
 ) -> int:
     """Measure retrieval on a collection with judgements.
 
-    DIR holds corpus.jsonl, queries.jsonl and qrels.tsv. The corpus is read into a
-    throw-away database, every query is searched, the measures are averaged.
+    DIR contains corpus.jsonl, queries.jsonl and qrels.tsv. The corpus is indexed
+    in a temporary database, every query is searched, the measures are averaged.
     """
     settings = invocation(context).settings(embedder="none" if no_embedder else None)
     from dtrag.evaluation.retrieval import read_set
@@ -55,53 +59,68 @@ def retrieval(
     return OK
 
 
-async def _measure(settings: Settings, dataset: RetrievalSet, mode: str) -> tuple[dict[str, Any], list[str]]:
+@asynccontextmanager
+async def _indexed(settings: Settings, corpus: Path) -> AsyncIterator[tuple[App, list[str]]]:
+    """An app with the corpus in a temporary database, and the notes on its ingestion."""
     from dtrag.app import open_throwaway
-    from dtrag.core.access.confinement import OWNER
-    from dtrag.delivery.cli.progress import ingest_progress, progress
+    from dtrag.delivery.cli.progress import ingest_progress
     from dtrag.errors import InvalidInput
-    from dtrag.evaluation.retrieval import evaluate
 
     async with open_throwaway(settings) as app:
-        with ingest_progress("Reading the corpus") as update:
-            report = await app.ingest([dataset.corpus], None, update)
+        with ingest_progress("Indexing the corpus") as update:
+            report = await app.ingest([corpus], None, update)
         if report.failed:
             raise InvalidInput(f"{report.failed[0][0]}: {report.failed[0][1]}")
+        yield app, report.notes
 
-        async def search(text: str, wanted: int) -> tuple[list[SearchResult], SearchMetrics]:
-            return await app.search(text, wanted, mode=mode, scope=OWNER)
+
+async def _measure(settings: Settings, dataset: RetrievalSet, mode: str) -> tuple[RetrievalMeasures, list[str]]:
+    from dtrag.core.access.confinement import OWNER
+    from dtrag.delivery.cli.progress import progress
+    from dtrag.evaluation.retrieval import evaluate
+
+    async with _indexed(settings, dataset.corpus) as (app, notes):
+
+        async def search(text: str, top_k: int) -> tuple[list[SearchResult], SearchMetrics]:
+            return await app.search(text, top_k, mode=mode, scope=OWNER)
 
         with progress("Searching") as show:
             measured = await evaluate(
                 search, dataset, mode, lambda done, total: show(done, total, f"{done:,}/{total:,} queries")
             )
-        return measured, report.notes
+        return measured, notes
 
 
-def _rows(measured: dict[str, Any]) -> list[tuple[str, str]]:
+def _rows(measured: RetrievalMeasures) -> list[tuple[str, str]]:
     latency = measured["latency_ms"]
-    rows = [(name, str(measured[name])) for name in ("dataset", "mode", "queries")]
-    names = ("ndcg@10", "recall@10", "recall@50", "precision@5", "mrr@10", "complete@10")
-    rows += [(name, f"{measured[name]:.4f}") for name in names]
-    return [*rows, ("latency", f"p50 {latency['p50']:.1f} ms, p95 {latency['p95']:.1f} ms")]
+    return [
+        ("dataset", measured["dataset"]),
+        ("mode", measured["mode"]),
+        ("queries", str(measured["queries"])),
+        ("ndcg@10", f"{measured['ndcg@10']:.4f}"),
+        ("recall@10", f"{measured['recall@10']:.4f}"),
+        ("recall@50", f"{measured['recall@50']:.4f}"),
+        ("precision@5", f"{measured['precision@5']:.4f}"),
+        ("mrr@10", f"{measured['mrr@10']:.4f}"),
+        ("complete@10", f"{measured['complete@10']:.4f}"),
+        ("latency", f"p50 {latency['p50']:.1f} ms, p95 {latency['p95']:.1f} ms"),
+    ]
 
 
 @app.command("answers")
 def answers(
     context: typer.Context,
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The collection.", show_default=False)],
-    limit: Annotated[int | None, typer.Option(min=1, help="Ask so many of the questions.", show_default=False)] = None,
-    no_embedder: Annotated[
-        bool, typer.Option("--no-embedder", help="Make no vectors, as DTRAG_EMBEDDER=none.")
-    ] = False,
+    folder: Folder,
+    limit: Annotated[int | None, typer.Option(min=1, help="Number of questions.", show_default="all")] = None,
+    no_embedder: NoEmbedder = False,
     as_json: Json = False,
 ) -> int:
     """Measure answers on questions with known answers.
 
-    DIR holds corpus.jsonl and queries.jsonl, with "answers" for each question. The
-    corpus is read into a throw-away database, every question is asked, and the
-    answers are searched for the known ones; every quotation is compared with its
-    document.
+    DIR contains corpus.jsonl and queries.jsonl, with "answers" for each question.
+    The corpus is indexed in a temporary database and every question is asked. The
+    known answers are searched in the answers; every quotation is compared with
+    its document.
     """
     settings = invocation(context).settings(embedder="none" if no_embedder else None)
     from dtrag.evaluation.answers import read_answers, rows_of
@@ -118,18 +137,12 @@ def answers(
     return OK
 
 
-async def _answers(settings: Settings, dataset: AnswerSet) -> tuple[dict[str, Any], list[str]]:
-    from dtrag.app import open_throwaway
+async def _answers(settings: Settings, dataset: AnswerSet) -> tuple[AnswerMeasures, list[str]]:
     from dtrag.core.access.confinement import OWNER
-    from dtrag.delivery.cli.progress import ingest_progress, progress
-    from dtrag.errors import InvalidInput
+    from dtrag.delivery.cli.progress import progress
     from dtrag.evaluation.answers import evaluate_answers
 
-    async with open_throwaway(settings) as app:
-        with ingest_progress("Reading the corpus") as update:
-            report = await app.ingest([dataset.corpus], None, update)
-        if report.failed:
-            raise InvalidInput(f"{report.failed[0][0]}: {report.failed[0][1]}")
+    async with _indexed(settings, dataset.corpus) as (app, notes):
 
         async def read(document_id: str) -> str:
             return (await app.document(document_id, scope=OWNER))[1]
@@ -138,4 +151,4 @@ async def _answers(settings: Settings, dataset: AnswerSet) -> tuple[dict[str, An
             measured = await evaluate_answers(
                 app.ask, read, dataset, lambda done, total: show(done, total, f"{done:,}/{total:,} questions")
             )
-        return measured, report.notes
+        return measured, notes

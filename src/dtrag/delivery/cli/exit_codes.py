@@ -1,4 +1,4 @@
-"""How the process ends: the exit codes, and how a mistake is told to people and to programs."""
+"""Exit codes, and how errors are reported to users and programs."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ INTERRUPTED = 130
 TERMINATED = 143
 
 EXIT_CODES: dict[int, str] = {
-    OK: "done",
-    FAILURE: "it failed",
-    USAGE: "the command line or an argument is wrong",
-    SOME_FILES_FAILED: "some files could not be read; the others are in",
+    OK: "success",
+    FAILURE: "failure",
+    USAGE: "the command line or an argument is invalid",
+    SOME_FILES_FAILED: "some files could not be read; the others were indexed",
     DATABASE_UNREACHABLE: "the database or server cannot be reached",
-    UNFINISHED: "`dtrag ask`: the search was not finished in time; nothing is known about the answer",
+    UNFINISHED: "`dtrag ask`: the time limit was reached; it is unknown whether the documents answer",
     DISK_FULL: "the disk is too full to add anything",
     INTERRUPTED: "interrupted by Ctrl-C",
-    TERMINATED: "ended by SIGTERM",
+    TERMINATED: "terminated by SIGTERM",
 }
 
 
 class Ended(Exception):
-    """The process was told to end, and everything has been put away."""
+    """The process was terminated after it released its resources."""
 
     def __init__(self, exit_code: int) -> None:
         super().__init__(exit_code)
@@ -37,24 +37,24 @@ class Ended(Exception):
 
 
 class OutputClosed(Exception):
-    """Nobody reads our standard output any more."""
+    """The reader of standard output has closed it."""
 
 
 @runtime_checkable
 class UsageMistake(Protocol):
-    """What Typer raises for a wrong command line, whichever Click it brings along."""
+    """The exception that Typer raises for an invalid command line, with any version of Click."""
 
     exit_code: int
 
     def format_message(self) -> str:
-        """The mistake in one sentence."""
+        """The error in one sentence."""
 
     def show(self) -> None:
-        """Print usage and mistake to stderr."""
+        """Print usage and error to stderr."""
 
 
 def report(kind: str, message: str, wants_json: bool, *, human: bool = True) -> None:
-    """A line for people on stderr and, under `--json`, `{"error": {"type", "message"}}` on stdout."""
+    """Print a line on stderr and, with `--json`, `{"error": {"type", "message"}}` on stdout."""
     if human:
         print(f"dtrag: {message}", file=sys.stderr)  # noqa: T201 - stderr is for people
     if wants_json:

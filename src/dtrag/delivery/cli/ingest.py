@@ -1,30 +1,27 @@
-"""`dtrag ingest`: files and folders into the index."""
+"""`dtrag ingest` and `dtrag reindex`: index files and folders, or the stored texts again."""
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dtrag.delivery.cli.context import Json, invocation, run_async
+from dtrag.delivery.cli.context import Json, with_app
 from dtrag.delivery.cli.exit_codes import OK, SOME_FILES_FAILED, USAGE
 from dtrag.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from dtrag.app import Prune
+    from dtrag.app import App
     from dtrag.ingestion.folders import FolderPlan
     from dtrag.ingestion.sources import IngestReport
-    from dtrag.settings import Settings
-if TYPE_CHECKING:
-    from dtrag.settings import Settings
 
 SHOWN_CHANGES = 20
 SHOWN_SKIPPED = 5
-"""Lines and names for people; `--json` has all."""
+"""Limits of the text output; `--json` has everything."""
 
 
 def ingest(
@@ -32,37 +29,43 @@ def ingest(
     paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Files and folders.", show_default=False)],
     category: Annotated[
         str | None,
-        typer.Option(metavar="PATH", help='Category of documents that name none, such as "AI/ML".'),
+        typer.Option(metavar="PATH", help='Category of documents that state none, such as "AI/ML".'),
     ] = None,
     *,
     prune: Annotated[
         bool,
-        typer.Option("--prune", help="Also remove what is gone from the folders, and follow renamed files."),
+        typer.Option("--prune", help="Also remove documents of deleted files, and follow renamed files."),
     ] = False,
     prune_all: Annotated[
-        bool, typer.Option("--prune-all", help="As --prune, also when more than a third of a folder would go.")
+        bool, typer.Option("--prune-all", help="As --prune, even if more than a third of a folder is removed.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="With --prune: show what would change, and change nothing.")
+        bool, typer.Option("--dry-run", help="With --prune: show what would change, but change nothing.")
     ] = False,
     as_json: Json = False,
 ) -> int:
-    """Read files and folders into the index.
+    """Index files and folders.
 
-    Formats: Markdown, plain text, HTML, PDF, DOCX, HWPX, CSV, JSON lines. What is
-    there already in the same form is left alone, so the same command may be
-    repeated at any time, also after an interruption.
+    Formats: Markdown, plain text, HTML, PDF, DOCX, HWPX, CSV, JSON lines.
+    Unchanged files are skipped, so the same command may be repeated at any time,
+    also after an interruption.
     """
     if dry_run and not (prune or prune_all):
-        raise InvalidInput("--dry-run belongs to --prune: dtrag ingest FOLDER --prune --dry-run")
+        raise InvalidInput("--dry-run requires --prune: dtrag ingest FOLDER --prune --dry-run")
     refuse_addresses(paths)
     missing = [path for path in paths if not path.exists()]
     if len(missing) == len(paths):
         raise InvalidInput(f"There is no such file or folder: {', '.join(map(str, missing[:3]))}.")
-    settings = invocation(context).settings()
     if dry_run:
-        return _show_plan(run_async(_plan(settings, paths)), as_json, insisted=prune_all)
-    report = run_async(_ingest(settings, paths, category, "all" if prune_all else prune))
+        return _show_plan(with_app(context, lambda opened: opened.plan_prune(paths)), as_json, force=prune_all)
+
+    async def run(opened: App) -> IngestReport:
+        from dtrag.delivery.cli.progress import ingest_progress
+
+        with ingest_progress() as update:
+            return await opened.ingest(paths, category, update, prune="all" if prune_all else prune)
+
+    report = with_app(context, run)
     if as_json:
         from dtrag.delivery.cli.console import show_json
 
@@ -73,31 +76,15 @@ def ingest(
 
 
 def refuse_addresses(paths: Sequence[Path]) -> None:
-    """Raise `InvalidInput` for an address such as https://example.org, with what to do instead."""
+    """Raise `InvalidInput` for a URL; the message says what to do instead."""
     for path in paths:
-        address = re.match(r"(https?|ftp|s3|gs):/+(.*)", str(path), re.IGNORECASE)  # a path has one slash left of two
+        address = re.match(r"(https?|ftp|s3|gs):/+(.*)", str(path), re.IGNORECASE)  # `Path` merges the two slashes
         if address and not path.exists():
             url = f"{address[1]}://{address[2]}"
             raise InvalidInput(f"dtrag reads files; download {url} first, then: dtrag ingest FILE")
 
 
-async def _plan(settings: Settings, paths: Sequence[Path]) -> FolderPlan:
-    from dtrag.app import open_app
-
-    async with open_app(settings) as app:
-        return await app.plan_prune(paths)
-
-
-async def _ingest(settings: Settings, paths: Sequence[Path], category: str | None, prune: Prune) -> IngestReport:
-    from dtrag.app import open_app
-    from dtrag.delivery.cli.progress import ingest_progress
-
-    async with open_app(settings) as app:
-        with ingest_progress() as update:
-            return await app.ingest(paths, category, update, prune=prune)
-
-
-def as_dict(report: IngestReport) -> dict[str, Any]:
+def as_dict(report: IngestReport) -> Mapping[str, object]:
     """The JSON object of a report."""
     return {
         "documents": report.documents,
@@ -117,7 +104,7 @@ def as_dict(report: IngestReport) -> dict[str, Any]:
 
 
 def show(report: IngestReport) -> None:
-    """The report for people: counts and failures on stdout, notes on stderr."""
+    """Print the report: counts and failures on stdout, notes on stderr."""
     from dtrag.delivery.cli.console import data, facts, note, plural, table
 
     rows = [
@@ -140,11 +127,11 @@ def show(report: IngestReport) -> None:
         note(text)
 
 
-def _show_plan(plan: FolderPlan, as_json: bool, *, insisted: bool) -> int:
-    """What `--prune` would do; exit code 2 when it would refuse."""
+def _show_plan(plan: FolderPlan, as_json: bool, *, force: bool) -> int:
+    """Print what `--prune` would do; exit code 2 if it would refuse."""
     from dtrag.delivery.cli.console import data, facts, note, plural, show_json
 
-    refusal = "" if insisted else plan.refusal
+    refusal = "" if force else plan.refusal
     if as_json:
         show_json(
             {
@@ -168,7 +155,7 @@ def _show_plan(plan: FolderPlan, as_json: bool, *, insisted: bool) -> int:
     console.print(facts(rows))
     _show_changes(plan.renamed, plan.removed, plan.added)
     _show_skipped(plan.skipped)
-    note(refusal or "Nothing was changed. Without --dry-run it is done.")
+    note(refusal or "Nothing was changed. Run it without --dry-run to apply the changes.")
     return USAGE if refusal else OK
 
 
@@ -188,7 +175,7 @@ def _show_changes(renamed: Sequence[tuple[str, str]], removed: Sequence[str], ad
 
 
 def _show_skipped(skipped: Sequence[tuple[str, str]]) -> None:
-    """The number of files of unknown kinds and the first of them, on stderr."""
+    """Print the number of skipped files and the first names on stderr."""
     from dtrag.delivery.cli.console import note, plural
 
     if skipped:
@@ -198,32 +185,29 @@ def _show_skipped(skipped: Sequence[tuple[str, str]]) -> None:
 
 
 def reindex(context: typer.Context, as_json: Json = False) -> int:
-    """Index every document anew from its stored text.
+    """Rebuild the index from the stored texts.
 
-    Needed after a change of the embedder or the analyzer. Search goes on
-    meanwhile, over what is indexed already.
+    Required after a change of the embedder or the analyzer. Searches work
+    meanwhile, over the documents that are indexed already.
     """
-    started = time.perf_counter()
-    documents = run_async(_reindex(invocation(context).settings()))
-    seconds = time.perf_counter() - started
     from dtrag.delivery.cli.console import data, plural, show_json
+
+    async def run(opened: App) -> int:
+        from dtrag.core.access.confinement import OWNER
+        from dtrag.delivery.cli.progress import progress
+
+        total, _ = await opened.counts(scope=OWNER)
+        with progress("Reindexing") as update:
+            return await opened.reindex(
+                lambda done: update(done, total or None, f"{done:,} of {plural(total, 'document')}")
+            )
+
+    started = time.perf_counter()
+    documents = with_app(context, run)
+    seconds = time.perf_counter() - started
 
     if as_json:
         show_json({"documents": documents, "seconds": round(seconds, 3)})
     else:
-        data().print(f"{plural(documents, 'document')} indexed anew in {seconds:,.1f} s")
+        data().print(f"{plural(documents, 'document')} reindexed in {seconds:,.1f} s")
     return OK
-
-
-async def _reindex(settings: Settings) -> int:
-    from dtrag.app import open_app
-    from dtrag.core.access.confinement import OWNER
-    from dtrag.delivery.cli.console import plural
-    from dtrag.delivery.cli.progress import progress
-
-    async with open_app(settings) as app:
-        total, _ = await app.counts(scope=OWNER)
-        with progress("Indexing anew") as update:
-            return await app.reindex(
-                lambda done: update(done, total or None, f"{done:,} of {plural(total, 'document')}")
-            )

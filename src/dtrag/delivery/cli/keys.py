@@ -1,21 +1,19 @@
-"""`dtrag keys`: make the keys of the HTTP service, see which there are, end them."""
+"""`dtrag keys`: create, list and revoke keys of the HTTP service."""
 
 from __future__ import annotations
 
 import datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from dtrag.delivery.cli.context import Json, invocation, run_async
+from dtrag.delivery.cli.context import Json, with_app
 from dtrag.delivery.cli.exit_codes import OK
 
 if TYPE_CHECKING:
-    from dtrag.core.access.api_key import Key, KeyView, Role
-    from dtrag.governance.api_keys import CreatedKey
-    from dtrag.settings import Settings
+    from dtrag.core.access.api_key import Key, Role
 
-app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Keys: who may ask the HTTP service, and for what.")
+app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Keys: who may use the HTTP service, and for what.")
 
 _MOST_DAYS = 36_500
 
@@ -24,82 +22,86 @@ _MOST_DAYS = 36_500
 def create(
     context: typer.Context,
     *,
-    name: Annotated[str, typer.Option(help="Whose key it is; in lists and in the audit log.", show_default=False)],
+    name: Annotated[str, typer.Option(help="Its owner, as shown in lists and the audit log.", show_default=False)],
     role: Annotated[
-        str, typer.Option(help="reader (asks), editor (also adds and deletes) or admin (also governs).")
+        str, typer.Option(help="reader, editor (also adds and deletes) or admin (also governs).")
     ] = "reader",
     scope: Annotated[
         list[str] | None,
         typer.Option(metavar="PATH", help='A branch it may see, such as "AI/ML"; may be repeated.', show_default="all"),
     ] = None,
     expires: Annotated[
-        str | None, typer.Option(metavar="WHEN", help="In so many days (90d), or on a date (2030-01-31).")
+        str | None, typer.Option(metavar="WHEN", help="After days (90d), or on a date (2030-01-31).")
     ] = None,
     rate: Annotated[
-        int | None, typer.Option(help="Requests a minute (DTRAG_RATE_PER_MINUTE).", show_default="600")
+        int | None, typer.Option(help="Requests per minute (DTRAG_RATE_PER_MINUTE).", show_default="600")
     ] = None,
     as_json: Json = False,
 ) -> int:
-    """Make a key. Its secret is printed this once and kept nowhere."""
+    """Create a key. Its secret is printed once and not stored."""
     now = datetime.datetime.now(datetime.UTC)
-    asked = {"name": name, "scope": scope or None, "role": role, "expires": expiry(expires, now), "rate": rate}
-    made = run_async(_create(invocation(context).settings(), asked))
+    expires_at = expiry(expires, now)
+    checked_later = cast("Role", role)
+    created = with_app(
+        context,
+        lambda opened: opened.keys.create(name, scope or None, checked_later, expires=expires_at, rate=rate),
+    )
     from dtrag.delivery.cli.console import data, note, show_json
 
     if as_json:
-        show_json({"key": made.key.as_dict(now), "secret": made.secret, "unresolved_paths": list(made.unresolved)})
+        unresolved = list(created.unresolved)
+        show_json({"key": created.key.as_dict(now), "secret": created.secret, "unresolved_paths": unresolved})
     else:
-        data().print(made.secret, soft_wrap=True)
-        note("Keep it now: it is not shown again. Send it as: Authorization: Bearer …")
-    for path in made.unresolved:
-        note(f"Warning: {path} leads nowhere yet; it holds nothing until it does.")
+        data().print(created.secret, soft_wrap=True)
+        note("Store it now: it is not shown again. Send it as: Authorization: Bearer …")
+    for path in created.unresolved:
+        note(f"Warning: {path} is not in the tree yet; no document belongs to it.")
     return OK
 
 
 @app.command("list")
 def list_keys(context: typer.Context, as_json: Json = False) -> int:
-    """The keys that there are and were, the newest first; never their secrets."""
-    found = run_async(_every(invocation(context).settings()))
+    """List current and former keys, the newest first, without secrets."""
+    keys = with_app(context, lambda opened: opened.keys.every())
     now = datetime.datetime.now(datetime.UTC)
-    rows = [key.as_dict(now) for key in found]
     from dtrag.delivery.cli.console import data, note, plural, show_json, table
 
     if as_json:
-        show_json({"keys": rows})
+        show_json({"keys": [key.as_dict(now) for key in keys]})
         return OK
-    if rows:
-        listed = [(row["name"], row["role"], _scope(row), row["state"], _day(row["last_used_at"])) for row in rows]
-        data().print(table(("Name", "Role", "Scope", "State", "Last used"), listed, whole=("Role", "State")))
-        note(plural(len(rows), "key"))
+    if keys:
+        rows = [(key.name, key.role, _scope(key), key.state(now), _day(key.last_used_at)) for key in keys]
+        data().print(table(("Name", "Role", "Scope", "State", "Last used"), rows, whole=("Role", "State")))
+        note(plural(len(keys), "key"))
     else:
-        note("There are no keys: only this machine is answered. Make one with: dtrag keys create")
+        note("There are no keys: only this machine has access. Create one with: dtrag keys create")
     return OK
 
 
 @app.command("revoke")
 def revoke(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="As the list shows it.", show_default=False)],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name from the list.", show_default=False)],
     as_json: Json = False,
 ) -> int:
-    """End a key; running services refuse it within five seconds."""
-    ended = run_async(_revoke(invocation(context).settings(), name))
+    """Revoke a key; running services refuse it within five seconds."""
+    revoked = with_app(context, lambda opened: opened.keys.revoke(name))
     from dtrag.delivery.cli.console import data, show_json
 
     if as_json:
-        show_json({"key": ended.as_dict(datetime.datetime.now(datetime.UTC))})
+        show_json({"key": revoked.as_dict(datetime.datetime.now(datetime.UTC))})
     else:
-        data().print(f"Revoked {ended.name}", soft_wrap=True)
+        data().print(f"Revoked {revoked.name}", soft_wrap=True)
     return OK
 
 
-def expiry(given: str | None, now: datetime.datetime) -> datetime.datetime | None:
+def expiry(option: str | None, now: datetime.datetime) -> datetime.datetime | None:
     """`90d` from now, or the end of a day (UTC) such as 2030-01-31, or a time. Raises `InvalidInput`."""
-    if given is None:
+    if option is None:
         return None
     from dtrag.errors import InvalidInput
 
-    text = given.strip()
+    text = option.strip()
     try:
         if text.endswith("d") and text[:-1].isdecimal() and len(text) < 7:
             days = int(text[:-1])
@@ -114,35 +116,13 @@ def expiry(given: str | None, now: datetime.datetime) -> datetime.datetime | Non
         return moment.astimezone(datetime.UTC) if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)
     except (ValueError, OverflowError) as error:
         raise InvalidInput(
-            f"{text[:40]!r} is no time to expire at. Give days from now, such as 90d, or a date, such as 2030-01-31."
+            f"{text[:40]!r} is not a valid expiry. Give days from now, such as 90d, or a date, such as 2030-01-31."
         ) from error
 
 
-def _scope(row: KeyView) -> str:
-    return "all" if row["scope"] is None else ", ".join(row["scope"])
+def _scope(key: Key) -> str:
+    return "all" if key.grant is None else ", ".join(str(anchor.path) for anchor in key.grant.anchors)
 
 
-def _day(moment: str | None) -> str:
-    return moment[:10] if moment else "never"
-
-
-async def _create(settings: Settings, asked: dict[str, Any]) -> CreatedKey:
-    from dtrag.app import open_app
-
-    role: Role = asked.pop("role")  # checked by the service
-    async with open_app(settings) as opened:
-        return await opened.keys.create(role=role, **asked)
-
-
-async def _every(settings: Settings) -> list[Key]:
-    from dtrag.app import open_app
-
-    async with open_app(settings) as opened:
-        return await opened.keys.every()
-
-
-async def _revoke(settings: Settings, name: str) -> Key:
-    from dtrag.app import open_app
-
-    async with open_app(settings) as opened:
-        return await opened.keys.revoke(name)
+def _day(moment: datetime.datetime | None) -> str:
+    return f"{moment:%Y-%m-%d}" if moment else "never"

@@ -1,4 +1,4 @@
-"""`dtrag lexicon`: the everyday words that searches in Korean regulations understand."""
+"""`dtrag lexicon`: everyday words and the official words for them in Korean regulations."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import typer
 from dtrag.delivery.cli.context import Json
 from dtrag.delivery.cli.exit_codes import OK
 
-app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Everyday words for the words of regulations.")
+app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Everyday words and their official synonyms.")
 
 
 @app.command("list")
 def list_entries(
     field: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The entries of one field, such as leave.", show_default=False)
+        str | None, typer.Option(metavar="NAME", help="Entries of one field, such as leave.", show_default=False)
     ] = None,
     as_json: Json = False,
 ) -> int:
-    """The fields of the lexicon with their numbers of entries; with --field, the entries."""
+    """List the fields with their numbers of entries; with --field the entries."""
     from dtrag.delivery.cli.console import data, note, plural, safe, show_json, table
     from dtrag.errors import InvalidInput
     from dtrag.packs.regulation_ko.lexicon import built_in
@@ -35,7 +35,7 @@ def list_entries(
         show_json({"entries": rows})
     elif field is None:
         data().print(table(("Field", "Entries"), sorted(fields.items())))
-        note(f"{plural(len(entries), 'entry')}. Those of a field: dtrag lexicon list --field NAME")
+        note(f"{plural(len(entries), 'entry')}. Entries of a field: dtrag lexicon list --field NAME")
     else:
         console = data()
         for entry in chosen:
@@ -51,7 +51,7 @@ def check(
     ],
     as_json: Json = False,
 ) -> int:
-    """Which entries a question finds, and which of its words no entry knows."""
+    """Show the entries that match a question, and its unknown words."""
     from dtrag.core.text.questions import content
     from dtrag.delivery.cli.console import data, note, safe, show_json
     from dtrag.delivery.cli.question import question_of
@@ -79,12 +79,12 @@ def check(
         return OK
     console = data()
     for match in matches:
-        found = " ".join(words[position] for position in match.words)
+        matched = " ".join(words[position] for position in match.words)
         spelling = "" if match.by == "words" else f", read as {match.form}"
         official = ", ".join(match.entry.official)
-        console.print(safe(f"{found}{spelling} → {official} ({match.entry.field})"), soft_wrap=True)
+        console.print(safe(f"{matched}{spelling} → {official} ({match.entry.field})"), soft_wrap=True)
     if not matches:
-        note("No entry of the lexicon knows a word of this question: it is searched for as it stands.")
+        note("No entry of the lexicon matches this question: it is searched unchanged.")
     if unknown:
-        note(f"No entry knows: {', '.join(unknown)}")
+        note(f"No entry matches: {', '.join(unknown)}")
     return OK

@@ -1,6 +1,6 @@
-"""`dtrag`: runs one command and turns whatever happens into an exit code. The one place that ends the process.
+"""`dtrag`: runs one command and converts its outcome into an exit code.
 
-Only the standard library is imported before the work begins, so that Ctrl-C is understood from the first moment.
+Only the standard library is imported before the command starts, so that Ctrl-C is handled from the first moment.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from dtrag.delivery.cli.exit_codes import FAILURE, INTERRUPTED, OK, TERMINATED, Ended, OutputClosed, report
 
-KEPT = "Interrupted; what was acknowledged is kept."
+INTERRUPTED_TEXT = "Interrupted; what was acknowledged is kept."
 
 
 def run() -> int:
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str]) -> int:
         code = INTERRUPTED
     if code in {INTERRUPTED, TERMINATED}:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # only the end of the process is left to interrupt
-        report("Interrupted", KEPT, wants_json)
+        report("Interrupted", INTERRUPTED_TEXT, wants_json)
     return code
 
 
@@ -68,13 +68,13 @@ def _unexpected(error: Exception, shows_traceback: bool, wants_json: bool) -> in
         error.show()
         report("Usage", error.format_message(), wants_json, human=False)
         return error.exit_code
-    advice = "The details are above." if shows_traceback else "For the details, run it again as: dtrag --debug …"
+    advice = "The details are above." if shows_traceback else "For details run it again as: dtrag --debug …"
     if shows_traceback:
         import traceback
 
         traceback.print_exception(error, file=sys.stderr)
-    words = str(error).strip().partition("\n")[0]
-    report("Unexpected", f"An unexpected error: {type(error).__name__}: {words} {advice}", wants_json)
+    message = str(error).strip().partition("\n")[0]
+    report("Unexpected", f"An unexpected error: {type(error).__name__}: {message} {advice}", wants_json)
     return FAILURE
 
 

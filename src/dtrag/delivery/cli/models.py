@@ -1,21 +1,21 @@
-"""`dtrag models`: which models are here, and fetching one."""
+"""`dtrag models`: list installed models and download models."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from dtrag.delivery.cli.context import Json, invocation
 from dtrag.delivery.cli.exit_codes import OK
 
-app = typer.Typer(rich_markup_mode=None, invoke_without_command=True, help="List and fetch models.")
+app = typer.Typer(rich_markup_mode=None, invoke_without_command=True, help="List and download models.")
 
 
 @app.callback()
 def models(context: typer.Context, as_json: Json = False) -> int:
-    """List and fetch models. Without a command: list."""
+    """List and download models. Without a command: list."""
     if context.invoked_subcommand is None:
         return _list(context, as_json)
     if as_json:
@@ -25,14 +25,14 @@ def models(context: typer.Context, as_json: Json = False) -> int:
 
 @app.command("list")
 def list_models(context: typer.Context, as_json: Json = False) -> int:
-    """The models that dtrag knows, and whether they are on this machine and whole."""
+    """List the known models, and whether they are installed and undamaged."""
     return _list(context, as_json)
 
 
 @app.command("pull")
 def pull(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="As the list shows it.", show_default=False)],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name from the list.", show_default=False)],
     as_json: Json = False,
 ) -> int:
     """Download a model into the model folder and verify it. Uses the network."""
@@ -55,7 +55,7 @@ def pull(
         names = [model.name for model in MODELS]
         names += [model.name for model in fastembed_models.PUBLISHED] + [model.name for model in PUBLISHED]
         known = ", ".join(names)
-        raise ModelNotFound(f"There is no model {name!r} that dtrag knows how to fetch. Known: {known}.")
+        raise ModelNotFound(f"There is no model {name!r} that dtrag can download. Known: {known}.")
     if as_json:
         show_json({"model": name, "path": str(path)})
     else:
@@ -71,11 +71,12 @@ def _list(context: typer.Context, as_json: bool) -> int:
     from dtrag.adapters.rerankers.models import list_models as rerankers
     from dtrag.delivery.cli.console import data, megabytes, note, show_json, table
 
-    found = [*embedders(settings), *fastembed_embedders(settings), *rerankers(settings)]
+    known = [*embedders(settings), *fastembed_embedders(settings), *rerankers(settings)]
     if as_json:
-        show_json({"models": [_row(asdict(model)) for model in found]})
+        rows = [{**asdict(model), "path": str(model.path) if model.path else None} for model in known]
+        show_json({"models": rows})
         return OK
-    rows = [
+    cells = [
         (
             model.name,
             ", ".join("any" if code == "*" else code for code in model.languages),
@@ -83,15 +84,11 @@ def _list(context: typer.Context, as_json: bool) -> int:
             model.licence,
             model.state,
         )
-        for model in found
+        for model in known
     ]
-    data().print(table(("Name", "Lang.", "Size", "Licence", "State"), rows, whole=("Name", "Size")))
-    for model in found:
-        # The others are optional: that they are absent needs no remark.
+    data().print(table(("Name", "Lang.", "Size", "Licence", "State"), cells, whole=("Name", "Size")))
+    for model in known:
+        # The other models are optional: no note if they are absent.
         if model.state == "damaged" or (model.name == MINILM.name and model.state == "absent"):
-            note(f"{model.name} is {model.state}. Fetch it with: dtrag models pull {model.name}")
+            note(f"{model.name} is {model.state}. Download it with: dtrag models pull {model.name}")
     return OK
-
-
-def _row(model: dict[str, Any]) -> dict[str, Any]:
-    return {**model, "path": str(model["path"]) if model["path"] else None}

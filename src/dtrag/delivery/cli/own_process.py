@@ -1,18 +1,18 @@
-"""A reading command in its own process: the engine is loaded and the database started side by side."""
+"""Runs a reading command in its own process: loads the engine and starts the database concurrently."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from typing import Any
 
+from dtrag.delivery.local.results import ReadingResult
 from dtrag.errors import DatabaseUnavailable
 from dtrag.settings import Settings
 
 
-async def in_this_process(settings: Settings, operation: str, arguments: Mapping[str, Any]) -> Any:
-    """The result of an operation of `delivery.operations`. Raises `DatabaseUnavailable` and what it raises."""
+async def in_this_process(settings: Settings, operation: str, arguments: Mapping[str, object]) -> ReadingResult:
+    """The result of an operation of `delivery.local.operations`. Raises `DatabaseUnavailable` and its errors."""
     async with _database_started(settings) as started:
         from dtrag.app import open_app
         from dtrag.delivery.local.operations import OPERATIONS
@@ -24,12 +24,12 @@ async def in_this_process(settings: Settings, operation: str, arguments: Mapping
 
 @asynccontextmanager
 async def _database_started(settings: Settings) -> AsyncIterator[Callable[[], Awaitable[object]]]:
-    """Starts the embedded server in a thread while the block imports the engine, which takes longer.
+    """Start the embedded server in a thread while the block imports the engine, which takes longer.
 
-    Yields what waits for it and raises `DatabaseUnavailable`. This attachment ends with the block.
+    Yields a function that waits for the server and raises `DatabaseUnavailable`. The server is released at the end.
     """
     if settings.database_url:
-        yield _nothing
+        yield _no_wait
         return
     from dtrag.adapters.postgres.server.server import EmbeddedServer
 
@@ -43,5 +43,5 @@ async def _database_started(settings: Settings) -> AsyncIterator[Callable[[], Aw
             await asyncio.shield(asyncio.to_thread(server.close))
 
 
-async def _nothing() -> None:
-    """There is nothing to wait for."""
+async def _no_wait() -> None:
+    """An external database needs no wait."""

@@ -1,4 +1,4 @@
-"""How far a long command is: a bar on a terminal, else a plain line every few seconds; always on stderr."""
+"""Progress of a long command on stderr: a bar on a terminal, else a line every few seconds."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from dtrag.delivery.cli.console import notes, plural
 from dtrag.ingestion.sources import Progress as IngestProgress
 
 LINE_EVERY = 5.0
-"""Seconds between two lines where there is no terminal: enough to see life in a log, not enough to fill it."""
+"""Seconds between two lines without a terminal: often enough to show progress, without filling a log."""
 
 Update = Callable[[int, int | None, str], None]
-"""Takes what is done, the total (None = unknown) and words for people."""
+"""Takes the number done, the total (None: unknown) and a text for the user."""
 
 
 @contextmanager
 def progress(label: str, console: Console | None = None) -> Iterator[Update]:
-    """Shows progress while the block runs."""
+    """Show progress while the block runs."""
     console = console or notes()
     if not console.is_terminal:
         yield _lines(label, console)
@@ -56,7 +56,7 @@ def _lines(label: str, console: Console) -> Update:
 
 @contextmanager
 def ingest_progress(label: str = "Reading") -> Iterator[Callable[[IngestProgress], None]]:
-    """Progress of an ingest: files and passages that were read, passages a second, documents that are stored."""
+    """Show the progress of an ingestion: files and chunks read, chunks per second, documents stored."""
     started = time.monotonic()
     with progress(label) as update:
 
@@ -66,7 +66,7 @@ def ingest_progress(label: str = "Reading") -> Iterator[Callable[[IngestProgress
                 f"{now.files_read:,}/{now.files_total:,} files, {plural(now.chunks_read, 'chunk')}, {rate:,.0f}/s, "
                 f"{now.documents:,} stored"
             )
-            # One file of one says nothing until it is over: then the bar only shows that something moves.
+            # With a single file the bar is indeterminate, as the count would stay at 0 until the end.
             update(now.files_read, now.files_total if now.files_total > 1 else None, words)
 
         yield show

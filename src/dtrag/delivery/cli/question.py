@@ -1,4 +1,4 @@
-"""A question or query from the command line: words in quotes or not, or standard input for `-`."""
+"""A question or query from the arguments, quoted or not, or from standard input for `-`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dtrag.errors import InvalidInput
 
 MOST_CHARACTERS = 100_000
-"""What is read of standard input: more than any question may have, less than a file given by mistake."""
+"""Maximum read from standard input: more than a question may have, less than a file sent by mistake."""
 
 
 def question_of(words: Sequence[str]) -> str:
@@ -18,7 +18,7 @@ def question_of(words: Sequence[str]) -> str:
     try:
         text = sys.stdin.read(MOST_CHARACTERS).strip()
     except UnicodeDecodeError as error:
-        raise InvalidInput("Standard input is not UTF-8 text: there is no question in it.") from error
+        raise InvalidInput("Standard input is not UTF-8 text: it contains no question.") from error
     if not text:
-        raise InvalidInput("Standard input is empty: there is no question in it.")
+        raise InvalidInput("Standard input is empty: it contains no question.")
     return text

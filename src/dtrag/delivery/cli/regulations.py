@@ -1,10 +1,10 @@
-"""`dtrag regulations`: which regulations there are, one article whole, and what regulations cite."""
+"""`dtrag regulations`: list regulations, show an article, list citations."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,11 +19,11 @@ app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="List regula
 
 @app.command("list")
 def list_regulations(context: typer.Context, direct: Direct = False, as_json: Json = False) -> int:
-    """The regulations with their codes and numbers of articles, by name."""
+    """List the regulations with their codes and numbers of articles, by name."""
     from dtrag.delivery.cli.reading import read
-    from dtrag.delivery.local.results import Regulations
+    from dtrag.delivery.local.results import RegulationList
 
-    listing = read(context, "regulations", {}, Regulations, direct=direct)
+    listing = read(context, "regulations", {}, RegulationList, direct=direct)
     from dtrag.delivery.cli.console import data, note, plural, show_json, table
 
     if as_json:
@@ -38,9 +38,9 @@ def list_regulations(context: typer.Context, direct: Direct = False, as_json: Js
         articles = sum(summary.articles for summary in listing.regulations)
         note(f"{plural(len(rows), 'regulation')} with {plural(articles, 'article')}")
     elif listing.empty:
-        note("There are no documents yet. Read a regulation book with: dtrag ingest FILE")
+        note("There are no documents yet. Index a regulation book with: dtrag ingest FILE")
     else:
-        note("None of the documents is a regulation. Read a regulation book with: dtrag ingest FILE")
+        note("None of the documents is a regulation. Index a regulation book with: dtrag ingest FILE")
     return OK
 
 
@@ -56,10 +56,10 @@ def show_provision(
     direct: Direct = False,
     as_json: Json = False,
 ) -> int:
-    """One article whole, with what it cites.
+    """Show one article in full, with its citations.
 
-    The name may be short where only one regulation is meant, or the code of
-    the regulation.
+    The name of the regulation may be shortened if it stays unique; its code
+    works, too.
     """
     from dtrag.delivery.cli.reading import read
     from dtrag.delivery.local.results import ShownProvision
@@ -68,7 +68,7 @@ def show_provision(
     from dtrag.delivery.cli.console import data, facts, place, safe, show_json
 
     if as_json:
-        show_json({**asdict(shown), "citations": [_row(citation) for citation in shown.citations]})
+        show_json({**asdict(shown), "citations": [asdict(citation) for citation in shown.citations]})
         return OK
     rows = [
         ("Article", f"{shown.name}({shown.title})" if shown.title else shown.name),
@@ -92,20 +92,20 @@ def show_citations(
     context: typer.Context,
     *,
     regulation: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Only what this regulation cites.", show_default=False)
+        str | None, typer.Option(metavar="NAME", help="Only citations of this regulation.", show_default=False)
     ] = None,
     direct: Direct = False,
     as_json: Json = False,
 ) -> int:
-    """What articles, appendices and addenda cite, and whether it is there."""
+    """List citations in articles, appendices and addenda, and their targets."""
     from dtrag.delivery.cli.reading import read
-    from dtrag.delivery.local.results import Citations
+    from dtrag.delivery.local.results import CitationList
 
-    citations = read(context, "citations", {"regulation": regulation}, Citations, direct=direct).citations
+    citations = read(context, "citations", {"regulation": regulation}, CitationList, direct=direct).citations
     from dtrag.delivery.cli.console import data, note, plural, safe, show_json
 
     if as_json:
-        show_json({"citations": [_row(citation) for citation in citations]})
+        show_json({"citations": [asdict(citation) for citation in citations]})
         return OK
     console = data()
     for citation in citations:
@@ -117,14 +117,10 @@ def show_citations(
     return OK
 
 
-def _row(citation: ProvisionCitation) -> dict[str, Any]:
-    return asdict(citation)
-
-
 def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
 def _meaning(citation: ProvisionCitation) -> str:
-    """The kind, and the targets where there are some."""
+    """The kind, and the targets if any."""
     return f"{citation.kind} → {', '.join(citation.targets)}" if citation.targets else citation.kind

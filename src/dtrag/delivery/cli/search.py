@@ -1,11 +1,11 @@
-"""`dtrag search`: the passages that match."""
+"""`dtrag search`: passages for a query."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Mode(StrEnum):
-    """The rankers, by name."""
+    """The search modes."""
 
     hybrid = "hybrid"
     lexical = "lexical"
@@ -32,38 +32,36 @@ def search(
         typer.Argument(metavar="QUERY", help="Words or a question; - reads standard input.", show_default=False),
     ],
     *,
-    top_k: Annotated[int, typer.Option(min=1, max=1000, help="How many passages.")] = 10,
-    mode: Annotated[
-        Mode | None, typer.Option(help="How to rank; hybrid where nothing is said.", show_default=False)
-    ] = None,
+    top_k: Annotated[int, typer.Option(min=1, max=1000, help="Number of passages.")] = 10,
+    mode: Annotated[Mode | None, typer.Option(help="The search mode; default: hybrid.", show_default=False)] = None,
     category: Categories = None,
     metadata: Annotated[
         list[str] | None,
         typer.Option(
             metavar="KEY=VALUE",
-            help="Only documents of which this fact holds, such as author=Kim; numbers, true and false count as such, "
-            'KEY="7" is the text. May be repeated.',
+            help="Only documents with this metadata field, such as author=Kim. Numbers, true and false are typed, "
+            'KEY="7" is a string. May be repeated.',
         ),
     ] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Say why each passage stands where it stands.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Explain the rank of each passage.")] = False,
     why: Annotated[
         list[str] | None,
-        typer.Option(metavar="DOCUMENT_ID", help="Say why this document is not found; may be repeated."),
+        typer.Option(metavar="DOCUMENT_ID", help="Explain why this document is missing; may be repeated."),
     ] = None,
     direct: Direct = False,
     as_json: Json = False,
 ) -> int:
-    """Find passages.
+    """Search passages.
 
-    hybrid: words and meaning together. lexical: words. strict: every word must
-    occur. vector: meaning.
+    Modes: hybrid (words and meaning), lexical (words), strict (every word must
+    occur), vector (meaning).
     """
     from dtrag.delivery.cli.question import question_of
     from dtrag.delivery.cli.reading import read
-    from dtrag.delivery.local.results import Passages
+    from dtrag.delivery.local.results import SearchResults
     from dtrag.settings import flag
 
-    options: dict[str, Any] = {
+    options: dict[str, object] = {
         "mode": mode.value if mode else "strict" if flag("strict_lexical") else "hybrid",
         "filters": _filters(category, metadata),
     }
@@ -71,8 +69,8 @@ def search(
         options |= {"explain": True, "explain_documents": tuple(why or ())}
     text = question_of(query)
     arguments = {"query": text, "top_k": top_k, "categories": category, "options": options}
-    read_passages = read(context, "search", arguments, Passages, direct=direct)
-    results, metrics = read_passages.results, read_passages.metrics
+    found = read(context, "search", arguments, SearchResults, direct=direct)
+    results, metrics = found.results, found.metrics
     if as_json:
         from dtrag.delivery.cli.console import show_json
 
@@ -80,40 +78,41 @@ def search(
     else:
         show(results)
         _show_absent(metrics)
-    tell(metrics, empty=read_passages.empty)
+    show_notes(metrics, empty=found.empty)
     return OK
 
 
-def _filters(categories: Sequence[str] | None, metadata: Sequence[str] | None) -> dict[str, Any] | None:
-    filters: dict[str, Any] = {"taxonomy_paths": list(categories)} if categories else {}
+def _filters(categories: Sequence[str] | None, metadata: Sequence[str] | None) -> Mapping[str, object] | None:
+    fields = {}
     for pair in metadata or ():
         key, equals, value = pair.partition("=")
         if not key or not equals:
             raise typer.BadParameter(f"{pair!r} is not KEY=VALUE", param_hint="--metadata")
-        filters.setdefault("metadata", {})[key] = _scalar(value)
-    return filters or None
+        fields[key] = _scalar(value)
+    filters: dict[str, object] = {"taxonomy_paths": list(categories)} if categories else {}
+    return (filters | {"metadata": fields} if fields else filters) or None
 
 
 def _scalar(value: str) -> str | int | float | bool:
-    """A number, a truth value or a text in quotes as JSON has them; every other text as it stands."""
+    """A JSON number, boolean or quoted string; any other text unchanged."""
     import json
 
     try:
-        read = json.loads(value)
+        parsed = json.loads(value)
     except ValueError:
         return value
-    return read if isinstance(read, str | int | float) else value
+    return parsed if isinstance(parsed, str | int | float) else value
 
 
-def as_json_rows(results: Sequence[SearchResult]) -> list[dict[str, Any]]:
-    """The passages as JSON shows them."""
+def as_json_rows(results: Sequence[SearchResult]) -> list[Mapping[str, object]]:
+    """The JSON objects of the passages."""
     from dtrag.core.answers.citation_labels import label
 
     return [{"rank": rank, "label": label(result), **asdict(result)} for rank, result in enumerate(results, start=1)]
 
 
 def show(results: Sequence[SearchResult]) -> None:
-    """The passages for people."""
+    """Print the passages."""
     from rich.text import Text
 
     from dtrag.core.answers.citation_labels import label
@@ -122,15 +121,15 @@ def show(results: Sequence[SearchResult]) -> None:
 
     console = data()
     for rank, result in enumerate(results, start=1):
-        found = snippet(result.text, result.highlights)
-        passage = Text(found.text)
-        for start, end in found.matches:
+        excerpt = snippet(result.text, result.highlights)
+        passage = Text(excerpt.text)
+        for start, end in excerpt.matches:
             passage.stylize("bold yellow", start, end)
         scores = f"score {result.hybrid_score:.3f} · words {result.bm25_score:.3f} · meaning {result.vector_score:.3f}"
-        where = "/".join(result.taxonomy_path) or "no category"
+        category = "/".join(result.taxonomy_path) or "no category"
         paragraph(console, Text(f"{rank}. {safe(label(result))}", style="bold"))
         paragraph(console, passage, 3)
-        paragraph(console, Text(safe(f"{scores} · {where}"), style="cyan"), 3)
+        paragraph(console, Text(safe(f"{scores} · {category}"), style="cyan"), 3)
         paragraph(console, Text(place(result.source_url), style="dim"), 3)
         if result.explanation is not None:
             paragraph(console, Text(safe(_reasons(result.explanation)), style="green"), 3)
@@ -152,7 +151,7 @@ def _show_absent(metrics: SearchMetrics) -> None:
 
 
 def _reasons(explanation: Explanation) -> str:
-    """Scores and ranks in each list, and the words that match, on one line."""
+    """Scores and ranks in each list, and the matching words, on one line."""
 
     def ranked(rank: int | None) -> str:
         return "not a candidate" if rank is None else f"rank {rank:,}"
@@ -171,22 +170,22 @@ def _reasons(explanation: Explanation) -> str:
     return " · ".join(parts)
 
 
-def tell(metrics: SearchMetrics, *, empty: bool) -> None:
-    """What a reader should know about how the search went, on stderr; `empty` when there is no document at all."""
+def show_notes(metrics: SearchMetrics, *, empty: bool) -> None:
+    """Print the notes on a search on stderr; `empty` when the index has no documents."""
     from dtrag.delivery.cli.console import is_about_settings, note, plural
 
     if empty:
         note("The index is empty. Fill it with: dtrag ingest FOLDER")
     elif not metrics.final_results:
-        note("Nothing was found. Try fewer or other words, another --mode, or fewer filters.")
+        note("No passage matches. Try fewer or other words, another --mode, or fewer filters.")
     for text in metrics.notes:
         if not metrics.final_results or not is_about_settings(text):
             note(text)
     for name in metrics.degraded:
         if name in {"lexical", "vector"}:
-            note(f"The {name} half of the search failed; the other half decided alone. See: dtrag doctor")
+            note(f"The {name} retrieval failed; only the other one was used. See: dtrag doctor")
         else:
-            note(f"The search did without a stage that failed: {name}. See: dtrag doctor")
+            note(f"A stage of the search failed and was left out: {name}. See: dtrag doctor")
     stages = {
         "words": metrics.bm25_time,
         "meaning": metrics.vector_time,

@@ -20,9 +20,9 @@ def up(
     ] = None,
     as_json: Json = False,
 ) -> int:
-    """Serve the HTTP API until Ctrl-C or SIGTERM, the normal end of it."""
+    """Run the HTTP service until Ctrl-C or SIGTERM."""
     settings = invocation(context).settings(host=host, port=port)
-    gc.disable()  # a tenth of the start is collecting what the imports make and keep
+    gc.disable()  # garbage collection during imports takes a tenth of the start time
     from dtrag.delivery.api.server.serve import serve
 
     gc.freeze()

@@ -1,4 +1,4 @@
-"""An answer on one screen: the text with its numbers, one line a source, one line on how sure it is."""
+"""An answer that fits the terminal: the text, one line per source, one line on its confidence."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ if TYPE_CHECKING:
     from dtrag.core.documents import Answer, Citation
 
 MOST_SOURCES = 6
-"""Lines of sources; answers quote at most five sentences, and a language model may cite more."""
+"""Maximum lines of sources; answers quote at most five sentences, and a language model may cite more."""
 LEAST_FILE_NAME = 16
-"""Cells of a file name beside a long name of its passage."""
+"""Minimum cells of a file name beside a long label."""
 LEAST_TEXT = 5
-"""Lines of the text that are shown on a terminal of any height."""
+"""Minimum lines of text on a terminal of any height."""
 
 
 def show(answer: Answer, console: Console, notes: Sequence[str] = ()) -> None:
-    """Print the answer for the height of the terminal, with `notes` lines still to come below it.
+    """Print the answer so that it fits the terminal together with `notes`, which follow it.
 
-    Quotations that do not fit are cut with a word on how to see all. The text of a language model is always whole.
+    Quotations that do not fit are cut, with a hint. The text of a language model is always complete.
     """
     sources = _source_lines(answer.citations, console.width)
     closing = Text(_closing(answer), style="cyan").wrap(console, console.width)
     below = len(sources) + bool(sources) + 1 + len(closing) + sum(_height(note, console.width) for note in notes)
     lines = list(Text(safe(answer.text)).wrap(console, console.width, overflow="fold"))
-    room = max(LEAST_TEXT, console.height - 1 - below)  # the last line is for the next prompt
-    if answer.model is None and len(lines) > room:
-        hidden = len(lines) - room + 1
-        lines = [*lines[: room - 1], Text(f"… {hidden} more lines: dtrag ask --full", style="dim")]
+    available = max(LEAST_TEXT, console.height - 1 - below)  # the last line is for the next prompt
+    if answer.model is None and len(lines) > available:
+        hidden = len(lines) - available + 1
+        lines = [*lines[: available - 1], Text(f"… {hidden} more lines: dtrag ask --full", style="dim")]
     for line in lines:
         paragraph(console, line)
     if sources:
@@ -48,7 +48,7 @@ def show(answer: Answer, console: Console, notes: Sequence[str] = ()) -> None:
 
 
 def _source_lines(citations: Sequence[Citation], width: int) -> list[str]:
-    """`[1] [2] Leave and Holidays, Annual leave · leave.md`: one line a passage, in the order of its first number."""
+    """`[1] [2] Leave and Holidays, Annual leave · leave.md`: one line per passage, in the order of its first number."""
     numbers: dict[tuple[str, str], list[int]] = {}
     for citation in citations:
         numbers.setdefault((safe(citation.label), _file_name(citation.source_url)), []).append(citation.number)
@@ -63,10 +63,10 @@ def _source_lines(citations: Sequence[Citation], width: int) -> list[str]:
 
 
 def _source_line(marks: str, label: str, file: str, width: int) -> str:
-    """One line of at most `width` cells; where it is too long the file's name is cut first."""
-    room = width - cell_len(f"{marks}  · ")
-    shown_label = cropped(" ".join(label.split()), room - min(cell_len(file), LEAST_FILE_NAME))
-    return f"{marks} {shown_label} · {cropped(file, room - cell_len(shown_label))}"
+    """One line of at most `width` cells; the file name is cut first."""
+    available = width - cell_len(f"{marks}  · ")
+    shown_label = cropped(" ".join(label.split()), available - min(cell_len(file), LEAST_FILE_NAME))
+    return f"{marks} {shown_label} · {cropped(file, available - cell_len(shown_label))}"
 
 
 def _file_name(source_url: str) -> str:
@@ -74,12 +74,12 @@ def _file_name(source_url: str) -> str:
 
 
 def _closing(answer: Answer) -> str:
-    """How sure the answer is, and why when that is a reason to look closer."""
+    """The confidence, and its reason unless the decision is `answer`."""
     parts = [f"Confidence {answer.confidence:.2f} ({answer.decision})."]
     if answer.decision != "answer":
         parts.append(safe(answer.reason))
     if answer.citations:
-        parts.append("Quotations and places: --full")
+        parts.append("Quotations and sources: --full")
     if answer.model is not None:
         cost = f", {answer.cost:.2f} won" if answer.cost else ""
         parts.append(f"Written by {safe(answer.model)}{cost}.")

@@ -1,4 +1,4 @@
-"""The part of a passage that shows best why it was found, on one line."""
+"""The excerpt of a passage with the most matching words, on one line."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ LENGTH = 240
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """A stretch of text on one line, with the spans `[start, end)` in it that match the query."""
+    """An excerpt on one line, with the spans `[start, end)` in it that match the query."""
 
     text: str
     matches: tuple[tuple[int, int], ...]
 
 
 def snippet(passage: str, highlights: Sequence[tuple[int, int]], length: int = LENGTH) -> Snippet:
-    """At most about `length` characters around the densest highlights; an ellipsis stands where something is left out.
+    """About `length` characters around the densest highlights, with ellipses where text was cut.
 
-    `highlights` are spans of the passage: sorted, disjoint. What would steer a terminal is left out.
+    `highlights` are sorted, disjoint spans of the passage. Control characters are removed.
     """
-    text, places = _on_one_line(passage)
-    moved = [(places[start], places[end]) for start, end in highlights]
+    text, positions = _on_one_line(passage)
+    moved = [(positions[start], positions[end]) for start, end in highlights]
     matches = [(start, end) for start, end in moved if start < end]
     start = _best_start(text, matches, length)
     end = min(len(text), start + length)
@@ -38,22 +38,22 @@ def snippet(passage: str, highlights: Sequence[tuple[int, int]], length: int = L
 
 
 def _on_one_line(passage: str) -> tuple[str, list[int]]:
-    """The passage with single blanks, and for each place in it (and its end) the place on the line."""
-    kept: list[str] = []
-    places: list[int] = []
+    """The passage with single spaces, and for each of its positions (and its end) the position on the line."""
+    characters: list[str] = []
+    positions: list[int] = []
     for character in passage:
-        places.append(len(kept))
+        positions.append(len(characters))
         if character.isspace():
-            if kept and kept[-1] != " ":
-                kept.append(" ")
+            if characters and characters[-1] != " ":
+                characters.append(" ")
         elif safe(character):
-            kept.append(character)
-    text = "".join(kept).rstrip()
-    return text, [min(place, len(text)) for place in [*places, len(kept)]]
+            characters.append(character)
+    text = "".join(characters).rstrip()
+    return text, [min(position, len(text)) for position in [*positions, len(characters)]]
 
 
 def _best_start(text: str, matches: list[tuple[int, int]], length: int) -> int:
-    """Where the window with the most different matched words begins, a little before the first of them."""
+    """Start of the window with the most distinct matching words, slightly before the first of them."""
     if len(text) <= length or not matches:
         return 0
     best, best_count = 0, 0

@@ -1,54 +1,53 @@
-"""`dtrag taxonomy`: versions of the category tree, and which one is in force."""
+"""`dtrag taxonomy`: versions of the category tree: show, propose, activate and roll back."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dtrag.delivery.cli.context import Json, invocation, run_async
+from dtrag.delivery.cli.context import Json, with_app
 from dtrag.delivery.cli.exit_codes import OK
 
 if TYPE_CHECKING:
+    from dtrag.app import App
     from dtrag.core.access.taxonomy_impact import Preview, TreeVersion
     from dtrag.core.taxonomy.tree import Taxonomy
-    from dtrag.governance.taxonomy import TaxonomyVersions
-    from dtrag.settings import Settings
 
-T = TypeVar("T")
 app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="The category tree, in versions.")
 
 Version = Annotated[str, typer.Argument(metavar="VERSION", help="Such as 1.4.0.", show_default=False)]
-Wanted = Annotated[str, typer.Argument(metavar="VERSION", help="Such as 1.4.0; without one the tree in force.")]
+OptionalVersion = Annotated[str, typer.Argument(metavar="VERSION", help="Such as 1.4.0.")]
 Input = Annotated[Path, typer.Argument(metavar="FILE", help="A YAML file.", show_default=False)]
-Widening = Annotated[bool, typer.Option("--accept-widening", help="Although somebody comes to see more.")]
+Widening = Annotated[bool, typer.Option("--accept-widening", help="Accept that a key or agent gains access.")]
 
 
 @app.command("list")
 def list_versions(context: typer.Context, as_json: Json = False) -> int:
-    """All versions, the newest first."""
-    found = _asked(context, lambda tree: tree.versions())
+    """List all versions, the newest first."""
+    versions = with_app(context, lambda opened: opened.taxonomy.versions())
     from dtrag.delivery.cli.console import data, note, plural, show_json, table
 
     if as_json:
-        show_json({"versions": [row.as_dict() for row in found]})
+        show_json({"versions": [row.as_dict() for row in versions]})
         return OK
-    rows = [(row.version, _state(row), row.parent or "", f"{row.created_at:%Y-%m-%d}", row.rationale) for row in found]
-    data().print(table(("Version", "State", "Parent", "Made", "Why"), rows, whole=("Version", "State", "Parent")))
-    note(plural(len(found), "version"))
+    rows = [
+        (row.version, _state(row), row.parent or "", f"{row.created_at:%Y-%m-%d}", row.rationale) for row in versions
+    ]
+    data().print(table(("Version", "State", "Parent", "Created", "Why"), rows, whole=("Version", "State", "Parent")))
+    note(plural(len(versions), "version"))
     return OK
 
 
 @app.command("tree")
-def show_tree(context: typer.Context, version: Wanted = "active", as_json: Json = False) -> int:
-    """The tree, with the numbers of documents that hang on each category now."""
+def show_tree(context: typer.Context, version: OptionalVersion = "active", as_json: Json = False) -> int:
+    """Show the tree with the current number of documents in each category."""
 
-    async def both(tree: TaxonomyVersions) -> tuple[Taxonomy, dict[int, int]]:
-        return await tree.tree(version), await tree.counts()
+    async def load(opened: App) -> tuple[Taxonomy, dict[int, int]]:
+        return await opened.taxonomy.tree(version), await opened.taxonomy.counts()
 
-    taxonomy, counts = _asked(context, both)
+    taxonomy, counts = with_app(context, load)
     from dtrag.delivery.cli.console import data, note, plural, safe, show_json
 
     rows = sorted((taxonomy.path(node), counts.get(node, 0)) for node in taxonomy.nodes)
@@ -66,62 +65,63 @@ def show_tree(context: typer.Context, version: Wanted = "active", as_json: Json 
 def show_diff(
     context: typer.Context,
     version: Version,
-    base: Annotated[str, typer.Argument(metavar="BASE", help="Without one the tree in force.")] = "active",
+    base: Annotated[str, typer.Argument(metavar="BASE", help="The version to compare with.")] = "active",
     as_json: Json = False,
 ) -> int:
-    """What a version has and its base has not, and the other way round."""
-    found = _asked(context, lambda tree: tree.diff(version, base))
+    """Show the differences between a version and its base."""
+    changes = with_app(context, lambda opened: opened.taxonomy.diff(version, base))
     from dtrag.delivery.cli.console import data, note, safe, show_json
 
     if as_json:
-        show_json(found.as_dict())
+        show_json(changes.as_dict())
         return OK
-    lines = [f"added    {'/'.join(path)}" for path in found.added]
-    lines += [f"removed  {'/'.join(path)}" for path in found.removed]
+    lines = [f"added    {'/'.join(path)}" for path in changes.added]
+    lines += [f"removed  {'/'.join(path)}" for path in changes.removed]
     for kind in ("moved", "renamed", "merged"):
-        lines += [f"{kind:8} {'/'.join(before)} -> {'/'.join(after)}" for before, after in getattr(found, kind)]
+        lines += [f"{kind:8} {'/'.join(before)} -> {'/'.join(after)}" for before, after in getattr(changes, kind)]
     for line in lines:
         data().print(safe(line), soft_wrap=True)
     if not lines:
-        note(f"{found.base} and {found.version} are the same tree.")
+        note(f"{changes.base} and {changes.version} are the same tree.")
     return OK
 
 
 @app.command("propose")
 def propose(context: typer.Context, file: Input, as_json: Json = False) -> int:
-    """Keep the change of a file as a new version; it is not in force yet."""
+    """Store the change in a file as a new version, not active yet."""
     text = _read(file)
-    return _proposed(_asked(context, lambda tree: tree.propose_file(text)), as_json)
+    return _show_proposed(with_app(context, lambda opened: opened.taxonomy.propose_file(text)), as_json)
 
 
 @app.command("preview")
 def preview(context: typer.Context, version: Version, as_json: Json = False) -> int:
-    """Which documents would move, and who would see more or less."""
-    return _previewed(_asked(context, lambda tree: tree.preview(version)), as_json, done=False)
+    """Show which documents would move, and whose access would change."""
+    effects = with_app(context, lambda opened: opened.taxonomy.preview(version))
+    return _show_effects(effects, as_json, done=False)
 
 
 @app.command("activate")
 def activate(
     context: typer.Context, version: Version, *, accept_widening: Widening = False, as_json: Json = False
 ) -> int:
-    """Bring a proposed version into force."""
-    done = _asked(context, lambda tree: tree.activate(version, accept_widening=accept_widening))
-    return _previewed(done, as_json, done=True)
+    """Activate a proposed version."""
+    effects = with_app(context, lambda opened: opened.taxonomy.activate(version, accept_widening=accept_widening))
+    return _show_effects(effects, as_json, done=True)
 
 
 @app.command("rollback")
 def rollback(
     context: typer.Context, version: Version, *, accept_widening: Widening = False, as_json: Json = False
 ) -> int:
-    """Go back to a version that was in force."""
-    done = _asked(context, lambda tree: tree.rollback(version, accept_widening=accept_widening))
-    return _previewed(done, as_json, done=True)
+    """Return to an earlier active version."""
+    effects = with_app(context, lambda opened: opened.taxonomy.rollback(version, accept_widening=accept_widening))
+    return _show_effects(effects, as_json, done=True)
 
 
 @app.command("export")
-def export(context: typer.Context, version: Wanted = "active", as_json: Json = False) -> int:
+def export(context: typer.Context, version: OptionalVersion = "active", as_json: Json = False) -> int:
     """Print the tree of a version as YAML."""
-    text = _asked(context, lambda tree: tree.export(version))
+    text = with_app(context, lambda opened: opened.taxonomy.export(version))
     if as_json:
         from dtrag.delivery.cli.console import show_json
 
@@ -133,49 +133,51 @@ def export(context: typer.Context, version: Wanted = "active", as_json: Json = F
 
 @app.command("import")
 def import_tree(context: typer.Context, file: Input, as_json: Json = False) -> int:
-    """Propose the categories of a YAML tree that are not in the tree in force."""
+    """Propose the categories of a YAML tree that are not in the active tree."""
     text = _read(file)
-    return _proposed(_asked(context, lambda tree: tree.import_tree(text, f"From {file.name}")), as_json)
+    proposed = with_app(context, lambda opened: opened.taxonomy.import_tree(text, f"From {file.name}"))
+    return _show_proposed(proposed, as_json)
 
 
-def _proposed(found: TreeVersion, as_json: bool) -> int:
+def _show_proposed(proposed: TreeVersion, as_json: bool) -> int:
     from dtrag.delivery.cli.console import data, note, show_json
 
     if as_json:
-        show_json(found.as_dict())
+        show_json(proposed.as_dict())
         return OK
-    data().print(found.version)
-    note(f"Not in force yet. What it would do: dtrag taxonomy preview {found.version}")
+    data().print(proposed.version)
+    note(f"Not active yet. Its effects: dtrag taxonomy preview {proposed.version}")
     return OK
 
 
-def _previewed(found: Preview, as_json: bool, *, done: bool) -> int:
+def _show_effects(effects: Preview, as_json: bool, *, done: bool) -> int:
     from dtrag.delivery.cli.console import data, note, plural, safe, show_json, table
 
     if as_json:
-        show_json(found.as_dict())
+        show_json(effects.as_dict())
         return OK
-    if found.moved:
-        rows = [(f"{row.documents:,}", _named(row.before), _named(row.after), row.titles[0]) for row in found.moved]
+    if effects.moved:
+        rows = [(f"{row.documents:,}", _path(row.before), _path(row.after), row.titles[0]) for row in effects.moved]
         data().print(table(("Documents", "From", "To", "Such as"), rows, whole=("Documents",)))
-    if found.access:
-        seen = [(f"{row.kind} {row.name}", f"+{row.gained:,}", f"-{row.lost:,}") for row in found.access]
-        data().print(table(("Who", "Gains", "Loses"), seen, whole=("Gains", "Loses")))
-        for row in found.access:
+    if effects.access:
+        changes = [(f"{row.kind} {row.name}", f"+{row.gained:,}", f"-{row.lost:,}") for row in effects.access]
+        data().print(table(("Who", "Gains", "Loses"), changes, whole=("Gains", "Loses")))
+        for row in effects.access:
             for sign, examples in (("+", row.gains), ("-", row.losses)):
                 for example in examples:
-                    data().print(safe(f"{row.name} {sign} {example.title} ({_named(example.path)})"), soft_wrap=True)
-    said = f"{found.version} is in force in the place of" if done else f"{found.version} in the place of"
-    note(f"{said} {found.active}: {plural(found.documents, 'document')} elsewhere, {len(found.access)} see other ones.")
+                    data().print(safe(f"{row.name} {sign} {example.title} ({_path(example.path)})"), soft_wrap=True)
+    replaced = f"{effects.version} {'has replaced' if done else 'would replace'} {effects.active}"
+    counts = f"{plural(effects.documents, 'document')} moved, access of {len(effects.access)} changed"
+    note(f"{replaced}: {counts}.")
     return OK
 
 
-def _named(path: tuple[str, ...]) -> str:
+def _path(path: tuple[str, ...]) -> str:
     return "/".join(path) or "no category"
 
 
 def _state(row: TreeVersion) -> str:
-    return "in force" if row.active else ("was in force" if row.activated_at else "proposed")
+    return "active" if row.active else ("was active" if row.activated_at else "proposed")
 
 
 def _read(file: Path) -> str:
@@ -187,15 +189,4 @@ def _read(file: Path) -> str:
             raise InvalidInput(f"{file.name} is too large for a tree or a change of it.")
         return file.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{file.name} cannot be read as a text in UTF-8. Name a YAML file.") from error
-
-
-def _asked(context: typer.Context, ask: Callable[[TaxonomyVersions], Awaitable[T]]) -> T:
-    return run_async(_with_tree(invocation(context).settings(), ask))
-
-
-async def _with_tree(settings: Settings, ask: Callable[[TaxonomyVersions], Awaitable[T]]) -> T:
-    from dtrag.app import open_app
-
-    async with open_app(settings) as opened:
-        return await ask(opened.taxonomy)
+        raise InvalidInput(f"{file.name} cannot be read as UTF-8 text. Give a YAML file.") from error

@@ -1,4 +1,4 @@
-"""`dtrag tools`: which tools there are, try one, and decide about those of MCP servers."""
+"""`dtrag tools`: list, show and run tools; approve and revoke those of MCP servers."""
 
 from __future__ import annotations
 
@@ -6,57 +6,54 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dtrag.delivery.cli.context import Json, invocation, run_async
+from dtrag.delivery.cli.context import Json, with_app
 from dtrag.delivery.cli.exit_codes import FAILURE, OK
 
 if TYPE_CHECKING:
-    from dtrag.settings import Settings
+    from dtrag.app import App
     from dtrag.tools import ToolExecutionResult
     from dtrag.tools.mcp import ServerStatus, ToolStatus
 
-app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Tools: see, try, approve those of MCP servers.")
+app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Tools, and approval of those of MCP servers.")
 
 _PATIENCE_S = 60.0
-"""A person at a terminal waits longer for a server that starts than a question does."""
+"""Maximum wait for MCP servers to start, in seconds: longer than for a question."""
 _EXAMPLE = """one JSON object, such as '{"query": "rain"}'"""
-Name = Annotated[str, typer.Argument(metavar="NAME", help="As the list shows it.", show_default=False)]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The name from the list.", show_default=False)]
 
 
 @app.command("list")
 def list_tools(context: typer.Context, as_json: Json = False) -> int:
-    """The tools there are, and those that wait for your word."""
-    settings = invocation(context).settings()
+    """List the tools, also those that wait for your approval."""
     from dtrag.delivery.cli.console import data, note, plural, show_json, table
 
-    if settings.mcp_servers is not None:
-        note("Asking the MCP servers …")
-    found, servers = run_async(_listing(settings))
+    tools, servers = with_app(context, _load_tools)
     if as_json:
         from dataclasses import asdict
 
-        show_json({"tools": [tool.as_dict() for tool in found], "servers": [asdict(server) for server in servers]})
+        show_json({"tools": [tool.as_dict() for tool in tools], "servers": [asdict(server) for server in servers]})
         return OK
-    rows = [(tool.name, _stands(tool), _first(tool)) for tool in found]
+    rows = [(tool.name, _state(tool), _summary(tool)) for tool in tools]
     data().print(table(("Name", "State", "What it does"), rows))
     for server in servers:
         if server.problem or server.asking:
-            note(server.problem or f"The MCP server {server.name!r} has not answered yet.")
-    note(plural(len(found), "tool"))
-    waiting = [tool.name for tool in found if tool.state in {"new", "changed"}]
+            note(server.problem or f"The MCP server {server.name!r} has not responded yet.")
+    note(plural(len(tools), "tool"))
+    waiting = [tool.name for tool in tools if tool.state in {"new", "changed"}]
     if waiting:
-        note(f"Look at one with `dtrag tools show {waiting[0]}`, then: dtrag tools approve {waiting[0]}")
+        note(f"Review it with `dtrag tools show {waiting[0]}`, then: dtrag tools approve {waiting[0]}")
     return OK
 
 
 @app.command("show")
 def show(context: typer.Context, name: Name, as_json: Json = False) -> int:
-    """All about one tool: what an approval is about."""
-    found, _ = run_async(_listing(invocation(context).settings()))
-    tool = next((tool for tool in found if tool.name == name), None)
+    """Show one tool with everything that an approval covers."""
+    tools, _ = with_app(context, _load_tools)
+    tool = next((tool for tool in tools if tool.name == name), None)
     if tool is None:
         from dtrag.errors import NotFound
 
-        raise NotFound(f"There is no tool {name[:130]!r}. `dtrag tools list` lists what there is.")
+        raise NotFound(f"There is no tool {name[:130]!r}. `dtrag tools list` lists all tools.")
     from dtrag.delivery.cli.console import data, facts, show_json
 
     if as_json:
@@ -64,7 +61,7 @@ def show(context: typer.Context, name: Name, as_json: Json = False) -> int:
         return OK
     import json
 
-    rows = [("Name", tool.name), ("State", _stands(tool))]
+    rows = [("Name", tool.name), ("State", _state(tool))]
     rows += [("Server", tool.server)] if tool.server else []
     rows += [("Reason", tool.reason)] if tool.reason else []
     if tool.approved_by and tool.approved_at:
@@ -79,13 +76,22 @@ def show(context: typer.Context, name: Name, as_json: Json = False) -> int:
 def run(
     context: typer.Context,
     name: Name,
-    given: Annotated[
+    tool_input: Annotated[
         str, typer.Option("--input", metavar="JSON", help="The tool's input, one JSON object.", show_default=False)
     ] = "{}",
     as_json: Json = False,
 ) -> int:
     """Execute one tool, as the pipeline would."""
-    result = run_async(_run(invocation(context).settings(), name, _parsed(given)))
+    parsed_input = _parsed(tool_input)
+
+    async def execute(opened: App) -> ToolExecutionResult:
+        from dtrag.tools import execute_tool
+
+        if "." in name:
+            await opened.mcp.refresh(_PATIENCE_S)
+        return await execute_tool(name, parsed_input, registry=opened.tools)
+
+    result = with_app(context, execute)
     from dtrag.delivery.cli.console import data, note, safe, show_json
 
     if as_json:
@@ -93,13 +99,13 @@ def run(
 
         show_json(asdict(result))
     elif result.success:
-        data().print(safe(_shown(result.result)), soft_wrap=True)
+        data().print(safe(_result_text(result.result)), soft_wrap=True)
         if result.note:
             note(result.note)
     else:
         note(f"Error: {result.error}")
         if result.error == f"Tool '{name}' not found":
-            note("`dtrag tools list` lists what there is; those of MCP servers wait until somebody approves them.")
+            note("`dtrag tools list` lists all tools; those of MCP servers must be approved first.")
     return OK if result.success else FAILURE
 
 
@@ -109,27 +115,27 @@ def approve(
     name: Name,
     fingerprint: Annotated[
         str | None,
-        typer.Option(metavar="HEX", help="Approve only this, as `show` told it.", show_default="what it is now"),
+        typer.Option(metavar="HEX", help="Approve only this fingerprint from `show`.", show_default="the current one"),
     ] = None,
     as_json: Json = False,
 ) -> int:
-    """Allow a tool of an MCP server as it is now."""
-    done = run_async(_approve(invocation(context).settings(), name, fingerprint))
+    """Approve a tool of an MCP server in its current form."""
+    approved = with_app(context, lambda opened: opened.mcp.approve(name, fingerprint))
     from dtrag.delivery.cli.console import data, note, safe, show_json
 
     if as_json:
-        show_json(done.as_dict())
+        show_json(approved.as_dict())
         return OK
-    data().print(safe(f"Approved {done.name}"), soft_wrap=True)
-    note(f"It says: {' '.join(done.description.split())[:300]}")
-    note(f"Fingerprint: {done.fingerprint}")
+    data().print(safe(f"Approved {approved.name}"), soft_wrap=True)
+    note(f"Its description: {' '.join(approved.description.split())[:300]}")
+    note(f"Fingerprint: {approved.fingerprint}")
     return OK
 
 
 @app.command("revoke")
 def revoke(context: typer.Context, name: Name, as_json: Json = False) -> int:
-    """Take an approval back; running services heed it, too."""
-    run_async(_revoke(invocation(context).settings(), name))
+    """Revoke an approval, also for running services."""
+    with_app(context, lambda opened: opened.mcp.revoke(name))
     from dtrag.delivery.cli.console import data, safe, show_json
 
     if as_json:
@@ -139,23 +145,32 @@ def revoke(context: typer.Context, name: Name, as_json: Json = False) -> int:
     return OK
 
 
-def _stands(tool: ToolStatus) -> str:
+async def _load_tools(opened: App) -> tuple[list[ToolStatus], list[ServerStatus]]:
+    from dtrag.delivery.cli.console import note
+    from dtrag.tools.listing import listing
+
+    if opened.settings.mcp_servers is not None:
+        note("Requesting the tools of MCP servers …")
+    return await listing(opened.tools, opened.mcp, _PATIENCE_S)
+
+
+def _state(tool: ToolStatus) -> str:
     return tool.state if tool.usable or tool.state not in {"approved", "built-in"} else f"{tool.state}, not usable"
 
 
-def _first(tool: ToolStatus) -> str:
-    """The first sentence or so of what the tool says of itself, or why it cannot be used."""
+def _summary(tool: ToolStatus) -> str:
+    """The beginning of the tool's description, or why it cannot be used."""
     text = " ".join((tool.reason or tool.description).split())
     return text if len(text) <= 120 else text[:119] + "…"
 
 
-def _parsed(given: str) -> dict[str, Any]:
+def _parsed(text: str) -> dict[str, Any]:
     import json
 
     from dtrag.errors import InvalidInput
 
     try:
-        parsed = json.loads(given)
+        parsed = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"--input is not JSON: {error}. Give {_EXAMPLE}.") from error
     if not isinstance(parsed, dict):
@@ -163,39 +178,7 @@ def _parsed(given: str) -> dict[str, Any]:
     return parsed
 
 
-def _shown(result: Any) -> str:
+def _result_text(result: object) -> str:
     import json
 
     return result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, indent=2)
-
-
-async def _listing(settings: Settings) -> tuple[list[ToolStatus], list[ServerStatus]]:
-    from dtrag.app import open_app
-    from dtrag.tools.listing import listing
-
-    async with open_app(settings) as opened:
-        return await listing(opened.tools, opened.mcp, _PATIENCE_S)
-
-
-async def _run(settings: Settings, name: str, given: dict[str, Any]) -> ToolExecutionResult:
-    from dtrag.app import open_app
-    from dtrag.tools import execute_tool
-
-    async with open_app(settings) as opened:
-        if "." in name:
-            await opened.mcp.refresh(_PATIENCE_S)
-        return await execute_tool(name, given, registry=opened.tools)
-
-
-async def _approve(settings: Settings, name: str, fingerprint: str | None) -> ToolStatus:
-    from dtrag.app import open_app
-
-    async with open_app(settings) as opened:
-        return await opened.mcp.approve(name, fingerprint)
-
-
-async def _revoke(settings: Settings, name: str) -> None:
-    from dtrag.app import open_app
-
-    async with open_app(settings) as opened:
-        await opened.mcp.revoke(name)

@@ -1,4 +1,4 @@
-"""`dtrag trace`: what happened while an answer was made."""
+"""`dtrag trace`: how an answer was produced."""
 
 from __future__ import annotations
 
@@ -7,114 +7,118 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dtrag.delivery.cli.context import Json, invocation, run_async
+from dtrag.delivery.cli.context import Json, with_app
 from dtrag.delivery.cli.exit_codes import OK
 
 if TYPE_CHECKING:
+    from dtrag.app import App
     from dtrag.core.trace import CallTrace, Trace
-    from dtrag.settings import Settings
 
 
 def trace(
     context: typer.Context,
     trace_id: Annotated[
-        str | None, typer.Argument(metavar="[ID]", help="The newest one without it.", show_default=False)
+        str | None, typer.Argument(metavar="[ID]", help="Default: the newest one.", show_default=False)
     ] = None,
     last: Annotated[
         int | None, typer.Option("--list", metavar="N", min=1, max=1_000, help="List the newest N instead.")
     ] = None,
     as_json: Json = False,
 ) -> int:
-    """What happened while an answer was made: steps, calls of models, debate.
+    """Show how an answer was produced: steps, model calls, debate.
 
-    Each step's time stands against its budget. Texts are there if DTRAG_TRACE_TEXT
-    was on when the answer was made.
+    Each step is shown with its time budget. Texts are shown if DTRAG_TRACE_TEXT
+    was on when the answer was given.
     """
     if trace_id is not None and last is not None:
         raise typer.BadParameter("give an ID or --list, not both")
-    found = run_async(_traces(invocation(context).settings(), trace_id, last or 1))
+
+    async def load(opened: App) -> list[Trace]:
+        return [await opened.traces.get(trace_id)] if trace_id else await opened.traces.newest(last or 1)
+
+    traces = with_app(context, load)
     from dtrag.delivery.cli.console import note, show_json
 
     if as_json:
-        shown = [_as_dict(one) for one in found]
+        rows = [{name: value for name, value in row.as_dict().items() if name != "owner"} for row in traces]
         if last is not None:
-            show_json({"traces": shown})
+            show_json({"traces": rows})
         else:
-            show_json(shown[0] if shown else {})
-    elif not found:
+            show_json(rows[0] if rows else {})
+    elif not traces:
         note('There is no trace yet. Ask something with: dtrag ask "…"')
     elif last is not None:
-        _list(found)
+        _list(traces)
     else:
-        _show(found[0])
+        _show(traces[0])
     return OK
 
 
-def _list(found: list[Trace]) -> None:
+def _list(traces: list[Trace]) -> None:
     from dtrag.delivery.cli.console import data, note, plural, table
 
     rows = [
         (
-            str(one.trace_id),
-            f"{one.created_at:%m-%d %H:%M:%S}",
-            f"{one.seconds * 1000:,.0f}",
-            one.decision + (f", without {', '.join(one.degraded)}" if one.degraded else ""),
+            str(row.trace_id),
+            f"{row.created_at:%m-%d %H:%M:%S}",
+            f"{row.seconds * 1000:,.0f}",
+            row.decision + (f", without {', '.join(row.degraded)}" if row.degraded else ""),
         )
-        for one in found
+        for row in traces
     ]
     data().print(table(("Id", "When", "ms", "Decision"), rows, whole=("Id", "When")))
-    note(plural(len(found), "trace"))
+    note(plural(len(traces), "trace"))
 
 
-def _show(found: Trace) -> None:
+def _show(run: Trace) -> None:
     from dtrag.delivery.cli.console import data, facts, table
 
     out = data()
-    head = [("Trace", str(found.trace_id)), ("When", f"{found.created_at:%Y-%m-%d %H:%M:%S} UTC")]
-    head += [(name, text) for name, text in (("Question", found.question), ("Answer", found.answer)) if text]
-    head += [("Decision", f"{found.decision}, confidence {found.confidence:.2f}")]
-    head += [("Time", f"{found.seconds * 1000:,.0f} ms"), ("Tree", found.taxonomy_version)]
-    if found.degraded:
-        head.append(("Without", ", ".join(found.degraded)))
+    head = [("Trace", str(run.trace_id)), ("When", f"{run.created_at:%Y-%m-%d %H:%M:%S} UTC")]
+    head += [(name, text) for name, text in (("Question", run.question), ("Answer", run.answer)) if text]
+    head += [("Decision", f"{run.decision}, confidence {run.confidence:.2f}")]
+    head += [("Time", f"{run.seconds * 1000:,.0f} ms"), ("Tree", run.taxonomy_version)]
+    if run.degraded:
+        head.append(("Without", ", ".join(run.degraded)))
     out.print(facts(head))
     out.print()
-    steps = [(step.name, _ms(step.seconds), _ms(step.budget), step.outcome, _told(step.facts)) for step in found.steps]
+    steps = [(step.name, _ms(step.seconds), _ms(step.budget), step.outcome, _facts(step.facts)) for step in run.steps]
     out.print(table(("Step", "ms", "Budget", "Outcome", "Facts"), steps, whole=("Step", "ms", "Budget", "Outcome")))
-    if found.calls:
+    if run.calls:
         out.print()
         calls = [
             (call.step, call.model, _ms(call.seconds), f"{call.input_tokens:,}+{call.output_tokens:,}", _outcome(call))
-            for call in found.calls
+            for call in run.calls
         ]
         out.print(table(("Call", "Model", "ms", "Tokens", "Outcome"), calls, whole=("Call", "ms", "Tokens")))
-        _texts(found.calls)
-    if found.debate is not None:
-        _debate(found.debate)
+        _show_call_texts(run.calls)
+    if run.debate is not None:
+        _show_debate(run.debate)
 
 
-def _debate(told: Mapping[str, Any]) -> None:
-    """Its numbers, then what was said, where that was kept: round by round, and the answer at the end."""
+def _show_debate(debate: Mapping[str, Any]) -> None:
+    """Print the numbers of a debate, then its stored texts: round by round, and the final answer."""
     from dtrag.delivery.cli.console import data, facts
 
     texts = ("affirmative_answers", "critical_answers", "final_answer", "affirmative_answer", "critical_answer")
     data().print("\nDebate", style="bold")
-    numbers = ((name, value) for name, value in told.items() if name not in texts)
+    numbers = ((name, value) for name, value in debate.items() if name not in texts)
     data().print(facts((name.replace("_", " ").capitalize(), _fact(value)) for name, value in numbers))
-    sides = [("affirmative", told.get("affirmative_answers", ())), ("critical", told.get("critical_answers", ()))]
-    for number in range(max(len(said) for _, said in sides)):
-        for side, said in sides:
-            if number < len(said):
-                _said(f"Round {number + 1}, {side}", said[number])
-    _said("Final answer", told.get("final_answer") or "")
+    sides = [("affirmative", debate.get("affirmative_answers", ())), ("critical", debate.get("critical_answers", ()))]
+    for number in range(max(len(answers) for _, answers in sides)):
+        for side, answers in sides:
+            if number < len(answers):
+                _show_text(f"Round {number + 1}, {side}", answers[number])
+    _show_text("Final answer", debate.get("final_answer") or "")
 
 
-def _texts(calls: tuple[CallTrace, ...]) -> None:
+def _show_call_texts(calls: tuple[CallTrace, ...]) -> None:
     for number, call in enumerate(calls, start=1):
-        _said(f"Call {number}, prompt", call.prompt)
-        _said(f"Call {number}, reply", call.reply)
+        _show_text(f"Call {number}, prompt", call.prompt)
+        _show_text(f"Call {number}, reply", call.reply)
 
 
-def _said(heading: str, text: str) -> None:
+def _show_text(heading: str, text: str) -> None:
     if not text:
         return
     from rich.text import Text
@@ -136,7 +140,7 @@ def _ms(seconds: float) -> str:
     return f"{seconds * 1000:,.0f}" if seconds >= 0.0005 else "<1"
 
 
-def _told(facts: Any) -> str:
+def _facts(facts: Mapping[str, object]) -> str:
     return ", ".join(f"{name.replace('_', ' ')} {_fact(value)}" for name, value in facts.items())
 
 
@@ -150,14 +154,3 @@ def _fact(value: object) -> str:
     if isinstance(value, list):
         return " ".join(_fact(inner) for inner in value) or "none"
     return str(value)
-
-
-def _as_dict(found: Trace) -> dict[str, Any]:
-    return {name: value for name, value in found.as_dict().items() if name != "owner"}
-
-
-async def _traces(settings: Settings, trace_id: str | None, wanted: int) -> list[Trace]:
-    from dtrag.app import open_app
-
-    async with open_app(settings) as opened:
-        return [await opened.traces.get(trace_id)] if trace_id else await opened.traces.newest(wanted)

@@ -1,4 +1,4 @@
-"""Requests into the ASGI application of the service, without a socket."""
+"""Sends requests to the ASGI application of the service without a socket."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from starlette.types import Message, Scope
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
-    """The answer to a request: status, headers and body."""
+class AsgiResponse:
+    """Status, headers and body of a response."""
 
     status: int
     headers: Mapping[str, str]
@@ -22,8 +22,8 @@ class Answered:
 
 async def send_request(
     api: FastAPI, method: str, path: str, body: bytes, *, secret: str, content_type: str = "application/json"
-) -> Answered:
-    """Send one request with a key into the application. The client leaves when the answer is complete."""
+) -> AsgiResponse:
+    """Send one request with a key. The client disconnects when the response is complete."""
     name, _, query = path.partition("?")
     headers = {
         "host": "localhost",
@@ -67,4 +67,4 @@ async def send_request(
             complete.set()
 
     await api(scope, receive, send)
-    return Answered(status, answered, b"".join(parts).decode("utf-8", "replace"))
+    return AsgiResponse(status, answered, b"".join(parts).decode("utf-8", "replace"))

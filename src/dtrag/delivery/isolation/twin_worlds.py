@@ -1,4 +1,4 @@
-"""The twin worlds put together: two services on throw-away databases, and a language model that records its prompts."""
+"""Creates the twin worlds: two services on temporary databases, with a language model that records its prompts."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ from dtrag.ports import Embedder
 from dtrag.settings import Settings, set_feature_flag
 
 RATE = 1_000_000
-"""Requests a minute of the visitors: the limit is not what is tried here."""
+"""Requests per minute of the visitors: rate limits are not tested here."""
 UNSURE = {"override_settings": {"features": {"hitl_below_conf": 0.9}}}
 FLAGS = ("debate_mode", "meta_planner", "mcp_tools")
-"""Switched on in every third round, when language models are asked for more than the answer."""
+"""Enabled in every third round, so that language models are also called for plans, debates and tools."""
 _LONGEST_REPLY = 300
 
 
 class RecordingModel:
-    """A language model that keeps what it is sent, and answers with the first lines of it: the same for the same."""
+    """A deterministic language model that records its prompts and answers with the longest line of the prompt."""
 
     id = "recording:model"
 
@@ -77,7 +77,7 @@ class RecordingModel:
         """Nothing to load."""
 
     async def close(self) -> None:
-        """Nothing to give back."""
+        """Nothing to release."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class TwinWorlds:
     worlds: tuple[World, World]
 
     def begin_round(self, number: int) -> None:
-        """Answers are quoted in the first of three rounds, written by a model in the second; then with all flags."""
+        """Of three rounds: quoted answers, answers of a model, answers of a model with all flags."""
         model = RecordingModel() if number % 3 else None
         for app in self.apps:
             app.run = replace(app.run, model=model, critic=model)
@@ -98,9 +98,9 @@ class TwinWorlds:
 
 @asynccontextmanager
 async def twin_worlds(settings: Settings, embedder: Embedder | None, seed: int = 1) -> AsyncIterator[TwinWorlds]:
-    """Two worlds that differ in what no visitor may see; their databases are dropped at the end.
+    """Two worlds that differ only in what no visitor may see; their databases are dropped at the end.
 
-    Without an `embedder` it is the one that the settings name, if any.
+    Without an `embedder` the one of the settings is used, if any.
     """
     own = replace(settings, classify="auto", reranker="none", llm=None, mcp_servers=None, trace_text="on")
     with tempfile.TemporaryDirectory(prefix="dtrag-twins-") as name:
@@ -121,7 +121,7 @@ def _chance(seed: int) -> random.Random:
 
 
 async def _world(app: App, part: HiddenPart, shared: dict[tuple[str, ...], Path], folder: Path, seed: int) -> World:
-    """Fill the app, and give every visitor a key."""
+    """Fill the app and create a key for every visitor."""
     hidden = write_hidden(part, folder / f"{part.name}.jsonl", _chance(seed))
     if part is ONE:
         await _ingest(app, hidden)
@@ -141,11 +141,11 @@ async def _ingest(app: App, path: Path, category: tuple[str, ...] | None = None)
 
 
 async def _shared_objects(app: App, folder: Path, hidden: tuple[str, ...]) -> dict[str, str]:
-    """What both worlds have besides documents: a decided item, and an agent that had a hidden branch before."""
+    """Objects in both worlds: a decided item, and an agent that had a hidden branch before."""
     file = folder / "undecided.jsonl"
     file.write_text(json.dumps({"id": "u", "title": "Undecided", "text": "The orchard of the violin."}), "utf-8")
     await _ingest(app, file)
-    [item] = [found for found in (await app.review.waiting())[0] if found.title == "Undecided"]
+    [item] = [row for row in (await app.review.waiting())[0] if row.title == "Undecided"]
     await app.review.correct(str(item.item_id), ["Handbook", "Leave"])
     agent = await app.agents.create("1.0.0", [["Handbook", "Leave"], list(hidden)], None, name="Leave desk")
     await app.agents.update(str(agent.agent_id), "1.0.0", [["Handbook", "Leave"]], None)
@@ -153,44 +153,43 @@ async def _shared_objects(app: App, folder: Path, hidden: tuple[str, ...]) -> di
 
 
 def _no_objects() -> dict[str, str]:
-    """Ids under which there is nothing."""
+    """Ids of nonexistent objects."""
     names = ("hidden document", "hidden agent", "hidden item", "hidden answer", "administrator's trace")
     return {name: str(uuid.uuid4()) for name in names}
 
 
 async def _hidden_objects(app: App, folder: Path) -> dict[str, str]:
-    """What one world has besides: objects of every kind, and traces of an administrator's work."""
+    """Objects in one world only: one of every kind, and traces of an administrator's work."""
     file = folder / "waiting.jsonl"
     file.write_text(json.dumps({"id": "w", "title": "Waiting", "text": "The copper timber of the violin."}), "utf-8")
     await _ingest(app, file)
-    [waiting] = [found for found in (await app.review.waiting())[0] if found.title == "Waiting"]
+    [waiting] = [row for row in (await app.review.waiting())[0] if row.title == "Waiting"]
     board, leave = ["Handbook", "Board"], ["Handbook", "Leave"]
     agent = await app.agents.create("1.0.0", [board], None, name="Board desk")
     mixed = await app.agents.create("1.0.0", [board, leave], UNSURE, name="Both desks")
     await app.agents.ask(mixed, "How many weeks of parental leave need a certificate?")
-    answers = [found for found in (await app.review.waiting())[0] if found.kind == "answer"]
-    asked = await app.ask("What is said about the merger?", scope=EVERYTHING)
-    await app.conversations.add("administrators-talk", LOCAL, "What of the merger?", asked.text)
+    answers = [row for row in (await app.review.waiting())[0] if row.kind == "answer"]
+    answer = await app.ask("What is said about the merger?", scope=EVERYTHING)
+    await app.conversations.add("administrators-talk", LOCAL, "What of the merger?", answer.text)
     upload = folder / "upload"
     upload.write_text("# Minutes\n\nThe severance of the board.\n", "utf-8")
     await app.ingest_sources([Source(upload, UPLOADED, f"upload:{UPLOADED}")], board, scope=EVERYTHING)
     await app.keys.create("board", [board], "reader")
     version = await app.taxonomy.propose([{"op": "rename", "path": "Vault", "name": "Strongroom"}])
     await app.taxonomy.activate(version.version, accept_widening=True)
-    hidden = next(
-        found for found in await app.documents(1_000, scope=EVERYTHING) if found.taxonomy_path == tuple(board)
-    )
+    documents = await app.documents(1_000, scope=EVERYTHING)
+    hidden = next(document for document in documents if document.taxonomy_path == tuple(board))
     return {
         "hidden document": hidden.document_id,
         "hidden agent": str(agent.agent_id),
         "hidden item": str(waiting.item_id),
         "hidden answer": str(answers[0].item_id if answers else uuid.uuid4()),
-        "administrator's trace": asked.trace_id,
+        "administrator's trace": answer.trace_id,
     }
 
 
 async def _sender(app: App, uploads: Path) -> Send:
-    """A way to send the requests of the visitors through the whole service, each with a key of its own."""
+    """A function that sends requests through the service, with a key for each visitor."""
     api = create_app(app.settings)
     service = api.state.service
     service.opened = app

@@ -1,6 +1,6 @@
-"""What the command line asks of an app: by itself, or through the service that runs on the same data folder.
+"""Reading operations of the command line, run in its own process or by the service on the same data folder.
 
-Each operation takes plain JSON values and returns a result of `delivery.results`.
+Each operation takes plain JSON values and returns a value of `delivery.local.results`.
 """
 
 from __future__ import annotations
@@ -11,53 +11,62 @@ from typing import TYPE_CHECKING, Any
 
 from dtrag.core.access.confinement import OWNER
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
-from dtrag.delivery.local.results import Answered, Citations, Listing, Passages, Regulations, Shown, ShownProvision
+from dtrag.delivery.local.results import (
+    AnswerResult,
+    CitationList,
+    DocumentPage,
+    DocumentResult,
+    ReadingResult,
+    RegulationList,
+    SearchResults,
+    ShownProvision,
+)
 from dtrag.errors import InvalidInput
 
 if TYPE_CHECKING:
     from dtrag.app import App
 
 NEAREST = 3
-"""Existing categories that the message about an unknown one names."""
+"""Number of similar existing categories in the message about an unknown one."""
 
 
-async def _ask(app: App, question: str, categories: Sequence[str] | None) -> Answered:
+async def _ask(app: App, question: str, categories: Sequence[str] | None) -> AnswerResult:
     await check_categories(app, categories)
     answer = await app.ask(question, {"taxonomy_paths": list(categories)} if categories else None, scope=OWNER)
-    return Answered(answer, not answer.citations and (await app.counts(scope=OWNER))[0] == 0)
+    return AnswerResult(answer, not answer.citations and (await app.counts(scope=OWNER))[0] == 0)
 
 
 async def _search(
     app: App, query: str, top_k: int, categories: Sequence[str] | None, options: Mapping[str, Any]
-) -> Passages:
+) -> SearchResults:
     await check_categories(app, categories)
     results, metrics = await app.search(query, top_k, scope=OWNER, **options)
-    return Passages(results, metrics, not results and (await app.counts(scope=OWNER))[0] == 0)
+    return SearchResults(results, metrics, not results and (await app.counts(scope=OWNER))[0] == 0)
 
 
-async def _documents(app: App, limit: int, offset: int) -> Listing:
+async def _documents(app: App, limit: int, offset: int) -> DocumentPage:
     total, chunks = await app.counts(scope=OWNER)
-    return Listing(await app.documents(limit, offset, scope=OWNER), total, chunks)
+    return DocumentPage(await app.documents(limit, offset, scope=OWNER), total, chunks)
 
 
-async def _document(app: App, document_id: str) -> Shown:
-    return Shown(*await app.document(document_id, scope=OWNER))
+async def _document(app: App, document_id: str) -> DocumentResult:
+    return DocumentResult(*await app.document(document_id, scope=OWNER))
 
 
-async def _regulations(app: App) -> Regulations:
+async def _regulations(app: App) -> RegulationList:
     regulations = await app.regulations.regulations(scope=OWNER)
-    return Regulations(regulations, not regulations and (await app.counts(scope=OWNER))[0] == 0)
+    return RegulationList(regulations, not regulations and (await app.counts(scope=OWNER))[0] == 0)
 
 
 async def _provision(app: App, reference: str) -> ShownProvision:
     return await app.regulations.show(reference, scope=OWNER)
 
 
-async def _citations(app: App, regulation: str | None) -> Citations:
-    return Citations(await app.regulations.citations(regulation, scope=OWNER))
+async def _citations(app: App, regulation: str | None) -> CitationList:
+    return CitationList(await app.regulations.citations(regulation, scope=OWNER))
 
 
-OPERATIONS: Mapping[str, Callable[..., Coroutine[Any, Any, Any]]] = {
+OPERATIONS: Mapping[str, Callable[..., Coroutine[Any, Any, ReadingResult]]] = {
     "ask": _ask,
     "search": _search,
     "documents": _documents,
@@ -66,11 +75,11 @@ OPERATIONS: Mapping[str, Callable[..., Coroutine[Any, Any, Any]]] = {
     "provision": _provision,
     "citations": _citations,
 }
-"""Reading operations on an app, by the names that commands and services use between them."""
+"""The operations by their names in the socket protocol."""
 
 
 async def check_categories(app: App, categories: Sequence[str] | None) -> None:
-    """Raise `InvalidInput` for a path that is not in the active tree, with the nearest that are."""
+    """Raise `InvalidInput` for a path that is not in the active tree; the message names similar ones."""
     if not categories:
         return
     taxonomy = (await app.index.snapshot()).taxonomy
@@ -84,9 +93,9 @@ def _suggestion(path: str, taxonomy: Taxonomy) -> str:
     if not known:
         return "There are no categories yet."
     folded = {name.casefold(): name for name in known}
-    near = difflib.get_close_matches(path.casefold(), folded, NEAREST, cutoff=0.5)
+    similar = difflib.get_close_matches(path.casefold(), folded, NEAREST, cutoff=0.5)
     last_name = path.casefold().rpartition("/")[2]
-    near += [name for name in folded if name.rpartition("/")[2] == last_name and name not in near]
-    if near:
-        return f"Nearest: {', '.join(folded[name] for name in near[:NEAREST])}."
+    similar += [name for name in folded if name.rpartition("/")[2] == last_name and name not in similar]
+    if similar:
+        return f"Nearest: {', '.join(folded[name] for name in similar[:NEAREST])}."
     return "List them with: dtrag taxonomy tree"

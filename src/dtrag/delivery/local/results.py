@@ -1,6 +1,6 @@
-"""Results of reading commands, and how they come back from the JSON in which a running service sends them.
+"""Results of reading commands, and their conversion from the JSON that a running service sends.
 
-Little is imported here: a command that a service answers must not load the engine.
+Imports are kept few: a command that the service answers must not load the engine.
 """
 
 from __future__ import annotations
@@ -12,20 +12,31 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 from dtrag.core.documents import Answer, DocumentSummary, SearchMetrics, SearchResult
 from dtrag.core.provisions import ProvisionCitation, RegulationSummary, ShownProvision
 
-__all__ = ["Answered", "Citations", "Listing", "Passages", "Regulations", "Shown", "ShownProvision", "revived"]
+__all__ = [
+    "AnswerResult",
+    "CitationList",
+    "DocumentPage",
+    "DocumentResult",
+    "ReadingResult",
+    "RegulationList",
+    "SearchResults",
+    "ShownProvision",
+    "document_ids",
+    "from_json",
+]
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
-    """An answer; `empty` when it cites nothing and there is no document at all."""
+class AnswerResult:
+    """An answer; `empty` when the index has no documents."""
 
     answer: Answer
     empty: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Passages:
-    """The results of a search; `empty` when there is no document at all."""
+class SearchResults:
+    """The results of a search; `empty` when the index has no documents."""
 
     results: list[SearchResult]
     metrics: SearchMetrics
@@ -33,8 +44,8 @@ class Passages:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
-    """Some of the documents, and how many documents and chunks there are altogether."""
+class DocumentPage:
+    """A page of documents, and the total numbers of documents and chunks."""
 
     documents: list[DocumentSummary]
     total: int
@@ -42,7 +53,7 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class DocumentResult:
     """One document with its text."""
 
     summary: DocumentSummary
@@ -50,31 +61,56 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Regulations:
-    """The regulations; `empty` when there is no document at all."""
+class RegulationList:
+    """The regulations; `empty` when the index has no documents."""
 
     regulations: list[RegulationSummary]
     empty: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Citations:
-    """What provisions cite."""
+class CitationList:
+    """Citations of provisions."""
 
     citations: list[ProvisionCitation]
 
 
-def revived(kind: Any, value: Any) -> Any:
-    """A value of the annotation `kind` from what JSON made of it: dataclasses, lists, tuples, None and plain values."""
+ReadingResult = (
+    AnswerResult | SearchResults | DocumentPage | DocumentResult | RegulationList | ShownProvision | CitationList
+)
+
+
+def document_ids(result: ReadingResult) -> list[str]:
+    """Ids of the documents in the result, without duplicates, for the audit log."""
+    match result:
+        case AnswerResult():
+            ids = [citation.document_id for citation in result.answer.citations]
+        case SearchResults():
+            ids = [passage.chunk_id.rpartition(":")[0] for passage in result.results]
+        case DocumentPage():
+            ids = [document.document_id for document in result.documents]
+        case DocumentResult():
+            ids = [result.summary.document_id]
+        case RegulationList():
+            ids = [regulation.document_id for regulation in result.regulations]
+        case ShownProvision():
+            ids = [result.document_id]
+        case CitationList():
+            ids = []
+    return list(dict.fromkeys(ids))
+
+
+def from_json(kind: Any, value: Any) -> Any:
+    """The value of type `kind` whose JSON is `value`: dataclasses, lists, tuples, None and plain values."""
     if is_dataclass(kind) and isinstance(kind, type):
         hints = get_type_hints(kind)
-        return kind(**{field.name: revived(hints[field.name], value[field.name]) for field in fields(kind)})
+        return kind(**{field.name: from_json(hints[field.name], value[field.name]) for field in fields(kind)})
     arguments = get_args(kind)
     if get_origin(kind) in (Union, UnionType):
         inner = [argument for argument in arguments if argument is not NoneType]
-        return revived(inner[0], value) if value is not None and len(inner) == 1 else value
+        return from_json(inner[0], value) if value is not None and len(inner) == 1 else value
     if get_origin(kind) is list:
-        return [revived(arguments[0], item) for item in value]
+        return [from_json(arguments[0], item) for item in value]
     if get_origin(kind) is tuple and arguments[-1] is Ellipsis:
-        return tuple(revived(arguments[0], item) for item in value)
+        return tuple(from_json(arguments[0], item) for item in value)
     return tuple(value) if get_origin(kind) is tuple else value

@@ -1,4 +1,4 @@
-"""The socket in the data folder through which the command line uses a running service: where it is, what is said.
+"""The socket in the data folder through which commands use a running service: its path and its protocol.
 
 One connection is one operation; each message is one JSON object on one line:
 
@@ -7,7 +7,7 @@ One connection is one operation; each message is one JSON object on one line:
     client: {"operation", "arguments"}
     service: {"result"} or {"error": {"type", "message"}}
 
-The socket lies in a folder that only its owner can enter, and only its owner can open it.
+The socket is in a folder that only its owner can enter, and only its owner can open it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 
 PROTOCOL = 1
 REQUEST_BYTES = 1 << 20
-"""Longest line that the service reads; the longest question (10,000 characters) takes at most 60,000."""
+"""Maximum length of a line that the service reads; the longest question (10,000 characters) needs 60,000."""
 FOLDER = "service"
 SOCKET = "local.sock"
 # sockaddr_un holds 108 bytes on Linux and 104 elsewhere, the terminating zero included.
@@ -29,7 +29,7 @@ _PATH_BYTES = 107 if sys.platform.startswith("linux") else 103
 
 @contextmanager
 def socket_address(data_dir: Path) -> Iterator[str]:
-    """A path to the data folder's socket that fits into a socket address, for as long as the block runs.
+    """A path to the data folder's socket that fits into a socket address, valid inside the block.
 
     Raises `OSError` when the folder of the socket does not exist, or the path is too long on a system without /proc.
     """

@@ -1,5 +1,5 @@
-"""Twin worlds: two collections that differ only in what a caller may not see must give the same answers.
+"""Twin worlds: two collections that differ only outside a caller's scope must give the same responses.
 
-`library` makes the two collections, `visits` sends the same requests to both and compares the answers, `scenarios` says
-what is requested on which route. A new route needs a scenario there, or an entry in `EXEMPT` with the reason.
+`library` creates the collections, `scenarios` defines the requests on each route, `visits` sends them to both and
+compares the responses. A new route needs a scenario, or an entry in `EXEMPT` with a reason.
 """

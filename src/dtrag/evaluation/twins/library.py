@@ -1,4 +1,4 @@
-"""The documents of the twin worlds: what both have, and what only one of them has, out of sight of every visitor."""
+"""The documents of the twin worlds: shared ones, and those of one world that no visitor may see."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ SHARED: dict[Path_, str] = {
     ("학사", "휴학"): "휴학 복학 학기 신청 기간 승인 군복무 질병 학적 등록",
     ("학사", "장학"): "장학금 성적 지급 선발 신청 등록금 평점 근로 학기 심사",
 }
-"""Branches that both worlds have, with the words of their documents."""
+"""Branches of both worlds, with the words of their documents."""
 CATEGORY_WORDS = ("harbour", "lantern", "징계")
-"""Words of shared documents that are names of categories in one world only."""
+"""Words of shared documents that are category names in one world only."""
 NONSENSE = ("quagmire", "zephyrine", "쿼그마이어")
-"""Words that no document of either world holds."""
+"""Words that occur in neither world."""
 COMMON = (*"harbour lantern orchard granite violin meadow copper timber contract report".split(), "학교", "징계")
 """Words of documents in every branch, shared and hidden."""
 UPLOADED = "minutes.md"
-"""A file name that visitors upload, and that an administrator has uploaded elsewhere in one world."""
+"""A file name that visitors upload, and that an administrator uploaded to another branch in one world."""
 SERVER_FOLDER = "srv-dtrag-originals"
-"""Part of the path of the ingested folder: no visitor may be shown it."""
+"""A part of the path of the ingested folder, which no visitor may see."""
 
 
 @dataclass(frozen=True, slots=True)
 class HiddenPart:
-    """What one world has besides: branches with their words, and how long and how many their documents are."""
+    """The hidden part of one world: branches with their words, and the number and length of their documents."""
 
     name: str
     branches: dict[Path_, str]
@@ -45,7 +45,7 @@ class HiddenPart:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Words that stand in these documents and nowhere else."""
+        """The words of these documents."""
         return tuple(word for words in self.branches.values() for word in words.split())
 
 
@@ -72,7 +72,7 @@ OTHER = HiddenPart(
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """A caller that both worlds know, with the branches of its key."""
+    """A caller in both worlds, with the branches of its key."""
 
     name: str
     role: Role
@@ -84,7 +84,7 @@ class Visitor:
         return [word for path, words in SHARED.items() if self.sees(path) for word in words.split()]
 
     def sees(self, path: Path_) -> bool:
-        """Whether the branch lies in its own."""
+        """Whether the branch is within its own."""
         return any(path[: len(own)] == own for own in self.paths)
 
 
@@ -100,14 +100,14 @@ VISITORS: tuple[Visitor, ...] = (
 
 @dataclass
 class Vocabulary:
-    """Words to ask for, of every kind, drawn with the visitor's own random numbers."""
+    """Random words of every kind for the requests of a visitor."""
 
     visitor: Visitor
     chance: random.Random
     hidden: Sequence[str] = field(default_factory=lambda: (*ONE.words, *OTHER.words))
 
     def word(self) -> str:
-        """A word: hidden in one world, of the visitor's own, of every branch, or of none."""
+        """A word: hidden in one world, from the visitor's branches, from all branches, or from none."""
         kinds = (self.hidden, self.hidden, self.visitor.words or COMMON, COMMON, NONSENSE, CATEGORY_WORDS)
         return self.chance.choice(self.chance.choice(kinds))
 
@@ -121,17 +121,17 @@ class Vocabulary:
         return form.format(self.query())
 
     def hidden_path(self) -> list[str]:
-        """A branch that is in one of the worlds, in both and out of sight, or in none."""
+        """A branch that the visitor may not see: in one world, in both, or in neither."""
         paths = [*ONE.branches, *OTHER.branches, *SHARED, ("Nothing", "here")]
         return list(self.chance.choice([path for path in paths if not self.visitor.sees(path)]))
 
     def own_path(self) -> list[str]:
-        """A branch of the visitor's own."""
+        """One of the visitor's branches."""
         return list(self.chance.choice(self.visitor.paths))
 
 
 def write_shared(folder: Path, chance: random.Random, per_branch: int = 12) -> dict[Path_, Path]:
-    """The documents that both worlds have, a folder for each branch; returns the folders."""
+    """Write the shared documents, a folder for each branch; returns the folders."""
     written = {}
     for number, (path, words) in enumerate(SHARED.items()):
         branch = folder.joinpath(*path)
@@ -147,7 +147,7 @@ def write_shared(folder: Path, chance: random.Random, per_branch: int = 12) -> d
 
 
 def write_hidden(part: HiddenPart, file: Path, chance: random.Random) -> Path:
-    """The documents that one world has besides, as JSON lines."""
+    """Write the hidden documents of one world as JSON lines."""
     titles = list(part.titles)
     rows: list[dict[str, object]] = []
     for path, words in part.branches.items():

@@ -1,4 +1,4 @@
-"""A run over the twin worlds: every scenario by every visitor, again and again until there were enough requests."""
+"""Runs all scenarios by all visitors in rounds, until enough requests were sent."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from dtrag.evaluation.twins.scenarios import SCENARIOS
 from dtrag.evaluation.twins.visits import Comparison, World, compare
 
 WRITERS_PER_ROUND = 3
-"""Visitors that play the scenarios which write, in a round; others do so in the next. These take the longest."""
-Told = Callable[[Comparison], None]
+"""Visitors per round that run the writing scenarios, which take longest; the others follow in later rounds."""
+OnProgress = Callable[[Comparison], None]
 
 
 async def compare_worlds(
@@ -21,19 +21,19 @@ async def compare_worlds(
     *,
     seed: int = 1,
     on_round: Callable[[int], None] = lambda number: None,
-    on_progress: Told = lambda found: None,
+    on_progress: OnProgress = lambda comparison: None,
 ) -> Comparison:
-    """Play rounds of all scenarios until `requests` were sent to both worlds together; the last round is cut short.
+    """Play rounds of all scenarios until `requests` were sent to both worlds together; the last may be incomplete.
 
     `on_round` is called before each round, counted from 0.
     """
-    found, number, started = Comparison(), 0, time.perf_counter()
-    while found.requests < requests:
+    comparison, number, started = Comparison(), 0, time.perf_counter()
+    while comparison.requests < requests:
         on_round(number)
-        await play_round(worlds, number, found, seed=seed, most=requests, on_progress=on_progress)
+        await play_round(worlds, number, comparison, seed=seed, most=requests, on_progress=on_progress)
         number += 1
-    found.seconds = time.perf_counter() - started
-    return found
+    comparison.seconds = time.perf_counter() - started
+    return comparison
 
 
 async def play_round(
@@ -44,11 +44,11 @@ async def play_round(
     seed: int = 1,
     visitors: Sequence[Visitor] = VISITORS,
     most: int | None = None,
-    on_progress: Told = lambda found: None,
+    on_progress: OnProgress = lambda comparison: None,
 ) -> None:
-    """Every scenario once, until `most` requests were sent in all.
+    """Play every scenario once, until `most` requests were sent in all.
 
-    Scenarios that only read are played by all visitors at once, those that write one after the other.
+    Reading scenarios are played by all visitors concurrently, writing ones one after the other.
     """
     for scenario in SCENARIOS:
         name = f"{seed}:{number}:{scenario.name}"

@@ -1,4 +1,4 @@
-"""The same requests to two worlds, and whether the answers are the same but for ids and times."""
+"""Sends the same requests to two worlds and compares the responses, ignoring ids and times."""
 
 from __future__ import annotations
 
@@ -9,43 +9,42 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypedDict
 
 from dtrag.evaluation.twins.library import SERVER_FOLDER, Visitor, Vocabulary
 
 Route = tuple[str, str]
 """Method, and path as OpenAPI writes it."""
 PROMPTS: Route = ("", "prompts to models")
-"""Where the texts that language models were sent are counted."""
+"""The pseudo route of prompts to language models."""
 _ID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[0-9a-f]{32}\b")
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)?")
 _TIMES = re.compile(
     r".*(_time|_ms|_at)|latency|seconds|elapsed|created|stages|step_timings|documents_per_second|meets_target|cache_hit"
     r"|request_id|correlation_id"
 )
-"""Fields that tell how long something took or when it was, whether a result was still in memory, and which request it
-was."""
+"""Fields with durations, times, cache hits and request ids."""
 _FENCE = re.compile(r"~~~[0-9a-f]{16}~~~")
 _HEADERS = frozenset({"content-type", "www-authenticate", "location", "etag", "allow", "cache-control", "vary"})
-"""Headers whose values are compared; of the others the names are."""
+"""Headers whose values are compared; for others only the names."""
 
 sent_prompts: ContextVar[list[str] | None] = ContextVar("dtrag_sent_prompts", default=None)
-"""What language models were sent while a request was answered; None where nobody records it."""
+"""The prompts to language models during a request; None if they are not recorded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A request as it goes over HTTP. `content` is a JSON value, or the bytes of a form with its content type."""
+    """A request over HTTP. `content` is a JSON value, or the bytes of a form with its content type."""
 
     method: str
     path: str
-    content: Any = None
+    content: object = None
     content_type: str = "application/json"
 
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """An answer as it came over HTTP."""
+    """A response over HTTP."""
 
     status: int
     headers: Mapping[str, str]
@@ -53,7 +52,7 @@ class Received:
 
     @property
     def json(self) -> Any:
-        """The body; {} for one that is not JSON."""
+        """The parsed body; {} if it is not JSON."""
         try:
             return json.loads(self.text)
         except ValueError:
@@ -65,7 +64,7 @@ Send = Callable[[Visitor, Sent], Awaitable[Received]]
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """One of the two. `known` are ids of objects that both have, each under its own id."""
+    """One of the two worlds. `known` are ids of its objects by names that both worlds share."""
 
     send: Send
     known: Mapping[str, str] = field(default_factory=dict)
@@ -73,7 +72,7 @@ class World:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One request and what came of it, without ids and times."""
+    """The response to one request, without ids and times; `late`: a part of it timed out."""
 
     route: Route
     answer: str
@@ -82,7 +81,7 @@ class Exchange:
 
 @dataclass
 class Visit:
-    """One visitor in one world. Two visits with the same random numbers send the same requests."""
+    """One visitor in one world. Two visits with the same random seed send the same requests."""
 
     world: World
     visitor: Visitor
@@ -94,9 +93,9 @@ class Visit:
         self.words = Vocabulary(self.visitor, self.chance)
 
     async def send(
-        self, method: str, path: str, content: Any = None, *, query: str = "", content_type: str = "", **parts: str
+        self, method: str, path: str, content: object = None, *, query: str = "", content_type: str = "", **parts: str
     ) -> Received:
-        """Send a request on the route `path`, whose `{name}` are `parts`; the answer is compared later."""
+        """Send a request to the route `path` with its `{name}` replaced by `parts`; responses are compared later."""
         address = path
         for name, value in parts.items():
             address = address.replace("{" + name + "}", value)
@@ -131,7 +130,7 @@ class Visit:
         except ValueError:
             return self._without_ids(line)
 
-    def _value(self, value: Any) -> Any:
+    def _value(self, value: object) -> object:
         if isinstance(value, dict):
             return {
                 name: _timeless(item) if _TIMES.fullmatch(name) else self._value(item) for name, item in value.items()
@@ -140,17 +139,14 @@ class Visit:
             return [self._value(item) for item in value]
         return self._without_ids(value) if isinstance(value, str) else value
 
-    def _field(self, name: str, value: Any) -> Any:
-        return _timeless(value) if _TIMES.fullmatch(name) else self._value(value)
-
     def _without_ids(self, text: str) -> str:
-        """Ids numbered in the order in which the visitor has met them; moments and random fences left out."""
+        """The text with ids numbered in order of appearance, and times and random delimiters replaced."""
         text = _FENCE.sub("<fence>", _MOMENT.sub("<moment>", text))
-        return _ID.sub(lambda found: self._ids.setdefault(found[0], f"<id {len(self._ids)}>"), text)
+        return _ID.sub(lambda match: self._ids.setdefault(match[0], f"<id {len(self._ids)}>"), text)
 
 
-def _timeless(value: Any) -> Any:
-    """A time left out: whether there is one, and of which parts, is compared."""
+def _timeless(value: object) -> object:
+    """A placeholder for a time; its presence and the names of its parts are compared."""
     if isinstance(value, dict):
         return dict.fromkeys(value, "<time>")
     return value if value is None else "<time>"
@@ -161,7 +157,7 @@ Play = Callable[[Visit], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """Requests that belong together. One that `writes` changes what other visitors may be shown, and runs alone."""
+    """A group of requests. One that `writes` changes what other visitors see, and runs alone."""
 
     name: str
     play: Play
@@ -171,7 +167,7 @@ class Scenario:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A pair of answers that are not the same."""
+    """A pair of different responses."""
 
     route: Route
     scenario: str
@@ -179,9 +175,24 @@ class Difference:
     what: str
 
 
+class RouteCounts(TypedDict):
+    """Compared pairs of responses and differences of one route."""
+
+    pairs: int
+    differences: int
+
+
+class ComparisonReport(RouteCounts):
+    """The JSON object of a comparison."""
+
+    requests: int
+    routes: dict[str, RouteCounts]
+    exempt: dict[str, str]
+
+
 @dataclass(slots=True)
 class Comparison:
-    """What a run has found: pairs compared and differences, by route."""
+    """Compared pairs of responses and differences, by route."""
 
     pairs: Counter[Route] = field(default_factory=Counter)
     differing: Counter[Route] = field(default_factory=Counter)
@@ -189,10 +200,10 @@ class Comparison:
     requests: int = 0
     seconds: float = 0.0
 
-    def as_dict(self, exempt: Mapping[Route, str]) -> dict[str, Any]:
-        """For reports; `exempt` are the routes that are not compared, with the reasons."""
+    def as_dict(self, exempt: Mapping[Route, str]) -> ComparisonReport:
+        """The report; `exempt` are the routes that are not compared, with reasons."""
         routes = {
-            route_name(route): {"pairs": self.pairs[route], "differences": self.differing[route]}
+            route_name(route): RouteCounts(pairs=self.pairs[route], differences=self.differing[route])
             for route in sorted(self.pairs)
         }
         return {
@@ -204,7 +215,7 @@ class Comparison:
         }
 
     def add(self, other: Comparison) -> None:
-        """Take in the findings of another run."""
+        """Add the results of another run."""
         self.pairs += other.pairs
         self.differing += other.differing
         self.examples += other.examples
@@ -212,7 +223,7 @@ class Comparison:
         self.seconds += other.seconds
 
     def differs(self, difference: Difference, most: int = 20) -> None:
-        """Count a difference, and keep the first ones."""
+        """Count a difference and store the first ones."""
         self.differing[difference.route] += 1
         if len(self.examples) < most:
             self.examples.append(difference)
@@ -221,9 +232,9 @@ class Comparison:
 async def compare(
     scenario: Scenario, worlds: Sequence[World], visitor: Visitor, seed: str, *, into: Comparison, attempts: int = 3
 ) -> None:
-    """Play the scenario in both worlds and compare every answer.
+    """Play the scenario in both worlds and compare all responses.
 
-    Where a part of an answer came too late in one world (the answer says so), a scenario that only reads is repeated.
+    If a part of a response timed out in one world, a scenario that only reads is repeated.
     """
     for attempt in range(1, attempts + 1):
         visits = [Visit(world, visitor, random.Random(seed)) for world in worlds]  # nosec  # noqa: S311 - repeatable
@@ -248,21 +259,22 @@ def _judge(
         if route not in scenario.routes and route != PROMPTS:
             raise AssertionError(f"{scenario.name} does not declare the route {route_name(route)}")
         into.pairs[route] += 1
-        answers = ["(no request)" if found is None else found.answer for found in (first, second)]
+        answers = ["(no request)" if exchange is None else exchange.answer for exchange in (first, second)]
         if first is None or second is None or first.route != second.route or answers[0] != answers[1]:
-            into.differs(Difference(route, scenario.name, visitor.name, _first_difference(*answers)))
-        shown = next((found for found in (first, second) if found and SERVER_FOLDER in found.answer), None)
-        if shown is not None:
-            into.differs(Difference(route, scenario.name, visitor.name, "a folder of the server is shown"))
+            into.differs(Difference(route, scenario.name, visitor.name, excerpts_at_difference(*answers)))
+        leaks_folder = any(exchange and SERVER_FOLDER in exchange.answer for exchange in (first, second))
+        if leaks_folder:
+            into.differs(Difference(route, scenario.name, visitor.name, "a folder of the server is in the response"))
 
 
-def _first_difference(one: str, other: str) -> str:
-    at = next((place for place, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), None)
-    at = min(len(one), len(other)) if at is None else at
+def excerpts_at_difference(one: str, other: str) -> str:
+    """Excerpts of both texts around their first difference."""
+    pairs = enumerate(zip(one, other, strict=False))
+    at = next((position for position, pair in pairs if pair[0] != pair[1]), min(len(one), len(other)))
     start = max(0, at - 60)
     return f"…{one[start : at + 80]!r}… against …{other[start : at + 80]!r}…"
 
 
 def route_name(route: Route) -> str:
-    """As people write it: `POST /search`."""
+    """The route as text: `POST /search`."""
     return " ".join(part for part in route if part)

@@ -13,7 +13,7 @@ import pytest
 from dtrag.adapters.llms.specs import PROVIDERS
 from dtrag.app import App
 from dtrag.delivery.cli import checks
-from dtrag.delivery.cli.checks import Check, examine
+from dtrag.delivery.cli.checks import CheckResult, examine
 from dtrag.settings import Settings
 from tests.model_server import ModelServer
 
@@ -24,7 +24,7 @@ def server() -> Iterator[ModelServer]:
         yield running
 
 
-async def checked(tmp_path: Any, **settings: str) -> list[Check]:
+async def checked(tmp_path: Any, **settings: str) -> list[CheckResult]:
     report = await examine(Settings.load(environ={}, data_dir=tmp_path / "data", embedder="none", **settings))
     return [check for check in report.checks if check.name in {"language model", "critic"}]
 
@@ -36,7 +36,10 @@ async def test_none_is_fine(tmp_path: Any) -> None:
 
 async def test_each_model_is_asked_for_a_word(tmp_path: Any, server: ModelServer) -> None:
     found = await checked(tmp_path, llm="openai:a", llm_critic="openai:b", llm_base_url=server.url)
-    assert found == [Check("language model", "ok", "openai:a answers"), Check("critic", "ok", "openai:b answers")]
+    assert found == [
+        CheckResult("language model", "ok", "openai:a responds"),
+        CheckResult("critic", "ok", "openai:b responds"),
+    ]
     assert [(request["model"], request["max_tokens"]) for request in server.requests] == [("a", 16), ("b", 16)]
     assert server.wait_until_idle()
 

@@ -41,7 +41,7 @@ def test_text_sources_and_confidence_are_all_there_is() -> None:
         "[1] [2] Leave, Annual leave · leave.md",
         "[3] Pay · leave.md",
         "",
-        "Confidence 0.90 (answer). Quotations and places: --full",
+        "Confidence 0.90 (answer). Quotations and sources: --full",
     ]
 
 

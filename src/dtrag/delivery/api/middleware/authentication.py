@@ -1,6 +1,6 @@
-"""Who calls: every request is answered only after its key was recognised. Pure ASGI, before routes and bodies.
+"""Authentication: every request needs a recognised key. Pure ASGI, before routes and bodies.
 
-While there is no key at all, only clients on this machine are answered, with the whole tree.
+While no key exists, only clients on this machine have access, to the whole tree.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from dtrag.errors import DatabaseUnavailable, DtragError, TooManyRequests, Unaut
 from dtrag.governance.api_keys import Keys
 
 OPEN = frozenset({"/", "/livez", "/readyz"})
-"""Routes that need no key: the landing page, and those for supervisors."""
+"""Routes without a key: the landing page, and those for supervisors."""
 SHORT = frozenset({"/health"})
-"""Routes that say less to those who send no key."""
+"""Routes that answer briefly without a key."""
 FAILURES_PER_MINUTE = 30
-"""Wrong keys from one address: nobody mistypes more, and whoever tries keys out is slowed down."""
+"""Allowed wrong keys from one address: more than typing errors, few enough to slow down guessing."""
 CHALLENGE = {"WWW-Authenticate": 'Basic realm="dtrag", charset="UTF-8"'}
-"""A browser then asks for name and password; the key is the password."""
+"""A browser then prompts for name and password; the key is the password."""
 NOT_LOCAL = (
-    "This service has no key yet, so it answers only clients on its own machine. Make a key there with: "
+    "This service has no key yet, so it answers only clients on its own machine. Create a key there with: "
     "dtrag keys create"
 )
 
 
 class Authentication:
-    """Puts the caller into `request.state.caller`, or answers 401 or 429 in place of the routes."""
+    """Sets `request.state.caller`, or responds with 401 or 429."""
 
     def __init__(self, app: ASGIApp, keys: Callable[[], Keys], monotonic: Callable[[], float] = time.monotonic) -> None:
         self._app = app
@@ -70,8 +70,8 @@ class Authentication:
         allowance = self._requests.take(key.key_id, key.rate, self._monotonic())
         headers = _rate_headers(allowance)
         if allowance.wait_s:
-            spent = TooManyRequests(rate=allowance.limit, seconds=allowance.wait_s)
-            await _refusal(spent, headers)(scope, receive, send)
+            refusal = TooManyRequests(rate=allowance.limit, seconds=allowance.wait_s)
+            await _refusal(refusal, headers)(scope, receive, send)
             return
 
         async def send_with_headers(message: Message) -> None:
@@ -83,7 +83,7 @@ class Authentication:
             await self._app(scope, receive, send_with_headers)
 
     async def _recognised(self, scope: Scope) -> Key | None:
-        """The key of the request; None for the machine's own clients while there is no key. Raises `DtragError`."""
+        """The key of the request; None for clients on this machine while no key exists. Raises `DtragError`."""
         keys = self._keys()
         sent = secret_of(Headers(scope=scope))
         if not await keys.needed():
@@ -98,14 +98,14 @@ class Authentication:
             failed = self._failures.take(network_of(scope), FAILURES_PER_MINUTE, self._monotonic())
             if failed.wait_s:
                 raise TooManyRequests(
-                    f"Too many wrong keys came from your address. Wait {failed.wait_s} seconds before the next.",
+                    f"Too many wrong keys from your address. Wait {failed.wait_s} seconds before the next.",
                     seconds=failed.wait_s,
                 ) from None
             raise
 
 
 def secret_of(headers: Headers) -> str | None:
-    """The key that the request sends: as bearer, as `X-API-Key` or as the password of Basic; "" for an odd one."""
+    """The key in the request: bearer token, `X-API-Key` or Basic password; "" for an invalid header."""
     kind, _, value = headers.get("authorization", "").strip().partition(" ")
     if kind.lower() == "bearer":
         return value.strip()
@@ -116,18 +116,18 @@ def secret_of(headers: Headers) -> str | None:
             return ""
     if kind:
         return ""
-    given = headers.get("x-api-key")
-    return given.strip() if given is not None else None
+    header = headers.get("x-api-key")
+    return header.strip() if header is not None else None
 
 
 def is_local(scope: Scope) -> bool:
-    """Whether the client is on this machine. One that is not known is not, nor one behind a proxy on this machine."""
+    """Whether the client is on this machine; false for unknown clients and for requests through a local proxy."""
     address = _address(scope)
     return address is not None and address.is_loopback and not scope.get("state", {}).get("forwarded")
 
 
 def network_of(scope: Scope) -> str:
-    """Where the client is; of IPv6 the first 64 bits, since whoever has one address there has all of them."""
+    """The client's address; of IPv6 the first 64 bits, as clients usually own the whole network."""
     address = _address(scope)
     if isinstance(address, ipaddress.IPv6Address):
         return str(ipaddress.ip_network((address.packed[:8] + bytes(8), 64)))
@@ -140,9 +140,9 @@ def _address(scope: Scope) -> Address | None:
 
 
 def _may_be_short(scope: Scope, error: DtragError) -> bool:
-    """Whether the route says its short form to a caller who could not be recognised for this reason.
+    """Whether the route gives its brief answer to a caller who could not be recognised for this reason.
 
-    A wrong key is refused. While the database is away no key can be judged, and `/health` has to say that it is away.
+    A wrong key is refused. Without the database keys cannot be checked, and `/health` has to report that.
     """
     if scope["path"] not in SHORT:
         return False

@@ -1,4 +1,4 @@
-"""Pages of other origins that may call the service from a browser: those that the settings name, and no others."""
+"""CORS: which pages of other origins may call the service from a browser; only those in the settings."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from dtrag.errors import InvalidInput
 METHODS = ("GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS")
 IDS = ("X-Correlation-ID", "X-Request-ID")
 HEADERS = ("Accept", "Accept-Language", "Authorization", "Content-Type", "X-API-Key", *IDS)
-"""What pages may send. Keys go into Authorization or X-API-Key: cookies and stored passwords are never taken."""
+"""Headers that pages may send. Keys go into Authorization or X-API-Key: cookies are never used."""
 SHOWN = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", "Retry-After", *IDS)
-"""What pages may read of an answer, besides what every page may."""
+"""Additional response headers that pages may read."""
 MAX_AGE_S = 600
 
 
-def origins_of(given: str) -> frozenset[str]:
-    """The origins in a list with commas; none for `none`. Raises `InvalidInput` for wildcards and what is no origin."""
-    if given.strip().lower() == "none":
+def origins_of(setting: str) -> frozenset[str]:
+    """The origins in a comma-separated list, none for `none`. Raises `InvalidInput` for wildcards and invalid ones."""
+    if setting.strip().lower() == "none":
         return frozenset()
-    found = set()
-    for origin in filter(None, (part.strip() for part in given.split(","))):
+    origins = set()
+    for origin in filter(None, (part.strip() for part in setting.split(","))):
         if not _is_origin(origin):
             raise InvalidInput(
                 f"CORS_ALLOWED_ORIGINS holds {origin[:80]!r}, but must list origins in full, such as "
                 "https://chat.example.org or http://localhost:3000; there are no wildcards."
             )
-        found.add(origin.lower())
-    return frozenset(found)
+        origins.add(origin.lower())
+    return frozenset(origins)
 
 
 def _is_origin(text: str) -> bool:
@@ -48,7 +48,7 @@ def _is_origin(text: str) -> bool:
 
 
 class Cors:
-    """Answers preflights, and marks answers for the pages of the origins; for every other page it does nothing."""
+    """Answers preflights and adds CORS headers to responses for allowed origins; ignores all others."""
 
     def __init__(self, app: ASGIApp, origins: Collection[str]) -> None:
         self._app = app
@@ -68,24 +68,24 @@ class Cors:
 
         async def marked(message: Message) -> None:
             if message["type"] == "http.response.start":
-                answered = MutableHeaders(scope=message)
-                answered["Access-Control-Allow-Origin"] = origin
-                answered["Access-Control-Expose-Headers"] = ", ".join(SHOWN)
-                answered.add_vary_header("Origin")
+                response_headers = MutableHeaders(scope=message)
+                response_headers["Access-Control-Allow-Origin"] = origin
+                response_headers["Access-Control-Expose-Headers"] = ", ".join(SHOWN)
+                response_headers.add_vary_header("Origin")
             await send(message)
 
         await self._app(scope, receive, marked)
 
 
 def _preflight(headers: Headers, origin: str) -> Response:
-    """What the page may send; a refusal names what it may not."""
+    """The response to a preflight; a refusal names what is not allowed."""
     method = headers["access-control-request-method"]
-    asked = (name.strip() for name in headers.get("access-control-request-headers", "").split(","))
+    requested = (name.strip() for name in headers.get("access-control-request-headers", "").split(","))
     known = {name.lower() for name in HEADERS}
     allowed = {"Access-Control-Allow-Origin": origin, "Vary": "Origin"}
     if method not in METHODS:
         return error_response(400, "Pages may not use this method here", headers=allowed)
-    if any(name and name.lower() not in known for name in asked):
+    if any(name and name.lower() not in known for name in requested):
         return error_response(400, f"Pages may send only these headers: {', '.join(HEADERS)}", headers=allowed)
     allowed |= {
         "Access-Control-Allow-Methods": ", ".join(METHODS),

@@ -1,8 +1,7 @@
-"""Requests that came through a proxy: which client they are from, as far as the proxy is one that is trusted.
+"""The client of requests that came through a trusted proxy.
 
-Anybody can send `X-Forwarded-For`. It is believed only from the addresses in DTRAG_TRUSTED_PROXIES; from any other peer
-the client is the peer. Either way a request with such a header did not start on this machine, so it never counts as
-local. Pure ASGI.
+Any client can send `X-Forwarded-For`. It is trusted only from the addresses in DTRAG_TRUSTED_PROXIES; otherwise the
+client is the peer. A request with such a header never counts as local. Pure ASGI.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ FORWARDING_HEADERS = (
 
 
 def trusted_networks(text: str) -> tuple[Network, ...]:
-    """The networks in a setting: addresses and networks with commas. Raises `InvalidInput`."""
+    """The networks in a setting: addresses and networks, separated by commas. Raises `InvalidInput`."""
     networks = []
     for entry in filter(None, (part.strip() for part in text.split(","))):
         try:
@@ -60,7 +59,7 @@ def parse_address(text: str | None) -> Address | None:
 
 
 class Forwarding:
-    """Replaces `scope["client"]` by the client that a trusted proxy names, and marks requests that were forwarded."""
+    """Replaces `scope["client"]` by the client named by a trusted proxy, and marks forwarded requests."""
 
     def __init__(self, app: ASGIApp, trusted: Sequence[Network] = ()) -> None:
         self._app = app
@@ -78,7 +77,7 @@ class Forwarding:
         await self._app(scope, receive, send)
 
     def _client(self, scope: Scope, headers: Headers) -> Address | None:
-        """The last address in `X-Forwarded-For` that is no trusted proxy: each proxy appends the one that it saw."""
+        """The last address in `X-Forwarded-For` that is not a trusted proxy: each proxy appends its own peer."""
         peer = scope.get("client")
         if not self._is_trusted(parse_address(peer[0]) if peer else None):
             return None
@@ -86,7 +85,7 @@ class Forwarding:
         for entry in reversed(",".join(headers.getlist("x-forwarded-for")).split(",")):
             address = parse_address(entry)
             if address is None:
-                break  # what stands left of an entry that no proxy writes is not from a trusted proxy
+                break  # entries left of an invalid one were not written by a trusted proxy
             client = address
             if not self._is_trusted(address):
                 break

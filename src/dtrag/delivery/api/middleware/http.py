@@ -1,6 +1,6 @@
-"""What surrounds every request: its id and log line, who may call, how much may be sent. Pure ASGI, streams untouched.
+"""Middleware of every request: id and log line, host and origin checks, body limits. Pure ASGI, streams unbuffered.
 
-From the outside in: `RequestLog` (where an unexpected exception becomes a 500, too), `Guard`, `BodyLimit`.
+From the outside in: `RequestLog` (which also turns unexpected exceptions into a 500), `Guard`, `BodyLimit`.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _WILDCARDS = frozenset({"0.0.0.0", "::", ""})  # nosec B104  # noqa: S104 - reco
 
 
 class RequestLog:
-    """Gives every request its ids and headers, a line in the log, and a place in the figures.
+    """Adds ids and headers to every request, writes its log line and counts it in the metrics.
 
-    `X-Request-ID` names the request, `X-Correlation-ID` the work of the caller that it is part of. Each is the
-    caller's if it is a plain one; else the request's is new, and stands for the other, too.
+    `X-Request-ID` identifies the request, `X-Correlation-ID` the operation of the caller. Valid ids of the caller are
+    used; otherwise the request id is generated, and is also the default of the correlation id.
     """
 
     def __init__(self, app: ASGIApp, telemetry: RequestTelemetry) -> None:
@@ -70,15 +70,15 @@ class RequestLog:
             with protocol_of(scope["path"]):
                 await self._app(scope, receive, send_with_headers)
         except ClientDisconnect:
-            status = 499  # nobody is there to be answered
+            status = 499  # the client has disconnected
         except Exception as error:
             self._telemetry.unexpected()
             _LOG.error("a request failed unexpectedly", exc_info=error)
             if status:
-                raise  # the answer has begun: only cutting the connection tells the client
+                raise  # the response has started: closing the connection is the only signal left
             with protocol_of(scope["path"]):
-                answer = error_response(500, f"Internal error; the request id is {request_id}", "InternalError")
-            await answer(scope, receive, send_with_headers)
+                response = error_response(500, f"Internal error; the request id is {request_id}", "InternalError")
+            await response(scope, receive, send_with_headers)
         finally:
             seconds = time.perf_counter() - started
             route = getattr(scope.get("route"), "path_format", "(none)")
@@ -91,16 +91,16 @@ class RequestLog:
 
 
 def _plain(scope: Scope, header: str) -> str:
-    """The id in a header, or "" for none and for one that is not plain."""
-    given = Headers(scope=scope).get(header, "")
-    return given if _PLAIN_ID.fullmatch(given) else ""
+    """The id in a header; "" if it is missing or invalid."""
+    value = Headers(scope=scope).get(header, "")
+    return value if _PLAIN_ID.fullmatch(value) else ""
 
 
 class Guard:
-    """Answers only under names that are this machine's, and writes only for pages of its own origin and of `origins`.
+    """Accepts only this machine's host names, and changes only from pages of its own origin and of `origins`.
 
-    A web page can point a name of its own at 127.0.0.1 (DNS rebinding), or post a form here; both are told apart by
-    headers that pages cannot set. Programs that send no `Origin` are not concerned.
+    A web page can resolve its own host name to 127.0.0.1 (DNS rebinding) or post a form here; both are detected by
+    headers that pages cannot set. Programs that send no `Origin` are not affected.
     """
 
     def __init__(self, app: ASGIApp, host: str, origins: Collection[str] = ()) -> None:
@@ -121,7 +121,7 @@ class Guard:
                 return
             origin = headers.get("origin")
             if origin is not None and scope["method"] in _WRITING and not self._may_write(origin, host):
-                refusal = "Pages of other origins may not change or ask anything here"
+                refusal = "Pages of other origins may not send requests that change or query data"
                 await error_response(403, refusal)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
@@ -143,7 +143,7 @@ class Guard:
 
 
 def host_name(host: str) -> str | None:
-    """The name in a `Host` header, in lower case, without port and brackets; None when it is none."""
+    """The name in a `Host` header, in lower case, without port and brackets; None if invalid."""
     match = re.fullmatch(r"(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9._-]+))(?::\d{1,5})?", host)
     return (match[1] or match[2]).lower() if match else None
 
@@ -156,9 +156,9 @@ def _authority(origin: str) -> str:
 
 
 class BodyLimit:
-    """Refuses bodies above a number of bytes with 413: by what they declare, and by what then really comes.
+    """Refuses too large bodies with 413, by their declared and by their actual size.
 
-    And bodies that come too slowly with 408. Only the time is counted in which the service waits for the client.
+    Too slow bodies are refused with 408. Only the time is counted in which the service waits for the client.
     """
 
     def __init__(
@@ -194,7 +194,7 @@ class BodyLimit:
 
 
 class _TimedBody:
-    """A body that must not take longer than `pace` allows for what has come of it."""
+    """A body that must arrive as fast as `pace` requires for its size."""
 
     def __init__(self, receive: Receive, pace: ConnectionLimits) -> None:
         self._receive = receive
@@ -204,7 +204,7 @@ class _TimedBody:
         self.received = 0
 
     async def receive(self) -> Message:
-        """The next message. Raises `HTTPException` when the client has been too slow."""
+        """The next message. Raises `HTTPException` if the client is too slow."""
         if self._complete:
             return await self._receive()
         started = time.monotonic()
@@ -212,7 +212,7 @@ class _TimedBody:
             async with asyncio.timeout(max(0.0, self._pace.patience(self.received) - self._waited)):
                 message = await self._receive()
         except TimeoutError as error:
-            too_slow = f"The body comes too slowly: {self.received:,} bytes in {self._waited + _since(started):.0f} s"
+            too_slow = f"The body arrives too slowly: {self.received:,} bytes in {self._waited + _since(started):.0f} s"
             raise HTTPException(408, too_slow, headers={"Connection": "close"}) from error
         self._waited += _since(started)
         self.received += len(message.get("body", b""))

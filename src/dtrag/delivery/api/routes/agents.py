@@ -1,10 +1,10 @@
-"""`/agents`: made of branches, changed, exported; and asked, within what their manifests allow."""
+"""`/agents`: create, change, export and delete agents; search and ask within their manifests."""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from dtrag.core.agent import Agent
@@ -13,9 +13,9 @@ from dtrag.delivery.api.dependencies import app_of, correlation_of, service_of
 from dtrag.delivery.api.filter_policy import refuse_bypass
 from dtrag.delivery.api.json_body import JsonRoute
 from dtrag.delivery.api.middleware.audit import add_subjects
-from dtrag.delivery.api.permissions import caller_of, needs
+from dtrag.delivery.api.permissions import READ, WRITE, caller_of
 from dtrag.delivery.api.request_tasks import until_gone
-from dtrag.delivery.api.routes.search import answered
+from dtrag.delivery.api.routes.search import search_response
 from dtrag.delivery.api.schemas.agents import (
     AgentAskResponse,
     AgentBody,
@@ -28,6 +28,7 @@ from dtrag.delivery.api.schemas.agents import (
     EditionShape,
     SpendingShape,
 )
+from dtrag.delivery.api.schemas.base import Offset
 from dtrag.delivery.api.schemas.common import AskResponse, SearchResponse
 from dtrag.delivery.api.schemas.errors import failures
 from dtrag.errors import DtragError
@@ -36,16 +37,15 @@ from dtrag.governance.agents import MAX_LIMIT, manifest_yaml
 router = APIRouter(tags=["agents"])
 posting = APIRouter(route_class=JsonRoute, tags=["agents"])
 
-READ, WRITE = [Depends(needs("read"))], [Depends(needs("write"))]
-_FOUND = failures(404, 422, 503)
-_POSTED = failures(400, 403, 413, 415, 422, 503)
-_CHANGED = failures(400, 403, 404, 409, 413, 415, 422, 503)
-_ASKED = failures(400, 403, 404, 413, 415, 422, 503)
+_GET_ERRORS = failures(404, 422, 503)
+_CREATE_ERRORS = failures(400, 403, 413, 415, 422, 503)
+_UPDATE_ERRORS = failures(400, 403, 404, 409, 413, 415, 422, 503)
+_QUESTION_ERRORS = failures(400, 403, 404, 413, 415, 422, 503)
 
 
-@posting.post("/agents/from-category", responses=_POSTED, dependencies=WRITE)
+@posting.post("/agents/from-category", responses=_CREATE_ERRORS, dependencies=WRITE)
 async def create(request: Request, body: AgentBody) -> AgentShape:
-    """A new agent that sees these branches and nothing else."""
+    """Create an agent that sees only these branches."""
     app = app_of(request)
     agent = await app.agents.create(
         body.version, body.node_paths, body.options, name=body.name, caller=caller_of(request)
@@ -57,25 +57,25 @@ async def create(request: Request, body: AgentBody) -> AgentShape:
 @router.get("/agents", responses=failures(422, 503), dependencies=READ)
 async def agents(
     request: Request,
-    limit: Annotated[int, Query(ge=1, le=MAX_LIMIT, description="How many at most.")] = 100,
-    offset: Annotated[int, Query(ge=0, le=1_000_000_000, description="How many to pass over.")] = 0,
+    limit: Annotated[int, Query(ge=1, le=MAX_LIMIT, description="Maximum number of entries.")] = 100,
+    offset: Offset = 0,
 ) -> AgentList:
-    """The agents whose branches lie in your own, the newest first."""
+    """The agents whose branches are within yours, the newest first."""
     app = app_of(request)
-    found, total = await app.agents.every(limit, offset, caller=caller_of(request))
+    page, total = await app.agents.every(limit, offset, caller=caller_of(request))
     taxonomy = await app.agents.taxonomy()
-    return AgentList(agents=[_shape(agent, taxonomy) for agent in found], total=total, limit=limit, offset=offset)
+    return AgentList(agents=[_shape(agent, taxonomy) for agent in page], total=total, limit=limit, offset=offset)
 
 
-@router.get("/agents/{agent_id}", responses=_FOUND, dependencies=READ)
+@router.get("/agents/{agent_id}", responses=_GET_ERRORS, dependencies=READ)
 async def agent(request: Request, agent_id: str) -> AgentShape:
     """An agent with its manifest."""
     return _shape(await _agent(request, agent_id), await app_of(request).agents.taxonomy())
 
 
-@posting.put("/agents/{agent_id}", responses=_CHANGED, dependencies=WRITE)
+@posting.put("/agents/{agent_id}", responses=_UPDATE_ERRORS, dependencies=WRITE)
 async def update(request: Request, agent_id: str, body: AgentChange) -> AgentShape:
-    """A new edition of its manifest; those before it are kept."""
+    """Store a new edition of its manifest; earlier ones are kept."""
     app = app_of(request)
     changed = await app.agents.update(
         agent_id,
@@ -90,9 +90,9 @@ async def update(request: Request, agent_id: str, body: AgentChange) -> AgentSha
     return _shape(changed, await app.agents.taxonomy())
 
 
-@router.delete("/agents/{agent_id}", status_code=204, responses=_FOUND, dependencies=WRITE)
+@router.delete("/agents/{agent_id}", status_code=204, responses=_GET_ERRORS, dependencies=WRITE)
 async def delete(request: Request, agent_id: str) -> Response:
-    """Delete an agent with all its editions; what it answered stays answered."""
+    """Delete an agent with all its editions; its answers stay in conversations and traces."""
     _subject(request, await _agent(request, agent_id))
     await app_of(request).agents.delete(agent_id, caller=caller_of(request))
     return Response(status_code=204)
@@ -102,7 +102,7 @@ async def delete(request: Request, agent_id: str) -> Response:
     "/agents/{agent_id}/manifest",
     response_class=JSONResponse,
     responses={
-        **_FOUND,
+        **_GET_ERRORS,
         200: {
             "description": "The manifest.",
             "content": {"application/json": {"schema": {"type": "object"}}, "application/yaml": {}},
@@ -115,70 +115,70 @@ async def manifest(
     agent_id: str,
     format: Annotated[Literal["yaml", "json"], Query(description="yaml or json.")] = "json",  # noqa: A002
 ) -> Response:
-    """The manifest in force, to keep beside code or to hand on."""
-    found = (await _agent(request, agent_id)).manifest
+    """The current manifest, for version control or exchange."""
+    current = (await _agent(request, agent_id)).manifest
     if format == "yaml":
-        return Response(manifest_yaml(found), media_type="application/yaml")
-    return JSONResponse(found.as_dict())
+        return Response(manifest_yaml(current), media_type="application/yaml")
+    return JSONResponse(current.as_dict())
 
 
-@router.get("/agents/{agent_id}/editions", responses=_FOUND, dependencies=READ)
+@router.get("/agents/{agent_id}/editions", responses=_GET_ERRORS, dependencies=READ)
 async def editions(request: Request, agent_id: str) -> Editions:
-    """Every manifest that the agent has had, the newest first."""
+    """All manifests of the agent, the newest first."""
     _subject(request, await _agent(request, agent_id))
-    found = await app_of(request).agents.editions(agent_id, caller=caller_of(request))
-    return Editions(editions=[EditionShape.of(edition) for edition in found])
+    stored = await app_of(request).agents.editions(agent_id, caller=caller_of(request))
+    return Editions(editions=[EditionShape.of(edition) for edition in stored])
 
 
-@router.get("/agents/{agent_id}/spending", responses=_FOUND, dependencies=READ)
+@router.get("/agents/{agent_id}/spending", responses=_GET_ERRORS, dependencies=READ)
 async def spending(request: Request, agent_id: str) -> SpendingShape:
-    """What the agent's models have used today (UTC), and what they may."""
-    found = await _agent(request, agent_id)
+    """Today's usage of the agent's models (UTC), and its budget."""
+    agent = await _agent(request, agent_id)
     service = app_of(request).agents
-    return SpendingShape.of(await service.spending(found), service.budget(found))
+    return SpendingShape.of(await service.spending(agent), service.budget(agent))
 
 
-@posting.post("/agents/{agent_id}/search", responses=_ASKED, dependencies=READ)
+@posting.post("/agents/{agent_id}/search", responses=_QUESTION_ERRORS, dependencies=READ)
 async def search(request: Request, agent_id: str, body: AgentSearch) -> SearchResponse:
-    """The passages that the agent finds for you: in its branches and in yours, as many as its manifest allows."""
-    found, app, caller = await _agent(request, agent_id), app_of(request), caller_of(request)
+    """Passages from the branches that are both the agent's and yours, as many as its manifest allows."""
+    agent, app, caller = await _agent(request, agent_id), app_of(request), caller_of(request)
     telemetry = service_of(request).telemetry.searches
     try:
-        await refuse_bypass(request, body.filters, caller, app.agents.access(found, caller))
+        await refuse_bypass(request, body.filters, caller, app.agents.access(agent, caller))
         results, metrics = await app.agents.search(
-            found, body.query, body.top_k, body.filters, caller=caller, correlation_id=correlation_of(request)
+            agent, body.query, body.top_k, body.filters, caller=caller, correlation_id=correlation_of(request)
         )
     except DtragError as error:
         telemetry.failed(error)
         raise
     add_subjects(request, (str(result.metadata["document_id"]) for result in results))
-    return answered(results, metrics)
+    return search_response(results, metrics)
 
 
-@posting.post("/agents/{agent_id}/ask", responses=_ASKED, dependencies=READ)
+@posting.post("/agents/{agent_id}/ask", responses=_QUESTION_ERRORS, dependencies=READ)
 async def ask(request: Request, agent_id: str, body: AgentQuestion) -> AgentAskResponse:
-    """The agent's answer, quoted from its branches; one that it is not sure of waits for a person, too."""
-    found, app, caller = await _agent(request, agent_id), app_of(request), caller_of(request)
-    await refuse_bypass(request, body.filters, caller, app.agents.access(found, caller))
-    asking = app.agents.ask(found, body.question, body.filters, caller=caller)
-    given = await until_gone(request, service_of(request).in_flight, asking)
-    add_subjects(request, (citation.document_id for citation in given.answer.citations))
-    shown = AskResponse.model_validate(given.answer).model_dump()
-    return AgentAskResponse(**shown, agent_id=str(found.agent_id), hitl_required=given.hitl_required)
+    """The agent's answer from its branches; one below its confidence threshold also waits for a human review."""
+    agent, app, caller = await _agent(request, agent_id), app_of(request), caller_of(request)
+    await refuse_bypass(request, body.filters, caller, app.agents.access(agent, caller))
+    work = app.agents.ask(agent, body.question, body.filters, caller=caller)
+    result = await until_gone(request, service_of(request).in_flight, work)
+    add_subjects(request, (citation.document_id for citation in result.answer.citations))
+    answer = AskResponse.model_validate(result.answer).model_dump()
+    return AgentAskResponse(**answer, agent_id=str(agent.agent_id), hitl_required=result.hitl_required)
 
 
 async def _agent(request: Request, agent_id: str) -> Agent:
-    found = await app_of(request).agents.get(agent_id, caller=caller_of(request))
-    _subject(request, found)
-    return found
+    agent = await app_of(request).agents.get(agent_id, caller=caller_of(request))
+    _subject(request, agent)
+    return agent
 
 
-def _subject(request: Request, about: Agent) -> None:
-    request.state.subjects = [str(about.agent_id)]
+def _subject(request: Request, agent: Agent) -> None:
+    request.state.subjects = [str(agent.agent_id)]
 
 
-def _shape(about: Agent, taxonomy: Taxonomy) -> AgentShape:
-    return AgentShape.model_validate(about.as_dict(taxonomy))
+def _shape(agent: Agent, taxonomy: Taxonomy) -> AgentShape:
+    return AgentShape.model_validate(agent.as_dict(taxonomy))
 
 
 router.include_router(posting)

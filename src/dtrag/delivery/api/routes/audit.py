@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field
 
 from dtrag.core.access.audit_chain import AuditRow
 from dtrag.delivery.api.dependencies import app_of
-from dtrag.delivery.api.permissions import needs
+from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE
 from dtrag.delivery.api.schemas.errors import failures
 
-router = APIRouter(tags=["audit"], dependencies=[Depends(needs("admin", whole_tree=True))])
+router = APIRouter(tags=["audit"], dependencies=ADMIN_WHOLE_TREE)
 
 MAX_LIMIT = 1_000
 MAX_NUMBER = 2**63 - 1
@@ -25,16 +25,16 @@ class AuditLine(BaseModel):
     number: int = Field(description="Counts from 1 without gaps.")
     at: str = Field(description="When, in ISO 8601 and UTC.")
     actor: str = Field(description="Name of the key, `local` or `anonymous`.")
-    action: str = Field(description="Method and route, or what was done.")
-    scope: list[Any] | None = Field(description="Branches the caller may see; null for the whole tree.")
-    subjects: list[str] = Field(description="Ids of what the request or the answer was about.")
+    action: str = Field(description="Method and route, or the operation.")
+    scope: list[object] | None = Field(description="Branches the caller may see; null for the whole tree.")
+    subjects: list[str] = Field(description="Ids of the objects of the request or the response.")
     decision: str = Field(description="allowed, denied or done.")
-    details: dict[str, Any] = Field(description="Status, request id and the like; never a text.")
-    hash: str = Field(description="SHA-256 of the hash before it and of the line, in hexadecimal digits.")
+    details: dict[str, object] = Field(description="Status, request id and the like; never content.")
+    hash: str = Field(description="SHA-256 of the previous hash and the line, in hexadecimal digits.")
 
     @classmethod
     def of(cls, row: AuditRow) -> AuditLine:
-        """From the line as it is stored."""
+        """From the stored line."""
         entry = row.entry
         return cls(
             number=row.number,
@@ -53,20 +53,20 @@ class AuditPage(BaseModel):
     """Lines of the audit log, the newest first."""
 
     lines: list[AuditLine] = Field(description="The lines.")
-    before: int | None = Field(description="Ask for the next page with this; null on the last page.")
+    before: int | None = Field(description="The `before` parameter of the next page; null on the last page.")
 
 
 @router.get("/audit", responses=failures(403, 422, 503))
 async def audit(
     request: Request,
-    limit: Annotated[int, Query(ge=1, le=MAX_LIMIT, description="How many at most.")] = 100,
+    limit: Annotated[int, Query(ge=1, le=MAX_LIMIT, description="Maximum number of entries.")] = 100,
     before: Annotated[int | None, Query(ge=1, le=MAX_NUMBER, description="Only lines below this number.")] = None,
-    since: Annotated[datetime | None, Query(description="Only lines not older than this (UTC without a zone).")] = None,
+    since: Annotated[datetime | None, Query(description="Only lines since this time (UTC if it has no zone).")] = None,
     actor: Annotated[str | None, Query(max_length=100, description="Only lines of this caller.")] = None,
 ) -> AuditPage:
-    """The audit log, the newest lines first. This request is in it from the next one on."""
-    first = since.replace(tzinfo=UTC) if since is not None and since.tzinfo is None else since
+    """The audit log, the newest lines first. This request itself appears in later ones."""
+    earliest = since.replace(tzinfo=UTC) if since is not None and since.tzinfo is None else since
     name = None if actor is None else actor.replace("\x00", "")
-    rows = await app_of(request).audit.newest(limit=limit, before=before, since=first, actor=name)
+    rows = await app_of(request).audit.newest(limit=limit, before=before, since=earliest, actor=name)
     more = len(rows) == limit and rows[-1].number > 1
     return AuditPage(lines=[AuditLine.of(row) for row in rows], before=rows[-1].number if more else None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from functools import partial
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Request, Response
 from fastapi.sse import KEEPALIVE_COMMENT
 
 from dtrag.delivery.api.chat_turn import (
@@ -18,7 +18,7 @@ from dtrag.delivery.api.chat_turn import (
 )
 from dtrag.delivery.api.dependencies import app_of, service_of
 from dtrag.delivery.api.json_body import JsonRoute
-from dtrag.delivery.api.permissions import caller_of, needs
+from dtrag.delivery.api.permissions import READ, caller_of
 from dtrag.delivery.api.request_tasks import until_gone
 from dtrag.delivery.api.schemas.chat import ChatRequest, ChatResponse
 from dtrag.delivery.api.schemas.errors import failures
@@ -31,7 +31,7 @@ _EVENTS = """Server-sent events: `step` when a step ends, `token` for pieces of 
 `error` with that of an error response."""
 
 
-@router.post("/chat/run", responses=_FAILURES, dependencies=[Depends(needs("read"))])
+@router.post("/chat/run", responses=_FAILURES, dependencies=READ)
 async def run(request: Request, body: ChatRequest) -> ChatResponse:
     """The answer with its sources, or that the documents do not answer."""
     turn = await _turn(request, body)
@@ -47,7 +47,7 @@ async def run(request: Request, body: ChatRequest) -> ChatResponse:
         **_FAILURES,
         200: {"description": _EVENTS, "content": {"text/event-stream": {}}},
     },
-    dependencies=[Depends(needs("read"))],
+    dependencies=READ,
 )
 async def stream(request: Request, body: ChatRequest) -> Response:
     """The same answer as events while it is generated. A failure before the first event has the status of /chat/run."""

@@ -1,16 +1,18 @@
-"""`GET /docs`: the routes on one page that is complete in itself; it runs no script and loads nothing from anywhere."""
+"""`GET /docs` and `GET /openapi.json`: the routes as one self-contained page without scripts, and as OpenAPI."""
 
 from __future__ import annotations
 
 from html import escape
 from typing import Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, JSONResponse
 
-from dtrag.delivery.api.permissions import needs
+from dtrag.delivery.api.permissions import READ
 
-router = APIRouter(include_in_schema=False, dependencies=[Depends(needs("read"))])
+Schema = dict[str, Any]
+"""A part of an OpenAPI description."""
+router = APIRouter(include_in_schema=False, dependencies=READ)
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 STYLE = (
@@ -28,12 +30,12 @@ async def docs(request: Request) -> HTMLResponse:
 
 @router.get("/openapi.json", response_class=JSONResponse)
 async def openapi(request: Request) -> JSONResponse:
-    """The same for programs."""
+    """The OpenAPI description."""
     return JSONResponse(request.app.openapi())
 
 
-def render(schema: dict[str, Any]) -> str:
-    """HTML of an OpenAPI description: each operation with its fields and answers."""
+def render(schema: Schema) -> str:
+    """HTML of an OpenAPI description: each operation with its inputs and responses."""
     operations = [
         _operation(method, path, operation, schema)
         for path, methods in schema["paths"].items()
@@ -48,25 +50,25 @@ def render(schema: dict[str, Any]) -> str:
     )
 
 
-def _operation(method: str, path: str, operation: dict[str, Any], schema: dict[str, Any]) -> str:
+def _operation(method: str, path: str, operation: Schema, schema: Schema) -> str:
     inputs = [*operation.get("parameters", []), *_fields(operation.get("requestBody", {}), schema)]
     listed = "".join(
         f"<li><code>{escape(field['name'])}</code> {escape(field.get('description') or '')}</li>" for field in inputs
     )
-    answers = "".join(
-        f"<li><code>{escape(status)}</code> {escape(answer['description'])}</li>"
-        for status, answer in operation["responses"].items()
+    responses = "".join(
+        f"<li><code>{escape(status)}</code> {escape(response['description'])}</li>"
+        for status, response in operation["responses"].items()
     )
     return (
         f"<h2><code>{escape(method.upper())} {escape(path)}</code></h2>"
         f"<p>{escape(operation.get('description', ''))}</p>"
         + (f"<h3>Takes</h3><ul>{listed}</ul>" if listed else "")
-        + f"<h3>Answers</h3><ul>{answers}</ul>"
+        + f"<h3>Answers</h3><ul>{responses}</ul>"
     )
 
 
-def _fields(body: dict[str, Any], schema: dict[str, Any]) -> list[dict[str, Any]]:
-    fields: list[dict[str, Any]] = []
+def _fields(body: Schema, schema: Schema) -> list[Schema]:
+    fields: list[Schema] = []
     for content in body.get("content", {}).values():
         declared = content["schema"]
         if "$ref" in declared:

@@ -1,4 +1,4 @@
-"""`/documents`: put files in, see what there is, take documents out."""
+"""`/documents`: upload files, list, show and delete documents."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import tempfile
 import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import quote
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse
 from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
@@ -23,8 +23,9 @@ from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.delivery.api.dependencies import Service, app_of, service_of
 from dtrag.delivery.api.errors import error_body
 from dtrag.delivery.api.json_body import media_type
-from dtrag.delivery.api.permissions import caller_of, needs
+from dtrag.delivery.api.permissions import READ, WRITE, caller_of
 from dtrag.delivery.api.request_tasks import until_gone
+from dtrag.delivery.api.schemas.base import Offset
 from dtrag.delivery.api.schemas.common import (
     DocumentList,
     DocumentShape,
@@ -45,13 +46,11 @@ MAX_FIELD_BYTES = 64 << 10
 MAX_NAME = 255
 router = APIRouter(tags=["documents"])
 
-READ, WRITE = [Depends(needs("read"))], [Depends(needs("write"))]
 
 SHOWN_ID = 60
 MAX_LIMIT = 1_000
-MAX_OFFSET = 1_000_000_000
 
-_FORM: dict[str, Any] = {
+_FORM = {
     "requestBody": {
         "required": True,
         "content": {
@@ -66,11 +65,11 @@ _FORM: dict[str, Any] = {
                             "items": {"type": "string", "format": "binary"},
                             "minItems": 1,
                             "maxItems": MAX_FILES,
-                            "description": "The files; a file of the same name is replaced.",
+                            "description": "The files; a file of the same name replaces the earlier one.",
                         },
                         "category": {
                             "type": "string",
-                            "description": "Category of documents that name none themselves.",
+                            "description": "Category of documents that state none themselves.",
                             "example": "HR/Leave",
                         },
                     },
@@ -90,9 +89,9 @@ _FORM: dict[str, Any] = {
     dependencies=WRITE,
 )
 async def upload(request: Request) -> Response:
-    """Read the files into the index; they are searchable when the answer comes.
+    """Index the files; they are searchable when the response is sent.
 
-    201 if at least one file is in; 422 with the same body and a `detail` when every file failed.
+    201 if at least one file was indexed; 422 with the same body and a `detail` if every file failed.
     """
     result = await ingest_upload(request, service_of(request), caller_of(request))
     request.state.subjects = [document.document_id for document in result.documents]
@@ -100,23 +99,23 @@ async def upload(request: Request) -> Response:
     if result.documents or not result.failed:
         return JSONResponse(body, 201)
     first = result.failed[0]
-    several = f"None of the {len(result.failed)} files could be read; {first.file}" if result.failed[1:] else first.file
-    return JSONResponse({**error_body(f"{several}: {first.reason}", "ParseFailed"), **body}, 422)
+    files = f"None of the {len(result.failed)} files could be read; {first.file}" if result.failed[1:] else first.file
+    return JSONResponse({**error_body(f"{files}: {first.reason}", "ParseFailed"), **body}, 422)
 
 
 @router.get("/documents", responses=failures(422, 503), dependencies=READ)
 async def documents(
     request: Request,
-    limit: Annotated[int, Query(ge=1, le=MAX_LIMIT, description="How many at most.")] = 100,
-    offset: Annotated[int, Query(ge=0, le=MAX_OFFSET, description="How many to pass over.")] = 0,
+    limit: Annotated[int, Query(ge=1, le=MAX_LIMIT, description="Maximum number of entries.")] = 100,
+    offset: Offset = 0,
 ) -> DocumentList:
     """The documents, the newest first."""
     app, access = app_of(request), caller_of(request).access
-    found = await app.documents(limit, offset, scope=access)
-    request.state.subjects = [document.document_id for document in found]
+    page = await app.documents(limit, offset, scope=access)
+    request.state.subjects = [document.document_id for document in page]
     total_documents, total_chunks = await app.counts(scope=access)
     return DocumentList(
-        documents=[DocumentShape.model_validate(document) for document in found],
+        documents=[DocumentShape.model_validate(document) for document in page],
         total=Total(documents=total_documents, chunks=total_chunks),
         limit=limit,
         offset=offset,
@@ -135,18 +134,18 @@ async def document(request: Request, document_id: str) -> DocumentWithText:
     "/documents/{document_id:path}", status_code=204, responses=failures(403, 404, 422, 503), dependencies=WRITE
 )
 async def delete(request: Request, document_id: str) -> Response:
-    """Delete a document and everything made from it."""
+    """Delete a document with everything derived from it."""
     request.state.subjects = [document_id[:SHOWN_ID]]
     await app_of(request).delete_document(document_id, scope=caller_of(request).access)
     return Response(status_code=204)
 
 
-def display_name(given: str) -> str:
-    """A harmless name for an uploaded file: its last part, NFC, without control characters, at most 255 characters.
+def display_name(file_name: str) -> str:
+    """A safe name for an uploaded file: its last part, NFC, without control characters, at most 255 characters.
 
-    It is shown and decides the format; on disk the file has a name of ours.
+    It is displayed and determines the format; on disk the file has another name.
     """
-    last = re.split(r"[/\\]", unicodedata.normalize("NFC", given))[-1]
+    last = re.split(r"[/\\]", unicodedata.normalize("NFC", file_name))[-1]
     name = "".join(c for c in last if unicodedata.category(c)[0] != "C").strip()
     if not name.strip("."):
         return "unnamed"
@@ -158,10 +157,10 @@ def display_name(given: str) -> str:
 
 
 async def ingest_upload(request: Request, service: Service, caller: Caller) -> UploadResponse:
-    """Everything from the form to the response; it ends when the client leaves.
+    """Read the form, index its files and return the response; cancelled when the client disconnects.
 
-    Raises `InvalidInput` and `HTTPException` for a bad form, `Forbidden` for a category outside the caller's branches,
-    and `Overloaded` when too many uploads wait already.
+    Raises `InvalidInput` and `HTTPException` for an invalid form, `Forbidden` for a category outside the caller's
+    branches, and `Overloaded` when too many uploads are waiting.
     """
     if media_type(request)[0] != "multipart/form-data":
         raise HTTPException(415, "Send the files as multipart/form-data, in parts named files")
@@ -169,10 +168,10 @@ async def ingest_upload(request: Request, service: Service, caller: Caller) -> U
         folder = Path(await asyncio.to_thread(tempfile.mkdtemp, dir=service.uploads))
         try:
             parts, category = _read_form(await _received(request, folder))
-            room = _room(category) if caller.access.grants else ""
-            sources, refused = _sources(parts, room)
-            reading = service.app.ingest_sources(sources, category, scope=caller.access)
-            report = await until_gone(request, service.in_flight, reading)
+            prefix = _address_prefix(category) if caller.access.grants else ""
+            sources, refused = _sources(parts, prefix)
+            work = service.app.ingest_sources(sources, category, scope=caller.access)
+            report = await until_gone(request, service.in_flight, work)
         finally:
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
     return _response(report, sources, refused)
@@ -186,12 +185,12 @@ class _FileOnDisk(UploadFile):
         self.path = path
 
     async def seek(self, offset: int) -> None:
-        """The parser does this when the file is whole. It is read by its path, so that its descriptor is closed."""
+        """Called by the parser when the file is complete. It is read by its path, so its descriptor is closed."""
         await self.close()
 
 
 class _FormOnDisk(MultiPartParser):
-    """The framework's parser, with the files in a folder of ours; a form that ends early is an error."""
+    """The framework's parser, writing files into our folder; an incomplete form is an error."""
 
     def __init__(self, request: Request, folder: Path) -> None:
         super().__init__(
@@ -205,7 +204,7 @@ class _FormOnDisk(MultiPartParser):
         self._ended = False
 
     def on_headers_finished(self) -> None:
-        """A part begins. The framework would keep the start of a file in memory, and the rest in a folder of all."""
+        """A part begins. The framework would keep the start of a file in memory, and the rest in the shared /tmp."""
         super().on_headers_finished()
         part = self._current_part
         if part.file is not None:
@@ -215,7 +214,7 @@ class _FormOnDisk(MultiPartParser):
             self._files_to_close_on_error.append(part.file.file)  # type: ignore[arg-type]
 
     def on_end(self) -> None:
-        """The last boundary has been seen."""
+        """The last boundary was read."""
         self._ended = True
 
     async def parse(self) -> FormData:
@@ -229,7 +228,7 @@ class _FormOnDisk(MultiPartParser):
 
 
 async def _received(request: Request, folder: Path) -> FormData:
-    """The form of the request, its files whole in the folder. Raises `HTTPException`, `ClientDisconnect`."""
+    """The form of the request, its files complete in the folder. Raises `HTTPException`, `ClientDisconnect`."""
     try:
         return await _FormOnDisk(request, folder).parse()
     except MultiPartException as error:
@@ -237,7 +236,7 @@ async def _received(request: Request, folder: Path) -> FormData:
 
 
 def _read_form(form: FormData) -> tuple[list[_FileOnDisk], str | None]:
-    """The file parts that hold a file (a browser sends an empty one when none was chosen), and the category."""
+    """The file parts (without the empty one that a browser sends if no file was chosen), and the category."""
     unknown = sorted(set(form.keys()) - {"files", "category"})
     if unknown:
         raise InvalidInput(f"There is no form field {unknown[0][:60]!r}; the fields are files and category.")
@@ -250,13 +249,13 @@ def _read_form(form: FormData) -> tuple[list[_FileOnDisk], str | None]:
         raise InvalidInput("The form has no file; send one or more parts named files.")
     categories = form.getlist("category")
     if len(categories) > 1 or any(isinstance(value, UploadFile) for value in categories):
-        raise InvalidInput("The field category is one text, such as HR/Leave.")
+        raise InvalidInput("The field category is one string, such as HR/Leave.")
     category = str(categories[0]).strip() if categories else ""
     return parts, category or None
 
 
-def _sources(parts: Sequence[_FileOnDisk], room: str) -> tuple[list[Source], list[FailedFile]]:
-    """The files to read; and those whose name another file of the form has already."""
+def _sources(parts: Sequence[_FileOnDisk], prefix: str) -> tuple[list[Source], list[FailedFile]]:
+    """The files to index, and those with the name of an earlier file of the form."""
     sources: dict[str, Source] = {}
     refused: list[FailedFile] = []
     for part in parts:
@@ -264,14 +263,14 @@ def _sources(parts: Sequence[_FileOnDisk], room: str) -> tuple[list[Source], lis
         if name in sources:
             refused.append(FailedFile(file=name, reason="Another file of this upload has the same name."))
             continue
-        sources[name] = Source(part.path, name, f"upload:{room}{quote(name)}")
+        sources[name] = Source(part.path, name, f"upload:{prefix}{quote(name)}")
     return list(sources.values()), refused
 
 
-def _room(category: str | None) -> str:
-    """The part of an address that keeps the files of callers with a scope apart by category: `hr/leave/`.
+def _address_prefix(category: str | None) -> str:
+    """A prefix that separates the uploads of callers with a scope by category: `hr/leave/`.
 
-    A name alone would tell whether somebody else has uploaded a file of that name, and would replace it.
+    The name alone would reveal whether another caller has uploaded a file of that name, and would replace it.
     """
     if category is None:
         return ""

@@ -1,27 +1,29 @@
-"""`/filter/validate`, `/filter/test` and `/metrics/filter`: category filters, tried out and counted."""
+"""`/filter/validate`, `/filter/test` and `/metrics/filter`: category filters, tested and measured."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated, Any
+from typing import Annotated
 
-from fastapi import APIRouter, Body, Depends, Request
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
+from fastapi import APIRouter, Body, Request
+from pydantic import BaseModel, Field, WithJsonSchema
 
 from dtrag.core.access.category_filter import CategoryFilter
 from dtrag.core.access.scope import MAX_PATHS
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.delivery.api.dependencies import service_of
 from dtrag.delivery.api.json_body import JsonRoute
-from dtrag.delivery.api.permissions import needs
+from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE, READ
+from dtrag.delivery.api.schemas.base import StrictBody
 from dtrag.delivery.api.schemas.errors import failures
+from dtrag.delivery.api.schemas.search import JsonObject
 from dtrag.errors import InvalidInput
 
 router = APIRouter(tags=["filters"])
-posting = APIRouter(route_class=JsonRoute, tags=["filters"], dependencies=[Depends(needs("read"))])
+posting = APIRouter(route_class=JsonRoute, tags=["filters"], dependencies=READ)
 
 TARGET_MS = 10.0
-"""Longest time for the documents of one search (AC-ORCH-007)."""
+"""Maximum time for the documents of one search (AC-ORCH-007)."""
 MAX_DOCUMENTS = 20_000
 _FAILURES = failures(400, 413, 415, 422, 503)
 _PATHS_SCHEMA = {
@@ -35,93 +37,93 @@ class FilterCheck(BaseModel):
     """Whether category paths are well formed; not whether they exist."""
 
     valid: bool = Field(description="Whether every path is well formed.")
-    paths_count: int = Field(description="Different paths among them.")
-    normalized_paths: list[list[str]] = Field(description="The paths as they are compared; [] unless all are valid.")
-    message: str = Field(description="What is wrong, or that nothing is.")
+    paths_count: int = Field(description="Number of distinct paths.")
+    normalized_paths: list[list[str]] = Field(description="The normalised paths; [] unless all are valid.")
+    message: str = Field(description="The first error, or a confirmation.")
 
 
-class FilterTrial(BaseModel):
-    """Documents to send through a filter."""
+class FilterTrial(StrictBody):
+    """A filter and documents to test it with."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    allowed_paths: Annotated[list[Any], WithJsonSchema(_PATHS_SCHEMA)] = Field(
-        max_length=MAX_PATHS, description="Branches that are let through; none: nothing is."
+    allowed_paths: Annotated[list[object], WithJsonSchema(_PATHS_SCHEMA)] = Field(
+        max_length=MAX_PATHS, description="Allowed branches; [] allows none."
     )
-    test_documents: list[dict[str, Any]] = Field(
+    test_documents: list[JsonObject] = Field(
         max_length=MAX_DOCUMENTS, description="Each with its canonical_path, a list of names."
     )
 
 
 class TrialPerformance(BaseModel):
-    """How quickly documents went through a filter."""
+    """The speed of a filter."""
 
-    filter_latency_ms: float = Field(description="For all of the documents together.")
-    documents_per_second: float = Field(description="Documents looked at in a second; 0 without any.")
-    meets_target: bool = Field(description=f"Whether it took at most {TARGET_MS:g} ms.")
+    filter_latency_ms: float = Field(description="Total time for all documents.")
+    documents_per_second: float = Field(description="Documents per second; 0 without documents.")
+    meets_target: bool = Field(description=f"Whether the total time is at most {TARGET_MS:g} ms.")
 
 
 class TrialResults(BaseModel):
-    """What a filter let through, and what it did not."""
+    """The numbers of allowed and blocked documents."""
 
-    total: int = Field(description="Documents.")
-    allowed: int = Field(description="Let through.")
-    blocked: int = Field(description="Not let through.")
-    pass_rate: float = Field(description="The share let through; 0 without any.")
+    total: int = Field(description="All documents.")
+    allowed: int = Field(description="Allowed documents.")
+    blocked: int = Field(description="Blocked documents.")
+    pass_rate: float = Field(description="The share of allowed documents; 0 without documents.")
 
 
 class TrialStatistics(BaseModel):
-    """What a filter noticed on the way."""
+    """Statistics of a filter."""
 
-    allowed_paths: list[list[str]] = Field(description="The branches as they are compared.")
-    bypass_attempts: dict[str, int] = Field(description="Documents that hold an attempt to get around it, by kind.")
+    allowed_paths: list[list[str]] = Field(description="The normalised branches.")
+    bypass_attempts: dict[str, int] = Field(description="Documents with an attempt to bypass the filter, by kind.")
 
 
 class FilterTrialResponse(BaseModel):
-    """What a filter does with documents, and how quickly."""
+    """The result of a filter test."""
 
-    performance: TrialPerformance = Field(description="How quick it was.")
-    filtering_results: TrialResults = Field(description="What was let through.")
-    filter_stats: TrialStatistics = Field(description="What the filter noticed.")
+    performance: TrialPerformance = Field(description="Its speed.")
+    filtering_results: TrialResults = Field(description="Allowed and blocked documents.")
+    filter_stats: TrialStatistics = Field(description="Statistics of the filter.")
 
 
 class FilterTimes(BaseModel):
-    """Times of looking at the filters of a request before its search, in milliseconds."""
+    """Times of checking the filters of a request before its search, in milliseconds."""
 
-    p50_ms: float = Field(description="Half of them took at most this.")
-    p95_ms: float = Field(description="95 in 100 took at most this.")
-    p99_ms: float = Field(description="99 in 100 took at most this.")
-    throughput: float = Field(description="Documents a second through POST /filter/test; 0 before the first.")
+    p50_ms: float = Field(description="The median.")
+    p95_ms: float = Field(description="The 95th percentile.")
+    p99_ms: float = Field(description="The 99th percentile.")
+    throughput: float = Field(description="Documents per second in POST /filter/test; 0 before the first.")
     requests: int = Field(description="Requests with filters since the start.")
 
 
 class FilterSecurity(BaseModel):
-    """Attempts to get around filters since the start; each was answered with 403."""
+    """Attempts to bypass filters since the start; each was refused with 403."""
 
     path_traversal_attempts: int = Field(description="Paths that lead upwards.")
     injection_attempts: int = Field(description="Operators, prototypes, control characters.")
     bypass_attempts: int = Field(description="Switches, null paths, and branches outside the caller's scope.")
-    last_violation: str | None = Field(description="When the last was, ISO 8601 in UTC; null for never.")
+    last_violation: str | None = Field(description="Time of the last attempt, ISO 8601 in UTC; null if none.")
 
 
 class FilterMetrics(BaseModel):
-    """How the filters of this service do."""
+    """Metrics of filters in this process."""
 
-    filter_system: str = Field(description="How branches are told apart.")
+    filter_system: str = Field(description="How branches are compared.")
     performance_metrics: FilterTimes = Field(description="Times and throughput.")
-    security_metrics: FilterSecurity = Field(description="Attempts.")
+    security_metrics: FilterSecurity = Field(description="Bypass attempts.")
 
 
 @posting.post("/filter/validate", responses=_FAILURES)
 async def validate(
     paths: Annotated[
-        Annotated[list[Any], WithJsonSchema(_PATHS_SCHEMA)],
+        Annotated[list[object], WithJsonSchema(_PATHS_SCHEMA)],
         Body(max_length=MAX_PATHS, description="Category paths, outermost name first.", examples=[[["AI", "ML"]]]),
     ],
 ) -> FilterCheck:
-    """Whether these are category paths, and how they are compared; nothing is looked up."""
+    """Whether these are well-formed category paths, and their normalised form. The tree is not consulted."""
     if not paths:
-        return FilterCheck(valid=False, paths_count=0, normalized_paths=[], message="There is no path: nothing passes.")
+        return FilterCheck(
+            valid=False, paths_count=0, normalized_paths=[], message="There is no path: no document passes."
+        )
     try:
         keys = dict.fromkeys(_parsed(path).key for path in paths)
     except InvalidInput as error:
@@ -136,31 +138,33 @@ async def validate(
 
 @posting.post("/filter/test", responses=_FAILURES)
 async def try_out(request: Request, trial: FilterTrial) -> FilterTrialResponse:
-    """Sends documents that the request brings along through a filter; the index is not touched."""
-    for path in trial.allowed_paths:
-        _parsed(path)
-    made = CategoryFilter(trial.allowed_paths)
-    await asyncio.to_thread(_filter, made, trial.test_documents)
-    done = made.statistics()
-    service_of(request).filters.filtered(done.total, done.seconds)
+    """Apply a filter to the documents of the request; the index is not used."""
+    category_filter = CategoryFilter([_parsed(path).names for path in trial.allowed_paths])
+    await asyncio.to_thread(_filter, category_filter, trial.test_documents)
+    statistics = category_filter.statistics()
+    service_of(request).filters.filtered(statistics.total, statistics.seconds)
     return FilterTrialResponse(
         performance=TrialPerformance(
-            filter_latency_ms=round(done.seconds * 1000, 4),
-            documents_per_second=round(done.documents_per_second, 1),
-            meets_target=done.seconds * 1000 <= TARGET_MS,
+            filter_latency_ms=round(statistics.seconds * 1000, 4),
+            documents_per_second=round(statistics.documents_per_second, 1),
+            meets_target=statistics.seconds * 1000 <= TARGET_MS,
         ),
         filtering_results=TrialResults(
-            total=done.total, allowed=done.allowed, blocked=done.blocked, pass_rate=round(done.pass_rate, 4)
+            total=statistics.total,
+            allowed=statistics.allowed,
+            blocked=statistics.blocked,
+            pass_rate=round(statistics.pass_rate, 4),
         ),
         filter_stats=TrialStatistics(
-            allowed_paths=[list(path.key) for path in made.allowed_paths], bypass_attempts=dict(done.attempts)
+            allowed_paths=[list(path.key) for path in category_filter.allowed_paths],
+            bypass_attempts=dict(statistics.attempts),
         ),
     )
 
 
-@router.get("/metrics/filter", responses=failures(503), dependencies=[Depends(needs("admin", whole_tree=True))])
+@router.get("/metrics/filter", responses=failures(503), dependencies=ADMIN_WHOLE_TREE)
 async def filter_metrics(request: Request) -> FilterMetrics:
-    """Times of the filters of requests, and attempts to get around them, since the start of this process."""
+    """Times of filter checks and attempts to bypass filters, since the start of this process."""
     watch = service_of(request).filters
     p50, p95, p99 = watch.quantiles_ms((0.5, 0.95, 0.99))
     last = watch.last_violation
@@ -178,16 +182,16 @@ async def filter_metrics(request: Request) -> FilterMetrics:
     )
 
 
-def _parsed(path: Any) -> CategoryPath:
+def _parsed(path: object) -> CategoryPath:
     if not isinstance(path, list):
         raise InvalidInput("A category path is a list of names, such as ['AI', 'ML'].")
     return CategoryPath.parse(path)
 
 
-def _filter(made: CategoryFilter, documents: list[dict[str, Any]]) -> None:
-    made.apply_filter(documents)
+def _filter(category_filter: CategoryFilter, documents: list[JsonObject]) -> None:
+    category_filter.apply_filter(documents)
     for document in documents:
-        made.validate_filter_bypass_attempt(document)
+        category_filter.validate_filter_bypass_attempt(document)
 
 
 router.include_router(posting)

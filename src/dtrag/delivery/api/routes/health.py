@@ -1,4 +1,4 @@
-"""Is it alive, is it ready, and how is it: for supervisors, load balancers and people, in this order."""
+"""Liveness, readiness and status endpoints."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from dtrag.ports import Monitored
 router = APIRouter(tags=["health"])
 
 PATIENCE_S = 2.0
-"""A probe wants an answer soon; a database that needs longer for `select 1` is not ready."""
+"""A database that needs longer for `select 1` is not ready."""
 
 FEATURES = {
-    "B-O1": "agent-manifest-builder",  # agents made from categories
+    "B-O1": "agent-manifest-builder",  # agents created from categories
     "B-O3": "7-step-pipeline",  # intent to cited answer, with confidence, cost and the version of the tree
     "B-O4": "not-in-this-version",  # memory of past cases
 }
@@ -37,13 +37,13 @@ PERFORMANCE = {"filter_latency_target": "≤10ms", "search_latency_target": "≤
 
 @router.get("/livez")
 async def livez() -> Alive:
-    """The process answers; says nothing about the database."""
+    """The process responds; the database is not checked."""
     return Alive(status="alive")
 
 
 @router.get("/readyz", response_model=Ready, responses=failures(503))
 async def readyz(request: Request) -> Ready | Response:
-    """The database answers and has the right schema, and the service is not about to stop."""
+    """The database responds with the right schema, and the service is not stopping."""
     service = service_of(request)
     if service.stopping:
         return error_response(503, "The service is stopping", "Stopping")
@@ -56,24 +56,24 @@ async def readyz(request: Request) -> Ready | Response:
 
 @router.get("/health")
 async def health(request: Request) -> Health | Status:
-    """How the parts are, and why; always with HTTP 200. Without a key, where one is needed: status and features."""
-    whole = await _health(service_of(request))
+    """The state of each part, always with HTTP 200. Without a required key: only status and features."""
+    state = await _health(service_of(request))
     if getattr(request.state, "caller", None) is not None:
-        return whole
-    return Status(status=whole.status, features=whole.features)
+        return state
+    return Status(status=state.status, features=state.features)
 
 
 async def _health(service: Service) -> Health:
     try:
         await _database(service)
-        database = Check(status="healthy", reason="It answers.")
+        database = Check(status="healthy", reason="It responds.")
     except DtragError as error:
         database = Check(status="unhealthy", reason=str(error))
     if database.status == "healthy":
         index, filters = await _index(service), await _filters(service)
     else:
-        index = Check(status="unhealthy", reason="The database does not answer.")
-        filters = Check(status="degraded", reason="It cannot be tried while the database does not answer.")
+        index = Check(status="unhealthy", reason="The database does not respond.")
+        filters = Check(status="degraded", reason="It cannot be checked while the database does not respond.")
     checks = {"database": database, "index": index, "filter": filters, "embedder": _embedder(service)}
     checks |= _language_model(service) | _disk(service)
     worst: Literal["healthy", "degraded", "unhealthy"] = "healthy"
@@ -88,56 +88,56 @@ async def _health(service: Service) -> Health:
 
 
 async def _database(service: Service) -> None:
-    """Raises `DatabaseUnavailable` unless a connection is to be had and the migrated schema answers in time."""
+    """Raises `DatabaseUnavailable` unless the database responds in time with the migrated schema."""
     try:
         async with asyncio.timeout(PATIENCE_S):
             await service.app.storage.ping()
             await service.app.index.snapshot()
     except TimeoutError as error:
-        raise DatabaseUnavailable(reason=f"it did not answer within {PATIENCE_S:g} s.") from error
+        raise DatabaseUnavailable(reason=f"it did not respond within {PATIENCE_S:g} s.") from error
 
 
 async def _index(service: Service) -> Check:
-    """Whether the index was built with the analyzer and the embedder of now."""
+    """Whether the index was built with the current analyzer and embedder."""
     try:
         await service.app.check_identity()
     except IndexMismatch as error:
         return Check(status="degraded", reason=str(error))
     except DtragError as error:
         return Check(status="unhealthy", reason=str(error))
-    return Check(status="healthy", reason="It fits the analyzer and the embedder.")
+    return Check(status="healthy", reason="It matches the analyzer and the embedder.")
 
 
 async def _filters(service: Service) -> Check:
-    """Whether both filters confine: that of lists in memory, and row-level security for a scope without categories."""
+    """Whether both filters work: the one on lists in memory, and row-level security for an empty scope."""
     inside, outside = {"canonical_path": ["a", "b"]}, {"canonical_path": ["b"]}
     confined = CategoryFilter(allowed_paths=[["a"]])
     if confined.apply_filter([inside, outside]) != [inside] or not confined.validate_filter_bypass_attempt({}):
-        return Check(status="unhealthy", reason="The category filter lets documents outside of its branches through.")
+        return Check(status="unhealthy", reason="The category filter allows documents outside its branches.")
     try:
         async with asyncio.timeout(PATIENCE_S):
-            seen = await service.app.index.counts(Scope(frozenset()))
+            visible = await service.app.index.counts(Scope(frozenset()))
     except (DtragError, TimeoutError):
-        return Check(status="degraded", reason="Whether the database confines reads could not be tried.")
-    if seen != (0, 0):
-        return Check(status="unhealthy", reason="The database shows documents to a scope that holds none.")
-    return Check(status="healthy", reason="A scope without categories sees nothing.")
+        return Check(status="degraded", reason="Row-level security of the database could not be checked.")
+    if visible != (0, 0):
+        return Check(status="unhealthy", reason="The database shows documents to an empty scope.")
+    return Check(status="healthy", reason="An empty scope sees no documents.")
 
 
 def _embedder(service: Service) -> Check:
-    """A chosen absence is not a failure: `degraded` is an embedder that is there and does not work."""
+    """`degraded` for an embedder that does not work; a missing or disabled one is healthy."""
     embedder = service.app.embedder
     if embedder is None and service.settings.embedder == "none":
-        return Check(status="healthy", reason="None, as DTRAG_EMBEDDER says: search is lexical only.")
+        return Check(status="healthy", reason="Disabled by DTRAG_EMBEDDER: search is lexical only.")
     if embedder is None:
-        return Check(status="healthy", reason="None is on this machine: search is lexical only. See: dtrag models list")
+        return Check(status="healthy", reason="None is installed: search is lexical only. See: dtrag models list")
     if service.embedder_problem:
         return Check(status="degraded", reason=service.embedder_problem)
     return Check(status="healthy", reason=embedder.id)
 
 
 def _disk(service: Service) -> dict[str, Check]:
-    """That documents are refused; nothing while there is space."""
+    """A check that is present only while documents are refused because the disk is full."""
     try:
         service.app.storage.require_space()
     except StorageFull as error:
@@ -146,11 +146,11 @@ def _disk(service: Service) -> dict[str, Check]:
 
 
 def _language_model(service: Service) -> dict[str, Check]:
-    """What became of its last call; it is not called to find out. Nothing where answers are quotations by choice."""
+    """The outcome of its last call; no call is made for it. Empty without a language model."""
     model = service.opened.model if service.opened is not None else None
     if model is None:
         return {}
     if isinstance(model, Monitored) and model.problem:
-        reason = f"{model.id} did not answer the last time: {model.problem} Answers are quotations meanwhile."
+        reason = f"The last call of {model.id} failed: {model.problem} Answers are quotations until it works again."
         return {"language model": Check(status="degraded", reason=reason)}
     return {"language model": Check(status="healthy", reason=model.id)}

@@ -1,4 +1,4 @@
-"""`GET /`: what a browser sees at the address of the service, in English or Korean; it says where the API is."""
+"""`GET /`: the landing page of the service in English or Korean, with links to the API."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TEXTS = {
 
 @router.get("/", response_class=HTMLResponse)
 async def landing(request: Request) -> HTMLResponse:
-    """The page. It needs no key and says nothing about this installation."""
+    """The page. It needs no key and reveals nothing about this installation."""
     language = preferred(request.headers.get("accept-language", ""))
     title, text = TEXTS[language]
     page = (
@@ -39,7 +39,7 @@ async def landing(request: Request) -> HTMLResponse:
 
 
 def preferred(accepted: str) -> str:
-    """The language of `TEXTS` that an Accept-Language header ranks first (RFC 9110, 12.5.4); English without one."""
+    """The language of `TEXTS` that an Accept-Language header prefers (RFC 9110, 12.5.4); English by default."""
     ranks = {"en": 0.0, "ko": 0.0}
     for part in accepted.split(","):
         name, _, weight = part.partition(";")

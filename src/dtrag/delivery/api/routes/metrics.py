@@ -1,11 +1,11 @@
-"""`GET /metrics`: figures for Prometheus."""
+"""`GET /metrics`: metrics for Prometheus."""
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Request, Response
 
 from dtrag.delivery.api.dependencies import service_of
-from dtrag.delivery.api.permissions import needs
+from dtrag.delivery.api.permissions import READ_WHOLE_TREE
 from dtrag.delivery.api.prometheus import CONTENT_TYPE
 from dtrag.delivery.api.schemas.errors import failures
 
@@ -16,8 +16,8 @@ router = APIRouter(tags=["health"])
     "/metrics",
     response_class=Response,
     responses={**failures(403), 200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
-    dependencies=[Depends(needs("read", whole_tree=True))],
+    dependencies=READ_WHOLE_TREE,
 )
 async def metrics(request: Request) -> Response:
-    """Counts and times since the start of this process, in the text format of Prometheus; never what was asked."""
+    """Counts and times since the start of this process, in the text format of Prometheus; no content."""
     return Response(service_of(request).telemetry.exposition(), headers={"Content-Type": CONTENT_TYPE})

@@ -10,7 +10,7 @@ import time
 from collections.abc import AsyncGenerator, Mapping
 from functools import partial
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from fastapi.sse import KEEPALIVE_COMMENT
 from starlette.responses import Response
 
@@ -26,7 +26,7 @@ from dtrag.delivery.api.chat_turn import (
 from dtrag.delivery.api.dependencies import app_of, service_of
 from dtrag.delivery.api.json_body import JsonRoute
 from dtrag.delivery.api.middleware.audit import add_subjects
-from dtrag.delivery.api.permissions import caller_of, needs
+from dtrag.delivery.api.permissions import READ, caller_of
 from dtrag.delivery.api.request_tasks import until_gone
 from dtrag.delivery.api.schemas.common import CitationShape
 from dtrag.delivery.api.schemas.errors import failures
@@ -49,7 +49,6 @@ router = APIRouter(tags=["openai"])
 posting = APIRouter(route_class=JsonRoute, tags=["openai"])
 WHOLE_SCOPE = "dtrag"
 AGENT = "agent:"
-READ = [Depends(needs("read"))]
 _failures = partial(
     failures,
     model=OpenAIFailure,

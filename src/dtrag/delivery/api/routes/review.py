@@ -1,15 +1,16 @@
-"""`/review`: what ingest and agents were not sure of; `/classify`: where a text would belong."""
+"""`/review`: uncertain classifications and answers that wait for a human; `/classify`: the category of a text."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Query, Request
 
 from dtrag.core.taxonomy.review import Item
 from dtrag.delivery.api.dependencies import app_of
 from dtrag.delivery.api.json_body import JsonRoute
-from dtrag.delivery.api.permissions import caller_of, needs
+from dtrag.delivery.api.permissions import READ, WRITE, caller_of
+from dtrag.delivery.api.schemas.base import Offset
 from dtrag.delivery.api.schemas.errors import failures
 from dtrag.delivery.api.schemas.review import (
     ClassifyBody,
@@ -24,60 +25,59 @@ from dtrag.governance.review import MAX_LIMIT
 router = APIRouter(tags=["review"])
 posting = APIRouter(route_class=JsonRoute, tags=["review"])
 
-READ, WRITE = [Depends(needs("read"))], [Depends(needs("write"))]
-_DECIDED = failures(400, 403, 404, 409, 413, 415, 422, 503)
+_DECISION_ERRORS = failures(400, 403, 404, 409, 413, 415, 422, 503)
 
 
 @router.get("/review", responses=failures(403, 422, 503), dependencies=WRITE)
 async def waiting(
     request: Request,
-    limit: Annotated[int, Query(ge=1, le=MAX_LIMIT, description="How many at most.")] = 100,
-    offset: Annotated[int, Query(ge=0, le=1_000_000_000, description="How many to pass over.")] = 0,
+    limit: Annotated[int, Query(ge=1, le=MAX_LIMIT, description="Maximum number of entries.")] = 100,
+    offset: Offset = 0,
 ) -> ItemList:
-    """What waits for a person, the least sure first, of what you may see."""
-    found, total = await app_of(request).review.waiting(limit, offset, caller=caller_of(request))
-    return ItemList(items=[_shape(item) for item in found], total=total, limit=limit, offset=offset)
+    """The pending items that you may see, least confident first."""
+    page, total = await app_of(request).review.waiting(limit, offset, caller=caller_of(request))
+    return ItemList(items=[_shape(item) for item in page], total=total, limit=limit, offset=offset)
 
 
 @router.get("/review/{item_id}", responses=failures(403, 404, 422, 503), dependencies=WRITE)
 async def item(request: Request, item_id: str) -> ItemShape:
-    """One item, waiting or decided."""
-    return _answered(request, await app_of(request).review.get(item_id, caller=caller_of(request)))
+    """One item, pending or decided."""
+    return _item_response(request, await app_of(request).review.get(item_id, caller=caller_of(request)))
 
 
-@posting.post("/review/{item_id}/approve", responses=_DECIDED, dependencies=WRITE)
+@posting.post("/review/{item_id}/approve", responses=_DECISION_ERRORS, dependencies=WRITE)
 async def approve(request: Request, item_id: str, body: NoteBody) -> ItemShape:
-    """As proposed: the document goes there, and others are classified by it."""
-    return _answered(request, await app_of(request).review.approve(item_id, body.note, caller=caller_of(request)))
+    """Accept the proposed category: the document moves there and becomes an example for classification."""
+    return _item_response(request, await app_of(request).review.approve(item_id, body.note, caller=caller_of(request)))
 
 
-@posting.post("/review/{item_id}/correct", responses=_DECIDED, dependencies=WRITE)
+@posting.post("/review/{item_id}/correct", responses=_DECISION_ERRORS, dependencies=WRITE)
 async def correct(request: Request, item_id: str, body: CorrectBody) -> ItemShape:
-    """Into another category: the document goes there, and others are classified by it."""
+    """Choose another category: the document moves there and becomes an example for classification."""
     review = app_of(request).review
-    return _answered(request, await review.correct(item_id, body.path, body.note, caller=caller_of(request)))
+    return _item_response(request, await review.correct(item_id, body.path, body.note, caller=caller_of(request)))
 
 
-@posting.post("/review/{item_id}/skip", responses=_DECIDED, dependencies=WRITE)
+@posting.post("/review/{item_id}/skip", responses=_DECISION_ERRORS, dependencies=WRITE)
 async def skip(request: Request, item_id: str, body: NoteBody) -> ItemShape:
-    """Out of the queue; the document stays where it is."""
-    return _answered(request, await app_of(request).review.skip(item_id, body.note, caller=caller_of(request)))
+    """Remove the item from the queue; the document keeps its category."""
+    return _item_response(request, await app_of(request).review.skip(item_id, body.note, caller=caller_of(request)))
 
 
 @posting.post("/classify", responses=failures(400, 403, 413, 415, 422, 503), dependencies=READ)
 async def classify(request: Request, body: ClassifyBody) -> ClassifyResponse:
-    """Where a text would belong, of what you may see; nothing is written."""
-    found = await app_of(request).review.classify(body.text, body.title, caller=caller_of(request))
-    return ClassifyResponse.of(found, body.chunk_id)
+    """The category of a text, among those visible to you; nothing is stored."""
+    classification = await app_of(request).review.classify(body.text, body.title, caller=caller_of(request))
+    return ClassifyResponse.of(classification, body.chunk_id)
 
 
-def _answered(request: Request, about: Item) -> ItemShape:
-    request.state.subjects = [str(about.item_id), *([str(about.document_id)] if about.document_id else [])]
-    return _shape(about)
+def _item_response(request: Request, item: Item) -> ItemShape:
+    request.state.subjects = [str(item.item_id), *([str(item.document_id)] if item.document_id else [])]
+    return _shape(item)
 
 
-def _shape(about: Item) -> ItemShape:
-    return ItemShape.model_validate(about.as_dict())
+def _shape(item: Item) -> ItemShape:
+    return ItemShape.model_validate(item.as_dict())
 
 
 router.include_router(posting)

@@ -1,12 +1,11 @@
-"""`POST /search`, `POST /search/batch` and `POST /ask`: passages for one query or many, and an answer."""
+"""`POST /search`, `POST /search/batch` and `POST /ask`: passages for one query or several, and an answer."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from pydantic import ValidationError
 
 from dtrag.core.documents import SearchMetrics, SearchResult
@@ -15,7 +14,7 @@ from dtrag.delivery.api.errors import ValidationProblem, sentence, validation_se
 from dtrag.delivery.api.filter_policy import refuse_bypass
 from dtrag.delivery.api.json_body import JsonRoute
 from dtrag.delivery.api.middleware.audit import add_subjects
-from dtrag.delivery.api.permissions import caller_of, needs
+from dtrag.delivery.api.permissions import READ, caller_of
 from dtrag.delivery.api.request_tasks import until_gone
 from dtrag.delivery.api.schemas.common import (
     AskRequest,
@@ -34,44 +33,43 @@ from dtrag.retrieval.request import MAX_TOP_K
 
 router = APIRouter(route_class=JsonRoute)
 
-_PASSED_ON = {"filters", "mode", "bm25_candidates", "vector_candidates", "explain", "explain_documents"}
+_ENGINE_OPTIONS = {"filters", "mode", "bm25_candidates", "vector_candidates", "explain", "explain_documents"}
 AT_ONCE = 4
-"""Searches of one batch that run at the same time: enough to keep the database busy, and some of its connections are
-left for everybody else."""
+"""Concurrent searches of one batch: enough to keep the database busy while other requests get connections."""
 MAX_PASSAGES = 5_000
-"""Sum of `top_k` over a batch; the whole answer is in memory before it is sent."""
+"""Maximum sum of `top_k` over a batch; the whole response is held in memory."""
 
 
-@router.post("/search", tags=["search"], responses=QUESTION_FAILURES, dependencies=[Depends(needs("read"))])
-async def search(request: Request, asked: SearchRequest) -> SearchResponse:
-    """The passages that fit the query best, with their scores."""
-    return await until_gone(request, service_of(request).in_flight, found(request, asked))
+@router.post("/search", tags=["search"], responses=QUESTION_FAILURES, dependencies=READ)
+async def search(request: Request, body: SearchRequest) -> SearchResponse:
+    """The best passages for the query, with their scores."""
+    return await until_gone(request, service_of(request).in_flight, run_search(request, body))
 
 
-async def found(request: Request, asked: SearchRequest) -> SearchResponse:
-    """What the app finds, in the shape of the answer. Raises `DtragError`; `Overloaded` when too many wait already."""
+async def run_search(request: Request, body: SearchRequest) -> SearchResponse:
+    """Search within the caller's scope. Raises `DtragError`, of these `Overloaded` when too many searches wait."""
     service, caller = service_of(request), caller_of(request)
     options = {
-        **asked.model_dump(include=_PASSED_ON),
+        **body.model_dump(include=_ENGINE_OPTIONS),
         "correlation_id": correlation_of(request),
         "scope": caller.access,
-        "highlights": asked.highlights,
+        "highlights": body.highlights,
     }
-    least = asked.least_score()
+    least_score = body.least_score()
     try:
-        await refuse_bypass(request, asked.filters, caller)
+        await refuse_bypass(request, body.filters, caller)
         async with service.app.run.admission.search():
-            results, metrics = await service.app.search(asked.query, asked.wanted, **options)
+            results, metrics = await service.app.search(body.query, body.requested_k, **options)
     except DtragError as error:
         service.telemetry.searches.failed(error)
         raise
-    kept = [result for result in results if max(result.bm25_score, result.vector_score) >= least]
-    add_subjects(request, (result.chunk_id.rpartition(":")[0] for result in kept))
-    return answered(kept, metrics)
+    results = [result for result in results if max(result.bm25_score, result.vector_score) >= least_score]
+    add_subjects(request, (result.chunk_id.rpartition(":")[0] for result in results))
+    return search_response(results, metrics)
 
 
-def answered(results: Sequence[SearchResult], metrics: SearchMetrics) -> SearchResponse:
-    """These passages in the shape of the answer."""
+def search_response(results: Sequence[SearchResult], metrics: SearchMetrics) -> SearchResponse:
+    """The response body for these results."""
     passages = [Passage.model_validate(result) for result in results]
     return SearchResponse(
         results=passages,
@@ -82,50 +80,52 @@ def answered(results: Sequence[SearchResult], metrics: SearchMetrics) -> SearchR
     )
 
 
-@router.post("/ask", tags=["ask"], responses=QUESTION_FAILURES, dependencies=[Depends(needs("read"))])
-async def ask(request: Request, asked: AskRequest) -> AskResponse:
+@router.post("/ask", tags=["ask"], responses=QUESTION_FAILURES, dependencies=READ)
+async def ask(request: Request, body: AskRequest) -> AskResponse:
     """The answer with citations, or that the documents do not answer."""
     caller = caller_of(request)
-    await refuse_bypass(request, asked.filters, caller)
-    answering = app_of(request).ask(asked.question, asked.filters, scope=caller.access, owner=caller.owner)
-    answer = await until_gone(request, service_of(request).in_flight, answering)
+    await refuse_bypass(request, body.filters, caller)
+    work = app_of(request).ask(body.question, body.filters, scope=caller.access, owner=caller.owner)
+    answer = await until_gone(request, service_of(request).in_flight, work)
     add_subjects(request, (citation.document_id for citation in answer.citations))
     return AskResponse.model_validate(answer)
 
 
-@router.post("/search/batch", tags=["search"], responses=QUESTION_FAILURES, dependencies=[Depends(needs("read"))])
-async def batch(request: Request, asked: BatchRequest) -> BatchResponse:
-    """For each search what `POST /search` answers, in order; one that fails says so in its place."""
-    parsed = [_parsed(body) for body in asked.searches]
-    wanted = sum(_passages(search) for search in parsed if isinstance(search, SearchRequest))
-    if wanted > MAX_PASSAGES:
-        raise InvalidInput(f"The searches ask for {wanted:,} passages; top_k may add up to {MAX_PASSAGES:,}.")
-    free = asyncio.Semaphore(AT_ONCE)
+@router.post("/search/batch", tags=["search"], responses=QUESTION_FAILURES, dependencies=READ)
+async def batch(request: Request, body: BatchRequest) -> BatchResponse:
+    """The response of `POST /search` for each search, in order; a failed search has its error there."""
+    parsed = [_parsed(search) for search in body.searches]
+    requested_passages = sum(_requested_passages(search) for search in parsed if isinstance(search, SearchRequest))
+    if requested_passages > MAX_PASSAGES:
+        raise InvalidInput(
+            f"The searches request {requested_passages:,} passages; the sum of top_k may be {MAX_PASSAGES:,}."
+        )
+    concurrency = asyncio.Semaphore(AT_ONCE)
 
-    async def answer(search: SearchRequest | SearchFailure) -> SearchResponse | SearchFailure:
+    async def run(search: SearchRequest | SearchFailure) -> SearchResponse | SearchFailure:
         if isinstance(search, SearchFailure):
             return search
-        async with free:
+        async with concurrency:
             try:
-                return await found(request, search)
+                return await run_search(request, search)
             except DtragError as error:
                 return SearchFailure(detail=sentence(str(error)), type=type(error).__name__, status=error.http_status)
 
-    async def every() -> BatchResponse:
+    async def run_all() -> BatchResponse:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(answer(search)) for search in parsed]
+            tasks = [group.create_task(run(search)) for search in parsed]
         return BatchResponse(answers=[task.result() for task in tasks])
 
-    return await until_gone(request, service_of(request).in_flight, every())
+    return await until_gone(request, service_of(request).in_flight, run_all())
 
 
-def _passages(search: SearchRequest) -> int:
-    """How many passages the search may bring: none when its number is out of range, because then it fails alone."""
+def _requested_passages(search: SearchRequest) -> int:
+    """The number of requested passages; 0 if it is out of range, as the search then fails on its own."""
     number = max(search.top_k, search.limit or 0)
     return number if 1 <= number <= MAX_TOP_K else 0
 
 
-def _parsed(body: Any) -> SearchRequest | SearchFailure:
+def _parsed(body: object) -> SearchRequest | SearchFailure:
     try:
         return SearchRequest.model_validate(body)
     except ValidationError as error:

@@ -1,44 +1,45 @@
-"""`/traces`: what happened while an answer was made: each step's time against its budget, and the calls of models."""
+"""`/traces`: how answers were produced: each step's time and budget, and the model calls."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request
-from pydantic import BaseModel, Field
+from fastapi import APIRouter, Query, Request
+from pydantic import AfterValidator, BaseModel, Field
 
 from dtrag.core.trace import Trace
 from dtrag.delivery.api.dependencies import app_of
 from dtrag.delivery.api.middleware.audit import add_subjects
-from dtrag.delivery.api.permissions import caller_of, needs
+from dtrag.delivery.api.permissions import READ, caller_of
 from dtrag.delivery.api.schemas.errors import failures
 from dtrag.pipeline.traces import MAX_LISTED
 
 router = APIRouter(tags=["traces"])
+FourDigits = Annotated[float, AfterValidator(lambda value: round(value, 4))]
 
 
 class StepShape(BaseModel):
     """One step of a run."""
 
-    name: str = Field(description="Which step.")
-    seconds: float = Field(description="How long it took.")
-    budget: float = Field(description="How long it might take, in seconds.")
+    name: str = Field(description="The step.")
+    seconds: float = Field(description="Its duration in seconds.")
+    budget: float = Field(description="Its time budget in seconds.")
     outcome: str = Field(description="done, skipped, timeout or failed.")
-    facts: dict[str, Any] = Field(description="What it did, such as numbers of candidates before and after.")
+    facts: dict[str, object] = Field(description="Details, such as numbers of candidates before and after.")
 
 
 class CallShape(BaseModel):
     """One call of a language model."""
 
-    step: str = Field(description="The step that called.")
-    model: str = Field(description="Which model.")
-    seconds: float = Field(description="How long it took.")
-    input_tokens: int = Field(description="Tokens that were sent.")
-    output_tokens: int = Field(description="Tokens that came back.")
-    cost: float = Field(description="What it cost, in won; 0 for a model without a known price.")
-    error: str = Field(description="Why it gave no answer; empty when it did.")
-    prompt: str = Field(description="What was sent; empty unless the service keeps texts.")
-    reply: str = Field(description="What came back; empty unless the service keeps texts.")
+    step: str = Field(description="The calling step.")
+    model: str = Field(description="The model.")
+    seconds: float = Field(description="Its duration in seconds.")
+    input_tokens: int = Field(description="Input tokens.")
+    output_tokens: int = Field(description="Output tokens.")
+    cost: float = Field(description="Cost in won; 0 for a model without a known price.")
+    error: str = Field(description="The error; empty on success.")
+    prompt: str = Field(description="The prompt; empty unless texts are stored.")
+    reply: str = Field(description="The reply; empty unless texts are stored.")
 
 
 class TraceLine(BaseModel):
@@ -46,42 +47,35 @@ class TraceLine(BaseModel):
 
     trace_id: str = Field(description="Its id.")
     created_at: str = Field(description="When the answer was given, ISO 8601 in UTC.")
-    question: str = Field(description="The question; empty unless the service keeps texts.")
+    question: str = Field(description="The question; empty unless texts are stored.")
     decision: str = Field(description="answer, review or abstain.")
-    confidence: float = Field(description="How sure, in [0, 1].")
-    seconds: float = Field(description="How long all of it took.")
-    degraded: list[str] = Field(description="What did not work and was done without.")
-    model_calls: int = Field(description="How often language models were called.")
+    confidence: FourDigits = Field(description="Confidence in [0, 1].")
+    seconds: FourDigits = Field(description="Total duration in seconds.")
+    degraded: list[str] = Field(description="Parts that failed and were left out.")
+    model_calls: int = Field(description="Number of language model calls.")
 
     @classmethod
     def of(cls, trace: Trace) -> TraceLine:
-        """In the shape of the list."""
-        return cls(model_calls=len(trace.calls), **_common(trace))
+        """The list entry of a trace."""
+        return cls.model_validate({**trace.as_dict(), "model_calls": len(trace.calls)})
 
 
 class TraceShape(BaseModel):
-    """What happened while an answer was made."""
+    """How an answer was produced."""
 
     trace_id: str = Field(description="Its id.")
     created_at: str = Field(description="When the answer was given, ISO 8601 in UTC.")
-    question: str = Field(description="The question; empty unless the service keeps texts.")
-    answer: str = Field(description="The answer; empty unless the service keeps texts.")
+    question: str = Field(description="The question; empty unless texts are stored.")
+    answer: str = Field(description="The answer; empty unless texts are stored.")
     decision: str = Field(description="answer, review or abstain.")
-    confidence: float = Field(description="How sure, in [0, 1].")
+    confidence: FourDigits = Field(description="Confidence in [0, 1].")
     taxonomy_version: str = Field(description="The version of the category tree.")
-    seconds: float = Field(description="How long all of it took.")
-    degraded: list[str] = Field(description="What did not work and was done without.")
-    document_ids: list[str] = Field(description="The documents that had a part in it.")
-    steps: list[StepShape] = Field(description="The steps in the order in which they ran.")
-    calls: list[CallShape] = Field(description="The calls of language models, in order.")
-    debate: dict[str, Any] | None = Field(description="The debate: its numbers, and its texts where they are kept.")
-
-    @classmethod
-    def of(cls, trace: Trace) -> TraceShape:
-        """In the shape of the answer."""
-        told = trace.as_dict()
-        names = ("answer", "taxonomy_version", "document_ids", "steps", "calls", "debate")
-        return cls.model_validate({**_common(trace), **{name: told[name] for name in names}})
+    seconds: FourDigits = Field(description="Total duration in seconds.")
+    degraded: list[str] = Field(description="Parts that failed and were left out.")
+    document_ids: list[str] = Field(description="The documents used for the answer.")
+    steps: list[StepShape] = Field(description="The steps in order of execution.")
+    calls: list[CallShape] = Field(description="The language model calls, in order.")
+    debate: dict[str, object] | None = Field(description="The debate: its numbers, and its texts if they are stored.")
 
 
 class TraceList(BaseModel):
@@ -90,31 +84,19 @@ class TraceList(BaseModel):
     traces: list[TraceLine] = Field(description="The traces.")
 
 
-@router.get("/traces", responses=failures(403, 422, 503), dependencies=[Depends(needs("read"))])
+@router.get("/traces", responses=failures(403, 422, 503), dependencies=READ)
 async def traces(
     request: Request,
-    limit: Annotated[int, Query(ge=1, le=MAX_LISTED, description="How many at most.")] = 20,
+    limit: Annotated[int, Query(ge=1, le=MAX_LISTED, description="Maximum number of entries.")] = 20,
 ) -> TraceList:
-    """The newest traces: your own, and with an administrator's key for the whole tree everybody's."""
-    found = await app_of(request).traces.newest(limit, caller=caller_of(request))
-    return TraceList(traces=[TraceLine.of(trace) for trace in found])
+    """The newest traces: your own; with an unscoped administrator's key all traces."""
+    newest = await app_of(request).traces.newest(limit, caller=caller_of(request))
+    return TraceList(traces=[TraceLine.of(trace) for trace in newest])
 
 
-@router.get("/traces/{trace_id}", responses=failures(403, 404, 422, 503), dependencies=[Depends(needs("read"))])
+@router.get("/traces/{trace_id}", responses=failures(403, 404, 422, 503), dependencies=READ)
 async def trace(request: Request, trace_id: str) -> TraceShape:
-    """One trace, as long as you may see every document that had a part in the answer."""
-    found = await app_of(request).traces.get(trace_id, caller=caller_of(request))
-    add_subjects(request, [str(found.trace_id), *found.document_ids])
-    return TraceShape.of(found)
-
-
-def _common(trace: Trace) -> dict[str, Any]:
-    return {
-        "trace_id": str(trace.trace_id),
-        "created_at": trace.created_at.isoformat(),
-        "question": trace.question,
-        "decision": trace.decision,
-        "confidence": round(trace.confidence, 4),
-        "seconds": round(trace.seconds, 4),
-        "degraded": list(trace.degraded),
-    }
+    """One trace, if you may see every document used for the answer."""
+    stored = await app_of(request).traces.get(trace_id, caller=caller_of(request))
+    add_subjects(request, [str(stored.trace_id), *stored.document_ids])
+    return TraceShape.model_validate(stored.as_dict())

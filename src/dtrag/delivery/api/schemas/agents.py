@@ -1,19 +1,19 @@
-"""The shapes of `/agents`, as OpenAPI shows them. What makes a manifest valid is `core/manifest.py`'s to say."""
+"""Bodies and responses of `/agents`. `core/manifest.py` validates manifests."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic import BaseModel, Field, WithJsonSchema
 
 from dtrag.core.agent import Edition, Spending
 from dtrag.core.manifest import MAX_AGENT_NAME, MAX_LEVELS, MAX_PATHS, MAX_TOOLS, TOOLS
+from dtrag.delivery.api.schemas.base import StrictBody
 from dtrag.delivery.api.schemas.common import AskResponse
 from dtrag.delivery.api.schemas.search import Filters
 from dtrag.governance.agents import Budget
 from dtrag.retrieval.request import MAX_QUERY, MAX_TOP_K
 
-_REQUEST = ConfigDict(extra="forbid", strict=True)
 _TOPK = {"type": "integer", "minimum": 1, "maximum": 50}
 _OPTIONS = {
     "type": "object",
@@ -55,73 +55,73 @@ _NODE_PATHS = {
 }
 
 
-class AgentBody(BaseModel):
-    """What an agent is made of."""
+class AgentBody(StrictBody):
+    """The definition of an agent."""
 
-    model_config = _REQUEST
-
-    version: Annotated[Any, WithJsonSchema({"type": "string"})] = Field(
-        description="Version of the tree that the paths are meant in, MAJOR.MINOR.PATCH.", examples=["1.0.0"]
+    version: Annotated[object, WithJsonSchema({"type": "string"})] = Field(
+        description="Version of the tree to which the paths refer, MAJOR.MINOR.PATCH.", examples=["1.0.0"]
     )
-    node_paths: Annotated[Any, WithJsonSchema(_NODE_PATHS)] = Field(
-        description="1 to 10 category paths of 1 to 5 names; each stands for its whole branch.",
+    node_paths: Annotated[object, WithJsonSchema(_NODE_PATHS)] = Field(
+        description="1 to 10 category paths of 1 to 5 names; each includes its whole branch.",
         examples=[[["HR", "Leave"]]],
     )
-    options: Annotated[Any, WithJsonSchema({"anyOf": [_OPTIONS, {"type": "null"}]})] = Field(
-        None, description="Tools, switches, numbers of candidates, threshold and budgets that differ from the usual."
+    options: Annotated[object, WithJsonSchema({"anyOf": [_OPTIONS, {"type": "null"}]})] = Field(
+        None, description="Tools, switches, numbers of candidates, threshold and budgets that differ from the defaults."
     )
     name: Annotated[
-        Any, WithJsonSchema({"anyOf": [{"type": "string", "maxLength": MAX_AGENT_NAME}, {"type": "null"}]})
-    ] = Field(None, description="Its name; without one it is called after its first path.")
+        object, WithJsonSchema({"anyOf": [{"type": "string", "maxLength": MAX_AGENT_NAME}, {"type": "null"}]})
+    ] = Field(None, description="Its name; by default that of its first path.")
 
 
 class AgentChange(AgentBody):
-    """A new edition of an agent: everything anew but its name, which stays unless one is given."""
+    """A new edition of an agent: everything is replaced except an omitted name."""
 
-    edition: int | None = Field(None, ge=1, description="The edition that you have seen: 409 when it is not in force.")
+    edition: int | None = Field(
+        None, ge=1, description="The edition you have seen: 409 when it is not the current one."
+    )
 
 
 class RerankShape(BaseModel):
-    """How the best are chosen from the candidates."""
+    """Reranking."""
 
-    candidates: int = Field(description="Passages a reranker reads at most.")
-    final_topk: int = Field(description="Passages the agent is left with at most.")
+    candidates: int = Field(description="Maximum number of passages that are reranked.")
+    final_topk: int = Field(description="Maximum number of passages after reranking.")
 
 
 class FilterShape(BaseModel):
     """The agent's branches as a filter."""
 
-    canonical_in: bool = Field(description="Always true: documents of its branches and no others.")
+    canonical_in: bool = Field(description="Always true: only documents of its branches.")
 
 
 class RetrievalShape(BaseModel):
     """How the agent retrieves."""
 
-    bm25_topk: int = Field(description="Passages the lexical leg proposes at most.")
-    vector_topk: int = Field(description="Passages the vector leg proposes at most.")
-    rerank: RerankShape = Field(description="How the best are chosen.")
-    filter: FilterShape = Field(description="What confines the agent.")
+    bm25_topk: int = Field(description="Maximum number of lexical candidates.")
+    vector_topk: int = Field(description="Maximum number of vector candidates.")
+    rerank: RerankShape = Field(description="Reranking of the candidates.")
+    filter: FilterShape = Field(description="The restriction to its branches.")
 
 
 class BudgetsShape(BaseModel):
-    """What an agent's models may use on a day; null: as the settings say."""
+    """Daily budgets of an agent's models; null: those of the settings."""
 
-    tokens_per_day: int | None = Field(description="Tokens, of questions and answers.")
+    tokens_per_day: int | None = Field(description="Input and output tokens.")
     krw_per_day: float | None = Field(description="Cost in won.")
 
 
 class ManifestShape(BaseModel):
-    """What an agent may use, and how it works."""
+    """The rights and options of an agent."""
 
     name: str = Field(description="Its name.")
-    taxonomy_version: str = Field(description="The version of the tree that its paths were meant in.")
-    allowed_category_paths: list[list[str]] = Field(description="Its branches, folded, each once.")
-    retrieval: RetrievalShape = Field(description="How it retrieves.")
+    taxonomy_version: str = Field(description="The version of the tree to which its paths refer.")
+    allowed_category_paths: list[list[str]] = Field(description="Its branches, case-folded, without duplicates.")
+    retrieval: RetrievalShape = Field(description="Retrieval options.")
     features: dict[str, bool | float] = Field(
-        description="debate, hitl_below_conf (answers below wait for a person), cost_guard, and switches of your own."
+        description="debate, hitl_below_conf (answers below it wait for review), cost_guard, and your own switches."
     )
-    mcp_tools_allowlist: list[str] = Field(description="Tools that it may use, and no others.")
-    budgets: BudgetsShape = Field(description="What its models may use on a day (UTC).")
+    mcp_tools_allowlist: list[str] = Field(description="The only tools that it may use.")
+    budgets: BudgetsShape = Field(description="Daily budgets of its models (UTC).")
 
 
 class AgentShape(ManifestShape):
@@ -129,23 +129,25 @@ class AgentShape(ManifestShape):
 
     agent_id: str = Field(description="Its id.")
     edition: int = Field(description="Counts from 1; grows with every change.")
-    unresolved_paths: list[str] = Field(description="Paths that lead nowhere now; they hold nothing until they do.")
-    created_by: str = Field(description="Who made it: the name of a key, or local.")
+    unresolved_paths: list[str] = Field(
+        description="Paths that do not exist in the active tree; no document belongs to them."
+    )
+    created_by: str = Field(description="Who created it: the name of a key, or local.")
     created_at: str = Field(description="When, ISO 8601 in UTC.")
-    updated_at: str = Field(description="When its edition came into force, ISO 8601 in UTC.")
+    updated_at: str = Field(description="When its current edition was created, ISO 8601 in UTC.")
 
 
 class AgentList(BaseModel):
     """A page of the agents that you may see, the newest first."""
 
     agents: list[AgentShape] = Field(description="The agents of this page.")
-    total: int = Field(description="How many you may see.")
-    limit: int = Field(description="The page's size as asked for.")
+    total: int = Field(description="Number of agents that you may see.")
+    limit: int = Field(description="The requested page size.")
     offset: int = Field(description="Agents before this page.")
 
 
 class EditionShape(BaseModel):
-    """A manifest that an agent has, or had."""
+    """A current or earlier manifest of an agent."""
 
     edition: int = Field(description="Counts from 1.")
     manifest: ManifestShape = Field(description="The manifest.")
@@ -153,70 +155,66 @@ class EditionShape(BaseModel):
     created_at: str = Field(description="When, ISO 8601 in UTC.")
 
     @classmethod
-    def of(cls, kept: Edition) -> EditionShape:
-        """The edition as it is shown."""
+    def of(cls, edition: Edition) -> EditionShape:
+        """From the stored edition."""
         return cls(
-            edition=kept.edition,
-            manifest=ManifestShape.model_validate(kept.manifest.as_dict()),
-            created_by=kept.created_by,
-            created_at=kept.created_at.isoformat(),
+            edition=edition.edition,
+            manifest=ManifestShape.model_validate(edition.manifest.as_dict()),
+            created_by=edition.created_by,
+            created_at=edition.created_at.isoformat(),
         )
 
 
 class Editions(BaseModel):
-    """Every manifest that an agent has had."""
+    """All manifests of an agent."""
 
     editions: list[EditionShape] = Field(description="The newest first.")
 
 
 class SpendingShape(BaseModel):
-    """What an agent's models have used on a day, and what they may."""
+    """Usage of an agent's models on one day, and its budget."""
 
     day: str = Field(description="The day, in UTC.")
-    calls: int = Field(description="Calls of models.")
-    tokens: int = Field(description="Tokens, of questions and answers.")
+    calls: int = Field(description="Model calls.")
+    tokens: int = Field(description="Input and output tokens.")
     krw: float = Field(description="Cost in won.")
-    tokens_per_day: int = Field(description="Tokens they may use on a day.")
-    krw_per_day: float = Field(description="Won they may cost on a day.")
+    tokens_per_day: int = Field(description="Daily token budget.")
+    krw_per_day: float = Field(description="Daily cost budget in won.")
 
     @classmethod
-    def of(cls, used: Spending, budget: Budget) -> SpendingShape:
-        """What was used beside what may be."""
+    def of(cls, spending: Spending, budget: Budget) -> SpendingShape:
+        """From the usage of a day and the budget."""
         return cls(
-            day=used.day.isoformat(),
-            calls=used.calls,
-            tokens=used.tokens,
-            krw=used.krw,
+            day=spending.day.isoformat(),
+            calls=spending.calls,
+            tokens=spending.tokens,
+            krw=spending.krw,
             tokens_per_day=budget.tokens,
             krw_per_day=budget.krw,
         )
 
 
-class AgentSearch(BaseModel):
-    """What to search an agent's branches for."""
+class AgentSearch(StrictBody):
+    """A search in an agent's branches."""
 
-    model_config = _REQUEST
-
-    query: str = Field(max_length=MAX_QUERY, description="Words or a question; blank finds nothing.")
+    query: str = Field(max_length=MAX_QUERY, description="Words or a question; a blank query has no results.")
     top_k: int | None = Field(
-        None, ge=1, le=MAX_TOP_K, description="How many passages at most; never more than the manifest's final_topk."
+        None, ge=1, le=MAX_TOP_K, description="Maximum number of passages; limited by the manifest's final_topk."
     )
     filters: Filters = None
 
 
-class AgentQuestion(BaseModel):
+class AgentQuestion(StrictBody):
     """A question to an agent."""
-
-    model_config = _REQUEST
 
     question: str = Field(max_length=MAX_QUERY, description="The question.")
     filters: Filters = None
 
 
 class AgentAskResponse(AskResponse):
-    """An agent's answer with what proves it."""
+    """An agent's answer with its citations."""
 
     agent_id: str = Field(description="The agent.")
     hitl_required: bool = Field(
-        description="Whether the confidence is below the agent's threshold: then the answer waits for a person, too."
+        description="Whether the confidence is below the agent's threshold: the answer then also waits for review."
     )

@@ -2,119 +2,121 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from dtrag.delivery.api.schemas.base import StrictBody
 from dtrag.delivery.api.schemas.search import Filters
 from dtrag.retrieval.request import MAX_QUERY
 
-_REQUEST = ConfigDict(extra="forbid", strict=True)
 _RESPONSE = ConfigDict(from_attributes=True)
 _SPAN = "in code points of the document's text"
 
 
 class ExplanationShape(BaseModel):
-    """Why a passage stands where it stands; ranks count from 1, null where it is not in that list."""
+    """The scores and ranks of a passage; ranks count from 1 and are null outside of that list."""
 
     model_config = _RESPONSE
 
-    bm25: float = Field(description="The lexical score as a sum; bm25_score is its share of the highest possible.")
-    bm25_score: float = Field(description="Lexical score, as a share of the highest the query could reach.")
+    bm25: float = Field(description="The BM25 sum; bm25_score is its share of the highest possible value.")
+    bm25_score: float = Field(description="Lexical score, as a share of the highest possible for the query.")
     cosine: float | None = Field(description="Cosine with the query; null without a vector.")
-    fused: float | None = Field(description="Score after fusing both lists; null for what is in neither.")
-    rerank: float | None = Field(description="Score of the reranker; null when it did not read this one.")
-    lexical_rank: int | None = Field(description="Place among the candidates of the lexical leg.")
-    vector_rank: int | None = Field(description="Place among the candidates of the vector leg.")
-    fused_rank: int | None = Field(description="Place after fusing.")
-    terms: list[str] = Field(description="Words of the query that the passage holds.")
+    fused: float | None = Field(description="Score after fusion; null if in neither list.")
+    rerank: float | None = Field(description="Reranker score; null if not reranked.")
+    lexical_rank: int | None = Field(description="Rank among the lexical candidates.")
+    vector_rank: int | None = Field(description="Rank among the vector candidates.")
+    fused_rank: int | None = Field(description="Rank after fusion.")
+    terms: list[str] = Field(description="Query terms in the passage.")
 
 
 class AbsenceShape(BaseModel):
-    """Why a document that was asked about is not among the results."""
+    """Why a requested document is not among the results."""
 
     model_config = _RESPONSE
 
-    document_id: str = Field(description="The document, as it was asked about.")
-    reason: str = Field(description="Why, for people; the same for one that is not there and one you may not see.")
-    chunk_id: str | None = Field(description="Its best passage, if there is one.")
+    document_id: str = Field(description="The requested document.")
+    reason: str = Field(description="The reason; the same for unknown and inaccessible documents.")
+    chunk_id: str | None = Field(description="Its best passage, if any.")
     explanation: ExplanationShape | None = Field(description="The scores and ranks of that passage.")
 
 
 class Passage(BaseModel):
-    """A passage that was found; scores lie in [0, 1]."""
+    """A result passage; scores are in [0, 1]."""
 
     model_config = _RESPONSE
 
     chunk_id: str = Field(description="Id of the passage: document id, colon, position.")
     text: str = Field(description="The passage, verbatim.")
     title: str = Field(description="Title of its document.")
-    source_url: str = Field(description="Where the document came from.")
+    source_url: str = Field(description="Source address of the document.")
     taxonomy_path: list[str] = Field(description="Category of the document, outermost name first; [] for none.")
-    bm25_score: float = Field(description="Lexical score, as a share of the highest the query could reach.")
+    bm25_score: float = Field(description="Lexical score, as a share of the highest possible for the query.")
     vector_score: float = Field(description="Cosine with the query; 0 without vectors.")
-    hybrid_score: float = Field(description="What orders this list.")
-    rerank_score: float = Field(description="Score of the reranker; 0 when none ran.")
-    metadata: dict[str, Any] = Field(
-        description="Facts about document and passage, such as document_id, content_type, language, article."
+    hybrid_score: float = Field(description="The score by which the results are ordered.")
+    rerank_score: float = Field(description="Reranker score; 0 without reranking.")
+    metadata: dict[str, object] = Field(
+        description="Metadata of document and passage, such as document_id, content_type, language, article."
     )
     breadcrumb: list[str] = Field(description="Headings above the passage, outermost first.")
-    start: int = Field(description=f"Where the passage begins, {_SPAN}.")
-    end: int = Field(description=f"Where the passage ends (exclusive), {_SPAN}.")
+    start: int = Field(description=f"Start of the passage, {_SPAN}.")
+    end: int = Field(description=f"End of the passage (exclusive), {_SPAN}.")
     highlights: list[tuple[int, int]] = Field(
-        description="Spans [start, end) in code points of `text` that hold words of the query; in order, disjoint."
+        description="Spans [start, end) of query terms in `text`, in code points; ordered and disjoint."
     )
-    explanation: ExplanationShape | None = Field(description="Why it stands where it stands; null unless asked for.")
+    explanation: ExplanationShape | None = Field(description="Its scores and ranks; null unless requested.")
 
 
 class Metrics(BaseModel):
-    """How a search went; times in seconds."""
+    """Times (in seconds) and counts of a search."""
 
     model_config = _RESPONSE
 
-    mode: str = Field(description="The mode that ran.")
-    total_time: float = Field(description="From query to results.")
-    bm25_time: float = Field(description="The lexical leg.")
-    vector_time: float = Field(description="The vector leg, embedding included.")
-    embedding_time: float = Field(description="Embedding the query.")
-    fusion_time: float = Field(description="Fusing the two legs.")
-    rerank_time: float = Field(description="Reranking; 0 when none ran.")
-    fetch_time: float = Field(description="Fetching the passages.")
-    bm25_candidates: int = Field(description="Passages the lexical leg proposed.")
-    vector_candidates: int = Field(description="Passages the vector leg proposed.")
-    final_results: int = Field(description="Passages in the answer.")
+    mode: str = Field(description="The search mode.")
+    total_time: float = Field(description="Total time.")
+    bm25_time: float = Field(description="Lexical retrieval.")
+    vector_time: float = Field(description="Vector retrieval, including the embedding.")
+    embedding_time: float = Field(description="Embedding of the query.")
+    fusion_time: float = Field(description="Fusion of both lists.")
+    rerank_time: float = Field(description="Reranking; 0 without it.")
+    fetch_time: float = Field(description="Fetching of the passages.")
+    bm25_candidates: int = Field(description="Lexical candidates.")
+    vector_candidates: int = Field(description="Vector candidates.")
+    final_results: int = Field(description="Number of results.")
     diversity_ratio: float = Field(description="Share of distinct documents among the first ten results.")
-    cache_hit: bool = Field(description="Whether it came from a cache.")
-    degraded: list[str] = Field(description="Stages that failed and were done without.")
-    notes: list[str] = Field(description="What a reader should know, in words.")
-    correlation_id: str = Field(description="As in X-Correlation-ID: the work of the caller that this is part of.")
-    absent: list[AbsenceShape] = Field(description="The explain_documents that are not among the results, and why.")
+    cache_hit: bool = Field(description="Whether the results came from the cache.")
+    degraded: list[str] = Field(description="Stages that failed and were left out.")
+    notes: list[str] = Field(description="Notes for the reader.")
+    correlation_id: str = Field(description="The X-Correlation-ID of the request.")
+    absent: list[AbsenceShape] = Field(
+        description="The explain_documents that are not among the results, with reasons."
+    )
 
 
 class HitSource(BaseModel):
     """The document of a hit."""
 
-    url: str = Field(description="Where it came from.")
+    url: str = Field(description="Its source address.")
     title: str = Field(description="Its title.")
 
 
 class HitMetadata(BaseModel):
-    """Where the document of a hit hangs."""
+    """The category of a hit."""
 
     canonical_path: list[str] = Field(description="Its category, outermost name first; [] for none.")
 
 
 class Hit(BaseModel):
-    """A passage in short, for programs that need no text; `results` has the same passages in full."""
+    """The short form of a result, without text; `results` has the same passages in full."""
 
     chunk_id: str = Field(description="Id of the passage.")
-    score: float = Field(description="What orders the list: rerank_score where there is one, else hybrid_score.")
+    score: float = Field(description="The ordering score: rerank_score if there is one, else hybrid_score.")
     source: HitSource = Field(description="Its document.")
-    metadata: HitMetadata = Field(description="Where its document hangs.")
+    metadata: HitMetadata = Field(description="The category of its document.")
 
     @classmethod
     def of(cls, passage: Passage) -> Hit:
-        """The passage in short."""
+        """The short form of a passage."""
         return cls(
             chunk_id=passage.chunk_id,
             score=passage.rerank_score or passage.hybrid_score,
@@ -124,35 +126,33 @@ class Hit(BaseModel):
 
 
 class SearchResponse(BaseModel):
-    """Passages, best first, and how the search went."""
+    """The results of a search, best first, with its metrics."""
 
     results: list[Passage] = Field(description="The passages, best first.")
-    metrics: Metrics = Field(description="How the search went.")
-    hits: list[Hit] = Field(description="The same passages in short.")
-    total_count: int = Field(description="How many there are in this answer.")
-    latency: float = Field(description="Seconds from query to results, as metrics.total_time.")
+    metrics: Metrics = Field(description="Times and counts.")
+    hits: list[Hit] = Field(description="The same passages in short form.")
+    total_count: int = Field(description="Number of results in this response.")
+    latency: float = Field(description="The same as metrics.total_time.")
 
 
 class SearchFailure(BaseModel):
-    """A search of a batch that failed; the others did not."""
+    """A failed search of a batch."""
 
     detail: str = Field(description="One sentence: what happened, and what to do.")
-    type: str = Field(description="The kind of failure, for programs.")
-    status: int = Field(description="The HTTP status that the search would have had on its own.")
+    type: str = Field(description="The error type, for programs.")
+    status: int = Field(description="The HTTP status of the same search on its own.")
 
 
 class BatchResponse(BaseModel):
-    """What became of each search, in the order of the request."""
+    """The outcome of each search, in the order of the request."""
 
     answers: list[SearchResponse | SearchFailure] = Field(
-        description="For each search what POST /search answers, or its failure."
+        description="For each search the response of POST /search, or its error."
     )
 
 
-class AskRequest(BaseModel):
+class AskRequest(StrictBody):
     """A question to the documents."""
-
-    model_config = _REQUEST
 
     question: str = Field(
         max_length=MAX_QUERY, description="The question.", examples=["How many days of parental leave are there?"]
@@ -161,70 +161,70 @@ class AskRequest(BaseModel):
 
 
 class CitationShape(BaseModel):
-    """Where a sentence of the answer stands."""
+    """The source of a sentence of the answer."""
 
     model_config = _RESPONSE
 
     number: int = Field(description="The n of [n] in the answer.")
-    label: str = Field(description="What people cite: regulation and article, or title and heading.")
+    label: str = Field(description="Citation label: regulation and article, or title and heading.")
     chunk_id: str = Field(description="The passage.")
     document_id: str = Field(description="Its document.")
-    source_url: str = Field(description="Where the document came from.")
-    quote: str = Field(description="The quoted characters, verbatim.")
-    start: int = Field(description=f"Where the quotation begins, {_SPAN}.")
-    end: int = Field(description=f"Where it ends (exclusive), {_SPAN}.")
+    source_url: str = Field(description="Source address of the document.")
+    quote: str = Field(description="The quoted text, verbatim.")
+    start: int = Field(description=f"Start of the quotation, {_SPAN}.")
+    end: int = Field(description=f"End of the quotation (exclusive), {_SPAN}.")
     display: str = Field(
-        "", description='The quotation with hidden characters made visible ("<U+202E>"); empty when it has none.'
+        "", description='The quotation with hidden characters made visible ("<U+202E>"); empty if it has none.'
     )
 
 
 class AskResponse(BaseModel):
-    """The answer with what proves it; or that the documents do not answer."""
+    """The answer with its citations, or that the documents do not answer."""
 
     model_config = _RESPONSE
 
-    question: str = Field(description="The question as it was asked.")
+    question: str = Field(description="The question.")
     text: str = Field(description="The answer, with [n] where a citation belongs.")
     citations: list[CitationShape] = Field(description="One for each [n].")
-    confidence: float = Field(description="How sure, in [0, 1].")
+    confidence: float = Field(description="Confidence in [0, 1].")
     decision: str = Field(description="answer, review (on weak evidence), or abstain: the documents do not answer.")
     reason: str = Field(description="How the confidence was reached.")
-    stages: dict[str, float] = Field(description="Milliseconds of each stage.")
-    degraded: list[str] = Field(description="Stages that failed and were done without.")
-    notes: list[str] = Field(description="What a reader should know, in words.")
+    stages: dict[str, float] = Field(description="Duration of each stage in milliseconds.")
+    degraded: list[str] = Field(description="Stages that failed and were left out.")
+    notes: list[str] = Field(description="Notes for the reader.")
     model: str | None = Field(description="The language model that wrote the answer; null for quotations.")
-    cost: float = Field(description="What its language models cost, in won.")
-    trace_id: str = Field(description="How the answer came about: GET /traces/{id}.")
+    cost: float = Field(description="Cost of its language model calls, in won.")
+    trace_id: str = Field(description="The id of its trace: GET /traces/{id}.")
     unfinished: bool = Field(
-        description="Whether the question was not answered in time: nothing is known about what the documents say."
+        description="Whether the time limit was reached: it is unknown whether the documents answer the question."
     )
 
 
 class DocumentShape(BaseModel):
-    """A document as lists show it."""
+    """A document without its text."""
 
     model_config = _RESPONSE
 
-    document_id: str = Field(description="Its id, stable for one source.")
+    document_id: str = Field(description="Its id; stable for the same source.")
     title: str = Field(description="Its title.")
-    source_url: str = Field(description="Where it came from; upload:<name> for uploads.")
+    source_url: str = Field(description="Its source address; upload:<name> for uploads.")
     content_type: str = Field(description="Media type of its file.")
     taxonomy_path: list[str] = Field(description="Its category, outermost name first; [] for none.")
     language: str = Field(description="ISO 639-1 code of its language.")
-    chunks: int = Field(description="Passages it was cut into.")
+    chunks: int = Field(description="Number of its passages.")
     characters: int = Field(description="Length of its text in code points.")
-    metadata: dict[str, Any] = Field(description="Facts that its file states.")
+    metadata: dict[str, object] = Field(description="Metadata fields from its file.")
     processed_at: str = Field(description="When it was indexed, ISO 8601 in UTC.")
 
 
 class DocumentWithText(DocumentShape):
     """A document and its text."""
 
-    text: str = Field(description="The whole text; spans of passages and citations refer to it.")
+    text: str = Field(description="The full text; spans of passages and citations refer to it.")
 
 
 class Total(BaseModel):
-    """What the index holds."""
+    """The number of documents and passages."""
 
     documents: int = Field(description="Documents that you may see.")
     chunks: int = Field(description="Passages.")
@@ -234,61 +234,63 @@ class DocumentList(BaseModel):
     """A page of the documents, the newest first."""
 
     documents: list[DocumentShape] = Field(description="The documents of this page.")
-    total: Total = Field(description="What you may see of the index.")
-    limit: int = Field(description="The page's size as asked for.")
+    total: Total = Field(description="The documents and passages that you may see.")
+    limit: int = Field(description="The requested page size.")
     offset: int = Field(description="Documents before this page.")
 
 
 class UploadedDocument(BaseModel):
-    """A document that is in the index and searchable."""
+    """An indexed, searchable document."""
 
     document_id: str = Field(description="Its id.")
-    file: str = Field(description="The file it came from.")
-    unchanged: bool = Field(description="Whether the file was there already, byte for byte.")
+    file: str = Field(description="Its file.")
+    unchanged: bool = Field(description="Whether the same file was indexed before.")
 
 
 class FailedFile(BaseModel):
-    """A file that could not be read (completely)."""
+    """A file that could not be read completely."""
 
     file: str = Field(description="Its name.")
-    reason: str = Field(description="Why, for people.")
+    reason: str = Field(description="The reason.")
 
 
 class UploadCounts(BaseModel):
-    """What an upload did."""
+    """Counts of an upload."""
 
-    documents: int = Field(description="Documents written, new or changed.")
+    documents: int = Field(description="New or changed documents.")
     chunks: int = Field(description="Their passages.")
-    unchanged: int = Field(description="Files or documents that were there already.")
-    removed: int = Field(description="Documents that a file of the same name held before, and no longer holds.")
+    unchanged: int = Field(description="Files or documents that were indexed before.")
+    removed: int = Field(
+        description="Documents of an earlier file of the same name that the new file no longer contains."
+    )
     failed: int = Field(description="Files that failed.")
 
 
 class UploadResponse(BaseModel):
-    """What became of the uploaded files, everything in `documents` being searchable."""
+    """The result of an upload; everything in `documents` is searchable."""
 
     documents: list[UploadedDocument] = Field(description="At most 1,000 for each file.")
-    counts: UploadCounts = Field(description="All of them, counted.")
-    failed: list[FailedFile] = Field(description="Files that could not be read, with the reason.")
-    notes: list[str] = Field(description="What a reader should know, in words.")
+    counts: UploadCounts = Field(description="Counts of all files and documents.")
+    failed: list[FailedFile] = Field(description="Files that could not be read, with reasons.")
+    notes: list[str] = Field(description="Notes for the reader.")
 
 
 class ErrorShape(BaseModel):
-    """The body of every failure."""
+    """The body of every error response."""
 
     detail: str = Field(description="One sentence: what happened, and what to do.", examples=["The question is empty."])
-    type: str = Field(description="The kind of failure, for programs.", examples=["InvalidInput"])
-    request_id: str | None = Field(description="Id of the request, as in X-Request-ID and in the log.")
+    type: str = Field(description="The error type, for programs.", examples=["InvalidInput"])
+    request_id: str | None = Field(description="The id of the request, as in X-Request-ID and in the log.")
 
 
 class Alive(BaseModel):
-    """The process answers."""
+    """The process responds."""
 
     status: Literal["alive"] = Field(description="Always alive.")
 
 
 class Ready(BaseModel):
-    """The service can do its work."""
+    """The service can process requests."""
 
     status: Literal["ready"] = Field(description="Always ready; otherwise the status is 503.")
 
@@ -296,25 +298,25 @@ class Ready(BaseModel):
 class Check(BaseModel):
     """One part of the service."""
 
-    status: Literal["healthy", "degraded", "unhealthy"] = Field(description="How it is.")
-    reason: str = Field(description="Why it is not healthy, or a word about it.")
+    status: Literal["healthy", "degraded", "unhealthy"] = Field(description="Its state.")
+    reason: str = Field(description="The reason for the state, or a detail.")
 
 
 class Status(BaseModel):
-    """How the service is, for whoever sends no key."""
+    """The state of the service, for callers without a key."""
 
-    status: Literal["healthy", "degraded", "unhealthy"] = Field(description="The worst of what matters.")
-    features: dict[str, str] = Field(description="What there is of each work item in this version.")
+    status: Literal["healthy", "degraded", "unhealthy"] = Field(description="The worst state of the essential parts.")
+    features: dict[str, str] = Field(description="The implemented features by work item.")
 
 
 class Health(BaseModel):
-    """How the service and its parts are. The HTTP status is 200 whatever they are."""
+    """The state of the service and its parts. The HTTP status is always 200."""
 
-    status: Literal["healthy", "degraded", "unhealthy"] = Field(description="The worst of what matters.")
+    status: Literal["healthy", "degraded", "unhealthy"] = Field(description="The worst state of the essential parts.")
     service: str = Field(description="dtrag.")
     version: str = Field(description="Its version.")
-    features: dict[str, str] = Field(description="What there is of each work item in this version.")
-    performance: dict[str, str] = Field(description="The targets that the service is built to.")
+    features: dict[str, str] = Field(description="The implemented features by work item.")
+    performance: dict[str, str] = Field(description="The performance targets of the service.")
     checks: dict[str, Check] = Field(
         description="database, index, filter, embedder and, where one is configured, language model."
     )

@@ -1,9 +1,9 @@
-"""The shapes of `/v1`: what clients of the OpenAI protocol send and expect, as far as documents can answer it."""
+"""Bodies and responses of `/v1`: the supported part of the OpenAI protocol."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -14,7 +14,7 @@ from dtrag.errors import InvalidInput
 _REQUEST = ConfigDict(extra="ignore")
 MAX_MESSAGES = 1_000
 _REFUSED = ("tools", "functions", "logprobs", "top_logprobs", "audio")
-"""Parameters whose effect a client relies on: what cannot be done is refused rather than silently left out."""
+"""Parameters on whose effect clients rely: they are refused rather than silently ignored."""
 
 
 class ContentPart(BaseModel):
@@ -22,7 +22,7 @@ class ContentPart(BaseModel):
 
     model_config = _REQUEST
 
-    type: str = Field(description="text; others are refused, for only text is read.")
+    type: str = Field(description="text; other types are refused.")
     text: str | None = Field(default=None, description="The text.")
 
 
@@ -32,30 +32,30 @@ class CompletionMessage(BaseModel):
     model_config = _REQUEST
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"] = Field(
-        description="user or assistant; the others are not followed, for the service has instructions of its own."
+        description="user or assistant; other roles are ignored, as the service has its own instructions."
     )
-    content: str | list[ContentPart] | None = Field(default=None, description="A text, or parts of type text.")
+    content: str | list[ContentPart] | None = Field(default=None, description="A string, or parts of type text.")
 
     def text(self) -> str:
-        """What it says. Raises `InvalidInput` for parts that are no text."""
+        """Its text. Raises `InvalidInput` for parts of other types."""
         if isinstance(self.content, str) or self.content is None:
             return self.content or ""
         other = next((part.type for part in self.content if part.type != "text"), None)
         if other is not None:
-            raise InvalidInput("Only parts of type text are read.")
+            raise InvalidInput("Only parts of type text are supported.")
         return "\n".join(part.text or "" for part in self.content)
 
 
 class StreamOptions(BaseModel):
-    """What a stream tells besides the answer."""
+    """What a stream contains besides the answer."""
 
     model_config = _REQUEST
 
-    include_usage: bool | None = Field(default=None, description="true: a last piece without choices tells the usage.")
+    include_usage: bool | None = Field(default=None, description="true: a last chunk without choices holds the usage.")
 
 
 class CompletionRequest(BaseModel):
-    """A conversation to go on with. Parameters that are not named here are ignored, such as temperature."""
+    """A conversation to continue. Other parameters, such as temperature, are ignored."""
 
     model_config = _REQUEST
 
@@ -63,21 +63,21 @@ class CompletionRequest(BaseModel):
     messages: list[CompletionMessage] = Field(
         min_length=1, max_length=MAX_MESSAGES, description="The conversation, the user's question last."
     )
-    stream: bool | None = Field(default=None, description="true: the answer comes in pieces, once it has been checked.")
-    stream_options: StreamOptions | None = Field(default=None, description="What a stream tells besides.")
-    n: int | None = Field(default=None, description="1; there is one answer.")
-    tools: Any = Field(default=None, description="Refused: tools are the service's own.")
-    functions: Any = Field(default=None, description="Refused, like tools.")
-    logprobs: Any = Field(default=None, description="Refused: there are none.")
-    top_logprobs: Any = Field(default=None, description="Refused: there are none.")
-    audio: Any = Field(default=None, description="Refused: answers are text.")
-    response_format: Any = Field(default=None, description="The type text; others are refused.")
+    stream: bool | None = Field(default=None, description="true: the answer is sent in chunks after it was checked.")
+    stream_options: StreamOptions | None = Field(default=None, description="What a stream contains besides the answer.")
+    n: int | None = Field(default=None, description="1; there is only one answer.")
+    tools: object = Field(default=None, description="Refused: the service has its own tools.")
+    functions: object = Field(default=None, description="Refused, like tools.")
+    logprobs: object = Field(default=None, description="Refused: not available.")
+    top_logprobs: object = Field(default=None, description="Refused: not available.")
+    audio: object = Field(default=None, description="Refused: answers are text.")
+    response_format: object = Field(default=None, description="The type text; other types are refused.")
 
     def check(self) -> None:
-        """Raises `InvalidInput` for what is asked for and cannot be done."""
-        asked = next((name for name in _REFUSED if getattr(self, name)), None)
-        if asked is not None:
-            raise InvalidInput(f"The parameter {asked!r} is not supported: leave it out.")
+        """Raises `InvalidInput` for unsupported parameters."""
+        refused = next((name for name in _REFUSED if getattr(self, name)), None)
+        if refused is not None:
+            raise InvalidInput(f"The parameter {refused!r} is not supported: omit it.")
         if self.n not in {None, 1}:
             raise InvalidInput("The parameter 'n' must be 1: there is one answer.")
         if self.response_format and _type_of(self.response_format) != "text":
@@ -90,7 +90,7 @@ class CompletionRequest(BaseModel):
         return self.messages[-1].text()
 
     def history(self) -> list[Message]:
-        """What users and assistants have said before."""
+        """The earlier messages of user and assistant."""
         return [
             Message("user" if message.role == "user" else "assistant", text)
             for message in self.messages[:-1]
@@ -98,21 +98,21 @@ class CompletionRequest(BaseModel):
         ]
 
 
-def _type_of(given: object) -> object:
-    return given.get("type") if isinstance(given, Mapping) else None
+def _type_of(response_format: object) -> object:
+    return response_format.get("type") if isinstance(response_format, Mapping) else None
 
 
 class ModelShape(BaseModel):
-    """Something to ask."""
+    """A model: the whole scope, or an agent."""
 
-    id: str = Field(description="dtrag for all that you may see, or an agent.")
+    id: str = Field(description="dtrag for your whole scope, or an agent.")
     object: Literal["model"] = Field(default="model", description="model.")
-    created: int = Field(description="When it was made, in seconds since 1970; 0 for dtrag.")
-    owned_by: str = Field(description="Who made it.")
+    created: int = Field(description="Creation time in seconds since 1970; 0 for dtrag.")
+    owned_by: str = Field(description="Who created it.")
 
 
 class ModelList(BaseModel):
-    """What there is to ask."""
+    """The available models."""
 
     object: Literal["list"] = Field(default="list", description="list.")
     data: list[ModelShape] = Field(description="dtrag first, then the agents that you may use.")
@@ -128,7 +128,7 @@ class AssistantMessage(BaseModel):
 
 
 class Choice(BaseModel):
-    """The one answer there is."""
+    """The only answer."""
 
     index: int = Field(default=0, description="0.")
     message: AssistantMessage = Field(description="The answer as a message.")
@@ -137,10 +137,10 @@ class Choice(BaseModel):
 
 
 class UsageShape(BaseModel):
-    """Tokens that language models used; 0 for quoted answers."""
+    """Tokens used by language models; 0 for quoted answers."""
 
-    prompt_tokens: int = Field(description="Tokens that were read.")
-    completion_tokens: int = Field(description="Tokens that were written.")
+    prompt_tokens: int = Field(description="Input tokens.")
+    completion_tokens: int = Field(description="Output tokens.")
     total_tokens: int = Field(description="Both.")
 
 
@@ -150,36 +150,36 @@ class Completion(BaseModel):
     id: str = Field(description="chatcmpl- and the id of the run's trace.")
     object: Literal["chat.completion"] = Field(default="chat.completion", description="chat.completion.")
     created: int = Field(description="Seconds since 1970.")
-    model: str = Field(description="The model as it was asked for.")
+    model: str = Field(description="The requested model.")
     choices: list[Choice] = Field(description="One.")
-    usage: UsageShape = Field(description="What it used.")
+    usage: UsageShape = Field(description="Its token usage.")
     confidence: float = Field(description="The probability that the documents answer this, in [0, 1].")
     decision: str = Field(description="answer, review (on weak evidence: check the sources) or abstain.")
-    degraded: list[str] = Field(description="Parts that failed or were late and were done without.")
+    degraded: list[str] = Field(description="Parts that failed or timed out and were left out.")
 
 
 class OpenAIError(BaseModel):
-    """What went wrong."""
+    """The error."""
 
     message: str = Field(description="One sentence: what happened, and what to do.")
     type: str = Field(description="invalid_request_error, rate_limit_error or server_error.")
     param: None = Field(default=None, description="Always null.")
-    code: str = Field(description="The kind of failure, for programs.")
+    code: str = Field(description="The error type, for programs.")
 
 
 class OpenAIFailure(ErrorShape):
-    """The body of every failure below /v1: that of the other routes, and the same in the words of the protocol."""
+    """The body of every error response below /v1: that of the other routes, and the protocol's `error`."""
 
-    error: OpenAIError = Field(description="The failure as clients of the protocol know it.")
+    error: OpenAIError = Field(description="The error in the form of the protocol.")
 
 
 def pieces(text: str, size: int = 40) -> Sequence[str]:
-    """The text in pieces of about so many characters, cut behind spaces where there are some."""
-    cut: list[str] = []
+    """The text in pieces of about `size` characters, split after spaces where possible."""
+    parts: list[str] = []
     start = 0
     while start < len(text):
         end = text.find(" ", start + size)
         end = len(text) if end < 0 or end - start > 4 * size else end + 1
-        cut.append(text[start:end])
+        parts.append(text[start:end])
         start = end
-    return cut
+    return parts

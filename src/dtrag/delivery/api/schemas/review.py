@@ -1,108 +1,103 @@
-"""The shapes of `/review` and `/classify`, as OpenAPI shows them."""
+"""Bodies and responses of `/review` and `/classify`."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from dtrag.core.taxonomy.classification import Classification
 from dtrag.core.taxonomy.review import MAX_NOTE
+from dtrag.delivery.api.schemas.base import StrictBody
 from dtrag.governance.review import MAX_TEXT
 
-_REQUEST = ConfigDict(extra="forbid", strict=True)
 
-
-class ClassifyBody(BaseModel):
+class ClassifyBody(StrictBody):
     """A text to be classified."""
 
-    model_config = _REQUEST
-
-    text: str = Field(max_length=MAX_TEXT, description="The text; its first 3,000 words count.")
-    title: str = Field("", max_length=500, description="Its title, whose words count twice.")
-    chunk_id: str | None = Field(None, max_length=200, description="Taken and given back, for who keeps track by it.")
+    text: str = Field(max_length=MAX_TEXT, description="The text; its first 3,000 words are used.")
+    title: str = Field("", max_length=500, description="Its title; its words have double weight.")
+    chunk_id: str | None = Field(None, max_length=200, description="Returned unchanged in the response.")
 
 
 class CandidateShape(BaseModel):
-    """A category that a text might belong to."""
+    """A candidate category."""
 
     path: list[str] = Field(description="The category, outermost name first.")
-    confidence: float = Field(description="How sure, in [0, 1].")
+    confidence: float = Field(description="Confidence in [0, 1].")
 
 
 class ClassifyResponse(BaseModel):
-    """Where a text would belong, of what you may see."""
+    """The category of a text, among the categories visible to you."""
 
     canonical: list[str] = Field(description="The category, outermost name first; [] for none.")
-    confidence: float = Field(description="How sure, in [0, 1].")
-    candidates: list[CandidateShape] = Field(description="That category and the next best, the surest first.")
-    reasons: list[str] = Field(description="Why, for people.")
-    hitl: bool = Field(description="Whether ingest would have it wait for a person.")
+    confidence: float = Field(description="Confidence in [0, 1].")
+    candidates: list[CandidateShape] = Field(description="That category and the next best, most confident first.")
+    reasons: list[str] = Field(description="Reasons for the reader.")
+    hitl: bool = Field(description="Whether ingestion would queue it for a human review.")
     chunk_id: str | None = Field(description="As it was sent.")
 
     @classmethod
-    def of(cls, found: Classification, chunk_id: str | None) -> ClassifyResponse:
-        """The classification in the shape of the answer."""
+    def of(cls, result: Classification, chunk_id: str | None) -> ClassifyResponse:
+        """The response for a classification."""
         candidates = [
             CandidateShape(path=list(path), confidence=round(confidence, 4))
             for path, confidence in [
-                (found.path, found.confidence),
-                *((other.path, other.confidence) for other in found.alternatives),
+                (result.path, result.confidence),
+                *((other.path, other.confidence) for other in result.alternatives),
             ]
             if path
         ]
         return cls(
-            canonical=list(found.path),
-            confidence=round(found.confidence, 4),
+            canonical=list(result.path),
+            confidence=round(result.confidence, 4),
             candidates=candidates,
-            reasons=list(found.reasons),
-            hitl=not found.accepted,
+            reasons=list(result.reasons),
+            hitl=not result.accepted,
             chunk_id=chunk_id,
         )
 
 
-class NoteBody(BaseModel):
+class NoteBody(StrictBody):
     """A decision."""
 
-    model_config = _REQUEST
-
-    note: str = Field("", max_length=MAX_NOTE, description="A word about it.")
+    note: str = Field("", max_length=MAX_NOTE, description="A comment.")
 
 
 class CorrectBody(NoteBody):
-    """A decision for another category."""
+    """A decision for a different category."""
 
     path: list[str] = Field(
-        min_length=1, max_length=8, description="Where the document belongs.", examples=[["HR", "Leave"]]
+        min_length=1, max_length=8, description="The category of the document.", examples=[["HR", "Leave"]]
     )
 
 
 class ItemShape(BaseModel):
-    """Something that waits for a person, or waited."""
+    """A pending or decided item of the review queue."""
 
     item_id: str = Field(description="Its id.")
-    kind: Literal["classification", "answer"] = Field(description="What is to be decided.")
+    kind: Literal["classification", "answer"] = Field(description="What has to be decided.")
     document_id: str | None = Field(description="The document of a classification.")
     agent_id: str | None = Field(description="The agent of an answer.")
     title: str = Field(description="Title of the document.")
     confidence: float | None = Field(
-        description="How sure it was, in [0, 1]; null for a classification that you see a part of the tree of only."
+        description="Confidence in [0, 1]; null for a classification if you may see only a part of the tree."
     )
-    proposal: dict[str, Any] = Field(
+    proposal: dict[str, object] = Field(
         description="Of a classification: path, reasons, alternatives, disagreeing. Of an answer: question, text, "
         "document_ids and more."
     )
-    status: Literal["waiting", "approved", "corrected", "skipped"] = Field(description="What became of it.")
-    note: str = Field(description="A word of the person who decided.")
-    created_at: str = Field(description="Since when, ISO 8601 in UTC.")
-    decided_at: str | None = Field(description="When it was decided.")
-    decided_by: str = Field(description="Who decided; empty while it waits.")
+    status: Literal["waiting", "approved", "corrected", "skipped"] = Field(description="The state of the item.")
+    note: str = Field(description="The reviewer's comment.")
+    created_at: str = Field(description="When it was queued, ISO 8601 in UTC.")
+    decided_at: str | None = Field(description="When it was decided; null while pending.")
+    decided_by: str = Field(description="Who decided; empty while pending.")
 
 
 class ItemList(BaseModel):
-    """A page of what waits, the least sure first."""
+    """A page of pending items, least confident first."""
 
     items: list[ItemShape] = Field(description="The items of this page.")
-    total: int = Field(description="How many wait in all.")
-    limit: int = Field(description="The page's size as asked for.")
+    total: int = Field(description="Number of all pending items.")
+    limit: int = Field(description="The requested page size.")
     offset: int = Field(description="Items before this page.")

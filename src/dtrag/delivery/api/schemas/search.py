@@ -1,23 +1,26 @@
-"""The shape of a search as it is asked for over HTTP, precise enough in OpenAPI to make requests from."""
+"""The bodies of `/search` and `/search/batch`."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic import AfterValidator, Field, WithJsonSchema
 
 from dtrag.core.access.scope import CONTENT_TYPES, MAX_METADATA, MAX_PATHS
+from dtrag.delivery.api.schemas.base import StrictBody
 from dtrag.errors import InvalidInput
 from dtrag.retrieval.request import CANDIDATES, MAX_EXPLAINED, MAX_ID, MAX_QUERY, MAX_TOP_K, MODES, passage_count
 
 MAX_SEARCHES = 50
-"""Searches of one batch."""
+"""Maximum number of searches in one batch."""
+JsonObject = dict[str, Any]
+"""A JSON object of a request, not validated yet."""
 
 _PATHS = {
     "type": "array",
     "maxItems": MAX_PATHS,
     "items": {"type": "array", "items": {"type": "string"}},
-    "description": "Category paths, outermost name first; each stands for its whole branch.",
+    "description": "Category paths, outermost name first; each includes its whole branch.",
 }
 _DATE = {"type": "string", "description": "ISO 8601, such as 2025-01-31 or 2025-01-31T09:00:00Z."}
 _FILTERS = {
@@ -35,12 +38,12 @@ _FILTERS = {
             "minProperties": 1,
             "maxProperties": MAX_METADATA,
             "additionalProperties": {"type": ["string", "number", "boolean"]},
-            "description": "Facts of the document that must be just so, of the keys that the settings declare.",
+            "description": "Metadata fields that must be equal; the keys are declared in the settings.",
         },
     },
 }
 Filters = Annotated[
-    dict[str, Any] | None,
+    JsonObject | None,
     WithJsonSchema({"anyOf": [_FILTERS, {"type": "null"}]}),
     Field(
         description="Narrows the search: one of taxonomy_paths, allowed_category_paths, canonical_in (a list of "
@@ -48,7 +51,6 @@ Filters = Annotated[
         examples=[{"taxonomy_paths": [["HR", "Leave"]]}],
     ),
 ]
-_REQUEST = ConfigDict(extra="forbid", strict=True)
 
 
 def _encodable(text: str) -> str:
@@ -60,32 +62,30 @@ def _encodable(text: str) -> str:
 
 
 Text = Annotated[str, AfterValidator(_encodable)]
-"""What UTF-8 can carry: JSON can name halves of surrogate pairs, which no database and no answer can hold."""
+"""A string that UTF-8 can encode: JSON may contain lone surrogates, which no database and no response can hold."""
 
 
-class RequestBody(BaseModel):
-    """A body of a request, which a program may make: `client.post(path, json=request.dict())`."""
+class RequestBody(StrictBody):
+    """A body that programs may construct: `client.post(path, json=request.dict())`."""
 
-    model_config = _REQUEST
-
-    def dict(self, **options: Any) -> dict[str, Any]:
-        """As `model_dump`."""
+    def dict(self, **options: Any) -> JsonObject:
+        """The same as `model_dump`."""
         return self.model_dump(**options)
 
 
-_NUMBER: dict[str, Any] = {"minimum": 1, "maximum": MAX_TOP_K}
+_NUMBER: JsonObject = {"minimum": 1, "maximum": MAX_TOP_K}
 
 
 class SearchRequest(RequestBody):
-    """What to search for. Limits are declared for OpenAPI and checked where the search is made, not on construction."""
+    """A search. The limits declared for OpenAPI are checked by the search, not on construction."""
 
     query: Text = Field(
         json_schema_extra={"maxLength": MAX_QUERY},
-        description="Words or a question; blank finds nothing.",
+        description="Words or a question; a blank query has no results.",
         examples=["parental leave"],
     )
-    top_k: int = Field(default=10, json_schema_extra=_NUMBER, description="How many passages at most.", examples=[5])
-    limit: int | None = Field(default=None, json_schema_extra=_NUMBER, description="Another name of top_k.")
+    top_k: int = Field(default=10, json_schema_extra=_NUMBER, description="Maximum number of passages.", examples=[5])
+    limit: int | None = Field(default=None, json_schema_extra=_NUMBER, description="The same as top_k.")
     mode: Annotated[Text, WithJsonSchema({"type": "string", "enum": list(MODES)})] = Field(
         default="hybrid", description="hybrid, lexical, strict (every word must occur) or vector."
     )
@@ -93,47 +93,45 @@ class SearchRequest(RequestBody):
     min_score: float = Field(
         default=0.0,
         json_schema_extra={"minimum": 0, "maximum": 1},
-        description="Leaves out passages whose bm25_score and vector_score are both lower; these two mean the same "
-        "for every query, hybrid_score does not.",
+        description="Leaves out passages whose bm25_score and vector_score are both lower; both are comparable across "
+        "queries, hybrid_score is not.",
     )
     bm25_candidates: int = Field(
-        default=CANDIDATES, json_schema_extra=_NUMBER, description="Passages the lexical leg proposes at most."
+        default=CANDIDATES, json_schema_extra=_NUMBER, description="Maximum number of lexical candidates."
     )
     vector_candidates: int = Field(
-        default=CANDIDATES, json_schema_extra=_NUMBER, description="Passages the vector leg proposes at most."
+        default=CANDIDATES, json_schema_extra=_NUMBER, description="Maximum number of vector candidates."
     )
-    highlights: bool = Field(default=True, description="Whether to say which characters hold words of the query.")
-    explain: bool = Field(default=False, description="Whether to say of each passage why it stands where it stands.")
+    highlights: bool = Field(default=True, description="Whether to mark the words of the query in the text.")
+    explain: bool = Field(default=False, description="Whether to explain the rank of each passage.")
     explain_documents: list[Annotated[Text, WithJsonSchema({"type": "string", "maxLength": MAX_ID})]] = Field(
         default=[],
         json_schema_extra={"maxItems": MAX_EXPLAINED},
-        description="Ids of documents: metrics.absent says why they are not found.",
+        description="Ids of documents: metrics.absent explains why they are not among the results.",
     )
 
     def least_score(self) -> float:
-        """`min_score`. Raises `InvalidInput` for one outside of [0, 1]."""
+        """`min_score`. Raises `InvalidInput` if it is outside [0, 1]."""
         if not 0 <= self.min_score <= 1:
             raise InvalidInput("min_score must be a number from 0 to 1.")
         return self.min_score
 
     @property
-    def wanted(self) -> int:
-        """How many passages at most, by whichever name. Raises `InvalidInput` for two numbers that differ."""
+    def requested_k(self) -> int:
+        """`top_k` or `limit`. Raises `InvalidInput` if both are set and differ."""
         if self.limit is None or self.limit == self.top_k:
             return self.top_k
         passage_count("limit", self.limit)
         if "top_k" in self.model_fields_set and "limit" in self.model_fields_set:
-            raise InvalidInput("top_k and limit are two names of one number: give one of them.")
+            raise InvalidInput("top_k and limit are the same option: set only one of them.")
         return self.limit
 
 
-class BatchRequest(BaseModel):
-    """Several searches at once. Each is checked on its own, so that one that is wrong does not stop the others."""
-
-    model_config = _REQUEST
+class BatchRequest(StrictBody):
+    """Several searches. Each is validated on its own: an invalid one does not affect the others."""
 
     searches: Annotated[
-        list[Any],
+        list[object],
         WithJsonSchema(
             {
                 "type": "array",

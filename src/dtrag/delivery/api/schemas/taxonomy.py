@@ -1,4 +1,4 @@
-"""What `/taxonomy` takes and gives."""
+"""Bodies and responses of `/taxonomy`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from dtrag.core.taxonomy.operations import MOST_OPERATIONS
+from dtrag.delivery.api.schemas.base import StrictBody
 
 _OPERATION = {
     "type": "array",
@@ -23,13 +24,13 @@ class VersionShape(BaseModel):
     """One version of the category tree."""
 
     version: str = Field(description="Its semantic version.")
-    parent: str | None = Field(description="The version that the operations change; null for the first.")
-    rationale: str = Field(description="Why it was made.")
-    active: bool = Field(description="Whether it is in force.")
-    operations: list[dict[str, Any]] = Field(description="What it makes of its parent, in order.")
+    parent: str | None = Field(description="The version to which the operations apply; null for the first.")
+    rationale: str = Field(description="Why it was proposed.")
+    active: bool = Field(description="Whether it is the active version.")
+    operations: list[dict[str, object]] = Field(description="The operations on its parent, in order.")
     created_by: str = Field(description="Who proposed it.")
     created_at: str = Field(description="When, in ISO 8601.")
-    activated_at: str | None = Field(description="When it last came into force; null: never.")
+    activated_at: str | None = Field(description="When it was last activated; null if never.")
 
 
 class VersionList(BaseModel):
@@ -39,23 +40,23 @@ class VersionList(BaseModel):
 
 
 class NodeShape(BaseModel):
-    """A category with those below it, as far as the caller may see."""
+    """A category with its subcategories, as far as visible to the caller."""
 
     node_id: int | None = Field(
-        description="Stays the same in every version; null for a caller with a scope: ids are numbered over the whole "
-        "tree, and would tell how many categories there are."
+        description="The same in every version; null for a caller with a scope: ids are numbered over the whole "
+        "tree and would reveal the number of categories."
     )
-    name: str = Field(description="As people read it.")
-    path: list[str] = Field(description="Names from the top.")
-    documents: int = Field(description="Documents on the category itself; 0 outside the caller's branches.")
-    children: list[NodeShape] = Field(description="The categories below it.")
+    name: str = Field(description="Its display name.")
+    path: list[str] = Field(description="Names, outermost first.")
+    documents: int = Field(description="Documents in the category itself; 0 outside the caller's branches.")
+    children: list[NodeShape] = Field(description="Its subcategories.")
 
 
 class TreeShape(BaseModel):
     """The tree of a version."""
 
-    version: str = Field(description="Which version it is.")
-    tree: list[NodeShape] = Field(description="The categories at the top.")
+    version: str = Field(description="The version.")
+    tree: list[NodeShape] = Field(description="The top-level categories.")
 
 
 class PairShape(BaseModel):
@@ -68,68 +69,66 @@ class PairShape(BaseModel):
 
 
 class DiffShape(BaseModel):
-    """What a version has and its base has not, and the other way round."""
+    """The differences between a version and its base."""
 
-    base: str = Field(description="What it is compared with.")
-    version: str = Field(description="What is compared.")
-    added: list[list[str]] = Field(description="Categories that the base has not.")
-    removed: list[list[str]] = Field(description="Categories that only the base has.")
-    moved: list[PairShape] = Field(description="Categories below another one.")
+    base: str = Field(description="The base version.")
+    version: str = Field(description="The compared version.")
+    added: list[list[str]] = Field(description="Categories that are not in the base.")
+    removed: list[list[str]] = Field(description="Categories that are only in the base.")
+    moved: list[PairShape] = Field(description="Categories with another parent.")
     renamed: list[PairShape] = Field(description="Categories with another name.")
-    merged: list[PairShape] = Field(description="Categories whose documents went into another one.")
+    merged: list[PairShape] = Field(description="Categories whose documents were merged into another one.")
 
 
-class ProposeBody(BaseModel):
+class ProposeBody(StrictBody):
     """A change of the tree."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
-
     operations: Annotated[list[Any], WithJsonSchema(_OPERATION)] = Field(
-        max_length=MOST_OPERATIONS, description="In order; docs/how-to/taxonomy.md describes each."
+        max_length=MOST_OPERATIONS, description="In order; docs/how-to/taxonomy.md describes them."
     )
     rationale: str = Field("", max_length=2_000, description="Why.")
-    parent: str | None = Field(None, max_length=100, description="The version to change; null: the one in force.")
-    version: str | None = Field(None, max_length=100, description="Its number; null: the next by what is done.")
+    parent: str | None = Field(None, max_length=100, description="The version to change; null: the active one.")
+    version: str | None = Field(
+        None, max_length=100, description="Its number; null: the next one, depending on the operations."
+    )
 
 
-class BringInBody(BaseModel):
-    """Whether it is accepted that somebody comes to see more."""
+class BringInBody(StrictBody):
+    """Whether wider access is accepted."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    accept_widening: bool = Field(False, description="Without it a version by which somebody gains access is refused.")
+    accept_widening: bool = Field(False, description="false: a version that widens anyone's access is refused.")
 
 
 class MovedShape(PairShape):
-    """Documents that go from one category to another; an empty path is no category."""
+    """Documents that move from one category to another; an empty path means no category."""
 
-    documents: int = Field(description="How many.")
-    titles: list[str] = Field(description="Some of them.")
+    documents: int = Field(description="Number of documents.")
+    titles: list[str] = Field(description="Examples.")
 
 
 class ExampleShape(BaseModel):
-    """A document, and where it will hang."""
+    """A document and its future category."""
 
     title: str = Field(description="Its title.")
-    path: list[str] = Field(description="Where it will hang; empty for no category.")
+    path: list[str] = Field(description="Its future category; empty for none.")
 
 
 class ReachShape(BaseModel):
-    """What a key or an agent comes to see, and sees no more."""
+    """The documents that a key or an agent gains and loses."""
 
     kind: str = Field(description="key or agent.")
     name: str = Field(description="Its name.")
-    gained: int = Field(description="Documents that it comes to see.")
-    lost: int = Field(description="Documents that it sees no more.")
-    gains: list[ExampleShape] = Field(description="Some of the gained.")
-    losses: list[ExampleShape] = Field(description="Some of the lost.")
+    gained: int = Field(description="Documents that become visible to it.")
+    lost: int = Field(description="Documents that become invisible to it.")
+    gains: list[ExampleShape] = Field(description="Examples of gained documents.")
+    losses: list[ExampleShape] = Field(description="Examples of lost documents.")
 
 
 class PreviewShape(BaseModel):
-    """What bringing a version into force does."""
+    """The effects of activating a version."""
 
-    version: str = Field(description="The version that comes into force.")
-    active: str = Field(description="The version in force before.")
-    documents: int = Field(description="Documents that go elsewhere.")
-    moved: list[MovedShape] = Field(description="Where documents go, by category.")
-    access: list[ReachShape] = Field(description="Who comes to see more or less.")
+    version: str = Field(description="The version to activate.")
+    active: str = Field(description="The active version.")
+    documents: int = Field(description="Documents that move.")
+    moved: list[MovedShape] = Field(description="Moved documents by category.")
+    access: list[ReachShape] = Field(description="Keys and agents whose access changes.")

@@ -1,4 +1,4 @@
-"""HTTP/1.1 of one connection: uvicorn's protocol with the limits of `connections.py` and failures in our shape."""
+"""HTTP/1.1 of one connection: uvicorn's protocol with the limits of `connections.py` and our error bodies."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dtrag.delivery.api.connections import (
 
 
 class HttpProtocol(H11Protocol):
-    """One connection. It is idle until the head of a request is there, and again when the answer has been given."""
+    """One connection. It is idle until the head of a request has arrived, and after the response."""
 
     def __init__(
         self, config: uvicorn.Config, server_state: ServerState, app_state: dict[str, Any], connections: Connections
@@ -36,25 +36,25 @@ class HttpProtocol(H11Protocol):
         self._sending_until: float | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """asyncio."""
+        """See `asyncio.Protocol`."""
         super().connection_made(transport)
         if not self._connections.admit(self):
             self._refused = True
             self.app = _refusing(self.app)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """asyncio."""
+        """See `asyncio.Protocol`."""
         self._connections.leave(self)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """asyncio."""
+        """See `asyncio.Protocol`."""
         super().data_received(data)
         if self.idle_since() is not None:
             self._note_head()
 
     def on_response_complete(self) -> None:
-        """An answer has been given; what else has come already begins the next request."""
+        """The response is complete; further data belongs to the next request."""
         self._head_begun = False
         self._waiting_since = time.monotonic()
         super().on_response_complete()
@@ -64,23 +64,23 @@ class HttpProtocol(H11Protocol):
             self._note_head()
 
     def _note_head(self) -> None:
-        """Remember when the head of the next request began to come."""
+        """Record when the head of the next request began to arrive."""
         begun = self.conn.their_state is h11.IDLE and bool(self.conn.trailing_data[0])
         if begun and not self._head_begun:
             self._waiting_since = time.monotonic()
         self._head_begun = begun
 
     def idle_since(self) -> float | None:
-        """As `Connection` says."""
+        """See `TrackedConnection`."""
         busy = self.cycle is not None and not self.cycle.response_complete
         return None if busy or self.transport.is_closing() else self._waiting_since
 
     def close_idle(self) -> None:
-        """As `Connection` says."""
+        """See `TrackedConnection`."""
         self.transport.close()
 
     def enforce(self, now: float, limits: ConnectionLimits) -> None:
-        """As `Connection` says."""
+        """See `TrackedConnection`."""
         if self.transport.is_closing() or self.flow.write_paused:
             self._enforce_reading(now, limits)
             return
@@ -91,42 +91,42 @@ class HttpProtocol(H11Protocol):
         if self._head_begun:
             self.send_failure(408, "RequestTimeout", "The head of the request did not come in time.")
         elif self.conn.their_state is h11.SEND_BODY:
-            self.transport.abort()  # the answer did not wait for the body, which the client still sends
+            self.transport.abort()  # the response did not wait for the body, which the client still sends
         else:
             self.transport.close()
 
     def _patience(self, limits: ConnectionLimits) -> float:
-        """How long it may go on as it is, without a request."""
+        """Maximum seconds in the current state without a request."""
         if self._refused:
             return LEAST_IDLE_S
         between_requests = self.cycle is not None and self.conn.their_state is h11.IDLE and not self._head_begun
         return limits.idle if between_requests else limits.head
 
     def _enforce_reading(self, now: float, limits: ConnectionLimits) -> None:
-        """End the connection when its client does not read what is waiting for it."""
+        """Close the connection if its client does not read the response in time."""
         if self._sending_until is None:
             self._sending_until = now + limits.patience(self.transport.get_write_buffer_size())
         elif now > self._sending_until:
             self.transport.abort()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is no HTTP."""
+        """Respond to invalid HTTP."""
         self.send_failure(400, "BadRequest", msg)
 
     def send_failure(self, status: int, kind: str, detail: str) -> None:
-        """Answer outside of any request, hence without an id, and hang up."""
+        """Send an error outside of a request, therefore without an id, and close the connection."""
         body = json.dumps({"detail": detail, "type": kind, "request_id": None}).encode()
         headers = [("content-type", "application/json"), ("connection", "close"), ("content-length", str(len(body)))]
         try:
             for event in (h11.Response(status_code=status, headers=headers), h11.Data(data=body), h11.EndOfMessage()):
                 self.transport.write(self.conn.send(event) or b"")
         except h11.LocalProtocolError:
-            pass  # an answer has begun already: closing is all that can be said
+            pass  # a response has begun already: only closing is possible
         self.transport.close()
 
 
 def _refusing(app: ASGIApp) -> ASGIApp:
-    """The application of a connection that is one too many: liveness is answered, nothing else."""
+    """The application of a refused connection: only the liveness route is answered."""
 
     async def refuse(scope: Scope, receive: Receive, send: Send) -> None:
         await (app if scope["path"] == ALWAYS_ANSWERED else too_many_connections)(scope, receive, send)

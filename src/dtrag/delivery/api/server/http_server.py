@@ -1,4 +1,4 @@
-"""Uvicorn with sockets of our own: connections are taken only while there is a place for them."""
+"""Uvicorn with its own acceptor: connections are accepted only while the limit allows it."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from dtrag.delivery.api.server.http_protocol import HttpProtocol
 _LOG = logging.getLogger(__name__)
 
 ACCEPTED_AT_ONCE = 32
-"""Connections taken from a socket before anything else is done: a thousand at once must not hold up the others."""
+"""Connections accepted in one pass of the event loop: a thousand at once must not block other requests."""
 FULL_S = 0.05
-"""So long no connection is taken when there is no place."""
+"""Seconds without accepting when the limit is reached."""
 EXHAUSTED_S = 1.0
-"""So long no connection is taken when the system has no descriptors or no memory for it."""
+"""Seconds without accepting when the system has no descriptors or no memory left."""
 _EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 
 class HttpServer(uvicorn.Server):
     """Serves listening sockets until `should_exit`, within the limits of `connections`.
 
-    It leaves signals alone: uvicorn's handling ends the process with the signal instead of a status.
+    It does not handle signals: uvicorn would end the process with the signal instead of an exit code.
     """
 
     def __init__(self, config: uvicorn.Config, connections: Connections, on_listening: Callable[[], None]) -> None:
@@ -40,11 +40,11 @@ class HttpServer(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Signals are ours."""
+        """Do not install uvicorn's signal handlers."""
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start to answer, then say so."""
+        """Start to accept connections, then report it."""
         await super().startup([])
         self._watch = asyncio.create_task(self._connections.watch())
         for listener in sockets or []:
@@ -54,7 +54,7 @@ class HttpServer(uvicorn.Server):
         self._on_listening()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Take no more connections, and finish what is being answered."""
+        """Accept no more connections and finish the current responses."""
         for acceptor in self._acceptors:
             acceptor.stop()
         await super().shutdown(sockets)
@@ -67,10 +67,10 @@ class HttpServer(uvicorn.Server):
 
 
 class _Acceptor:
-    """Takes connections from one listening socket.
+    """Accepts connections from one listening socket.
 
-    asyncio's own server takes up to its whole backlog in one go, whatever is open already, and writes a line for each
-    that fails, for ever, once the descriptors are used up.
+    asyncio's own server accepts up to its whole backlog at once, without regard to open connections, and logs endless
+    errors when the descriptors are used up.
     """
 
     def __init__(self, listener: socket.socket, protocol: Callable[[], HttpProtocol], connections: Connections) -> None:
@@ -102,7 +102,7 @@ class _Acceptor:
             except OSError as error:
                 if error.errno not in _EXHAUSTED:
                     raise
-                _LOG.error("no connection can be taken: %s", error.strerror)
+                _LOG.error("no connection can be accepted: %s", error.strerror)
                 self._rest(EXHAUSTED_S)
                 return
             self._connections.opening(1)
@@ -115,7 +115,7 @@ class _Acceptor:
         self._pause = self._loop.call_later(seconds, self.start)
 
     async def _open(self, accepted: socket.socket) -> None:
-        """Hand the connection to a protocol of its own."""
+        """Create the protocol of the connection."""
         try:
             accepted.setblocking(False)
             await self._loop.connect_accepted_socket(self._protocol, accepted)

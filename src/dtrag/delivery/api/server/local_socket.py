@@ -1,7 +1,7 @@
-"""The service's side of the socket in the data folder: the command line of the folder's owner asks here.
+"""The service's side of the socket in the data folder, which commands of the folder's owner use.
 
-Whoever can open the socket owns the data folder, and could read everything in it. Its requests are those of the local
-owner, over the whole tree, and so the audit log names them.
+A process that can open the socket belongs to the owner of the data folder, who can read everything in it. Its requests
+have the rights of the local owner over the whole tree, and appear so in the audit log.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import os
 import socket
 import struct
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from dtrag import __version__
 from dtrag.core.access.api_key import LOCAL
@@ -27,21 +27,37 @@ from dtrag.core.access.scope import scope_rows
 from dtrag.delivery.api.dependencies import Service
 from dtrag.delivery.api.request_tasks import cancelled, result_of
 from dtrag.delivery.local.operations import OPERATIONS
+from dtrag.delivery.local.results import ReadingResult, document_ids
 from dtrag.delivery.local.socket import FOLDER, PROTOCOL, REQUEST_BYTES, SOCKET, socket_address
 from dtrag.errors import DtragError, InvalidInput
 from dtrag.settings import answer_settings
 
 HELLO_S = 5.0
-"""Longest wait for each of the client's two messages."""
+"""Maximum wait for each of the client's two messages, in seconds."""
 CONNECTIONS = 32
-"""Connections at once: more are closed at once, and their commands work in their own process."""
+"""Concurrent connections: further ones are closed at once, and their commands work in their own process."""
 
 _LOG = logging.getLogger(__name__)
 
 
+class Hello(TypedDict):
+    """The client's first message."""
+
+    protocol: int
+    version: str
+    settings: dict[str, str]
+
+
+class Request(TypedDict):
+    """The client's second message."""
+
+    operation: str
+    arguments: dict[str, object]
+
+
 @asynccontextmanager
 async def local_socket(service: Service) -> AsyncIterator[None]:
-    """Answer the command line while the block runs; without the socket when another service has it or it fails."""
+    """Serve commands while the block runs; without the socket if another service holds it or it fails."""
     handler = _Handler(service)
     async with contextlib.AsyncExitStack() as stack:
         try:
@@ -61,7 +77,7 @@ async def local_socket(service: Service) -> AsyncIterator[None]:
 
 @contextlib.contextmanager
 def _listening(data_dir: Path) -> Iterator[socket.socket]:
-    """The listening socket, with a lock beside it: one service at a time, and a killed one's socket is replaced.
+    """The listening socket, protected by a lock file: one service at a time; a killed service's socket is replaced.
 
     Raises `OSError`, `BlockingIOError` while another service listens.
     """
@@ -88,7 +104,7 @@ def _listening(data_dir: Path) -> Iterator[socket.socket]:
 
 
 def _make_private(folder: Path) -> None:
-    """Closes our folder to everybody else. Raises `OSError` when it is not ours or a link."""
+    """Make the folder private. Raises `OSError` if it belongs to another user or is a link."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         if os.fstat(descriptor).st_uid != os.geteuid():
@@ -99,7 +115,7 @@ def _make_private(folder: Path) -> None:
 
 
 class _Handler:
-    """Answers connections, each one operation."""
+    """Serves connections, one operation each."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -107,13 +123,13 @@ class _Handler:
         self._working: set[asyncio.Task[Any]] = set()
 
     async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection from its first message to its end."""
+        """Serve one connection."""
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - asyncio runs this as a task
         self._connections.add(task)
         try:
             if len(self._connections) <= CONNECTIONS and _is_owner(writer):
-                await self._converse(task, reader, writer)
+                await self._serve(task, reader, writer)
         except (OSError, ValueError, KeyError, TypeError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             _LOG.debug("a local connection ended early")  # the client left, or is not a dtrag
         except asyncio.CancelledError:
@@ -124,7 +140,7 @@ class _Handler:
             writer.close()
 
     async def close(self) -> None:
-        """End idle connections, and those with an operation as soon as it has ended; in flight ones are ended first."""
+        """Close idle connections at once, the others when their operation has ended."""
         idle = self._connections - self._working
         for task in idle:
             task.cancel()
@@ -132,23 +148,21 @@ class _Handler:
             await asyncio.wait(self._working, timeout=self._service.settings.stop_seconds)
         await cancelled(*self._connections)
 
-    async def _converse(
-        self, task: asyncio.Task[Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
-        hello = await _message(reader)
+    async def _serve(self, task: asyncio.Task[Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        hello: Hello = await _message(reader)
         reason = self._refusal(hello)
         if reason:
             await _send(writer, {"refused": reason})
             return
         await _send(writer, {"ready": True})
-        request = await _message(reader)
+        request: Request = await _message(reader)
         self._working.add(task)
         reply = await self._reply(reader, request["operation"], request["arguments"])
         if reply is not None:
             await _send(writer, reply)
 
-    def _refusal(self, hello: dict[str, Any]) -> str:
-        """Why the client should do without this service; "" when it need not."""
+    def _refusal(self, hello: Hello) -> str:
+        """Why the client cannot use this service; "" if it can."""
         if self._service.stopping or self._service.opened is None:
             return "it is stopping"
         if hello["protocol"] != PROTOCOL or hello["version"] != __version__:
@@ -157,21 +171,23 @@ class _Handler:
         different = sorted(name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name))
         return f"it has other settings ({', '.join(different)})" if different else ""
 
-    async def _reply(self, reader: asyncio.StreamReader, name: str, arguments: dict[str, Any]) -> dict[str, Any] | None:
-        """The result or the error; None when the client has left, and nobody wants either."""
+    async def _reply(
+        self, reader: asyncio.StreamReader, name: str, arguments: Mapping[str, object]
+    ) -> Mapping[str, object] | None:
+        """The result or the error; None when the client has disconnected."""
         started = time.perf_counter()
-        work: asyncio.Task[Any] = self._service.in_flight.start(self._admitted(name, arguments))
+        work = self._service.in_flight.start(self._admitted(name, arguments))
         leaving = asyncio.create_task(reader.read(1))
         try:
             await asyncio.wait({work, leaving}, return_when=asyncio.FIRST_COMPLETED)
             if not work.done():
                 return None
-            result = asdict(result_of(work))
+            result = result_of(work)
             await self._service.app.audit.note(
                 LOCAL.name,
                 f"cli {name}",
                 scope=scope_rows(LOCAL.access),
-                subjects=_subjects(result),
+                subjects=document_ids(result),
                 decision="allowed",
                 details={"local_socket": True},
             )
@@ -180,44 +196,27 @@ class _Handler:
         finally:
             await cancelled(work, leaving)
             _LOG.info("local command", extra={"operation": name, "ms": round((time.perf_counter() - started) * 1e3, 1)})
-        return {"result": result}
+        return {"result": asdict(result)}
 
-    async def _admitted(self, name: str, arguments: dict[str, Any]) -> Any:
-        """The result of an operation, within the limits that requests over HTTP have. Raises `Overloaded`."""
+    async def _admitted(self, name: str, arguments: Mapping[str, object]) -> ReadingResult:
+        """The result of an operation, under the same limits as HTTP requests. Raises `Overloaded`."""
         app = self._service.app
-        if name == "search":  # questions are admitted by the pipeline
+        if name == "search":  # the pipeline limits questions itself
             async with app.run.admission.search():
                 return await OPERATIONS[name](app, **arguments)
         return await OPERATIONS[name](app, **arguments)
 
 
 def _is_owner(writer: asyncio.StreamWriter) -> bool:
-    """Whether the client's process belongs to our user or to root. Where the system cannot tell, the modes decide."""
+    """Whether the client's process belongs to our user or to root. Without SO_PEERCRED file modes decide alone."""
     if not hasattr(socket, "SO_PEERCRED"):
         return True
     peer = writer.get_extra_info("socket").getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
     return struct.unpack("3i", peer)[1] in {os.geteuid(), 0}
 
 
-def _subjects(result: dict[str, Any]) -> list[str]:
-    """Ids of the documents that the result is about, for the audit log."""
-    if "answer" in result:
-        ids = [citation["document_id"] for citation in result["answer"]["citations"]]
-    elif "results" in result:
-        ids = [passage["chunk_id"].rpartition(":")[0] for passage in result["results"]]
-    elif "document_id" in result:
-        ids = [result["document_id"]]
-    elif "regulations" in result:
-        ids = [regulation["document_id"] for regulation in result["regulations"]]
-    elif "citations" in result:
-        ids = []
-    else:
-        ids = [document["document_id"] for document in result.get("documents", [result.get("summary")])]
-    return list(dict.fromkeys(ids))
-
-
-async def _message(reader: asyncio.StreamReader) -> dict[str, Any]:
-    """The next message. Raises `OSError` (also when it is late), `ValueError` and `IncompleteReadError`."""
+async def _message(reader: asyncio.StreamReader) -> Any:
+    """The next message. Raises `OSError` (also after a time-out), `ValueError` and `IncompleteReadError`."""
     async with asyncio.timeout(HELLO_S):
         line = await reader.readuntil()
     message = json.loads(line)
@@ -226,7 +225,7 @@ async def _message(reader: asyncio.StreamReader) -> dict[str, Any]:
     return message
 
 
-async def _send(writer: asyncio.StreamWriter, message: dict[str, Any]) -> None:
+async def _send(writer: asyncio.StreamWriter, message: Mapping[str, object]) -> None:
     writer.write(json.dumps(message, default=str).encode() + b"\n")
     async with asyncio.timeout(HELLO_S):
         await writer.drain()

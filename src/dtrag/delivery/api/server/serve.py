@@ -1,8 +1,8 @@
-"""`serve()`: the service as a process. It listens, says so, answers, and leaves in order when it is told to.
+"""`serve()`: runs the service as a process with a graceful stop.
 
-Stopping by SIGTERM or Ctrl-C is the normal end: `/readyz` turns 503, after SIGTERM requests are taken for a moment more
-so that a load balancer notices, then what is being answered is finished, and the database is closed. Supervisors kill
-after 30 s; DTRAG_STOP_SECONDS and the moment before them stay below that.
+On SIGTERM or Ctrl-C `/readyz` turns 503. After SIGTERM requests are still accepted for a moment so that load balancers
+notice; then the current responses are finished and the database is closed. Supervisors usually kill after 30 s;
+`DRAIN_S` and DTRAG_STOP_SECONDS together stay below that.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from dtrag.errors import CannotListen
 from dtrag.settings import Settings
 
 DRAIN_S = 1.0
-"""How long requests are still taken after SIGTERM, with `/readyz` at 503. A person at the keyboard need not wait."""
+"""Seconds during which requests are still accepted after SIGTERM, with `/readyz` at 503; 0 after Ctrl-C."""
 LAST_WORDS_S = 2.0
-"""So long before DTRAG_STOP_SECONDS are over answers still being made are ended, so that their clients are told so."""
+"""Seconds before the end of DTRAG_STOP_SECONDS at which unfinished answers are cancelled with an error response."""
 BACKLOG = 512
 
 
 def serve(settings: Settings, on_listening: Callable[[str], None] | None = None) -> int:
     """Run until SIGTERM or SIGINT, then return 0. Raises `CannotListen` and what opening the app raises.
 
-    `on_listening` is told the address once requests are answered there.
+    `on_listening` receives the address once the service is ready there.
     """
     logs.configure(settings.log_level, settings.log_format)
     listener = listen(settings.host, settings.port)
@@ -50,7 +50,7 @@ def serve(settings: Settings, on_listening: Callable[[str], None] | None = None)
 def listen(host: str, port: int) -> socket.socket:
     """A listening TCP socket; port 0 means any free one. Raises `CannotListen`.
 
-    It listens before the database is opened: a port in use is found out at once, and early clients wait in the queue.
+    It listens before the database is opened: a port in use is detected at once, and early clients wait in the queue.
     """
     try:
         if not 0 <= port <= 65_535:
@@ -67,7 +67,11 @@ def listen(host: str, port: int) -> socket.socket:
             listener.close()
             raise
     except (OSError, OverflowError, UnicodeError) as error:
-        reason = "that is no host name" if isinstance(error, UnicodeError) else getattr(error, "strerror", "") or error
+        reason = (
+            "it is not a valid host name"
+            if isinstance(error, UnicodeError)
+            else getattr(error, "strerror", "") or error
+        )
         if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
             reason = "another program listens there (perhaps another dtrag)"
         other = port + 1 if 1024 <= port < 65535 else 8001
@@ -77,7 +81,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches the address."""
+    """Whether only this machine can reach the address."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -89,9 +93,9 @@ async def _run(settings: Settings, listener: socket.socket, on_listening: Callab
     service: Service = api.state.service
     config = uvicorn.Config(
         api,
-        lifespan="off",  # entered below, so that an error while opening reaches the caller as it is
+        lifespan="off",  # entered below, so that errors while opening are raised unchanged
         log_config=None,
-        access_log=False,  # our own line has the route instead of the address
+        access_log=False,  # our log line has the route instead of the address
         server_header=False,
         proxy_headers=False,  # forwarding.py reads them, from the proxies in the settings only
         ws="none",
@@ -101,7 +105,7 @@ async def _run(settings: Settings, listener: socket.socket, on_listening: Callab
     warming: list[asyncio.Task[None]] = []
 
     def listening() -> None:
-        _say(f"dtrag is listening on {_address(listener)} (docs at /docs)")
+        _print(f"dtrag is listening on {_address(listener)} (docs at /docs)")
         if on_listening is not None:
             on_listening(_address(listener))
         warming.append(asyncio.create_task(service.warm()))
@@ -121,7 +125,7 @@ async def _run(settings: Settings, listener: socket.socket, on_listening: Callab
 
 @contextlib.contextmanager
 def _stopped_by_signals(server: HttpServer, service: Service) -> Iterator[None]:
-    """The first signal drains and finishes; a second one does not wait for what is being answered."""
+    """The first signal stops gracefully; a second one cancels the current responses."""
     loop = asyncio.get_running_loop()
 
     finish_s = max(0.0, service.settings.stop_seconds - LAST_WORDS_S)
@@ -152,15 +156,15 @@ def _stopped_by_signals(server: HttpServer, service: Service) -> Iterator[None]:
 
 
 async def _check_keys(settings: Settings, service: Service) -> None:
-    """Say who is answered while there is no key. Raises `CannotListen` where others than this machine could ask."""
+    """Print who has access while there is no key. Raises `CannotListen` if other machines could connect."""
     if await service.app.keys.needed():
         return
     if not is_loopback(settings.host):
         raise CannotListen(
             f"{settings.host} is not a loopback address, and there is no key yet: anyone who reaches the port would "
-            "see, add and delete every document. Make a key first with: dtrag keys create --name NAME --role admin"
+            "see, add and delete every document. Create a key first with: dtrag keys create --name NAME --role admin"
         )
-    _say("No key is configured: only this machine is answered, with everything. Make one with: dtrag keys create")
+    _print("No key is configured: only this machine has access, to everything. Create one with: dtrag keys create")
 
 
 def _address(listener: socket.socket) -> str:
@@ -168,6 +172,6 @@ def _address(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _say(line: str) -> None:
+def _print(line: str) -> None:
     sys.stderr.write(line + os.linesep)
     sys.stderr.flush()
