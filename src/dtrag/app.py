@@ -183,7 +183,7 @@ class App:
             critic=self.critic,
             tools=self.tools,
             prepare=self.mcp.refresh,
-            debates=step.when(settings.debate),
+            debates=step.debate_policy(settings.debate),
             admission=Admission.of(settings),
             recording=self.traces.recording(),
             on_debate=self._on_debate,

@@ -62,7 +62,7 @@ def test_seen_approved_run_and_revoked(cli: Cli, folder: Path) -> None:
 
     wrong = cli.call("tools", "approve", "sums.add", "--fingerprint", "0" * 64)
     assert wrong.code == 1
-    assert "not what you looked at" in wrong.err
+    assert "has changed since you reviewed it" in wrong.err
     done = cli.call("tools", "approve", "sums.add", "--fingerprint", shown.json["fingerprint"], "--json")
     assert_shape(done.json, SHAPES["dtrag tools approve"])
     ran = cli.call("tools", "run", "sums.add", "--input", '{"first": 42}', "--json")

@@ -43,8 +43,8 @@ class House:
 
     async def again(self) -> dict[str, tuple[str, bool]]:
         """The states when what the servers said last does not count any more."""
-        for seen in self.mcp._seen.values():
-            seen.until = 0.0
+        for latest in self.mcp._lists.values():
+            latest.until = 0.0
         return await self.states()
 
     async def add(self) -> tuple[bool, Any, str | None]:
@@ -91,7 +91,7 @@ async def test_a_tool_that_changes_is_out_of_use(built: House) -> None:
     built.sums.set(tools=[changed])
     assert await built.again() == {"sums.add": ("changed", False)}
     assert await built.add() == (False, None, "Tool 'sums.add' not found")
-    with pytest.raises(Conflict, match="not what you looked at"):
+    with pytest.raises(Conflict, match="has changed since you reviewed it"):
         await built.mcp.approve("sums.add", before.fingerprint)
     after = await built.mcp.approve("sums.add")
     assert after.fingerprint != before.fingerprint
@@ -163,7 +163,7 @@ async def test_no_server_is_in_the_way(databases: Databases, tmp_path: Path) -> 
     async with open_app(listed(databases, tmp_path, *tables)) as app:
         house = House(app, sums)
         assert time.monotonic() - started < 20
-        await app.mcp._asked(["sums"], PATIENT_S)
+        await app.mcp._list_servers(["sums"], PATIENT_S)
         await app.mcp.approve("sums.add")
         asked = time.monotonic()
         await app.mcp.refresh()

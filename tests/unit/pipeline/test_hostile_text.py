@@ -16,7 +16,7 @@ from dtrag.pipeline.answer import generative
 from dtrag.pipeline.answer.citations import cite
 from dtrag.pipeline.answer.extractive import extract
 from dtrag.pipeline.answer.grounding import check
-from dtrag.pipeline.debate.prompts import argue, weigh
+from dtrag.pipeline.debate.prompts import agent_prompt, synthesis_prompt
 from dtrag.pipeline.plan import prompt as plan_prompt
 from dtrag.tools.registry import Tool
 
@@ -39,8 +39,8 @@ def test_the_prompt_of_an_answer() -> None:
 
 def test_the_prompts_of_a_debate() -> None:
     for role in ("affirmative", "critical"):
-        _clean(argue(role, QUESTION, [HOSTILE], previous=HOSTILE, opponent=HOSTILE, max_tokens=300))
-    _clean(weigh(QUESTION, [HOSTILE], [HOSTILE, HOSTILE], max_tokens=300))
+        _clean(agent_prompt(role, QUESTION, [HOSTILE], previous=HOSTILE, opponent=HOSTILE, max_tokens=300))
+    _clean(synthesis_prompt(QUESTION, [HOSTILE], [HOSTILE, HOSTILE], max_tokens=300))
 
 
 def test_the_prompt_of_a_plan() -> None:

@@ -1,4 +1,4 @@
-"""One side of a debate."""
+"""One agent of a debate."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from dtrag.errors import InvalidInput, LanguageModelFailed
 from dtrag.pipeline import model_calls
 from dtrag.pipeline.answer.generative import MAX_PASSAGE, NO_ANSWER
 from dtrag.pipeline.debate.merge import cut
-from dtrag.pipeline.debate.prompts import Role, argue
+from dtrag.pipeline.debate.prompts import Role, agent_prompt
 from dtrag.pipeline.run import Run, of_active_app
 from dtrag.ports import ChatModel
 
 MAX_TOKENS = 500
 """Tokens of an agent's answer."""
 SECONDS = 10.0
-"""Seconds of one answer when an agent is asked alone; in a debate the debate's time counts."""
+"""Time limit of an answer outside of a debate, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """What an agent or the synthesis said. `cut` tells that it was longer than it may be, and is its beginning."""
+    """The answer of an agent or of the synthesis; `cut`: it was too long and has been shortened."""
 
     text: str
     model: str
@@ -32,21 +32,21 @@ class Argument:
 
     @property
     def abstains(self) -> bool:
-        """Whether it says that the passages do not answer."""
+        """Whether it states that the passages do not answer."""
         return self.text.strip("`*\"'. ").startswith(NO_ANSWER)
 
 
 class DebateAgent:
-    """An agent that argues: `affirmative` looks for the best supported answer, `critical` for what that one misses.
+    """An agent: `affirmative` gives the best supported answer, `critical` looks for what a quick answer misses.
 
-    Without a run, it is the open app's; without a model, the run's: `critic` for the critical agent where there is one.
+    The default run is that of the open app, the default model that of the run: its `critic` for the critical agent.
     """
 
     def __init__(
         self, role: Role, model: ChatModel | None = None, run: Run | None = None, *, max_tokens: int = MAX_TOKENS
     ) -> None:
         if role not in get_args(Role):
-            raise InvalidInput(f"An agent cannot be {role!r}; the roles are {' and '.join(get_args(Role))}.")
+            raise InvalidInput(f"Unknown role {role!r}; the roles are {' and '.join(get_args(Role))}.")
         self.role = role
         self.max_tokens = max_tokens
         self._run = of_active_app() if run is None else run
@@ -67,7 +67,7 @@ class DebateAgent:
         `previous` is its own answer of the round before, `opponent_answer` the other agent's. Raises
         `LanguageModelFailed`, also for an empty answer or when `seconds` are over.
         """
-        said = argue(
+        prompt = agent_prompt(
             self.role,
             query,
             texts(context),
@@ -76,13 +76,13 @@ class DebateAgent:
             max_tokens=self.max_tokens,
         )
         reply = await model_calls.call(
-            self._run, "debate", self._model, said, max_tokens=self.max_tokens, seconds=seconds
+            self._run, "debate", self._model, prompt, max_tokens=self.max_tokens, seconds=seconds
         )
-        return argument(reply, self.max_tokens)
+        return argument_of(reply, self.max_tokens)
 
 
-def argument(reply: Reply, max_tokens: int) -> Argument:
-    """What a model said, cut to its limit. Raises `LanguageModelFailed` when it said nothing."""
+def argument_of(reply: Reply, max_tokens: int) -> Argument:
+    """The model's reply, cut to the limit. Raises `LanguageModelFailed` for an empty one."""
     whole = reply.text.strip()
     if not whole:
         raise LanguageModelFailed(model=reply.model, reason="the answer is empty.")
@@ -91,18 +91,18 @@ def argument(reply: Reply, max_tokens: int) -> Argument:
 
 
 def texts(context: Sequence[Mapping[str, Any] | str]) -> list[str]:
-    """The passages' texts, each at most MAX_PASSAGE characters. Raises `InvalidInput` for what is no passage."""
-    found: list[str] = []
+    """The passages' texts, each at most MAX_PASSAGE characters. Raises `InvalidInput` for a passage without text."""
+    contents: list[str] = []
     for number, passage in enumerate(context, start=1):
         text = passage.get("text") if isinstance(passage, Mapping) else passage
         if not isinstance(text, str):
             raise InvalidInput(f"Passage {number} has no text: give dicts with the key 'text'.")
-        found.append(text[:MAX_PASSAGE])
-    return found
+        contents.append(text[:MAX_PASSAGE])
+    return contents
 
 
 def required(model: ChatModel | None) -> ChatModel:
-    """The model. Raises `InvalidInput` when there is none."""
+    """The model. Raises `InvalidInput` if none is configured."""
     if model is None:
         raise InvalidInput("A debate needs a language model. Name one with DTRAG_LLM, such as openai:gpt-4o-mini.")
     return model

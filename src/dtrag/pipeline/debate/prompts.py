@@ -1,7 +1,6 @@
-"""What the agents of a debate are told, in the language of the question.
+"""The prompts of a debate, in the language of the question.
 
-Passages and the other agent's answer stand between lines with a random boundary, which nothing that was written before
-can hold: they are data, whatever they say.
+Passages and the other agent's answer are fenced by lines with a random boundary that they cannot contain.
 """
 
 from __future__ import annotations
@@ -20,18 +19,18 @@ Role = Literal["affirmative", "critical"]
 
 
 @dataclass(frozen=True, slots=True)
-class _Words:
-    """Everything that is said in one language."""
+class _Wording:
+    """The texts of the prompts in one language."""
 
     rules: str
     affirmative: str
     critical: str
-    again: str
+    improve: str
     synthesis: str
     no_passages: str
     passage: str
-    yours: str
-    theirs: str
+    own_answer: str
+    other_answer: str
     first: str
     second: str
     question: str
@@ -41,7 +40,7 @@ class _Words:
         return self.affirmative if role == "affirmative" else self.critical
 
 
-_ENGLISH = _Words(
+_ENGLISH = _Wording(
     rules="""\
 - Use nothing but the passages. Where they do not answer the question, reply with exactly {no_answer} and nothing else.
 - End every sentence with the numbers of the passages that it rests on, such as [1] or [2][3].
@@ -55,20 +54,20 @@ _ENGLISH = _Words(
     critical="You answer a question from numbered passages, as somebody who has seen too many quick answers fail. Look "
     "for what a quick answer would miss: exceptions, conditions, passages that contradict each other or belong to "
     "another case, and what the passages leave open. Then give the answer that stands up to that.",
-    again="Both you and another agent have answered. Take over what the other one has right according to the passages, "
-    "drop what they do not support, answer its objections, and give your improved answer.",
+    improve="Both you and another agent have answered. Take over what the other one has right according to the "
+    "passages, drop what they do not support, answer its objections, and give your improved answer.",
     synthesis="Two agents have answered a question from the same numbered passages. Write the one answer to give: what "
     "both say, once; where they differ, what the passages support, and both sides where they support both. Add nothing "
     "of your own.",
     no_passages="There are no passages.",
     passage="Passage [{number}]",
-    yours="Your answer before",
-    theirs="The other agent's answer",
+    own_answer="Your answer before",
+    other_answer="The other agent's answer",
     first="First answer",
     second="Second answer",
     question="Question: {query}",
 )
-_KOREAN = _Words(
+_KOREAN = _Wording(
     rules="""\
 - 오직 아래의 문단만 근거로 삼으십시오. 문단에 답이 없으면 다른 말 없이 정확히 {no_answer} 라고만 쓰십시오.
 - 문장마다 끝에 근거가 되는 문단의 번호를 [1] 또는 [2][3]처럼 붙이십시오.
@@ -83,22 +82,22 @@ _KOREAN = _Words(
     "성급한 답이 놓칠 예외와 조건, 서로 어긋나거나 다른 경우에 관한 문단, "
     "문단만으로는 알 수 없는 점을 먼저 찾으십시오. "
     "그런 다음 그 검토를 견디는 답을 쓰십시오.",
-    again="당신과 상대가 모두 답했습니다. 상대의 답 가운데 문단에 비추어 옳은 것은 받아들이고, "
+    improve="당신과 상대가 모두 답했습니다. 상대의 답 가운데 문단에 비추어 옳은 것은 받아들이고, "
     "문단이 뒷받침하지 않는 것은 버리고, 상대의 지적에 답하면서 더 나은 답을 쓰십시오.",
     synthesis="두 사람이 같은 문단을 근거로 한 질문에 답했습니다. 내놓을 하나의 답을 쓰십시오. "
     "두 답이 같은 것은 한 번만 쓰고, 다른 것은 문단이 뒷받침하는 쪽을 쓰며, 양쪽 모두 근거가 있으면 둘 다 쓰십시오. "
     "새로운 내용을 보태지 마십시오.",
     no_passages="문단이 없습니다.",
     passage="문단 [{number}]",
-    yours="당신의 앞선 답",
-    theirs="상대의 답",
+    own_answer="당신의 앞선 답",
+    other_answer="상대의 답",
     first="첫째 답",
     second="둘째 답",
     question="질문: {query}",
 )
 
 
-def argue(
+def agent_prompt(
     role: Role,
     query: str,
     passages: Sequence[str],
@@ -107,43 +106,45 @@ def argue(
     opponent: str | None = None,
     max_tokens: int,
 ) -> list[Message]:
-    """What an agent is told; from the second round on with its own answer and the other's."""
-    words, fence = _words(query), boundary()
-    parts = _passages(words, fence, passages)
-    task = [words.of(role)]
+    """The prompt of an agent; from the second round on with its own and the other agent's answer."""
+    wording, fence = _wording(query), boundary()
+    parts = _passages(wording, fence, passages)
+    task = [wording.of(role)]
     if previous:
-        parts.append(fenced(words.yours, previous, fence))
+        parts.append(fenced(wording.own_answer, previous, fence))
     if opponent:
-        task.append(words.again)
-        parts.append(fenced(words.theirs, opponent, fence))
-    return _messages(words, " ".join(task), parts, query, fence=fence, most=_in_words(max_tokens))
+        task.append(wording.improve)
+        parts.append(fenced(wording.other_answer, opponent, fence))
+    return _messages(wording, " ".join(task), parts, query, fence=fence, most=_words_for(max_tokens))
 
 
-def weigh(query: str, passages: Sequence[str], answers: Sequence[str], *, max_tokens: int) -> list[Message]:
-    """What is told to whoever makes one answer of one or two."""
-    words, fence = _words(query), boundary()
-    parts = _passages(words, fence, passages)
-    parts += [fenced(name, answer, fence) for name, answer in zip((words.first, words.second), answers, strict=False)]
-    return _messages(words, words.synthesis, parts, query, fence=fence, most=_in_words(max_tokens))
+def synthesis_prompt(query: str, passages: Sequence[str], answers: Sequence[str], *, max_tokens: int) -> list[Message]:
+    """The prompt that combines one or two answers into one."""
+    wording, fence = _wording(query), boundary()
+    parts = _passages(wording, fence, passages)
+    parts += [
+        fenced(name, answer, fence) for name, answer in zip((wording.first, wording.second), answers, strict=False)
+    ]
+    return _messages(wording, wording.synthesis, parts, query, fence=fence, most=_words_for(max_tokens))
 
 
-def _words(query: str) -> _Words:
+def _wording(query: str) -> _Wording:
     return _KOREAN if language(query) == "ko" else _ENGLISH
 
 
-def _in_words(max_tokens: int) -> int:
-    """Words that fit into so many tokens; models count words better than tokens. English takes about 1.3 for one."""
+def _words_for(max_tokens: int) -> int:
+    """A number of words that fits into `max_tokens`, about 1.3 tokens per English word; models count words better."""
     return max_tokens * 2 // 3
 
 
-def _passages(words: _Words, fence: str, passages: Sequence[str]) -> list[str]:
+def _passages(wording: _Wording, fence: str, passages: Sequence[str]) -> list[str]:
     numbered = [
-        fenced(words.passage.format(number=number), text, fence) for number, text in enumerate(passages, start=1)
+        fenced(wording.passage.format(number=number), text, fence) for number, text in enumerate(passages, start=1)
     ]
-    return numbered or [words.no_passages]
+    return numbered or [wording.no_passages]
 
 
-def _messages(words: _Words, task: str, parts: Sequence[str], query: str, **limits: object) -> list[Message]:
-    rules = words.rules.format(no_answer=NO_ANSWER, **limits)
-    asked = words.question.replace("{query}", neutralised(query))
-    return [Message("system", f"{task}\n{rules}"), Message("user", "\n\n".join((*parts, asked)))]
+def _messages(wording: _Wording, task: str, parts: Sequence[str], query: str, **limits: object) -> list[Message]:
+    rules = wording.rules.format(no_answer=NO_ANSWER, **limits)
+    question = wording.question.replace("{query}", neutralised(query))
+    return [Message("system", f"{task}\n{rules}"), Message("user", "\n\n".join((*parts, question)))]

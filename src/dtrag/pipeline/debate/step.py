@@ -1,4 +1,4 @@
-"""The debate's part of the fourth step: when there is one, and what happens when it does not finish."""
+"""The debate in step 4: the conditions for one, and what happens when it does not finish."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from dtrag.pipeline.timeouts import budget_of
 
 _LOG = logging.getLogger(__name__)
 SURE = 0.9
-"""Calibrated confidence from which on there is no debate: of such answers at most one in ten is wrong, so ten debates,
-fifty calls of models, would be paid for at most one answer that could become better."""
+"""Calibrated confidence from which on there is no debate: at most one in ten such answers is wrong, so ten debates
+(fifty model calls) could improve at most one answer."""
 
 
-def when(setting: str) -> str:
-    """The setting, if it is one: always or auto. Raises `InvalidInput`."""
+def debate_policy(setting: str) -> str:
+    """The value of DTRAG_DEBATE: always or auto. Raises `InvalidInput` for another one."""
     if setting not in {"always", "auto"}:
         raise InvalidInput(f"DTRAG_DEBATE is {setting[:40]!r}, but must be always or auto.")
     return setting
 
 
 async def debate(state: PipelineState, run: Run) -> PipelineState:
-    """The state with the debate's answer; without it, and with a note, when there is no debate or it fails."""
-    reason = _no_debate(state, run)
+    """The state with the debate's answer; without it if there is no debate, with a note if it fails."""
+    reason = _reason_against(state, run)
     if reason is not None:
         _LOG.info("Step 4 (debate) skipped (%s)", reason)
         run.recording.facts["debate"] = f"skipped: {reason}"
@@ -43,15 +43,15 @@ async def debate(state: PipelineState, run: Run) -> PipelineState:
         )
     except TimeoutError:
         _LOG.warning("Debate timeout - using initial answer (from step5)")
-        return _without(state, run, "timeout")
+        return _without_debate(state, run, "timeout")
     except ModelNotAllowed as error:
-        return _without(state, run, str(error), degraded=False)  # a budget that is used up has not failed
+        return _without_debate(state, run, str(error), degraded=False)  # a used-up budget is not a failure
     except LanguageModelFailed as error:
         _LOG.warning("Debate failed - using initial answer (from step5): %s", error)
-        return _without(state, run, "failed")
+        return _without_debate(state, run, "failed")
     if result.final_answer is None:
         state.notes += result.notes
-        return _without(state, run, "it ended after one round")
+        return _without_debate(state, run, "it ended after one round")
     state.answer, state.debate_result = result.final_answer, result
     if result.answered:
         state.model = " + ".join(result.models)
@@ -64,25 +64,25 @@ async def debate(state: PipelineState, run: Run) -> PipelineState:
     return state
 
 
-def _without(state: PipelineState, run: Run, reason: str, *, degraded: bool = True) -> PipelineState:
-    """The state unchanged but for a note on the debate that did not give an answer."""
+def _without_debate(state: PipelineState, run: Run, reason: str, *, degraded: bool = True) -> PipelineState:
+    """The state with a note about the debate that gave no answer."""
     state.degraded += ["debate"] if degraded else []
     state.notes.append(f"The debate did not finish ({reason}); the answer was composed without it.")
     run.recording.facts["debate"] = reason
     return state
 
 
-def _no_debate(state: PipelineState, run: Run) -> str | None:
-    """Why there is no debate, for the log; None when there is one."""
-    found = state.evidence.confidence if state.evidence is not None else None
+def _reason_against(state: PipelineState, run: Run) -> str | None:
+    """Why there is no debate, for the log; None if there is one."""
+    judged = state.evidence.confidence if state.evidence is not None else None
     reasons = (
         (not run.debate_allowed, "not allowed here"),
         (run.model is None, "no language model"),
         (not state.retrieved_chunks, "no passages"),
         (bool(tool_lines(state.tool_results)), "a tool has answered"),
-        (found is not None and found.decision == "abstain", "the passages do not answer"),
+        (judged is not None and judged.decision == "abstain", "the passages do not answer"),
         (
-            found is not None and run.debates == "auto" and not worth_a_debate(found.value, found.decision),
+            judged is not None and run.debates == "auto" and not worth_a_debate(judged.value, judged.decision),
             "the confidence leaves no doubt",
         ),
     )
@@ -90,10 +90,10 @@ def _no_debate(state: PipelineState, run: Run) -> str | None:
 
 
 def worth_a_debate(confidence: float, decision: str) -> bool:
-    """Whether an answer with this calibrated confidence in [0, 1] lies in the grey band where a debate may change it.
+    """Whether a debate may improve an answer with this calibrated confidence in [0, 1].
 
-    `review` always does. `abstain` never does: where the passages do not answer, two agents who read the same passages
-    only argue each other into an answer. `answer` does below SURE.
+    `review`: always. `abstain`: never, because two agents with passages that do not answer only talk each other into an
+    answer. `answer`: below SURE.
     """
     if decision == "abstain":
         return False

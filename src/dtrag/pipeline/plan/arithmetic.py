@@ -1,7 +1,7 @@
-"""The arithmetic in a question: `1,200의 15%는?` asks for `1200 * 15 / 100`.
+"""Extracts arithmetic expressions from questions: `1,200의 15%는?` gives `1200 * 15 / 100`.
 
-Questions are full of digits that are no arithmetic: dates, telephone numbers, articles, ranges, 24/7. So what only
-holds `-` and `/` counts only when the question is about nothing else.
+Most digits in questions are not arithmetic: dates, telephone numbers, articles, ranges, 24/7. An expression with only
+`-` and `/` is therefore accepted only if the question has no other content.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import re
 import unicodedata
 
 MAX_LENGTH = 200
-"""Characters of an expression; people who ask for more write a file."""
+"""Maximum characters of an expression."""
 MAX_QUESTION = 2_000
-"""Characters of a question that are looked at."""
+"""Characters of a question that are considered."""
 _SPELLINGS = str.maketrans({"×": "*", "÷": "/", "−": "-", "–": "-", "^": "**"})
 _WORDS = (
     (re.compile(r"(?<=\d)\s*(?:더하기|plus)\s*(?=\d)", re.I), " + "),
@@ -44,32 +44,33 @@ _ALLOWED = (ast.Expression, ast.BinOp, ast.UnaryOp, ast.Constant, ast.operator, 
 
 
 def expression_of(question: str) -> str | None:
-    """An expression for the calculator, or None. Nothing is computed; digits, brackets and + - * / are all it holds."""
+    """An expression for the calculator, of digits, brackets and + - * /, or None. Nothing is computed."""
     text = unicodedata.normalize("NFKC", question[:MAX_QUESTION]).translate(_SPELLINGS)
     text = _THOUSANDS.sub(lambda match: match.group().replace(",", ""), text)
     for words, sign in _WORDS:
         text = words.sub(sign, text)
-    return _share(text) or _written(text)
+    return _percentage(text) or _operations(text)
 
 
-def _share(text: str) -> str | None:
-    """`N의 P%`, `P% of N`."""
+def _percentage(text: str) -> str | None:
+    """The expression for `N의 P%` or `P% of N`, or None."""
     if korean := _SHARE_KO.search(text):
         number, large, percent = korean.groups()
         factor = f" * {_LARGE[large]}" if large else ""
-        return f"{number}{factor} * {percent} / 100" if _wanted(_without(text, korean), sure=True) else None
+        return f"{number}{factor} * {percent} / 100" if _is_requested(_without(text, korean), sure=True) else None
     if english := _SHARE_EN.search(text):
-        return f"{english[2]} * {english[1]} / 100" if _wanted(_without(text, english), sure=True) else None
+        return f"{english[2]} * {english[1]} / 100" if _is_requested(_without(text, english), sure=True) else None
     return None
 
 
-def _written(text: str) -> str | None:
-    """What is written as arithmetic."""
+def _operations(text: str) -> str | None:
+    """The first expression written with operators, or None."""
     for match in _RUN.finditer(_DATE.sub(lambda date: "#" * len(date.group()), text)):
-        found = _balanced(_PERCENT.sub(r"(\1 / 100)", match.group().strip()).rstrip(" .+-*/%"))
-        sure = _UNMISTAKABLE.search(found) is not None
-        if _OPERATION.search(found) and _arithmetic(found) and _wanted(_without(text, match), sure=sure):
-            return " ".join(found.split())
+        candidate = _balanced(_PERCENT.sub(r"(\1 / 100)", match.group().strip()).rstrip(" .+-*/%"))
+        if not (_OPERATION.search(candidate) and _is_arithmetic(candidate)):
+            continue
+        if _is_requested(_without(text, match), sure=_UNMISTAKABLE.search(candidate) is not None):
+            return " ".join(candidate.split())
     return None
 
 
@@ -77,13 +78,13 @@ def _without(text: str, match: re.Match[str]) -> str:
     return f"{text[: match.start()]} {text[match.end() :]}"
 
 
-def _wanted(rest: str, *, sure: bool) -> bool:
-    """Whether somebody wants it computed: the question holds nothing else, or says so (and it cannot be a range)."""
+def _is_requested(rest: str, *, sure: bool) -> bool:
+    """Whether the result is asked for: `rest` is empty but for filler, or asks for it (and it is surely no range)."""
     return (sure and _ORDER.search(rest) is not None) or not _ASKING.sub("", rest)
 
 
 def _balanced(text: str) -> str:
-    """Without the brackets of a sentence around it."""
+    """The text without unbalanced brackets of the surrounding sentence."""
     while text.endswith(")") and text.count(")") > text.count("("):
         text = text[:-1].rstrip()
     while text.startswith("(") and text.count("(") > text.count(")"):
@@ -91,7 +92,7 @@ def _balanced(text: str) -> str:
     return text
 
 
-def _arithmetic(text: str) -> bool:
+def _is_arithmetic(text: str) -> bool:
     if len(text) > MAX_LENGTH:
         return False
     try:

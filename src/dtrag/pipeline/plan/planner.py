@@ -1,9 +1,8 @@
-"""The third step's work: which tools a question needs, and the input of each.
+"""Plans which tools a question needs, and the input of each.
 
-A plan is made of the question and of what the tools are, never of retrieved text: no document can have a tool called.
-Rules choose the calculator and the web search. A language model, where one is configured, may choose among all tools
-that are allowed; what it writes is checked against that list and each tool's schema, and where it fails the rules'
-plan stands.
+A plan depends on the question and the tools, never on retrieved text, so that no document can cause a tool call. Rules
+choose the calculator and the web search. A language model, if configured, may choose among all allowed tools; its plan
+is validated against that list and each tool's schema, and the rules' plan is used if it fails.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import Literal
 from dtrag.errors import LanguageModelFailed, Overloaded
 from dtrag.pipeline import model_calls
 from dtrag.pipeline.plan.arithmetic import expression_of
-from dtrag.pipeline.plan.prompt import MAX_TOKENS, Refused, choice_of, messages
+from dtrag.pipeline.plan.prompt import MAX_TOKENS, InvalidPlan, choice_of, messages
 from dtrag.pipeline.run import Run
 from dtrag.pipeline.state import Plan
 from dtrag.ports import ChatModel
@@ -27,7 +26,7 @@ from dtrag.tools.registry import JsonObject, Tool, ToolRegistry
 Complexity = Literal["simple", "medium", "complex"]
 
 LONGEST_S = 10.0
-"""Seconds that a model gets for a plan, where the step has that much."""
+"""Maximum seconds of a model for a plan, within the step's budget."""
 MANY_WORDS = 15
 _COMPLEX = ("분석", "예측", "analyze", "predict")
 _MEDIUM = ("비교", "차이", "compare", "difference")
@@ -39,16 +38,16 @@ _WEB = re.compile(
     r"|\b(?:recent|breaking|current) news\b|\bin the news\b|\bnews (?:about|on|of today)\b|\blatest\b|\btoday's\b",
     re.I,
 )
-"""Asks for what is outside of the documents: of 8,692 questions of labelled sets, all about documents, it takes 3 for
-such (bench/planning.py). Words such as 현재, "current" or "today" are in many a question about rules and history and
-are no sign of it; and what is searched for on the web leaves the house."""
+"""Requests for something outside of the documents; it matches 3 of 8,692 questions of labelled sets, all of which are
+about documents (bench/planning.py). Words such as 현재, "current" or "today" occur in many questions about rules and
+history, so they are not used: a web search sends the question to an outside service."""
 WEB_QUERY = 400
-"""Characters of a question that a web search is asked."""
+"""Characters of a question that are sent to a web search."""
 
 
 def complexity_of(query: str) -> Complexity:
-    """How much a question asks for: complex with more than 15 words or a word for analysing or predicting, medium with
-    one for comparing, else simple."""
+    """How complex a question is: `complex` for more than 15 words or a word for analysing or predicting, `medium` for a
+    word for comparing, else `simple`."""
     folded = query.lower()
     if len(query.split()) > MANY_WORDS or any(word in folded for word in _COMPLEX):
         return "complex"
@@ -56,11 +55,7 @@ def complexity_of(query: str) -> Complexity:
 
 
 async def plan(query: str, run: Run, *, seconds: float) -> Plan:
-    """The plan of one question, made in at most `seconds`. Never raises for what a model does.
-
-    `tools` in the order to run them, `inputs` of each by name, `steps` of the answer by name, `strategy` (direct,
-    multi_step, or fallback when the model's plan could not be used), `complexity`, `reasoning` and `notes` in words.
-    """
+    """The plan of one question, made in at most `seconds`. A failing model never raises here."""
     allowed = permitted(run)
     inputs, reasons = by_rules(query, allowed)
     complexity = complexity_of(query)
@@ -69,14 +64,14 @@ async def plan(query: str, run: Run, *, seconds: float) -> Plan:
         return _plan(inputs, complexity, reasoning)
     try:
         return await _by_model(query, run, run.model, allowed, min(seconds, LONGEST_S))
-    except (LanguageModelFailed, Overloaded, Refused, TimeoutError) as error:
-        why = str(error) or f"it took longer than {min(seconds, LONGEST_S):g} s."
-        note = f"The language model's plan could not be used, rules planned instead: {why}"
+    except (LanguageModelFailed, Overloaded, InvalidPlan, TimeoutError) as error:
+        reason = str(error) or f"it took longer than {min(seconds, LONGEST_S):g} s."
+        note = f"The language model's plan could not be used, rules planned instead: {reason}"
         return _plan(inputs, complexity, reasoning, strategy="fallback", notes=(note,))
 
 
 def permitted(run: Run) -> dict[str, Tool]:
-    """The tools that may run at all, by name: registered, allowed for the caller, and on the administrator's list."""
+    """The tools that may run, by name: registered, allowed for the caller, and on the administrator's list."""
     registry: ToolRegistry = run.tools if run.tools is not None else get_tool_registry()
     whitelist = get_tool_whitelist() if "tools_policy" in run.flags else None
     return {
@@ -87,7 +82,7 @@ def permitted(run: Run) -> dict[str, Tool]:
 
 
 def by_rules(query: str, allowed: Mapping[str, Tool]) -> tuple[dict[str, JsonObject], list[str]]:
-    """Tool -> input, and why. Rules know the calculator and the web search; inputs fit these by construction."""
+    """Inputs by tool, and the reasons, for the calculator and the web search; inputs are valid by construction."""
     inputs: dict[str, JsonObject] = {}
     reasons: list[str] = []
     expression = expression_of(query) if "calculator" in allowed else None
@@ -119,7 +114,7 @@ def _plan(
 ) -> Plan:
     return {
         "tools": list(inputs),
-        "inputs": {name: dict(given) for name, given in inputs.items()},
+        "inputs": {name: dict(values) for name, values in inputs.items()},
         "steps": ["retrieve", *inputs, "compose", "cite"],
         "strategy": strategy or ("direct" if complexity == "simple" else "multi_step"),
         "complexity": complexity,

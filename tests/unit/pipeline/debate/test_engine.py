@@ -284,7 +284,7 @@ async def test_who_fails_in_the_second_round_keeps_the_answer_of_the_first() -> 
     assert result.affirmative_answer == "Answer number 0. [1]"
     assert result.critical_answer == "Answer number 3. [1]"
     assert result.final_answer == "Answer number 4. [1]"
-    assert any("its answer before stands" in note for note in result.notes)
+    assert any("its previous answer is used" in note for note in result.notes)
 
 
 async def test_when_both_fail_in_the_second_round_the_first_is_weighed() -> None:
