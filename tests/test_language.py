@@ -16,54 +16,20 @@ PROSE = {tokenize.COMMENT, tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", 
 CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 EXEMPT = {
     "in force": ("src/dtrag/packs/", "examples/README.md"),  # the legal term: a provision is in force
+    "nobody": ("src/dtrag/core/answers/grounding.py",),  # a word of negation that sentences are searched for
+    "is said": ("src/dtrag/evaluation/twins/library.py", "src/dtrag/delivery/isolation/twin_worlds.py"),  # questions
 }
 """Phrase -> files in which it is the right word."""
 PENDING: tuple[str, ...] = (
-    "docs/reference/cli.md",
-    "docs/reference/settings.md",
-    "src/dtrag/adapters/embedders/",
     "src/dtrag/adapters/llms/",
     "src/dtrag/adapters/mcp/",
     "src/dtrag/adapters/parsers/",
     "src/dtrag/adapters/postgres/",
     "src/dtrag/adapters/rerankers/",
-    "src/dtrag/batch_writer.py",
-    "src/dtrag/concurrency.py",
-    "src/dtrag/core/answers/",
-    "src/dtrag/core/chat.py",
-    "src/dtrag/core/conversation.py",
-    "src/dtrag/core/documents.py",
-    "src/dtrag/core/ranking/",
-    "src/dtrag/core/rate_limit.py",
-    "src/dtrag/core/taxonomy/",
-    "src/dtrag/core/text/",
-    "src/dtrag/core/tool_approval.py",
-    "src/dtrag/delivery/api/",
-    "src/dtrag/delivery/cli/",
-    "src/dtrag/delivery/isolation/",
-    "src/dtrag/delivery/local/",
-    "src/dtrag/errors.py",
-    "src/dtrag/evaluation/canaries.py",
-    "src/dtrag/evaluation/hidden_passages.py",
-    "src/dtrag/evaluation/isolation.py",
-    "src/dtrag/evaluation/retrieval.py",
-    "src/dtrag/evaluation/twins/",
-    "src/dtrag/governance/agents.py",
-    "src/dtrag/governance/api_keys.py",
-    "src/dtrag/governance/review.py",
-    "src/dtrag/governance/taxonomy.py",
-    "src/dtrag/governance/taxonomy_yaml.py",
-    "src/dtrag/ingestion/analysis.py",
-    "src/dtrag/ingestion/reindex.py",
     "src/dtrag/logs.py",
-    "src/dtrag/packs/regulation_ko/",
     "src/dtrag/pipeline/debate/",
     "src/dtrag/pipeline/plan/",
-    "src/dtrag/retrieval/cache.py",
-    "src/dtrag/retrieval/rerank.py",
-    "src/dtrag/settings.py",
     "src/dtrag/testing/memory/",
-    "src/dtrag/tools/builtin/",
     "src/dtrag/tools/mcp.py",
 )
 """Folders and files that still have some of the phrases."""
@@ -111,6 +77,7 @@ def hits(file: Path, pattern: re.Pattern[str]) -> list[str]:
 
 def searched() -> list[Path]:
     files = [file for suffix in ("*.py", "*.sql") for file in (ROOT / "src").rglob(suffix)]
+    files = [file for file in files if file.parent.name != "migrations"]  # written once, never edited
     pages = [
         page
         for glob in ("docs/**/*.md", "README.md", "bench/README.md", "examples/README.md")

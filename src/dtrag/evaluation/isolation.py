@@ -266,7 +266,7 @@ class _Trial:
         self._proof.paths[request.path] += 1
         if request.warm:
             await self._app.search(**request.arguments, scope=EVERYTHING)
-        first = chance.random() < 0.5  # which of the twins goes first decides about caches: let it be either
+        first = chance.random() < 0.5  # the order of the twins affects caches, so it is random
         if request.twin is not None and not first:
             other, other_ms = await self._timed(request, identity, request.twin)
         body, ms = await self._timed(request, identity, request.arguments)

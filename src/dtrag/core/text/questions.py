@@ -114,7 +114,7 @@ _CODE = re.compile(
 )
 _EDGES = ".,;:!?\"'“”「」『』()[]{}<>"
 LONGEST_TERM = 100
-"""Longer tokens are not exact terms: nobody types them, and matching them would be slow."""
+"""Longer tokens are not exact terms: users do not type them, and matching them would be slow."""
 MANY_WORDS = 10
 """Content words at which the complexity reaches 1."""
 

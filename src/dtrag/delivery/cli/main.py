@@ -30,7 +30,7 @@ def main(arguments: Sequence[str]) -> int:
         code = _command(arguments, wants_json)
         sys.stdout.flush()
     except (BrokenPipeError, OutputClosed):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # whoever read our output has enough, as in `dtrag … | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the reader of the output closed it, as in `dtrag … | head`
         return OK
     except KeyboardInterrupt:
         code = INTERRUPTED
@@ -57,7 +57,7 @@ def _command(arguments: Sequence[str], wants_json: bool) -> int:
         return error.exit_code
     except (BrokenPipeError, OutputClosed):
         raise
-    except Exception as error:  # noqa: BLE001 - the seam: nothing is behind it but the shell
+    except Exception as error:  # noqa: BLE001 - the outermost boundary
         return _unexpected(error, invocation.shows_tracebacks, wants_json)
 
 

@@ -91,7 +91,7 @@ def _listening(data_dir: Path) -> Iterator[socket.socket]:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
             (folder / SOCKET).unlink(missing_ok=True)
             with socket_address(data_dir) as address:
-                listener.bind(address)  # nobody else can enter the folder between this and the next line
+                listener.bind(address)  # no other user can enter the folder between this and the next line
             (folder / SOCKET).chmod(0o600)
             listener.listen(CONNECTIONS)
             listener.setblocking(False)
