@@ -6,7 +6,7 @@ Needs the development package `onnx`; running the graph does not. Weights are in
 external; dtrag.adapters.embedders.minilm gives them to onnxruntime by these names. The operators of `com.microsoft`
 are onnxruntime's own and run on every CPU it runs on.
 
-Measured and not taken: SkipLayerNormalization (4 ms for what Add and LayerNormalization do in 1 ms); one scale per
+Measured and rejected: SkipLayerNormalization (4 ms for what Add and LayerNormalization do in 1 ms); one scale per
 column for the second feed-forward matrix (its input has outliers: cosine to float32 .995 against .997); blocks for all
 matrices (cosine .999, but 20 ms a text of 128 tokens against 13.6).
 """
@@ -64,13 +64,13 @@ class GraphBuilder:
         weight = self.weight(f"{name}.weight", [outputs, blocks, minilm.BLOCK], TensorProto.UINT8)
         scale = self.weight(f"{name}.weight.scale", [outputs * blocks])
         bias = self.weight(f"{name}.bias", [outputs])
-        given = [x, weight, scale, "", "", bias]
+        inputs = [x, weight, scale, "", "", bias]
         sizes = {"K": inputs, "N": outputs, "bits": 8, "block_size": minilm.BLOCK}
-        return self.node("MatMulNBits", given, f"{name}.out", OURS, accuracy_level=4, **sizes)
+        return self.node("MatMulNBits", inputs, f"{name}.out", OURS, accuracy_level=4, **sizes)
 
     def norm(self, x: str, name: str) -> str:
-        given = [x, self.weight(f"{name}.weight", [HIDDEN]), self.weight(f"{name}.bias", [HIDDEN])]
-        return self.node("LayerNormalization", given, f"{name}.out", axis=-1, epsilon=EPSILON)
+        inputs = [x, self.weight(f"{name}.weight", [HIDDEN]), self.weight(f"{name}.bias", [HIDDEN])]
+        return self.node("LayerNormalization", inputs, f"{name}.out", axis=-1, epsilon=EPSILON)
 
 
 def embeddings(graph: GraphBuilder) -> str:

@@ -73,10 +73,10 @@ def read_book(path: Path) -> tuple[list[ChunkedDocument], float]:
 
 
 def articles_of(passages: Iterable[ChunkedDocument]) -> dict[Key, tuple[str, str]]:
-    """(title, text) of every article, its pieces put together."""
+    """(title, text) of every article, with its pieces joined."""
     articles: dict[Key, tuple[str, str]] = {}
-    for one in passages:
-        for chunk in one.chunks:
+    for document in passages:
+        for chunk in document.chunks:
             meta = chunk.metadata
             if meta["kind"] != "article":
                 continue

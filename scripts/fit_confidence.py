@@ -1,12 +1,12 @@
-"""Fits the weights of the calibrated confidence and says what they are worth.
+"""Fits the weights of the calibrated confidence and prints their figures.
 
-They are in src/dtrag/core/answers/confidence_weights.json.
+The weights are in src/dtrag/core/answers/confidence_weights.json.
 
     python scripts/fit_confidence.py DATA [--write] [--cache FOLDER]
 
-Of every question that a collection answers: the passages that are found (1 where the right one is among the five that
-are read, else 0), and what is found when the right ones are hidden (0). Neither adversarial questions nor questions
-about other topics are fitted on. Figures by five folds; questions about one article are in one fold.
+Each question that a collection answers gives two cases: its passages (label 1 if a relevant one is among the first
+five, else 0), and its passages with the relevant ones hidden (label 0). Adversarial questions and questions about other
+topics are not used. Figures by five folds; questions about the same article are in the same fold.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ MODELS = {
     "words": (("squad2-dev", "none"),),
     "vectors": (("squad2-dev", "auto"),),
 }
-"""Model -> the collections that it is fitted on, each with the embedder; each collection weighs the same."""
+"""Model -> the collections that it is fitted on, each with its embedder; all collections have the same weight."""
 COMMON = ("phrase", "sentence", "numbers", "names", "kind")
 USED = {
     "korean": ("lexical", "lead", "drop", "coverage", "sentence", "numbers", "kind"),
     "words": ("lead", "drop", *COMMON),
     "vectors": ("together", "cosine", *COMMON),
 }
-"""Signals of each model: those that lower the AUROC by leaving, and of which more is never less sure."""
+"""Signals of each model: those without which the AUROC is lower, and whose weight is not negative."""
 THRESHOLDS = {
     "korean": {"abstain": 0.05, "review": 0.3},
     "words": {"abstain": 0.1, "review": 0.3},
     "vectors": {"abstain": 0.1, "review": 0.3},
 }
-"""Chosen on the folds not fitted on: about 98 % of the questions that are answered stay above the first, 92 % above the
-second (bench/README.md). Korean has the lower one, because documents that say it in other words are common there."""
+"""Chosen on the held-out folds: about 98 % of the answered questions are above the first threshold, 92 % above the other
+(bench/README.md). The first one is lower for Korean, where documents often use other words than the question."""
 MASS = 2000.0
 FOLDS = 5
 
@@ -68,28 +68,28 @@ def judged(folder: Path) -> list[Judged]:
 
 
 async def collected(folder: Path, embedder: str, cache: Path | None) -> list[Case]:
-    """The cases of a collection, from the cache where they are there."""
-    kept = cache / f"{folder.name}.{embedder}.cases" if cache else None
-    if kept is not None and kept.exists():
-        return list(pickle.loads(kept.read_bytes()))
-    found: list[Case] = []
+    """The cases of a collection, from the cache if it has them."""
+    cached = cache / f"{folder.name}.{embedder}.cases" if cache else None
+    if cached is not None and cached.exists():
+        return list(pickle.loads(cached.read_bytes()))
+    collection: list[Case] = []
     with tempfile.TemporaryDirectory(prefix="dtrag-fit-") as data_dir:
         settings = Settings.load(environ={}, data_dir=data_dir, embedder=embedder, embed_threads=1)
         async with open_throwaway(settings) as app:
             await app.ingest([folder / "corpus.jsonl"])
             rows = judged(folder)
             done = 0
-            async for made in cases(rows, app.index, app.embedder, app.analyzer):
-                found += made
+            async for cases_of_question in cases(rows, app.index, app.embedder, app.analyzer):
+                collection += cases_of_question
                 done += 1
                 if done % 500 == 0:
                     print(
                         f"{folder.name}, {embedder}: {done:,} of {len(rows):,} questions", file=sys.stderr, flush=True
                     )
-    if kept is not None:
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        kept.write_bytes(pickle.dumps(found))
-    return found
+    if cached is not None:
+        cached.parent.mkdir(parents=True, exist_ok=True)
+        cached.write_bytes(pickle.dumps(collection))
+    return collection
 
 
 def fold_of(group: str) -> int:
@@ -98,25 +98,25 @@ def fold_of(group: str) -> int:
 
 
 def fitted_on(parts: list[list[Case]], names: tuple[str, ...], without: int | None) -> np.ndarray:
-    """The weights from all folds but one."""
+    """The weights fitted on all folds except `without`."""
     x, y, w = [], [], []
     for part in parts:
-        kept = [case for case in part if case.kind != "absent" and fold_of(case.group) != without]
-        x += [[case.signals[name] for name in names] for case in kept]
-        y += [case.label for case in kept]
-        w += [MASS / len(kept)] * len(kept)
+        training = [case for case in part if case.kind != "absent" and fold_of(case.group) != without]
+        x += [[case.signals[name] for name in names] for case in training]
+        y += [case.label for case in training]
+        w += [MASS / len(training)] * len(training)
     return logistic(np.array(x), np.array(y), np.array(w))
 
 
 def predicted(parts: list[list[Case]], names: tuple[str, ...], measured: list[Case]) -> np.ndarray:
-    """Confidence of each case, by the weights from the folds that it is not in."""
+    """The confidence of each case, with weights that were fitted without its fold."""
     by_fold = [fitted_on(parts, names, number) for number in range(FOLDS)]
     rows = np.array([[1.0, *(case.signals[name] for name in names)] for case in measured])
     betas = np.array([by_fold[fold_of(case.group)] for case in measured])
     return sigmoid((rows * betas).sum(axis=1))
 
 
-def told(name: str, values: np.ndarray, labels: np.ndarray) -> str:
+def figures(name: str, values: np.ndarray, labels: np.ndarray) -> str:
     return (
         f"{name}: AUROC {auroc(values, labels):.4f}, coverage at .95 {coverage_at(0.95, values, labels):.3f}, "
         f"ECE {calibration_error(values, labels):.4f}, n {len(labels):,}"
@@ -140,7 +140,7 @@ async def main(data: Path, cache: Path | None, write: bool) -> None:
         for (name, _), part in zip(sets, parts, strict=True):
             measured = [case for case in part if case.kind != "absent"]
             values = predicted(parts, names, measured)
-            print("  ", told(f"{name}, hidden", values, np.array([case.label for case in measured])))
+            print("  ", figures(f"{name}, hidden", values, np.array([case.label for case in measured])))
     if write:
         written = {
             "about": "Logistic regressions for the probability that passages answer a question: "
@@ -160,5 +160,5 @@ if __name__ == "__main__":
     parser.add_argument("data", type=Path)
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--cache", type=Path)
-    given = parser.parse_args()
-    asyncio.run(main(given.data, given.cache, given.write))
+    arguments = parser.parse_args()
+    asyncio.run(main(arguments.data, arguments.cache, arguments.write))

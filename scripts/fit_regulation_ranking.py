@@ -1,13 +1,13 @@
-"""Fits the weights of the second ranking of articles and says what they are worth.
+"""Fits the weights of the second ranking of articles and prints their figures.
 
-They are in src/dtrag/packs/regulation_ko/ranking_weights.json.
+The weights are in src/dtrag/packs/regulation_ko/ranking_weights.json.
 
     python scripts/fit_regulation_ranking.py BOOK QUESTIONS.jsonl [--write] [--judge QUESTIONS.jsonl ...]
 
 BOOK is a file with regulations; a question is a line `{"question", "relevant": ["code:제N조", …]}`. Pairwise logistic
-regression (a linear ranker, as in Joachims 2002) over the articles that the product's own search ranks a second time;
-Recall@10 and nDCG@10 of articles, with 95 % bootstrap intervals, by 10 folds for what is fitted on, and of the product
-as it is for sets to `--judge`.
+regression (a linear ranker, as in Joachims 2002) over the articles that the product's own search ranks a second time.
+Prints Recall@10 and nDCG@10 of articles with 95 % bootstrap intervals: by 10 folds for the questions of the fit, and of
+the current product for the files of `--judge`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +35,7 @@ from dtrag.retrieval.regulation_pack import RegulationRanking, by_article
 from dtrag.settings import Settings
 
 C = 0.1
-"""Inverse strength of the L2 penalty, on features divided by their standard deviation; .03 to 1 are alike."""
+"""Inverse strength of the L2 penalty, on features divided by their standard deviation; .03 to 1 give similar results."""
 FOLDS = 10
 DEPTH = 10
 WEIGHTS = Path(__file__).parents[1] / "src/dtrag/packs/regulation_ko/ranking_weights.json"
@@ -44,7 +43,7 @@ WEIGHTS = Path(__file__).parents[1] / "src/dtrag/packs/regulation_ko/ranking_wei
 
 @dataclass
 class Question:
-    """A question with its relevant articles, what the product ranks for it, and the features of what it ranks twice."""
+    """A question, its relevant articles, the product's ranking, and the features of the articles that are reranked."""
 
     text: str
     relevant: frozenset[str]
@@ -54,7 +53,7 @@ class Question:
 
 
 class _Recorder(RegulationRanking):
-    """The pack, remembering the features of the last search."""
+    """The pack; records the features of the last search."""
 
     keys: list[str]
     features: NDArray[np.float64]
@@ -78,14 +77,14 @@ def article_id(passage: SearchResult) -> str:
 
 
 async def read(app: App, path: Path) -> list[Question]:
-    """The answerable questions of a file, searched for."""
+    """The answerable questions of a file, with their search results."""
     recorder = _Recorder(app.index, mode="on", analyzer=app.analyzer)
     engine = HybridSearchEngine(
         None, app.index, enable_reranking=False, normalization="absolute", analyzer=app.analyzer, pack=recorder
     )
     questions = []
     for line in (await asyncio.to_thread(path.read_text, "utf-8")).splitlines():
-        row: dict[str, Any] = json.loads(line)
+        row = json.loads(line)
         if row.get("relevant"):
             results, _ = await engine.search(
                 row["question"], 50, bm25_candidates=100, vector_candidates=100, scope=Scope.everything()
@@ -98,14 +97,14 @@ async def read(app: App, path: Path) -> list[Question]:
 
 
 def fitted(questions: Sequence[Question]) -> NDArray[np.float64]:
-    """The weights: each question weighs the same, and within it each pair of a relevant and another article."""
+    """The weights. All questions count the same, and so do all pairs of a relevant and another article in a question."""
     pairs, shares = [], []
     for question in questions:
         relevant = [row for row, key in enumerate(question.keys) if key in question.relevant]
         others = [row for row, key in enumerate(question.keys) if key not in question.relevant]
         if not relevant or not others:
             continue
-        pairs += [question.features[one] - question.features[other] for one in relevant for other in others]
+        pairs += [question.features[row] - question.features[other] for row in relevant for other in others]
         shares += [1 / (len(relevant) * len(others))] * (len(relevant) * len(others))
     differences, share = np.array(pairs), np.array(shares) / len(questions)
     deviation = differences.std(axis=0) + 1e-9
@@ -123,7 +122,7 @@ def fitted(questions: Sequence[Question]) -> NDArray[np.float64]:
 
 
 def by_folds(questions: Sequence[Question]) -> list[list[str]]:
-    """For each question the order by weights that were fitted without it."""
+    """For each question the order by weights that were fitted without its fold."""
     order = np.random.default_rng(0).permutation(len(questions))
     ranked: dict[int, list[str]] = {}
     for fold in range(FOLDS):
@@ -159,7 +158,7 @@ def _ndcg(order: Sequence[str], relevant: frozenset[str]) -> float:
 
 
 async def main() -> None:
-    """Fit, judge, and with --write keep the weights."""
+    """Fit and judge; with --write, save the weights."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("book", type=Path)
     parser.add_argument("questions", type=Path)

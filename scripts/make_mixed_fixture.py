@@ -217,7 +217,7 @@ def make(folder: Path, documents: int = DOCUMENTS, seed: int = SEED) -> dict[str
     """Write the files and `topics.json`; returns the topic of each file name."""
     chance = random.Random(seed)
     labels: dict[str, str] = {}
-    asked: dict[str, dict[str, str]] = {}
+    questions: dict[str, dict[str, str]] = {}
     people = facts(documents, chance)
     for number in range(documents):
         topic, kind = TOPICS[number % len(TOPICS)], KINDS[number // len(TOPICS) % len(KINDS)]
@@ -225,8 +225,8 @@ def make(folder: Path, documents: int = DOCUMENTS, seed: int = SEED) -> dict[str
         name = f"document-{number + 1:04}.{kind}"
         (folder / name).write_bytes(contents(kind, title, paragraphs_of(topic, people[number], chance)))
         labels[name] = topic.name
-        asked[name] = {"question": people[number].question, "answer": str(people[number].extension)}
-    described = {"questions": {topic.name: topic.question for topic in TOPICS}, "topics": labels, "facts": asked}
+        questions[name] = {"question": people[number].question, "answer": str(people[number].extension)}
+    described = {"questions": {topic.name: topic.question for topic in TOPICS}, "topics": labels, "facts": questions}
     (folder / "topics.json").write_text(json.dumps(described, indent=1), "utf-8")
     return labels
 
@@ -236,6 +236,6 @@ if __name__ == "__main__":
     parser.add_argument("folder", type=Path)
     parser.add_argument("--documents", type=int, default=DOCUMENTS)
     parser.add_argument("--seed", type=int, default=SEED)
-    given = parser.parse_args()
-    given.folder.mkdir(parents=True, exist_ok=True)
-    print(f"{len(make(given.folder, given.documents, given.seed))} documents in {given.folder}")
+    arguments = parser.parse_args()
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    print(f"{len(make(arguments.folder, arguments.documents, arguments.seed))} documents in {arguments.folder}")

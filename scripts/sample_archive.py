@@ -1,4 +1,4 @@
-"""Writes a zip archive that is the same every time: fixed order, fixed time stamps, no trace of the machine."""
+"""Writes a zip archive that is the same every time: fixed order, fixed time stamps, nothing specific to the machine."""
 
 from __future__ import annotations
 
@@ -15,6 +15,6 @@ def write_archive(path: Path, entries: Iterable[tuple[str, bytes]], stored: froz
     with zipfile.ZipFile(path, "w") as archive:
         for name, content in entries:
             entry = zipfile.ZipInfo(name, EPOCH)
-            entry.create_system = 0  # otherwise the archive tells Windows from the rest
+            entry.create_system = 0  # the default depends on the operating system
             entry.compress_type = zipfile.ZIP_STORED if name in stored else zipfile.ZIP_DEFLATED
             archive.writestr(entry, content, compresslevel=9)

@@ -66,7 +66,7 @@ def _item(line: str) -> Item:
         return Item(bullet[1], numbered=False)
     if _NUMBERED.fullmatch(line):
         return Item(line, numbered=True)
-    raise ValueError(f"a list item is on one line; this is none: {line!r}")
+    raise ValueError(f"a list item must be on one line: {line!r}")
 
 
 def _table(lines: list[str]) -> Table:

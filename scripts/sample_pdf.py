@@ -1,7 +1,7 @@
 """Writes a small PDF by hand: A4 pages, Helvetica, headings in bold, lists and simple tables.
 
 Content streams are left uncompressed, so the file is the same byte for byte on every machine and can be read in an
-editor. Lengths are in points. A line is one string with its spaces in it, so that extraction gives the words back.
+editor. Lengths are in points. A line is one string that contains its spaces, so that extraction returns the words.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class _Pages:
     y: float = 0.0
 
     def need(self, height: float) -> None:
-        """Begins a page unless `height` is left on this one, so that no paragraph is cut by a page's end."""
+        """Start a page unless `height` remains on this one, so that no paragraph is split between pages."""
         if not self.pages or self.y - height < MARGIN:
             self.pages.append([])
             self.y = PAGE_HEIGHT - MARGIN

@@ -3,7 +3,7 @@
     .venv/bin/python scripts/write_cli_page.py
 
 Each heading `dtrag …` of the page is followed by a generated block between two comments; prose and JSON examples around
-the blocks are written by hand. A test compares the page with what this script makes.
+the blocks are written by hand. A test compares the page with the output of this script.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     .venv/bin/python scripts/write_settings_page.py
 
-A test compares the page with what this script makes.
+A test compares the page with the output of this script.
 """
 
 from __future__ import annotations
