@@ -17,12 +17,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tests.toy import indexed, sentence
+from tests.toy import sentence
 
 from dtrag.adapters.postgres.index_writer import PostgresWriter
 from dtrag.app import App, open_app
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.settings import Settings
+from dtrag.testing.builders import indexed_document
 
 BATCH = 500
 
@@ -53,7 +54,7 @@ async def fill(app: App, documents: int, merged: int, passages: int) -> None:
     for start in range(0, documents, BATCH):
         await writer.write(
             [
-                indexed(
+                indexed_document(
                     f"d:{number}",
                     [sentence(chance, 20) for _ in range(passages)],
                     node_id=nodes[0] if number < merged else nodes[1],

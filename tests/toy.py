@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 import random
-import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
 
-from dtrag.core.documents import Chunk, IndexedDocument, ParsedDocument, Vector, document_id
-from dtrag.core.text.analysis import language, terms
-from dtrag.ingestion.analysis import analyse, fingerprint
-from dtrag.ports import Embedder
+from dtrag.core.documents import Vector
+from dtrag.core.text.analysis import terms
 
 ENGLISH = tuple("kettle boiler valve leave library refund wage garden winter ticket harbour lantern".split())
 KOREAN = tuple("휴학 등록금 도서관 졸업 학점 기숙사 장학금 연구실".split())
@@ -48,35 +45,6 @@ def sentence(random: random.Random, words: int) -> str:
     return " ".join(random.choices(vocabulary, k=words)) + "."
 
 
-def indexed(
-    uri: str, texts: Sequence[str], *, node_id: int = 1, embedder: Embedder | None = None, replaces: bool = False
-) -> IndexedDocument:
-    """A document as it is written, with one passage a text."""
-    body, at = "\n\n".join(texts), 0
-    blocks: list[Chunk] = []
-    for text in texts:
-        blocks.append(Chunk(len(blocks), at, at + len(text), text))
-        at += len(text) + 2
-    document = ParsedDocument(uri, body, "text/plain")
-    chunks = [analyse(document, chunk) for chunk in blocks]
-    if embedder is not None:
-        chunks = [
-            replace(chunk, vector=vector) if chunk.language in embedder.languages else chunk
-            for chunk, vector in zip(chunks, embedder.embed_documents(texts), strict=True)
-        ]
-    return IndexedDocument(
-        document_id=document_id(uri),
-        source_id=document_id(uri),
-        source_uri=uri,
-        document=document,
-        node_id=node_id,
-        language=language(body),
-        fingerprint=fingerprint(document, embedder),
-        chunks=tuple(chunks),
-        replaces=replaces,
-    )
-
-
 def lines(path: Path, count: int, seed: int = 0, words: int = 12) -> Path:
     """A JSON lines file of documents `n0000`, `n0001` …, each with a title and a word of its own."""
     chance = random.Random(seed)
@@ -85,8 +53,3 @@ def lines(path: Path, count: int, seed: int = 0, words: int = 12) -> Path:
             text = f"{sentence(chance, words)} serial{number:04}"
             file.write(json.dumps({"id": f"n{number:04}", "title": f"Note {number:04}", "text": text}) + "\n")
     return path
-
-
-def key(document: uuid.UUID, ordinal: int) -> str:
-    """The id of a passage in results."""
-    return f"{document}:{ordinal}"

@@ -18,8 +18,9 @@ from dtrag.app import App, open_app
 from dtrag.core.access.scope import Scope
 from dtrag.core.documents import IndexedDocument
 from dtrag.settings import Settings
+from dtrag.testing.builders import indexed_document
 from tests.store import Store
-from tests.toy import indexed, sentence
+from tests.toy import sentence
 
 LOCKS = "select count(*) from pg_locks where locktype = 'advisory'"
 
@@ -29,7 +30,7 @@ async def test_a_cancelled_write_leaves_no_lock_and_no_hasty_commits(settings: S
     async with connect(settings) as database:
         writer = PostgresWriter(database)
         for attempt in range(25):
-            documents = [indexed(f"c:{attempt}:{i}", [sentence(chance, 30)] * 3) for i in range(60)]
+            documents = [indexed_document(f"c:{attempt}:{i}", [sentence(chance, 30)] * 3) for i in range(60)]
             task = asyncio.create_task(writer.write(documents))
             await asyncio.sleep(chance.random() * 0.06)
             task.cancel()
@@ -60,7 +61,7 @@ async def test_what_a_crash_left_is_found_as_soon_as_somebody_opens(
     async with open_app(settings) as app:
         with monkeypatch.context() as broken, pytest.raises(ConnectionResetError):
             broken.setattr(PostgresWriter, "_count", _broken)
-            await PostgresWriter(app.database).write([indexed("m:1", ["a brass kettle"])])
+            await PostgresWriter(app.database).write([indexed_document("m:1", ["a brass kettle"])])
     async with open_app(settings) as app:
         found, _ = await app.search("kettle", mode="lexical")
     assert [result.text for result in found] == ["a brass kettle"]
@@ -71,8 +72,8 @@ async def test_a_document_that_was_replaced_does_not_slip_through_a_filter(
 ) -> None:
     """Between the writing of its new version and the counting, the words of the old one still lead to it."""
     writer = PostgresWriter(app.database)
-    await writer.write([indexed("m:1", ["kettle garden"])])
-    changed = indexed("m:1", ["secret boiler valve"], replaces=True)
+    await writer.write([indexed_document("m:1", ["kettle garden"])])
+    changed = indexed_document("m:1", ["secret boiler valve"], replaces=True)
     changed = replace(changed, document=replace(changed.document, content_type="text/html"))
     with monkeypatch.context() as broken, pytest.raises(ConnectionResetError):
         broken.setattr(PostgresWriter, "_count", _broken)
@@ -83,7 +84,7 @@ async def test_a_document_that_was_replaced_does_not_slip_through_a_filter(
 
 async def test_deletions_are_folded(app: App, store: Store) -> None:
     writer = PostgresWriter(app.database)
-    documents = [indexed(f"d:{number}", ["kettle"]) for number in range(MOST_CORRECTIONS + 40)]
+    documents = [indexed_document(f"d:{number}", ["kettle"]) for number in range(MOST_CORRECTIONS + 40)]
     await writer.write(documents)
     for document in documents:
         assert await writer.delete(document.document_id, Scope.everything())

@@ -17,8 +17,8 @@ from dtrag.adapters.postgres.queries import queries
 from dtrag.adapters.postgres.stores.audit import PostgresAudit
 from dtrag.app import App
 from dtrag.core.access.audit_chain import AuditEntry
+from dtrag.testing.builders import indexed_document
 from tests.store import Store
-from tests.toy import indexed
 
 WAITING = "select count(*) from pg_locks where locktype = 'advisory' and not granted"
 EXCLUSIVE = (
@@ -52,7 +52,7 @@ async def test_reindex_waits_for_the_batches_of_writers(
 
     monkeypatch.setattr(PostgresWriter, "_count", held_count)
     writer = PostgresWriter(app.database)
-    writing = asyncio.create_task(writer.write([indexed("m:1", ["a brass kettle"])]))
+    writing = asyncio.create_task(writer.write([indexed_document("m:1", ["a brass kettle"])]))
     await written.wait()
     forgetting = asyncio.create_task(PostgresIndexSettings(app.database).forget())
     await until(store, WAITING)
@@ -75,7 +75,7 @@ async def test_reindex_excludes_writers_on_purpose(app: App, store: Store) -> No
         await held.execute("lock table embeddings in access share mode")  # `forget` stops here, all its locks taken
         forgetting = asyncio.create_task(PostgresIndexSettings(app.database).forget())
         await until(store, EXCLUSIVE, int(Lock.WRITERS))
-        writing = asyncio.create_task(PostgresWriter(app.database).write([indexed("m:1", ["kettle"])]))
+        writing = asyncio.create_task(PostgresWriter(app.database).write([indexed_document("m:1", ["kettle"])]))
         await until(store, WAITING)
         assert not writing.done()
     await forgetting

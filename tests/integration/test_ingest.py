@@ -22,8 +22,9 @@ from dtrag.errors import InvalidInput, NotFound
 from dtrag.ingestion import reading
 from dtrag.ingestion.sources import Progress
 from dtrag.settings import Settings
+from dtrag.testing.builders import indexed_document
 from tests.store import Store
-from tests.toy import indexed, lines
+from tests.toy import lines
 
 
 def records(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
@@ -103,12 +104,12 @@ async def test_a_changed_file_replaces_the_old(app: App, store: Store, folder: P
 async def test_a_search_meets_the_old_or_the_new_and_never_a_mix(app: App, store: Store) -> None:
     writer = PostgresWriter(app.database)
     versions = [[f"kettle {word} {part}" for part in "abc"] for word in ("copper", "brass")]
-    await writer.write([indexed("toy:kettle", versions[0])])
+    await writer.write([indexed_document("toy:kettle", versions[0])])
     over = asyncio.Event()
 
     async def replace_often() -> None:
         for number in range(1, 40):
-            await writer.write([indexed("toy:kettle", versions[number % 2], replaces=True)])
+            await writer.write([indexed_document("toy:kettle", versions[number % 2], replaces=True)])
         over.set()
 
     async def read_often() -> int:
@@ -209,13 +210,13 @@ async def test_two_at_once_with_some_of_the_documents_in_common(settings: Settin
     """New, replaced and contested documents in one batch: whoever comes second replaces, and all is counted once."""
     async with open_app(settings) as app:
         first, second = PostgresWriter(app.database), PostgresWriter(app.database)
-        await first.write([indexed("toy:old", ["the old kettle"])])
+        await first.write([indexed_document("toy:old", ["the old kettle"])])
         batch = [
-            indexed("toy:fresh", ["a fresh kettle"]),
-            indexed("toy:old", ["the old kettle, mended"], replaces=True),
-            indexed("toy:contested", ["a contested kettle"]),
+            indexed_document("toy:fresh", ["a fresh kettle"]),
+            indexed_document("toy:old", ["the old kettle, mended"], replaces=True),
+            indexed_document("toy:contested", ["a contested kettle"]),
         ]
-        await second.write([indexed("toy:contested", ["a contested boiler"])])
+        await second.write([indexed_document("toy:contested", ["a contested boiler"])])
         await first.write(batch)
     assert store.rows("select text from chunks order by text") == [
         ("a contested kettle",),

@@ -19,8 +19,9 @@ from dtrag.core.ranking.bm25 import LexicalQuery, bm25_weight, idf
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.core.text.analysis import term_id, terms
 from dtrag.core.text.questions import weighted_terms
+from dtrag.testing.builders import chunk_id, indexed_document
 from tests.store import Store
-from tests.toy import ENGLISH, KOREAN, indexed, key, sentence
+from tests.toy import ENGLISH, KOREAN, sentence
 
 CATEGORIES = [CategoryPath.parse(path) for path in ("A", "A/B", "C", "C/D/E")]
 NO_FILTERS = SearchFilters()
@@ -38,7 +39,7 @@ class Model:
         for document in self.documents.values():
             if scope.nodes is None or document.node_id in scope.nodes:
                 for chunk in document.chunks:
-                    yield key(document.document_id, chunk.chunk.ordinal), chunk
+                    yield chunk_id(document.document_id, chunk.chunk.ordinal), chunk
 
     def means(self) -> dict[str, float]:
         """Language -> mean length of its passages."""
@@ -78,7 +79,7 @@ async def live(
             uri = f"toy:{number}"
             texts = [sentence(chance, chance.choice((1, 3, 8, 30))) for _ in range(chance.randint(0, 4))]
             there = document_id(uri) in model.documents
-            made = indexed(uri, texts, node_id=chance.choice(nodes), replaces=there)
+            made = indexed_document(uri, texts, node_id=chance.choice(nodes), replaces=there)
             batch[made.document_id] = made
         await writer.write(list(batch.values()))
         model.documents.update(batch)
@@ -158,7 +159,7 @@ async def test_a_merge_under_a_reader_does_no_harm(app: App) -> None:
     index = PostgresIndex(app.database)
     model = Model()
     for number in range(6):
-        made = indexed(f"toy:{number}", [sentence(chance, 6)])
+        made = indexed_document(f"toy:{number}", [sentence(chance, 6)])
         await writer.write([made])
         model.documents[made.document_id] = made
     statistics = (await index.snapshot()).statistics
@@ -187,7 +188,7 @@ async def test_many_segments_become_few(app: App, store: Store) -> None:
     writer, chance = PostgresWriter(app.database), random.Random(8)
     index = PostgresIndex(app.database)
     for number in range(40):
-        await writer.write([indexed(f"toy:{number}", [sentence(chance, 5)])])
+        await writer.write([indexed_document(f"toy:{number}", [sentence(chance, 5)])])
         assert store.value("select count(*) from lexical_segments") <= 2 * merge.MOST_SEGMENTS
     before = (await index.snapshot()).statistics
     await writer.tidy()
@@ -201,12 +202,12 @@ async def test_many_segments_become_few(app: App, store: Store) -> None:
 
 async def test_what_was_deleted_leaves_nothing_behind(app: App, store: Store) -> None:
     writer, chance = PostgresWriter(app.database), random.Random(9)
-    made = [indexed(f"toy:{number}", [sentence(chance, 5)]) for number in range(20)]
+    made = [indexed_document(f"toy:{number}", [sentence(chance, 5)]) for number in range(20)]
     await writer.write(made)
     for document in made:
         assert await writer.delete(document.document_id, Scope.everything())
     store.assert_whole()
-    await writer.write([indexed("toy:last", ["kettle"])])
+    await writer.write([indexed_document("toy:last", ["kettle"])])
     await writer.tidy()
     assert store.value("select count(*) from lexical_corrections") == 0
     assert store.value("select sum(passages) from lexical_segments") == 1

@@ -21,8 +21,9 @@ from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.core.access.scope import Scope
 from dtrag.core.text.analysis import ANALYZER
 from dtrag.settings import Settings
+from dtrag.testing.builders import indexed_document
 from tests.store import Databases
-from tests.toy import ToyEmbedder, indexed
+from tests.toy import ToyEmbedder
 
 DOCUMENTS = 800
 PER_DOCUMENT = 4
@@ -45,7 +46,7 @@ async def database(embedded: EmbeddedServer, template: str) -> AsyncIterator[Dat
         writer = PostgresWriter(opened)
         for start in range(0, DOCUMENTS, 200):
             await writer.write(
-                [indexed(f"toy:{n}", texts(n, chance), embedder=EMBEDDER) for n in range(start, start + 200)]
+                [indexed_document(f"toy:{n}", texts(n, chance), embedder=EMBEDDER) for n in range(start, start + 200)]
             )
         await writer.tidy()
         yield opened

@@ -20,8 +20,9 @@ from dtrag.app import App, open_app
 from dtrag.core.access.scope import Scope, SearchFilters
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.settings import Settings
+from dtrag.testing.builders import indexed_document
 from tests.store import Databases, Store
-from tests.toy import indexed, lines
+from tests.toy import lines
 
 NO_FILTERS = SearchFilters()
 
@@ -34,8 +35,8 @@ async def two_branches(app: App) -> tuple[int, int]:
     assert red is not None and blue is not None
     await writer.write(
         [
-            indexed("toy:red", ["the red kettle boils", "a second red kettle"], node_id=red),
-            indexed("toy:blue", ["the blue kettle boils", "a second blue kettle"], node_id=blue),
+            indexed_document("toy:red", ["the red kettle boils", "a second red kettle"], node_id=red),
+            indexed_document("toy:blue", ["the blue kettle boils", "a second blue kettle"], node_id=blue),
         ]
     )
     return red, blue

@@ -9,8 +9,9 @@ from dtrag.app import App, open_app
 from dtrag.core.access.scope import Scope
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.settings import Settings
+from dtrag.testing.builders import indexed_document
 from tests.store import Databases
-from tests.toy import ENGLISH, indexed
+from tests.toy import ENGLISH
 
 QUERIES = ("kettle", "kettle zanzibar", "kettle quagmire", "boiler valve merger", "how do I get a library refund")
 
@@ -22,11 +23,15 @@ async def filled(app: App, *, with_foreign: bool) -> Scope:
     taxonomy = await writer.ensure_paths(paths)
     ours, theirs = (taxonomy.find(path) or 0 for path in paths)
     chance = random.Random(3)
-    documents = [indexed(f"o:{number}", [" ".join(chance.choices(ENGLISH, k=9))], node_id=ours) for number in range(40)]
+    documents = [
+        indexed_document(f"o:{number}", [" ".join(chance.choices(ENGLISH, k=9))], node_id=ours) for number in range(40)
+    ]
     if with_foreign:
         # As long as ours on the mean, which is the one figure that all share.
         documents += [
-            indexed(f"t:{number}", [" ".join([*chance.choices(ENGLISH, k=7), "zanzibar", "merger"])], node_id=theirs)
+            indexed_document(
+                f"t:{number}", [" ".join([*chance.choices(ENGLISH, k=7), "zanzibar", "merger"])], node_id=theirs
+            )
             for number in range(80)
         ]
     await writer.write(documents)

@@ -22,7 +22,8 @@ from dtrag.core.text.analysis import ANALYZER
 from dtrag.core.text.questions import weighted_terms
 from dtrag.retrieval.limits import LINKED_AFTER
 from dtrag.settings import Settings
-from tests.toy import ENGLISH, ToyEmbedder, indexed
+from dtrag.testing.builders import indexed_document
+from tests.toy import ENGLISH, ToyEmbedder
 
 EMBEDDER = ToyEmbedder()
 ALL = Scope.everything()
@@ -45,7 +46,7 @@ async def test_a_filtered_search_gives_as_many_as_there_are(
         for number in range(300):
             node = nodes[min(11, int(chance.expovariate(0.5)))]
             texts = [" ".join(chance.choices(ENGLISH, k=5)) for _ in range(chance.randint(1, 2))]
-            made = indexed(f"toy:{number}", texts, node_id=node, embedder=EMBEDDER)
+            made = indexed_document(f"toy:{number}", texts, node_id=node, embedder=EMBEDDER)
             rows.append(made)
         await writer.write(rows)
         await index.snapshot()

@@ -18,8 +18,9 @@ from dtrag.core.access.scope import NO_FILTERS, Access, Grant
 from dtrag.core.taxonomy.tree import UNCLASSIFIED, CategoryPath
 from dtrag.errors import Conflict, InvalidInput, NotFound
 from dtrag.settings import Settings
+from dtrag.testing.builders import indexed_document
 from tests.store import Store
-from tests.toy import ToyEmbedder, indexed
+from tests.toy import ToyEmbedder
 
 EMBEDDER = ToyEmbedder()
 PLACES = ("AI", "AI/ML", "AI/NLP", "HR", "HR/Pay", "Law")
@@ -37,7 +38,9 @@ async def filled(app: App) -> AsyncIterator[App]:
         node = taxonomy.find(CategoryPath.parse(place)) or 0
         for number in range(4):
             word = "kettle boiler" if number % 2 else "kettle library"
-            documents.append(indexed(f"{place}:{number}", [f"{word} {number}"], node_id=node, embedder=EMBEDDER))
+            documents.append(
+                indexed_document(f"{place}:{number}", [f"{word} {number}"], node_id=node, embedder=EMBEDDER)
+            )
     await writer.write(documents)
     yield app
 
@@ -117,7 +120,7 @@ async def test_documents_of_a_later_path_go_to_the_nearest_on_the_way_back(fille
     taxonomy = await writer.ensure_paths([CategoryPath.parse("AI/New/Deep"), CategoryPath.parse("Top")])
     for place in ("AI/New/Deep", "Top"):
         node = taxonomy.find(CategoryPath.parse(place)) or 0
-        await writer.write([indexed(f"{place}:0", ["kettle"], node_id=node, embedder=EMBEDDER)])
+        await writer.write([indexed_document(f"{place}:0", ["kettle"], node_id=node, embedder=EMBEDDER)])
     await filled.taxonomy.rollback("1.0.0", accept_widening=True)
     assert await seen(filled, "AI") == of("AI", "AI/ML", "AI/NLP") | {"AI/New/Deep:0"}
     assert store.value("select node_id from documents where title = 'Top:0'") == UNCLASSIFIED
@@ -149,7 +152,7 @@ async def test_paths_that_came_after_the_proposal_stay(filled: App) -> None:
     version = (await filled.taxonomy.propose([{"op": "merge", "paths": ["AI"], "into": "HR"}])).version
     taxonomy = await PostgresTaxonomy(filled.database).ensure([CategoryPath.parse("AI/Late")])
     late = taxonomy.find(CategoryPath.parse("AI/Late")) or 0
-    await PostgresWriter(filled.database).write([indexed("late", ["kettle"], node_id=late, embedder=EMBEDDER)])
+    await PostgresWriter(filled.database).write([indexed_document("late", ["kettle"], node_id=late, embedder=EMBEDDER)])
     await filled.taxonomy.activate(version)
     assert await seen(filled, "HR/Late") == {"late"}
 
@@ -177,7 +180,7 @@ async def test_a_document_written_for_a_node_that_went_hangs_on_its_successor(fi
     law = (await filled.index.snapshot()).taxonomy.find(CategoryPath.parse("Law")) or 0
     await change(filled, {"op": "merge", "paths": ["AI/ML"], "into": "HR"}, {"op": "delete", "path": "Law"})
     await change(filled, {"op": "merge", "paths": ["HR"], "into": "AI"})
-    late = [indexed(f"late:{number}", ["kettle"], node_id=number, embedder=EMBEDDER) for number in (node, law)]
+    late = [indexed_document(f"late:{number}", ["kettle"], node_id=number, embedder=EMBEDDER) for number in (node, law)]
     await PostgresWriter(filled.database).write(late)
     assert f"late:{node}" in await seen(filled, "AI")
     assert store.value("select node_id from documents where title = %s", f"late:{law}") == UNCLASSIFIED
@@ -194,7 +197,9 @@ async def test_ingest_and_searches_go_on_while_branches_go_to_and_fro(filled: Ap
     async def write() -> int:
         number = 0
         while not done.is_set():
-            batch = [indexed(f"w:{number}:{part}", ["kettle"], node_id=ml, embedder=EMBEDDER) for part in range(5)]
+            batch = [
+                indexed_document(f"w:{number}:{part}", ["kettle"], node_id=ml, embedder=EMBEDDER) for part in range(5)
+            ]
             await writer.write(batch)
             number += 1
         return number
@@ -240,7 +245,7 @@ async def test_a_moved_document_is_gone_from_answers_and_caches_of_who_may_not_s
         writer = PostgresWriter(one.database)
         taxonomy = await writer.ensure_paths([CategoryPath.parse("ai"), CategoryPath.parse("hr")])
         node = taxonomy.find(CategoryPath.parse("ai")) or 0
-        await writer.write([indexed("secret", ["The zymurgite allowance is seven."], node_id=node)])
+        await writer.write([indexed_document("secret", ["The zymurgite allowance is seven."], node_id=node)])
         access = Access((Grant.of([CategoryPath.parse("ai")], taxonomy),))
         for app in (one, other):
             assert [r.title for r in (await app.search("zymurgite", scope=access, mode="lexical"))[0]] == ["secret"]

@@ -21,8 +21,9 @@ from dtrag.core.documents import IndexedDocument
 from dtrag.core.ranking.bm25 import LexicalQuery, LexicalStatistics
 from dtrag.core.text.analysis import ANALYZER, term_id, terms
 from dtrag.core.text.questions import weighted_terms
+from dtrag.testing.builders import indexed_document
 from tests.store import Databases
-from tests.toy import ENGLISH, KOREAN, ToyEmbedder, indexed, sentence
+from tests.toy import ENGLISH, KOREAN, ToyEmbedder, sentence
 
 EMBEDDER = ToyEmbedder()
 NO_FILTERS = SearchFilters()
@@ -41,7 +42,7 @@ def corpus() -> list[IndexedDocument]:
     chance = random.Random(3)
     common = [sentence(chance, words) for words in (2, 4, 4, 9)]
     return [
-        indexed(f"toy:{number}", [*chance.choices(common, k=2), sentence(chance, 6)], embedder=EMBEDDER)
+        indexed_document(f"toy:{number}", [*chance.choices(common, k=2), sentence(chance, 6)], embedder=EMBEDDER)
         for number in range(60)
     ]
 

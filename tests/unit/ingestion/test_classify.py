@@ -17,7 +17,7 @@ from dtrag.core.taxonomy.tree import ROOT, UNCLASSIFIED, Node, Taxonomy
 from dtrag.errors import InvalidInput
 from dtrag.ingestion.classify import Classifier, content, wanted
 from dtrag.ports import Index, IndexSnapshot
-from tests.toy import indexed
+from dtrag.testing.builders import indexed_document
 
 TREE = Taxonomy.of("1.0.0", [Node(2, ROOT, "Kitchen", "kitchen"), Node(3, ROOT, "Garden", "garden")])
 SOUP, HEDGE = "simmer onions butter whisk soup thyme", "prune roses compost spade hedge frost"
@@ -64,7 +64,7 @@ class Oracle:
 
 def memory() -> Memory:
     rows = [(n, 2 if n % 2 else 3, SOUP if n % 2 else HEDGE) for n in range(20)]
-    documents = [(node, indexed(f"{n}", [f"{text} {n}"])) for n, node, text in rows]
+    documents = [(node, indexed_document(f"{n}", [f"{text} {n}"])) for n, node, text in rows]
     return Memory([Sample(document.document_id, node, content(document)[0]) for node, document in documents])
 
 
@@ -79,7 +79,7 @@ def categorised(document: IndexedDocument, **changes: Any) -> IndexedDocument:
 
 async def test_documents_with_a_category_are_passed_through_and_nothing_is_read() -> None:
     store = memory()
-    documents = [categorised(indexed("a", [SOUP]))]
+    documents = [categorised(indexed_document("a", [SOUP]))]
     assert await classifier(store).prepare(documents) == (documents, 0)
     assert (store.read, store.recorded) == (0, [])
 
@@ -88,9 +88,9 @@ async def test_a_batch_is_one_reading_and_one_record() -> None:
     store = memory()
     made = classifier(store)
     first = [
-        indexed("a", [SOUP]),
-        indexed("b", ["a ledger of debits"]),
-        categorised(indexed("c", [SOUP], replaces=True)),
+        indexed_document("a", [SOUP]),
+        indexed_document("b", ["a ledger of debits"]),
+        categorised(indexed_document("c", [SOUP], replaces=True)),
     ]
     placed, waiting = await made.prepare(first)
     assert waiting == 1
@@ -98,22 +98,22 @@ async def test_a_batch_is_one_reading_and_one_record() -> None:
     [(placements, settled)] = store.recorded
     assert [placement.found.accepted for placement in placements] == [True, False]
     assert settled == [first[2].document_id]
-    await made.prepare([indexed("d", [HEDGE])])
+    await made.prepare([indexed_document("d", [HEDGE])])
     assert store.read == 1
 
 
 async def test_during_an_ingest_it_learns_anew_when_the_index_has_grown() -> None:
     store = memory()
     made = classifier(store)
-    await made.prepare([indexed("a", [SOUP])])
+    await made.prepare([indexed_document("a", [SOUP])])
     store.generation, store.chunks = 2, 22
-    await made.prepare([indexed("b", [SOUP])])
+    await made.prepare([indexed_document("b", [SOUP])])
     assert store.read == 1
     store.generation, store.chunks = 3, 40
-    await made.prepare([indexed("c", [SOUP])])
+    await made.prepare([indexed_document("c", [SOUP])])
     assert store.read == 2
     store.generation, store.tree = 4, Taxonomy.of("1.1.0", TREE.nodes.values())
-    await made.prepare([indexed("d", [SOUP])])
+    await made.prepare([indexed_document("d", [SOUP])])
     assert store.read == 3
     store.generation = 5
     await made.classify(SOUP)
@@ -122,7 +122,7 @@ async def test_during_an_ingest_it_learns_anew_when_the_index_has_grown() -> Non
 
 async def test_what_a_person_decided_stands_unless_the_category_is_gone() -> None:
     store = memory()
-    document = indexed("a", [SOUP])
+    document = indexed_document("a", [SOUP])
     store.people = {document.document_id: 3}
     [placed], _ = await classifier(store).prepare([document])
     assert placed.node_id == 3
@@ -134,7 +134,7 @@ async def test_what_a_person_decided_stands_unless_the_category_is_gone() -> Non
 
 async def test_without_a_tree_nothing_is_recorded() -> None:
     store = Memory(tree=Taxonomy.of("1.0.0", []))
-    [placed], _ = await classifier(store).prepare([indexed("a", [SOUP])])
+    [placed], _ = await classifier(store).prepare([indexed_document("a", [SOUP])])
     assert placed.node_id == UNCLASSIFIED
     assert store.recorded == []
 
