@@ -46,7 +46,7 @@ THRESHOLDS = {
     "words": {"abstain": 0.1, "review": 0.3},
     "vectors": {"abstain": 0.1, "review": 0.3},
 }
-"""Chosen on the held-out folds: about 98 % of the answered questions are above the first threshold, 92 % above the other
+"""Chosen on the held-out folds: about 98 % of the answered questions are above the first threshold, 92 % above both
 (bench/README.md). The first one is lower for Korean, where documents often use other words than the question."""
 MASS = 2000.0
 FOLDS = 5

@@ -35,7 +35,7 @@ from dtrag.retrieval.regulation_pack import RegulationRanking, by_article
 from dtrag.settings import Settings
 
 C = 0.1
-"""Inverse strength of the L2 penalty, on features divided by their standard deviation; .03 to 1 give similar results."""
+"""Inverse strength of the L2 penalty, on features divided by their standard deviation; .03 to 1 are equally good."""
 FOLDS = 10
 DEPTH = 10
 WEIGHTS = Path(__file__).parents[1] / "src/dtrag/packs/regulation_ko/ranking_weights.json"
@@ -97,7 +97,7 @@ async def read(app: App, path: Path) -> list[Question]:
 
 
 def fitted(questions: Sequence[Question]) -> NDArray[np.float64]:
-    """The weights. All questions count the same, and so do all pairs of a relevant and another article in a question."""
+    """The weights. All questions count the same, and so do all pairs of a relevant and another article of one."""
     pairs, shares = [], []
     for question in questions:
         relevant = [row for row, key in enumerate(question.keys) if key in question.relevant]
