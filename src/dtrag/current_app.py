@@ -1,4 +1,4 @@
-"""The app that is open in this process, for engines and functions that are not told which one they are to use."""
+"""The app that is open in this process, the default of engines and functions."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ Run_co = TypeVar("Run_co", covariant=True)
 
 
 class Opened(Protocol[Engine_co, Run_co]):
-    """What is needed of an open app. Of its engine and its run only the modules that use them know the types."""
+    """The parts of an open app that functions use. Only the modules that use engine and run know their types."""
 
     @property
     def index(self) -> Index:
-        """Where its documents are."""
+        """The index."""
 
     @property
     def embedder(self) -> Embedder | None:
-        """What its vectors are made with."""
+        """The embedder, or None."""
 
     @property
     def analyzer(self) -> Analyzer:
-        """What its terms are made with."""
+        """The text analyzer."""
 
     @property
     def engine(self) -> Engine_co:
-        """What it searches with."""
+        """The search engine."""
 
     @property
     def regulations(self) -> Any:
@@ -38,7 +38,7 @@ class Opened(Protocol[Engine_co, Run_co]):
 
     @property
     def run(self) -> Run_co:
-        """What a run of the pipeline works with."""
+        """The template of a pipeline run."""
 
     async def counts(self, *, scope: Viewer) -> tuple[int, int]:
         """Numbers of documents and chunks."""
@@ -48,12 +48,12 @@ _opened: list[Opened[Any, Any]] = []
 
 
 def opened(app: Opened[Any, Any]) -> None:
-    """From now on the app is open."""
+    """Register the app as open."""
     _opened.append(app)
 
 
 def closed(app: Opened[Any, Any]) -> None:
-    """From now on it is not."""
+    """Unregister the app."""
     _opened[:] = [other for other in _opened if other is not app]
 
 

@@ -1,7 +1,7 @@
-"""Every vector that dtrag makes is made by the functions of this module, which are called by attribute.
+"""All embeddings of dtrag are computed by the functions of this module, which are called by attribute.
 
-So a program can replace one of them (`mock.patch.object(dtrag.embedding_service, "generate_embedding", ...)`) and reach
-every question of the process. The engine passes its own embedder, so that several apps of one process do not mix.
+A program can replace one of them (`mock.patch.object(dtrag.embedding_service, "generate_embedding", ...)`) to
+affect every question of the process. The engine passes its own embedder, so that several apps of a process do not mix.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Searching the open app with plain functions that take and return plain values."""
+"""Search functions on the open app, with plain values as arguments and results."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, Unpack
+from typing import Any, TypedDict, Unpack
 
 from dtrag.core.access import confinement
 from dtrag.core.access.scope import Viewer
@@ -13,7 +13,56 @@ from dtrag.current_app import active
 from dtrag.retrieval.engine import HybridSearchEngine
 from dtrag.retrieval.request import ModeSearchOptions, SearchOptions
 
-Plain = tuple[list[dict[str, Any]], dict[str, Any]]
+
+class ResultRow(TypedDict):
+    """A passage; `metadata` includes its scores."""
+
+    chunk_id: str
+    text: str
+    title: str
+    source_url: str
+    taxonomy_path: list[str]
+    score: float
+    metadata: dict[str, Any]
+
+
+class MetricsRow(TypedDict):
+    """Metrics of a search, times in seconds."""
+
+    mode: str
+    total_time: float
+    bm25_time: float
+    vector_time: float
+    embedding_time: float
+    fusion_time: float
+    rerank_time: float
+    candidates_found: dict[str, int]
+    final_results: int
+    diversity_ratio: float
+    cache_hit: bool
+    degraded: list[str]
+    notes: list[str]
+
+
+class DatabaseStatistics(TypedDict):
+    """What the index contains in the caller's scope."""
+
+    documents: int
+    chunks: int
+    generation: int
+    taxonomy_version: str
+
+
+class SearchStatistics(TypedDict):
+    """State of the index, configuration of the engine, and its metrics so far."""
+
+    database_stats: DatabaseStatistics
+    engine_config: Mapping[str, Any]
+    performance_metrics: Mapping[str, Any]
+    timestamp: str
+
+
+Plain = tuple[list[ResultRow], MetricsRow]
 
 
 async def hybrid_search(
@@ -24,10 +73,10 @@ async def hybrid_search(
     scope: Viewer | None = None,
     **options: Unpack[ModeSearchOptions],
 ) -> Plain:
-    """By words and by meaning: the results and how it went. `options` are those of `HybridSearchEngine.search`.
+    """Search with BM25 and vectors: results and metrics. `options` are those of `HybridSearchEngine.search`.
 
-    Without a scope it is the owner's, and inside a run, request or tool call what that may see. Raises `NoActiveApp`,
-    and what the engine raises.
+    Without a scope it is the whole tree, or inside a run, request or tool call the scope of that. Raises
+    `NoActiveApp`, and what the engine raises.
     """
     results, metrics = await _engine().search(query, top_k, filters, scope=scope, **options)
     return _plain(results, metrics)
@@ -41,7 +90,7 @@ async def keyword_search(
     scope: Viewer | None = None,
     **options: Unpack[SearchOptions],
 ) -> Plain:
-    """As `hybrid_search`, by words alone."""
+    """As `hybrid_search`, with BM25 only."""
     results, metrics = await _engine().keyword_only_search(query, top_k, filters, scope=scope, **options)
     return _plain(results, metrics)
 
@@ -54,13 +103,13 @@ async def vector_search(
     scope: Viewer | None = None,
     **options: Unpack[SearchOptions],
 ) -> Plain:
-    """As `hybrid_search`, by meaning alone."""
+    """As `hybrid_search`, with vectors only."""
     results, metrics = await _engine().vector_only_search(query, top_k, filters, scope=scope, **options)
     return _plain(results, metrics)
 
 
-async def get_search_statistics(*, scope: Viewer | None = None) -> dict[str, Any]:
-    """What there is to search in scope, how the engine of the open app searches, and how its searches went so far."""
+async def get_search_statistics(*, scope: Viewer | None = None) -> SearchStatistics:
+    """Number of documents in scope, configuration of the engine of the open app, and its metrics so far."""
     app, engine = active(), _engine()
     documents, chunks = await app.counts(scope=confinement.bounded(scope))
     snapshot = await app.index.snapshot()
@@ -83,7 +132,7 @@ def _engine() -> HybridSearchEngine:
 
 
 def _plain(results: list[SearchResult], metrics: SearchMetrics) -> Plain:
-    rows = [
+    rows: list[ResultRow] = [
         {
             "chunk_id": result.chunk_id,
             "text": result.text,
@@ -101,7 +150,7 @@ def _plain(results: list[SearchResult], metrics: SearchMetrics) -> Plain:
         }
         for result in results
     ]
-    figures = {
+    figures: MetricsRow = {
         "mode": metrics.mode,
         "total_time": metrics.total_time,
         "bm25_time": metrics.bm25_time,

@@ -1,6 +1,6 @@
 """Every call of a language model in dtrag is a call of `generate_answer` of this module, which is called by attribute.
 
-So a program can replace it (`mock.patch.object(dtrag.llm_service, "generate_answer", ...)`) and reach every answer,
+A program can replace it (`mock.patch.object(dtrag.llm_service, "generate_answer", ...)`) to affect every answer,
 plan and debate of the process, streamed answers included. The pipeline passes its own model, so that several apps of
 one process do not mix; permission, admission, accounting and traces are its own (pipeline/model_calls.py).
 """

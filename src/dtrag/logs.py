@@ -1,7 +1,7 @@
 """Structured logging on stderr, for the command line and the service alike: JSON lines, or text on a terminal.
 
-What is logged are facts about work (route, status, times, ids), never what people asked or what documents say. An
-exception is logged as its class and its stack: its message may quote a value, a row or a sentence of a document.
+Log lines contain facts about the work (route, status, times, ids), never questions or text of documents. An exception
+is logged as its class and its stack, because its message may quote a value, a row or a document.
 """
 
 from __future__ import annotations
@@ -17,17 +17,16 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import Any
 
 from dtrag.errors import InvalidInput
 
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 FORMATS = ("auto", "json", "text")
 FRAMES = 30
-"""Innermost frames of a stack that are logged; a recursion that ran away has a thousand."""
+"""Innermost frames of a stack that are logged; an endless recursion has a thousand."""
 
 request_id: ContextVar[str | None] = ContextVar("dtrag_request_id", default=None)
-"""The id of the request being answered; every line logged meanwhile carries it."""
+"""The id of the current request; it is part of every log line."""
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message"}
 _SECRETS = (
@@ -44,7 +43,7 @@ LINES = 10
 WINDOW_S = 10.0
 """At most `LINES` of one kind are written within so many seconds."""
 MOST_KINDS = 500
-"""Kinds of lines that are remembered; beyond, all start anew."""
+"""Most kinds of lines that are counted; beyond, all counts are reset."""
 
 
 def configure(level: str, log_format: str = "auto") -> None:
@@ -52,8 +51,8 @@ def configure(level: str, log_format: str = "auto") -> None:
 
     `log_format` is json, text, or auto: text on a terminal, JSON everywhere else.
     """
-    wanted = level.strip().upper()
-    if wanted not in LEVELS:
+    level_name = level.strip().upper()
+    if level_name not in LEVELS:
         raise InvalidInput(f"Unknown log level {level[:20]!r}. Levels: {', '.join(LEVELS)}.")
     form = log_format.strip().lower()
     if form not in FORMATS:
@@ -69,11 +68,11 @@ def configure(level: str, log_format: str = "auto") -> None:
         if isinstance(old, _Stderr):
             root.removeHandler(old)
     root.addHandler(handler)
-    root.setLevel(wanted)
+    root.setLevel(level_name)
 
 
 def redact(text: str) -> str:
-    """The text with passwords in addresses, bearer tokens and `password=...` made unreadable."""
+    """The text with passwords in addresses, bearer tokens and `password=...` masked."""
     for pattern, replacement in _SECRETS:
         text = pattern.sub(replacement, text)
     return text
@@ -89,7 +88,7 @@ def redact_record(record: logging.LogRecord) -> bool:
 
 
 class _Stderr(logging.Handler):
-    """Writes to what stderr is at the moment: a progress bar may have put itself in between."""
+    """Writes to the current stderr, which a progress bar may have replaced."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """One line at once, so that lines of several threads do not mix."""
@@ -104,7 +103,7 @@ class JsonLines(logging.Formatter):
     """A record as one line: ts (UTC), level, logger, message, request_id, extra fields, exception."""
 
     def format(self, record: logging.LogRecord) -> str:
-        line: dict[str, Any] = {
+        line: dict[str, object] = {
             "ts": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,
             "logger": record.name,
@@ -132,7 +131,7 @@ class TextLines(logging.Formatter):
         return f"dtrag: {record.levelname.lower()}: {shown}"
 
 
-def _extra(record: logging.LogRecord) -> dict[str, Any]:
+def _extra(record: logging.LogRecord) -> dict[str, object]:
     return {name: value for name, value in vars(record).items() if name not in _STANDARD}
 
 

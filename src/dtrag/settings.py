@@ -13,7 +13,7 @@ import sys
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from dtrag.errors import InvalidInput
 
@@ -35,6 +35,15 @@ def _setting(default: Any, help: str, *, secret: bool = False, also: str = "") -
     if callable(default):
         return field(default_factory=default, metadata=metadata, repr=not secret)
     return field(default=default, metadata=metadata, repr=not secret)
+
+
+class SettingRow(TypedDict):
+    """A setting for display; `value` of a set secret is "(set)"."""
+
+    name: str
+    environment: str
+    value: Any
+    help: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,9 +235,9 @@ class Settings:
             raise InvalidInput(f"There is no setting {sorted(unknown)[0]!r}. `dtrag settings` lists them.")
         return cls(**values)
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[SettingRow]:
         """Name, environment variable, value, default flag and help of each setting; secrets are not shown."""
-        rows = []
+        rows: list[SettingRow] = []
         for declared in fields(self):
             value = getattr(self, declared.name)
             shown = "(set)" if declared.metadata["secret"] and value else value

@@ -1,4 +1,4 @@
-"""Messages to a language model and its replies, independent of the provider."""
+"""Messages to and replies from language models, independent of the provider."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What calls of models used. `cost` in won; 0.0 for a model whose price the settings do not know."""
+    """Usage of model calls. `cost` in won; 0.0 for a model without a configured price."""
 
     calls: int = 0
     input_tokens: int = 0
@@ -35,13 +35,13 @@ class Usage:
 
     @property
     def tokens(self) -> int:
-        """Tokens of both directions."""
+        """Input and output tokens."""
         return self.input_tokens + self.output_tokens
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A model's answer. `finished` is False when it was cut off (limit of tokens reached, or the stream broke off)."""
+    """A model's reply. `finished` is False when it was truncated (token limit, or a broken stream)."""
 
     text: str
     model: str

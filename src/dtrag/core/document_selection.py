@@ -1,4 +1,4 @@
-"""Which documents a list of ids, paths and patterns names."""
+"""Selection of documents by ids, paths and patterns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PATTERN_CHARACTERS = frozenset("*?[")
 
 @dataclass(frozen=True, slots=True)
 class DocumentTarget:
-    """One id, path or pattern as it was typed, and what addresses are compared with."""
+    """An id, path or pattern as typed, and its parsed form."""
 
     text: str
     document_id: str = ""
@@ -26,7 +26,7 @@ class DocumentTarget:
 
     @classmethod
     def parse(cls, text: str, address: str) -> DocumentTarget:
-        """`address` is the full path that `text` would be; a pattern without "/" is compared with file names."""
+        """`address` is `text` as an absolute path; a pattern without "/" is compared with file names."""
         try:
             return cls(text, document_id=str(uuid.UUID(text)))
         except ValueError:
@@ -36,7 +36,7 @@ class DocumentTarget:
         return cls(text, address=address.rstrip("/") or "/")
 
     def matches(self, document_id: str, path: str) -> bool:
-        """Whether it names the document whose file has this path: the document, its file, or a folder above it."""
+        """Whether it selects the document with this path: by its id, its file, or a folder above it."""
         if self.document_id:
             return document_id == self.document_id
         if self.pattern is None:
@@ -46,7 +46,7 @@ class DocumentTarget:
 
 
 def file_path(source_url: str) -> str:
-    """The path of the file that a document came from; for one that is not a file, its address without the part."""
+    """The path of the source file of a document; for another source, its address without the fragment."""
     address = source_url.partition("#")[0]
     return unquote(address.removeprefix("file://"))
 
@@ -54,8 +54,8 @@ def file_path(source_url: str) -> str:
 def select(
     documents: Iterable[tuple[DocumentSummary, str]], targets: Sequence[DocumentTarget], category: CategoryPath | None
 ) -> tuple[list[DocumentSummary], list[str]]:
-    """The documents (given with the paths of their files) that a target names and that lie in the category, and the
-    targets that name none. Without targets: all documents of the category."""
+    """The documents (with the paths of their files) that match a target and are in the category, and the targets
+    without a match. Without targets: all documents of the category."""
     chosen: list[DocumentSummary] = []
     used: set[str] = set()
     branch = category.key if category is not None else ()
@@ -70,7 +70,7 @@ def select(
 
 
 def _expression(pattern: str) -> str:
-    """A regular expression for a pattern of the shell: `*` and `?` stay within a folder, `**` crosses folders."""
+    """A regular expression for a shell pattern: `*` and `?` do not match "/", `**` does."""
     special = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
     return "".join(
         special.get(piece) or (_character_class(piece) if len(piece) > 1 else re.escape(piece))

@@ -1,7 +1,7 @@
-"""Value types shared by all layers: parsed documents, chunks, results, citations. Frozen.
+"""Values shared by all layers: parsed documents, chunks, results, citations.
 
 Character spans are half-open `[start, end)` offsets into the text of the document they belong to, in Unicode code
-points; `document.text[start:end]` gives the quoted characters back exactly.
+points; `document.text[start:end]` is exactly the quoted text.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Vector = NDArray[np.float32]
     Terms = NDArray[np.int32]
 else:
-    # Array types are for readers and checkers: the parser process imports this module and must start without numpy.
+    # Array types only for type checkers: the parser process imports this module and must start without numpy.
     Vector = Terms = Any
 
 Scalar = str | int | float | bool | None
@@ -28,7 +28,7 @@ DOCUMENT_NAMESPACE = uuid.UUID("5f0c0e4e-1f1d-5a3c-9b35-6f5c7f0a8d11")
 
 
 def document_id(source_uri: str) -> uuid.UUID:
-    """The stable id of a document: uuid5 of where it came from (so the same source always is the same document)."""
+    """The stable id of a document: uuid5 of its address, so that a source is always the same document."""
     return uuid.uuid5(DOCUMENT_NAMESPACE, source_uri)
 
 
@@ -42,9 +42,9 @@ def uuid_or_none(text: object) -> uuid.UUID | None:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A run of a document's text with the role that its format gave it.
+    """A span of a document's text with its role in the format.
 
-    `level` is 1..6 for a heading and 0 otherwise; `style` is the format's own style name where it has one.
+    `level` is 1..6 for a heading and 0 otherwise; `style` is the name of the style in the format, if any.
     Blocks are in reading order, do not overlap, and leave only white space between them.
     """
 
@@ -57,10 +57,10 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class ParsedDocument:
-    """One document as a parser hands it over.
+    """A document as parsed.
 
-    `part` tells documents of one file apart (the id of a JSONL line, the code of a regulation); it is "" when the file
-    is one document. `text` has `\\n` line ends, no NUL, no lone surrogate.
+    `part` distinguishes documents of one file (the id of a JSONL line, the code of a regulation); it is "" when the
+    file is one document. `text` has `\\n` line ends, no NUL, no lone surrogate.
     """
 
     title: str
@@ -74,9 +74,9 @@ class ParsedDocument:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A passage: a span of its document's text, and what is searchable with it but not part of the quotation.
+    """A passage: a span of its document's text, and what is searched with it without being quoted.
 
-    `breadcrumb` is the chain of headings above the passage, outermost first. `metadata` travels to the search result
+    `breadcrumb` is the chain of headings above the passage, outermost first. `metadata` is part of the search result
     (for a regulation: `regulation`, `article` ("제15조"), `article_title`).
     """
 
@@ -90,7 +90,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class ChunkedDocument:
-    """A document cut into its chunks: what a splitter (chunking or a pack) returns."""
+    """A document with its chunks, as a splitter (chunking or a pack) returns it."""
 
     document: ParsedDocument
     chunks: tuple[Chunk, ...]
@@ -98,9 +98,9 @@ class ChunkedDocument:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A document on its way into the index: cut, placed, and told apart from what is there by its fingerprint.
+    """A document to be indexed: chunked, with its node and its fingerprint.
 
-    `replaces` is known to be true when another form of the document is in the index. `source_path` is the path of its
+    `replaces`: another version of the document is in the index. `source_path` is the path of its
     file below the ingested folder.
     """
 
@@ -116,12 +116,12 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """A passage that was found. All scores lie in [0, 1].
+    """A retrieved passage. All scores are in [0, 1].
 
-    `bm25_score` is the lexical score as a share of the highest that the query could reach in any passage, and
+    `bm25_score` is the lexical score as a share of the highest possible score of the query, and
     `vector_score` the cosine: both are comparable across queries. `hybrid_score` orders this result list only.
-    `start` and `end` are the passage's span in its document's text. `highlights` are spans in `text` that hold words
-    of the query. `explanation` is there when it was asked for.
+    `start` and `end` are the passage's span in its document's text. `highlights` are spans in `text` with words of the
+    query. `explanation` is set on request.
     """
 
     chunk_id: str
@@ -142,22 +142,22 @@ class SearchResult:
 
     @property
     def id(self) -> str:
-        """Another name of `chunk_id`."""
+        """Alias of `chunk_id`."""
         return self.chunk_id
 
     @property
     def score(self) -> float:
-        """Another name of `hybrid_score`."""
+        """Alias of `hybrid_score`."""
         return self.hybrid_score
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a passage stands where it stands.
+    """Scores and ranks of a passage.
 
-    `bm25` is the raw sum, of which `bm25_score` is the share of the query's ceiling; `cosine` is None without a vector.
-    Ranks count from 1 in each list of candidates, None where the passage is not among them. `terms` are the words of
-    the query that the passage holds.
+    `bm25` is the raw score, `bm25_score` its share of the highest possible one; `cosine` is None without a vector.
+    Ranks start at 1 in each list of candidates; None: not a candidate. `terms` are the words of the query in the
+    passage.
     """
 
     bm25: float
@@ -173,9 +173,9 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Absence:
-    """Why a document that was asked about is not in the list of results.
+    """Why a given document is not in the results.
 
-    The same for a document that is not there and for one outside the caller's scope.
+    The same for an unknown document and for one outside the caller's scope.
     """
 
     document_id: str
@@ -186,7 +186,7 @@ class Absence:
 
 @dataclass(frozen=True, slots=True)
 class SearchMetrics:
-    """How a search went; times in seconds, 0.0 for a stage that did not run.
+    """Metrics of a search; times in seconds, 0.0 for a stage that did not run.
 
     `degraded` names the stages that failed and were left out; `notes` explains what a reader should know
     (such as: no vectors, because the embedder does not support the query's language). `absent` explains the documents
@@ -215,9 +215,9 @@ class SearchMetrics:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """Where a sentence of an answer stands: passage `number` as in the answer, and the quoted span of the document.
+    """Source of a sentence of an answer: `number` of the passage in the answer, and the quoted span of the document.
 
-    `label` is what people cite: `규정명 제N조(제목)`, or title and heading. `display` is the quotation with its hidden
+    `label` is for display: `규정명 제N조(제목)`, or title and heading. `display` is the quotation with its hidden
     characters made visible (`<U+202E>`), "" when it has none.
     """
 
@@ -234,12 +234,12 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What `ask` returns. `confidence` in [0, 1]; `stages` in milliseconds; `cost` in won.
+    """The result of `ask`. `confidence` in [0, 1]; `stages` in milliseconds; `cost` in won.
 
-    `model` is the language model that wrote the text, None where it is made of quotations.
+    `model` is the language model that generated the text; None: it consists of quotations.
 
     `decision` is `answer`, `review` (an answer on weak evidence: check the sources) or `abstain`. `unfinished`: the
-    question was not answered in time, and nothing is known about what the documents say; the decision is `review`.
+    time limit was reached before an answer; the decision is `review`.
     """
 
     question: str
@@ -259,7 +259,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class DocumentSummary:
-    """A document as lists show it: everything but its text."""
+    """A document without its text, for lists."""
 
     document_id: str
     title: str
@@ -275,10 +275,10 @@ class DocumentSummary:
 
 @dataclass(frozen=True, slots=True)
 class IndexedChunk:
-    """A chunk ready to be written.
+    """An analysed chunk.
 
     `term_ids` (int32, ascending, distinct) and `frequencies` (float32, field-weighted occurrences) are parallel;
-    `length` is the sum of the frequencies. `vector` is None where there is no embedder for the chunk's language.
+    `length` is the sum of the frequencies. `vector` is None without an embedder for the chunk's language.
     """
 
     chunk: Chunk
@@ -291,7 +291,7 @@ class IndexedChunk:
 
 @dataclass(frozen=True, slots=True)
 class IndexedDocument:
-    """A document ready to be written. `fingerprint` tells whether it is already there in just this form."""
+    """An analysed document. Equal fingerprints mean unchanged documents."""
 
     document_id: uuid.UUID
     source_id: uuid.UUID

@@ -1,4 +1,4 @@
-"""BM25 and the statistics that it needs. Small pure functions that cite their source."""
+"""BM25 and its statistics."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ again than a word. korquad1-dev .957 -> .961, wikiqa-dev .626 -> .656, the other
 
 
 MOST_TERMS = 512
-"""Terms of a query that are looked up: ten thousand characters have thousands, and reading the postings of them all
-would take more memory than the rest of the index."""
+"""Most terms of a query: ten thousand characters have thousands, whose postings would take more memory than the rest of
+the index."""
 
 
 def idf(document_frequency: int, documents: int) -> float:

@@ -1,4 +1,4 @@
-"""Bringing two ranked lists onto one scale and into one order: normalisation and fusion, each citing its source."""
+"""Normalisation of scores and fusion of two ranked lists."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ RANK_CONSTANT = 60
 """Of reciprocal ranks: the k that Cormack, Clarke & Büttcher 2009 found good on every collection they tried."""
 ADAPTED = 0.2
 MOST_ADAPTED = 0.8
-"""How much weight a query's character moves to one side, and up to where (AC-006)."""
+"""Weight that `adapted` moves to one side, and the most that a side gets (AC-006)."""
 
 
 class ScoreNormalizer:
-    """Brings the scores of one list onto a common scale.
+    """Normalises the scores of one list.
 
     Order is kept; +inf counts as the highest finite score of the list, -inf and nan as the lowest.
     """
@@ -75,14 +75,14 @@ NORMALIZATIONS: dict[str, Callable[[Sequence[float]], list[float]]] = {
     "reciprocal_rank": ScoreNormalizer.reciprocal_rank_normalize,
     "absolute": lambda scores: [_part(score, bounded=True) for score in scores],
 }
-"""`absolute` leaves the scores as they are, shares of what could be reached: they mean the same for every query,
-whatever else was found. It ranks best, at any depth: +.009 over min-max in the mean of five English sets
+"""`absolute` keeps the scores, which are shares of the highest possible score and comparable across queries. It ranks
+best, at any depth: +.009 over min-max in the mean of five English sets
 (bench/README.md)."""
 METHODS = ("weighted", "rrf")
 
 
 def shares(bm25_weight: float, vector_weight: float) -> tuple[float, float]:
-    """The two weights brought to sum 1. Raises `InvalidInput` for what weighs nothing."""
+    """The two weights, scaled to sum 1. Raises `InvalidInput` when both are 0."""
     for weight in (bm25_weight, vector_weight):
         if isinstance(weight, bool) or not isinstance(weight, (int, float)):
             raise InvalidInput("The weights must be numbers.")
@@ -95,7 +95,7 @@ def shares(bm25_weight: float, vector_weight: float) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class HybridScoreFusion:
-    """Two sides with their weights, which are brought to sum 1. Raises `InvalidInput`."""
+    """Fusion with the given weights, scaled to sum 1. Raises `InvalidInput`."""
 
     bm25_weight: float = 0.5
     vector_weight: float = 0.5
@@ -111,9 +111,9 @@ class HybridScoreFusion:
             )
 
     def fuse_scores(self, bm25_scores: Sequence[float], vector_scores: Sequence[float]) -> list[float]:
-        """Weighted sum, item by item, of scores that are normalised already: in [0, 1], as they are (D13).
+        """Weighted sum, item by item, of scores that are normalised already (D13).
 
-        A score outside [0, 1] counts as the nearer end, nan as 0; z-scores, which have no ends, as they are.
+        Scores are clipped to [0, 1], and nan counts as 0; z-scores are not clipped.
         """
         if len(bm25_scores) != len(vector_scores):
             raise InvalidInput(
@@ -132,9 +132,9 @@ class HybridScoreFusion:
         return self.adapted(query_characteristics).fuse_scores(bm25_scores, vector_scores)
 
     def adapted(self, query_characteristics: Mapping[str, Any]) -> HybridScoreFusion:
-        """The fusion for a query: at most 3 words with an exact term move .2 to the words, complex ones to the meaning.
+        """The fusion for a query: a short one with an exact term moves .2 to BM25, a complex one to the vectors.
 
-        A side gets .8 at most by that; one that has more already keeps it.
+        That gives a side at most .8; a higher weight is kept.
         """
         if query_characteristics["length"] <= 3 and query_characteristics["exact_terms"]:
             lexical = max(self.bm25_weight, min(MOST_ADAPTED, self.bm25_weight + ADAPTED))
@@ -176,19 +176,19 @@ def fuse(
     """Hybrid score in [0, 1] per id, from the scores of each side; the order of the mappings does not matter.
 
     `weighted`: the weighted sum of the normalised scores (CombSUM, Fox & Shaw 1994); `rrf`: reciprocal-rank fusion,
-    scaled so that the first of both lists has 1. An id that is missing on one side counts 0 there; where 0 is not the
-    score of the last (`absolute`, `z_score`) it counts like the last of the list, which is the most it can be. A side
-    of value None was not available: the other one has all the weight.
+    scaled so that the first of both lists has 1. An id that is missing on one side has 0 there; with `absolute` and
+    `z_score` it has the score of the last of the list, which is an upper bound. A side that is None was not available:
+    the other has all the weight.
     """
     sides = ((lexical, lexical_weight), (vector, vector_weight))
-    there = [(scores, weight) for scores, weight in sides if scores is not None]
-    total = sum(weight for _, weight in there) if len(there) > 1 else 0.0
-    weights = [weight / total for _, weight in there] if total else [1.0] * len(there)
+    available = [(scores, weight) for scores, weight in sides if scores is not None]
+    total = sum(weight for _, weight in available) if len(available) > 1 else 0.0
+    weights = [weight / total for _, weight in available] if total else [1.0] * len(available)
     if method == "rrf":
-        summed = reciprocal_rank_fusion(*(scores for scores, _ in there), weights=weights)
+        summed = reciprocal_rank_fusion(*(scores for scores, _ in available), weights=weights)
         return {key: score * (RANK_CONSTANT + 1) for key, score in summed.items()}
-    fused = dict.fromkeys((key for scores, _ in there for key in scores), 0.0)
-    for (scores, _), weight in zip(there, weights, strict=True):
+    fused = dict.fromkeys((key for scores, _ in available for key in scores), 0.0)
+    for (scores, _), weight in zip(available, weights, strict=True):
         scaled = dict(_on_one_scale(scores, normalization))
         missing = min(scaled.values(), default=0.0) if normalization in {"absolute", "z_score"} else 0.0
         for key in fused:
@@ -202,10 +202,10 @@ def fuse(
 def reciprocal_rank_fusion(
     *rankings: Mapping[str, float], k: int = RANK_CONSTANT, weights: Sequence[float] | None = None
 ) -> dict[str, float]:
-    """Sum over the lists of weight / (k + rank), rank from 1, per id; an id that a list misses gets nothing from it.
+    """Sum over the lists of weight / (k + rank), rank from 1, per id; an id that is missing in a list gets 0 from it.
 
     Cormack, Clarke & Büttcher 2009, *Reciprocal rank fusion outperforms Condorcet and individual rank learning
-    methods*. Equal scores rank in the order of their ids, so that the order of a list is no matter.
+    methods*. Equal scores rank in the order of their ids, so that the order of a list does not matter.
     """
     fused: dict[str, float] = {}
     for ranking, weight in zip(rankings, weights or [1.0] * len(rankings), strict=True):
@@ -215,7 +215,7 @@ def reciprocal_rank_fusion(
 
 
 def _ranked(scores: Mapping[str, float]) -> list[str]:
-    """The ids by falling score, ties by id; what is not a number comes last."""
+    """The ids by falling score, ties by id; nan comes last."""
     return sorted(scores, key=lambda key: (math.inf if math.isnan(scores[key]) else -scores[key], key))
 
 

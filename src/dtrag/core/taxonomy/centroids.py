@@ -1,4 +1,4 @@
-"""What the documents of each category have in common, and how near a new document is to it.
+"""Centroids of the documents of each category, and the similarity of a new document to them.
 
 A category's centroid is the mean of its documents' unit vectors (Rocchio 1971, *Relevance feedback in information
 retrieval*), once over words, once over meanings. On newsgroups20-dev the nearest centroid of words alone is right for
@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 from dtrag.core.documents import Terms, Vector
 
 DECIDED_WEIGHT = 3.0
-"""A document that a person has placed in review counts as so many: the queue asks about what the others left open."""
+"""Weight of a reviewed document: reviews are about documents that others leave open."""
 FIRST_PASSAGES = 8
-"""Passages of a document that count, about 3,000 words: a book must not outweigh its category."""
+"""Passages of a document that are used, about 3,000 words, so that a book does not dominate its category."""
 UNSEEN_WORDS = 4
-"""So many words that no sample holds every document is taken to have: one or two shared words are no likeness, and for
-a document of ordinary length it makes little difference."""
+"""Number of unseen words that is added to every document, so that one or two shared words are not a high similarity;
+for a document of ordinary length it makes little difference."""
 
 Floats = NDArray[np.float64]
 
@@ -39,11 +39,11 @@ class TermCounts:
 
     @classmethod
     def of(cls, ids: Sequence[Terms], counts: Sequence[NDArray[np.floating[Any]]]) -> TermCounts:
-        """The passages of a document, added up."""
-        found, place = np.unique(np.concatenate([np.empty(0, np.int32), *ids]), return_inverse=True)
+        """The sum of the passages of a document."""
+        distinct, place = np.unique(np.concatenate([np.empty(0, np.int32), *ids]), return_inverse=True)
         weights = np.concatenate([np.empty(0, np.float64), *counts])
-        sums: Floats = np.bincount(place, weights, len(found)).astype(np.float64)
-        return cls(found.astype(np.int32), sums)
+        sums: Floats = np.bincount(place, weights, len(distinct)).astype(np.float64)
+        return cls(distinct.astype(np.int32), sums)
 
     def count(self, term: int) -> float:
         """How often the term occurs."""
@@ -120,7 +120,7 @@ class Centroids:
         return len(self.nodes)
 
     def by_words(self, document: TermCounts) -> Floats:
-        """Cosine with each node's centroid of words, in [0, 1]; UNSEEN_WORDS words count that no sample holds."""
+        """Cosine with each node's centroid of words, in [0, 1]; UNSEEN_WORDS unseen words are added to the document."""
         places, known = self._known(document)
         places, weights = places[known], np.log1p(document.counts[known])
         weights *= self.idf[places]
@@ -134,11 +134,11 @@ class Centroids:
         return np.clip(sums / length, 0.0, 1.0)
 
     def shared(self, document: TermCounts) -> int:
-        """How many of the document's distinct words any sample holds."""
+        """Number of the document's distinct words that occur in a sample."""
         return int(self._known(document)[1].sum())
 
     def _known(self, document: TermCounts) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-        """Places of the document's words in the vocabulary, and which of them are there at all."""
+        """Positions of the document's words in the vocabulary, and which of them are in it."""
         if not len(self.vocabulary):
             return np.zeros(len(document.ids), np.intp), np.zeros(len(document.ids), bool)
         places = self.vocabulary.searchsorted(document.ids)
@@ -146,7 +146,7 @@ class Centroids:
         return places, self.vocabulary[places] == document.ids
 
     def by_meaning(self, vector: Vector | None) -> Floats | None:
-        """Cosine with each node's centroid of meanings, in [-1, 1]; None where it cannot be compared."""
+        """Cosine with each node's centroid of vectors, in [-1, 1]; None without comparable vectors."""
         if vector is None or self.vectors is None or self.vectors.shape[1] != len(vector):
             return None
         length = float(np.linalg.norm(vector))

@@ -1,7 +1,7 @@
-"""Where a document belongs: what the names of the categories say, what their documents say, and how sure that is.
+"""Classification of documents by the names of categories and by their documents, with a confidence.
 
-The constants were chosen on newsgroups20-dev, the figures beside them are of that set; bench/classify.py prints what
-they are worth together.
+The constants were chosen on newsgroups20-dev; the figures in their docstrings are of that set. bench/classify.py
+measures them together.
 """
 
 from __future__ import annotations
@@ -19,42 +19,42 @@ from dtrag.core.text.analysis import Analyzer, term_id
 from dtrag.errors import InvalidInput
 
 REVIEW_BELOW = 0.70
-"""What is less sure waits for a person. Of what is accepted .91 (with vectors .92) is right, and that is .55 (.58) of
-all."""
+"""Results with a lower confidence go to the review queue. Of the accepted ones .91 (with vectors .92) are right; they
+are .55 (.58) of all."""
 TRUSTED = 0.90
-"""A document that no person has placed teaches others from here up: of those .94 to .96 are right."""
+"""Minimum confidence of an unreviewed document to be training data: of those .94 to .96 are right."""
 DISAGREEING = 0.65
-"""The most that a place may claim which the names speak against: of those .60 are right, of the sure ones .77."""
+"""Highest confidence of a result that the names contradict: of those .60 are right, of the sure ones .77."""
 NAMED, HINTED = 0.60, 0.40
-"""Where only names speak: .60 of the documents belong there where a name is in the title or twice, .42 where once."""
+"""Confidence by names alone: .60 are right where a name is in the title or occurs twice, .42 where it occurs once."""
 UNCHECKED = 0.69
-"""The most that a language model's word alone may claim (its own confidence has not been measured), and a
-likeness in fewer than LEAST_SHARED words."""
+"""Highest confidence by a language model alone (its own confidence is not calibrated), and by a similarity in fewer
+than LEAST_SHARED words."""
 LEAST_SHARED = 5
 
 SILENT = 0.25
-"""Below this the documents say so little that a strong name is proposed instead."""
+"""With a lower confidence by documents, a strong name is proposed instead."""
 STRONG = 1.0
-"""Strength from which a name counts against what the documents say: ln(1 + 1.7), so in the title or twice."""
+"""Strength from which a name can contradict the documents: ln(1 + 1.7), that is in the title or twice."""
 ABOVE = 0.5
-"""A name further up the path says half as much."""
+"""Weight of a name further up the path."""
 
 STEEPNESS, HALF_STEEP = 80.0, 3.0
-"""A cosine of words is worth 80 n / (n + 3) in the exponent where a category has n documents: alone it was fitted at
+"""Factor of a cosine of words in the exponent, 80 n / (n + 3) for a category with n documents: alone it was fitted at
 18, 27, 34, 45, 54, 68 and 69 for n of 1, 2, 3, 5, 10, 20 and 40, and a tenth more with UNSEEN_WORDS."""
 BESIDE_STEEPNESS, BESIDE_HALF_STEEP, MEANING_STEEPNESS = 46.0, 7.0, 13.0
 """With a cosine of meanings beside it: 46 n / (n + 7) (fitted: 5, 9, 12, 17, 23, 32, 36, and a tenth more) and 13 (11
 to 15)."""
 FOREIGN_WORDS, FOREIGN_MEANING = 0.08, 0.30
-"""Cosines that a document of none of the categories has: they stand in the sum as one more category, so that one
-category alone does not take everything. Costs .02 of what is accepted."""
+"""Cosines of a document of no category: they are one more category in the sum, so that a single category does not get
+everything. Costs .02 of what is accepted."""
 MOST_ALTERNATIVES = 5
 LEAST_ALTERNATIVE = 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """Another category, and how sure that one would be, in [0, 1]."""
+    """Another category with its confidence in [0, 1]."""
 
     node_id: int
     path: tuple[str, ...]
@@ -63,9 +63,9 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True)
 class Classification:
-    """Where a document belongs. `node_id` is UNCLASSIFIED and `path` () where nothing speaks for any category.
+    """A classification. Without evidence for any category `node_id` is UNCLASSIFIED and `path` is ().
 
-    `confidence` in [0, 1]; `reasons` are sentences for people; `alternatives` the next best, the surest first.
+    `confidence` in [0, 1]; `reasons` are sentences for users; `alternatives` are ordered by confidence.
     """
 
     path: tuple[str, ...]
@@ -77,7 +77,7 @@ class Classification:
 
     @property
     def accepted(self) -> bool:
-        """Whether it holds without a person having looked."""
+        """Whether it is used without a review."""
         return self.node_id != UNCLASSIFIED and self.confidence >= REVIEW_BELOW and not self.disagreeing
 
 
@@ -86,16 +86,16 @@ NOTHING = Classification((), UNCLASSIFIED, 0.0, ("Neither the names of the categ
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A category whose name the document holds; `strength` > 0 grows with how often, and with the names above it."""
+    """A category whose name occurs in the document; `strength` > 0 grows with frequency and names of ancestors."""
 
     node_id: int
     strength: float
 
 
 class Names:
-    """The names of a tree's categories as terms, made once for many documents.
+    """The names of a tree's categories as terms, prepared once for many documents.
 
-    With `nodes` only these categories are found; the names above them count for them, and no others.
+    With `nodes` only these categories are considered, with the names of their ancestors.
     """
 
     def __init__(
@@ -110,27 +110,27 @@ class Names:
         }
 
     def named(self, document: TermCounts) -> Named | None:
-        """The category whose name and path the document holds best; what lies deeper beats what lies above it."""
+        """The category whose name and path match the document best; descendants win over ancestors."""
         if not len(document.ids):
             return None
-        held = {
+        strengths = {
             node_id: math.log1p(min(document.count(term) for term in terms)) if terms else 0.0
             for node_id, terms in self._terms.items()
         }
-        found = {
-            node_id: own + ABOVE * self._above(node_id, held)
-            for node_id, own in held.items()
+        matches = {
+            node_id: own + ABOVE * self._above(node_id, strengths)
+            for node_id, own in strengths.items()
             if own > 0.0 and node_id in self._nodes
         }
-        covering = {above for node_id in found for above in self._ancestors(node_id)}
-        deepest = [(strength, -node_id) for node_id, strength in found.items() if node_id not in covering]
+        covering = {above for node_id in matches for above in self._ancestors(node_id)}
+        deepest = [(strength, -node_id) for node_id, strength in matches.items() if node_id not in covering]
         if not deepest:
             return None
         strength, node_id = max(deepest)
         return Named(-node_id, strength)
 
-    def _above(self, node_id: int, held: dict[int, float]) -> float:
-        return sum(held[above] for above in self._ancestors(node_id))
+    def _above(self, node_id: int, strengths: dict[int, float]) -> float:
+        return sum(strengths[above] for above in self._ancestors(node_id))
 
     def _ancestors(self, node_id: int) -> Iterable[int]:
         nodes = self._taxonomy.nodes
@@ -143,7 +143,7 @@ class Names:
 
 
 def shares(centroids: Centroids, document: TermCounts, vector: Vector | None = None) -> Floats:
-    """How probable each of the centroids' nodes is, in [0, 1]; what is left of 1 belongs to none of them."""
+    """Probability of each of the centroids' nodes; the rest to 1 is the probability of none of them."""
     if not len(centroids):
         return np.empty(0)
     words, meaning = centroids.by_words(document), centroids.by_meaning(vector)
@@ -163,7 +163,7 @@ def shares(centroids: Centroids, document: TermCounts, vector: Vector | None = N
 def place(
     taxonomy: Taxonomy, names: Names, centroids: Centroids, document: TermCounts, vector: Vector | None = None
 ) -> Classification:
-    """What names and documents say together."""
+    """Classification by names and documents together."""
     named = _by_name(taxonomy, names.named(document))
     learned = _by_documents(taxonomy, centroids, document, vector)
     if NOTHING in {named, learned}:
@@ -191,60 +191,62 @@ def _by_documents(
         return NOTHING
     probable = shares(centroids, document, vector)
     ranked = np.lexsort((centroids.nodes, -probable))[: MOST_ALTERNATIVES + 1]
-    found = [
+    best_nodes = [
         Alternative(int(centroids.nodes[row]), taxonomy.path(int(centroids.nodes[row])), float(probable[row]))
         for row in ranked
     ]
-    best = found[0]
+    best = best_nodes[0]
     confidence = best.confidence if centroids.shared(document) >= LEAST_SHARED else min(best.confidence, UNCHECKED)
     reason = f"Its words{' and meaning' if meaning else ''} are like those of the documents in {'/'.join(best.path)}."
-    others = tuple(other for other in found[1:] if other.confidence >= LEAST_ALTERNATIVE)
+    others = tuple(other for other in best_nodes[1:] if other.confidence >= LEAST_ALTERNATIVE)
     return Classification(best.path, best.node_id, confidence, (reason,), others)
 
 
 def with_model(
     taxonomy: Taxonomy,
-    found: Classification,
-    said: Sequence[str] | str,
+    classification: Classification,
+    answer: Sequence[str] | str,
     confidence: float,
     nodes: Collection[int] | None = None,
 ) -> Classification:
-    """What a language model says, taken in: agreement makes surer, disagreement is for a person to settle.
+    """Combine with the `answer` of a language model: agreement raises the confidence, disagreement needs a review.
 
-    With `nodes` it may name one of these categories and no others.
+    With `nodes` its answer must be one of these categories.
     """
     try:
-        node_id = taxonomy.find(CategoryPath.parse(said))
+        node_id = taxonomy.find(CategoryPath.parse(answer))
     except InvalidInput:
         node_id = None
     unknown = node_id is None or (nodes is not None and node_id not in nodes)
     if node_id is None or unknown or not math.isfinite(confidence):
-        return replace(found, reasons=(*found.reasons, "The language model named no category of the tree."))
+        return replace(
+            classification, reasons=(*classification.reasons, "The language model named no category of the tree.")
+        )
     confidence = min(1.0, max(0.0, confidence))
     path = taxonomy.path(node_id)
     where = "/".join(path)
-    if found.node_id == UNCLASSIFIED:
+    if classification.node_id == UNCLASSIFIED:
         reason = f"The language model says {where}."
         return Classification(path, node_id, min(confidence, UNCHECKED), (reason,))
-    if node_id == found.node_id:
-        surer = 1.0 - (1.0 - found.confidence) * (1.0 - min(confidence, UNCHECKED))
-        reasons = (*found.reasons, "The language model says the same.")
-        return replace(found, confidence=surer, reasons=reasons, disagreeing=False)
-    said_other = Alternative(node_id, path, min(confidence, 1.0 - DISAGREEING))
+    if node_id == classification.node_id:
+        surer = 1.0 - (1.0 - classification.confidence) * (1.0 - min(confidence, UNCHECKED))
+        reasons = (*classification.reasons, "The language model says the same.")
+        return replace(classification, confidence=surer, reasons=reasons, disagreeing=False)
+    other = Alternative(node_id, path, min(confidence, 1.0 - DISAGREEING))
     return replace(
-        found,
-        confidence=min(found.confidence, DISAGREEING),
-        reasons=(*found.reasons, f"But the language model says {where}."),
-        alternatives=_beside(found, [said_other, *found.alternatives]),
-        disagreeing=found.disagreeing or drifts(found.path, path),
+        classification,
+        confidence=min(classification.confidence, DISAGREEING),
+        reasons=(*classification.reasons, f"But the language model says {where}."),
+        alternatives=_beside(classification, [other, *classification.alternatives]),
+        disagreeing=classification.disagreeing or drifts(classification.path, path),
     )
 
 
 def drifts(rule: Sequence[str], learned: Sequence[str]) -> bool:
-    """Whether two routes disagree: the paths share less than half of the first, from the root."""
+    """Whether two paths disagree: their common prefix is shorter than half of the first."""
     common = 0
-    for one, other in zip(rule, learned, strict=False):
-        if one != other:
+    for rule_name, learned_name in zip(rule, learned, strict=False):
+        if rule_name != learned_name:
             break
         common += 1
     return 2 * common < len(rule)
@@ -264,7 +266,7 @@ def _alternative(found: Classification) -> Alternative:
 
 
 def _beside(found: Classification, others: Iterable[Alternative]) -> tuple[Alternative, ...]:
-    """The others, each once, the surest first."""
+    """The distinct others, ordered by confidence."""
     distinct: dict[int, Alternative] = {}
     for other in others:
         distinct.setdefault(other.node_id, other)
