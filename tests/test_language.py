@@ -28,9 +28,7 @@ PENDING: tuple[str, ...] = (
     "src/dtrag/adapters/rerankers/",
     "src/dtrag/logs.py",
     "src/dtrag/pipeline/debate/",
-    "src/dtrag/pipeline/plan/",
     "src/dtrag/testing/memory/",
-    "src/dtrag/tools/mcp.py",
 )
 """Folders and files that still have some of the phrases."""
 
