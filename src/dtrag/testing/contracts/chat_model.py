@@ -36,7 +36,7 @@ class ChatModelContract:
 
     @modes
     async def test_a_failure_is_one_error_that_names_the_model(self, failing_model: ChatModel, streaming: bool) -> None:
-        with pytest.raises(LanguageModelFailed, match=f"{failing_model.id}' gave no usable answer: ") as caught:
+        with pytest.raises(LanguageModelFailed, match=f"{failing_model.id}' returned no usable answer: ") as caught:
             await asked(failing_model, streaming)
         assert "DTRAG_LLM" in str(caught.value)
 
