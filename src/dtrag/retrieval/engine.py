@@ -1,36 +1,28 @@
-"""The search engine: hybrid retrieval, fused, fetched in scope, linked, reranked and cached."""
+"""The search engine: the public API of search, its configuration and its result cache."""
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from types import ModuleType
 from typing import Any, Unpack
 
 from dtrag.core.access import confinement
 from dtrag.core.access.scope import SearchFilters, Viewer
-from dtrag.core.documents import Absence, SearchMetrics, SearchResult, Vector
-from dtrag.core.metrics.ranking import diversity_ratio
+from dtrag.core.documents import SearchMetrics, SearchResult, Vector
 from dtrag.core.taxonomy.tree import Taxonomy
 from dtrag.core.text.analysis import Analyzer
 from dtrag.core.text.questions import QueryCharacteristics, analyze_query
 from dtrag.current_app import active
-from dtrag.errors import DtragError
-from dtrag.ports import Embedder, Index, QueryPack, QueryReading, check_identity
+from dtrag.ports import Embedder, Index, QueryPack, check_identity
 from dtrag.retrieval.cache import ResultCache, cache_key
 from dtrag.retrieval.config import EngineChanges, EngineConfig, EngineOptions
 from dtrag.retrieval.engine_statistics import EnginePerformance, EngineStatistics
-from dtrag.retrieval.explain import Explainer
 from dtrag.retrieval.hybrid import HybridRetriever, Ranking
-from dtrag.retrieval.limits import LINKED_AFTER, PACK_LEXICAL_CANDIDATES, PACK_PASSAGES, RERANKED_PASSAGES
 from dtrag.retrieval.model_loading import ModelLoader
-from dtrag.retrieval.multihop import mentioned_passages, with_linked
 from dtrag.retrieval.overrides import LexicalOverride, VectorOverride
-from dtrag.retrieval.regulation_hops import cited_passages
 from dtrag.retrieval.request import (
     MAX_QUERY,
     MAX_TOP_K,
@@ -43,13 +35,12 @@ from dtrag.retrieval.request import (
     query_text,
     require_scope,
 )
-from dtrag.retrieval.results import Passages, RerankOutcome, ResultReranker
+from dtrag.retrieval.results import Passages, ResultReranker
 from dtrag.retrieval.retrievers import LexicalRetriever, QueryEmbedder, RetrieverOutcome, VectorRetriever, parse_vector
+from dtrag.retrieval.search_runner import Results, Search, SearchRunner
 from dtrag.retrieval.time_limits import TimeLimits
 
 __all__ = ["MAX_QUERY", "MAX_TOP_K", "MODES", "HybridSearchEngine", "Mode"]
-
-Results = tuple[list[SearchResult], SearchMetrics]
 
 
 class EngineDescription(EngineChanges):
@@ -59,20 +50,6 @@ class EngineDescription(EngineChanges):
     embedder: str | None
     reranker: str
     cache_stats: dict[str, float]
-
-
-@dataclass(frozen=True, slots=True)
-class _Search:
-    """What the stages of one search share."""
-
-    request: SearchRequest
-    target: SearchTarget
-    config: EngineConfig
-    limits: TimeLimits
-
-    @property
-    def weights(self) -> tuple[float, float]:
-        return self.config.bm25_weight, self.config.vector_weight
 
 
 class HybridSearchEngine:
@@ -130,6 +107,7 @@ class HybridSearchEngine:
         self._vector = VectorRetriever(db_manager, self._embedder)
         self._passages = Passages(db_manager, self._analyzer, reranker)
         self._pack = pack
+        self._runner = SearchRunner(db_manager, self._analyzer, self._passages, pack)
         self._scope = require_scope(scope) if scope is not None else None
         self._taxonomy = Taxonomy("")
         self._clock = clock
@@ -197,8 +175,8 @@ class HybridSearchEngine:
             if not request.query.strip():
                 return self._answered(request, started, [], SearchMetrics())
             config, limits = self._config, TimeLimits(self._config, seconds)
-            search = _Search(request, await self._target(request.filters, request.scope), config, limits)
-            run = partial(self._run, search)
+            search = Search(request, await self._target(request.filters, request.scope), config, limits)
+            run = partial(self._runner.run, search, self._retriever())
             if not config.enable_caching or request.explain:
                 return self._answered(request, started, *await run())
             results, metrics, is_hit = await self._cache.get_or_search(self._cache_key(search), run)
@@ -363,7 +341,7 @@ class HybridSearchEngine:
         self._taxonomy = snapshot.taxonomy
         return SearchTarget.of(snapshot, filters, viewer)
 
-    def _cache_key(self, search: _Search) -> object:
+    def _cache_key(self, search: Search) -> object:
         request = search.request
         options = (request.mode, request.bm25_candidates, request.vector_candidates, request.highlight, search.config)
         models = (self._analyzer.id, getattr(self._embedder.embedder, "id", None), self._passages.reranker.id)
@@ -406,117 +384,10 @@ class HybridSearchEngine:
         scores = lexical.scores or vector.scores
         return await self._passages.fetch(list(scores), target, Ranking(lexical, vector, scores, list(scores)))
 
-    async def _run(self, search: _Search) -> Results:
-        """One search without the cache."""
-        reading = await self._pack_reading(search)
-        request = _with_added_terms(search.request, reading)
-        candidates, _ = await asyncio.gather(
-            self._retriever().retrieve(request, search.target, search.limits),
-            self._prepare_pack(search, needed=reading is not None),
-        )
-        candidates.require_any(search.limits.seconds)
-        fusion_started = time.perf_counter()
-        ranking = Ranking.of(candidates, request, search.config)
-        fetch_started = time.perf_counter()
-        degraded = candidates.failed()
-        passages = await self._linked_passages(search, ranking, reading, degraded)
-        rerank_started = time.perf_counter()
-        reranks = search.config.enable_reranking and request.mode == "hybrid"
-        reranked = await self._passages.rerank(
-            request.query, passages, request.top_k, search.limits.reranking if reranks else None
-        )
-        rerank_seconds = time.perf_counter() - rerank_started if reranks else 0.0
-        if ranking.lexical.note:  # an incomplete result, which must not be cached
-            degraded.append("lexical")
-        degraded += ["rerank"] if reranked.failed else []
-        results, absent = await self._presented(search, ranking, reranked)
-        return results, SearchMetrics(
-            bm25_time=ranking.lexical.seconds,
-            vector_time=ranking.vector.seconds,
-            embedding_time=ranking.vector.embedding_seconds,
-            fusion_time=fetch_started - fusion_started,
-            fetch_time=rerank_started - fetch_started,
-            rerank_time=rerank_seconds,
-            bm25_candidates=len(ranking.lexical.scores),
-            vector_candidates=len(ranking.vector.scores),
-            final_results=len(results),
-            diversity_ratio=diversity_ratio([str(result.metadata.get("document_id", "")) for result in results]),
-            degraded=tuple(degraded),
-            notes=tuple(filter(None, (_rebuilding_note(search.target), ranking.lexical.note, ranking.vector.note))),
-            absent=absent,
-        )
-
-    async def _pack_reading(self, search: _Search) -> QueryReading | None:
-        if self._pack is None or search.request.mode != "hybrid":
-            return None
-        return await self._pack.read(search.request.query, search.target.snapshot, search.target.scope)
-
-    async def _prepare_pack(self, search: _Search, *, needed: bool) -> None:
-        """Let the pack read what citations need; if that fails or is late, the search continues without them."""
-        if self._pack is None or not needed:
-            return
-        with suppress(TimeoutError, DtragError):
-            async with asyncio.timeout(search.limits.lexical):
-                await self._pack.prepare(search.target.snapshot, search.target.caller)
-
-    async def _linked_passages(
-        self, search: _Search, ranking: Ranking, reading: QueryReading | None, degraded: list[str]
-    ) -> list[SearchResult]:
-        """The best passages, in the pack's order if it applies, and those that the first of them cite or mention.
-
-        A stage that fails or is late is left out and added to `degraded`.
-        """
-        target, limits, is_hybrid = search.target, search.limits, search.request.mode == "hybrid"
-        limit = search.request.top_k
-        if reading is not None:
-            limit = max(limit, PACK_PASSAGES)
-        elif search.config.enable_reranking and is_hybrid:
-            limit = max(limit, RERANKED_PASSAGES)
-        chunk_ids = ranking.order[:limit]
-        passages = await self._passages.fetch(chunk_ids, target, ranking)
-        if reading is not None and self._pack is not None:
-            passages = await self._pack.ranked(reading, passages, target.caller)
-            passages = passages[: max(search.request.top_k, RERANKED_PASSAGES)]
-            try:
-                async with asyncio.timeout(limits.citations):
-                    cited = await self._pack.cited(passages, target.snapshot, target.caller)
-                    links = await cited_passages(self._index, target, ranking, passages, cited, weights=search.weights)
-                    return await with_linked(self._index, target, passages, links)
-            except (TimeoutError, DtragError):
-                degraded.append("citations")
-        elif search.config.hops > 1 and is_hybrid and len(chunk_ids) > LINKED_AFTER:
-            try:
-                async with asyncio.timeout(limits.mentions):
-                    links = await mentioned_passages(self._index, target, ranking, passages, search.weights)
-                    return (await with_linked(self._index, target, passages, links))[: len(chunk_ids)]
-            except TimeoutError:
-                degraded.append("mentions")
-        return passages
-
-    async def _presented(
-        self, search: _Search, ranking: Ranking, reranked: RerankOutcome
-    ) -> tuple[list[SearchResult], tuple[Absence, ...]]:
-        """The results with highlights and explanations, and the explained absences."""
-        request, results = search.request, reranked.results
-        if request.highlight:
-            results = self._passages.highlight(request.query, results)
-        if not request.explain:
-            return results, ()
-        explainer = Explainer(self._index, self._analyzer, request, search.target, ranking, reranked.scores)
-        return await explainer.explained(results), await explainer.absences(results)
-
 
 def _overrides(method: Callable[..., object], own: Callable[..., object]) -> bool:
     """Whether a subclass or the object itself has another method in the place of the class's own one."""
     return getattr(method, "__func__", None) is not own
-
-
-def _with_added_terms(request: SearchRequest, reading: QueryReading | None) -> SearchRequest:
-    """The request with the terms that the pack adds, and more lexical candidates for them."""
-    if reading is None or not reading.added:
-        return request
-    candidates = max(request.bm25_candidates, PACK_LEXICAL_CANDIDATES)
-    return replace(request, added_terms=tuple(reading.added), bm25_candidates=candidates)
 
 
 def _metrics_of_hit(metrics: SearchMetrics) -> SearchMetrics:
@@ -530,9 +401,3 @@ def _metrics_of_hit(metrics: SearchMetrics) -> SearchMetrics:
         degraded=metrics.degraded,
         notes=metrics.notes,
     )
-
-
-def _rebuilding_note(target: SearchTarget) -> str:
-    if target.is_rebuilding:
-        return "The index is being rebuilt and incomplete; if no `dtrag reindex` is running, run it again."
-    return ""

@@ -1,0 +1,163 @@
+"""Runs the stages of one search, without the cache: retrieval, fusion, links, reranking, highlights, explanations."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from dtrag.core.documents import Absence, SearchMetrics, SearchResult
+from dtrag.core.metrics.ranking import diversity_ratio
+from dtrag.core.text.analysis import Analyzer
+from dtrag.errors import DtragError
+from dtrag.ports import Index, QueryPack, QueryReading
+from dtrag.retrieval.config import EngineConfig
+from dtrag.retrieval.explain import Explainer
+from dtrag.retrieval.hybrid import HybridRetriever, Ranking
+from dtrag.retrieval.limits import LINKED_AFTER, PACK_LEXICAL_CANDIDATES, PACK_PASSAGES, RERANKED_PASSAGES
+from dtrag.retrieval.multihop import mentioned_passages, with_linked
+from dtrag.retrieval.regulation_hops import cited_passages
+from dtrag.retrieval.request import SearchRequest, SearchTarget
+from dtrag.retrieval.results import Passages, RerankOutcome
+from dtrag.retrieval.time_limits import TimeLimits
+
+Results = tuple[list[SearchResult], SearchMetrics]
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """The input of all stages of one search."""
+
+    request: SearchRequest
+    target: SearchTarget
+    config: EngineConfig
+    limits: TimeLimits
+
+    @property
+    def weights(self) -> tuple[float, float]:
+        """The weights of the lexical and the vector score."""
+        return self.config.bm25_weight, self.config.vector_weight
+
+
+class SearchRunner:
+    """Runs the searches of one engine."""
+
+    def __init__(self, index: Index, analyzer: Analyzer, passages: Passages, pack: QueryPack | None) -> None:
+        self._index = index
+        self._analyzer = analyzer
+        self._passages = passages
+        self._pack = pack
+
+    async def run(self, search: Search, retriever: HybridRetriever) -> Results:
+        """The results of one search and its metrics."""
+        reading = await self._pack_reading(search)
+        request = _with_added_terms(search.request, reading)
+        candidates, _ = await asyncio.gather(
+            retriever.retrieve(request, search.target, search.limits),
+            self._prepare_pack(search, needed=reading is not None),
+        )
+        candidates.require_any(search.limits.seconds)
+        fusion_started = time.perf_counter()
+        ranking = Ranking.of(candidates, request, search.config)
+        fetch_started = time.perf_counter()
+        degraded = candidates.failed()
+        passages = await self._linked_passages(search, ranking, reading, degraded)
+        rerank_started = time.perf_counter()
+        reranks = search.config.enable_reranking and request.mode == "hybrid"
+        reranked = await self._passages.rerank(
+            request.query, passages, request.top_k, search.limits.reranking if reranks else None
+        )
+        rerank_seconds = time.perf_counter() - rerank_started if reranks else 0.0
+        if ranking.lexical.note:  # an incomplete result, which must not be cached
+            degraded.append("lexical")
+        degraded += ["rerank"] if reranked.failed else []
+        results, absent = await self._presented(search, ranking, reranked)
+        return results, SearchMetrics(
+            bm25_time=ranking.lexical.seconds,
+            vector_time=ranking.vector.seconds,
+            embedding_time=ranking.vector.embedding_seconds,
+            fusion_time=fetch_started - fusion_started,
+            fetch_time=rerank_started - fetch_started,
+            rerank_time=rerank_seconds,
+            bm25_candidates=len(ranking.lexical.scores),
+            vector_candidates=len(ranking.vector.scores),
+            final_results=len(results),
+            diversity_ratio=diversity_ratio([str(result.metadata.get("document_id", "")) for result in results]),
+            degraded=tuple(degraded),
+            notes=tuple(filter(None, (_rebuilding_note(search.target), ranking.lexical.note, ranking.vector.note))),
+            absent=absent,
+        )
+
+    async def _pack_reading(self, search: Search) -> QueryReading | None:
+        if self._pack is None or search.request.mode != "hybrid":
+            return None
+        return await self._pack.read(search.request.query, search.target.snapshot, search.target.scope)
+
+    async def _prepare_pack(self, search: Search, *, needed: bool) -> None:
+        """Let the pack read what citations need; if that fails or is late, the search continues without them."""
+        if self._pack is None or not needed:
+            return
+        with suppress(TimeoutError, DtragError):
+            async with asyncio.timeout(search.limits.lexical):
+                await self._pack.prepare(search.target.snapshot, search.target.caller)
+
+    async def _linked_passages(
+        self, search: Search, ranking: Ranking, reading: QueryReading | None, degraded: list[str]
+    ) -> list[SearchResult]:
+        """The best passages, in the pack's order if it applies, and those that the first of them cite or mention.
+
+        A stage that fails or is late is left out and added to `degraded`.
+        """
+        target, limits, is_hybrid = search.target, search.limits, search.request.mode == "hybrid"
+        limit = search.request.top_k
+        if reading is not None:
+            limit = max(limit, PACK_PASSAGES)
+        elif search.config.enable_reranking and is_hybrid:
+            limit = max(limit, RERANKED_PASSAGES)
+        chunk_ids = ranking.order[:limit]
+        passages = await self._passages.fetch(chunk_ids, target, ranking)
+        if reading is not None and self._pack is not None:
+            passages = await self._pack.ranked(reading, passages, target.caller)
+            passages = passages[: max(search.request.top_k, RERANKED_PASSAGES)]
+            try:
+                async with asyncio.timeout(limits.citations):
+                    cited = await self._pack.cited(passages, target.snapshot, target.caller)
+                    links = await cited_passages(self._index, target, ranking, passages, cited, weights=search.weights)
+                    return await with_linked(self._index, target, passages, links)
+            except (TimeoutError, DtragError):
+                degraded.append("citations")
+        elif search.config.hops > 1 and is_hybrid and len(chunk_ids) > LINKED_AFTER:
+            try:
+                async with asyncio.timeout(limits.mentions):
+                    links = await mentioned_passages(self._index, target, ranking, passages, search.weights)
+                    return (await with_linked(self._index, target, passages, links))[: len(chunk_ids)]
+            except TimeoutError:
+                degraded.append("mentions")
+        return passages
+
+    async def _presented(
+        self, search: Search, ranking: Ranking, reranked: RerankOutcome
+    ) -> tuple[list[SearchResult], tuple[Absence, ...]]:
+        """The results with highlights and explanations, and the explained absences."""
+        request, results = search.request, reranked.results
+        if request.highlight:
+            results = self._passages.highlight(request.query, results)
+        if not request.explain:
+            return results, ()
+        explainer = Explainer(self._index, self._analyzer, request, search.target, ranking, reranked.scores)
+        return await explainer.explained(results), await explainer.absences(results)
+
+
+def _with_added_terms(request: SearchRequest, reading: QueryReading | None) -> SearchRequest:
+    """The request with the terms that the pack adds, and more lexical candidates for them."""
+    if reading is None or not reading.added:
+        return request
+    candidates = max(request.bm25_candidates, PACK_LEXICAL_CANDIDATES)
+    return replace(request, added_terms=tuple(reading.added), bm25_candidates=candidates)
+
+
+def _rebuilding_note(target: SearchTarget) -> str:
+    if target.is_rebuilding:
+        return "The index is being rebuilt and incomplete; if no `dtrag reindex` is running, run it again."
+    return ""
