@@ -48,7 +48,7 @@ def test_the_prompt_of_a_plan() -> None:
     _clean(plan_prompt.messages(QUESTION, [tool]))
 
 
-async def test_the_prompt_of_a_question_that_is_written_out(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_prompt_of_a_rewrite(monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[Message] = []
 
     async def call(run: object, name: str, model: object, messages: Sequence[Message], **limits: Any) -> object:
@@ -60,7 +60,7 @@ async def test_the_prompt_of_a_question_that_is_written_out(monkeypatch: pytest.
     _clean(sent)
 
 
-def test_a_quotation_stays_exact_and_is_shown_with_what_is_hidden() -> None:
+def test_a_quotation_stays_exact_and_its_display_shows_hidden_characters() -> None:
     passages = [SearchResult("c", "Annual leave is \u202e62\u202c days.", bm25_score=0.9)]
     text, (citation,) = cite(extract("How long is annual leave?", passages, LexicalStatistics(chunks=9)), passages)
     assert citation.quote == passages[0].text

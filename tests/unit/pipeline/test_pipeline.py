@@ -59,7 +59,7 @@ async def test_a_korean_question_is_answered_by_words_and_the_note_says_so() -> 
 
 
 @pytest.mark.parametrize("question", ["Who won the chess tournament?", "체스 대회의 우승자는 누구인가요?", "???"])
-async def test_what_the_documents_do_not_say_is_not_answered(question: str) -> None:
+async def test_questions_outside_of_the_documents_are_not_answered(question: str) -> None:
     answer = await _ask(question, MemoryIndex(ROWS))
     assert (answer.text, answer.citations, answer.decision) == (nothing_found(question), (), "abstain")
     assert answer.confidence < 0.05
@@ -87,7 +87,7 @@ async def test_an_empty_question_is_refused(question: str) -> None:
 
 
 @pytest.mark.parametrize("embedder", [Broken(ConnectionError("down")), Broken(value=math.nan)])
-async def test_an_embedder_that_is_down_costs_vectors_only(embedder: Broken) -> None:
+async def test_without_its_embedder_the_search_is_lexical(embedder: Broken) -> None:
     answer = await _ask(QUESTION, MemoryIndex(ROWS), embedder)
     assert "90 days" in answer.text
     assert answer.degraded == ("vector",)
@@ -96,7 +96,7 @@ async def test_an_embedder_that_is_down_costs_vectors_only(embedder: Broken) -> 
 @pytest.mark.parametrize(
     "embedder", [Broken(ConnectionError("secret"), queries_work=True), Broken(value=math.nan, queries_work=True)]
 )
-async def test_an_embedder_that_fails_while_composing_is_done_without(
+async def test_composing_continues_without_an_embedder_that_fails(
     embedder: Broken, caplog: pytest.LogCaptureFixture
 ) -> None:
     index = MemoryIndex(ROWS, ToyEmbedder())
@@ -107,7 +107,7 @@ async def test_an_embedder_that_fails_while_composing_is_done_without(
     assert [record.message for record in caplog.records] == ["the embedder failed while composing"]
 
 
-async def test_a_database_that_is_down_is_said() -> None:
+async def test_an_unavailable_database_is_reported() -> None:
     index = MemoryIndex(ROWS)
     index.broken["lexical"] = DatabaseUnavailable(reason="down.")
     with pytest.raises(DatabaseUnavailable):

@@ -163,6 +163,6 @@ def test_the_flags_of_a_run_are_those_that_are_on(flags: None) -> None:
     assert active_flags() == Run(engine=_run().engine, index=_run().index, embedder=None).flags == {"mcp_tools"}
 
 
-async def test_a_limit_that_there_is_not_is_refused() -> None:
+async def test_an_unknown_limit_is_refused() -> None:
     with pytest.raises(TypeError, match=r"no argument 'retreived'.*retrieved"):
         await Pipeline(_run).execute(QUESTION, retreived=3)  # type: ignore[call-arg]

@@ -63,7 +63,7 @@ def test_arithmetic_is_exact(expression: str, value: Fraction) -> None:
         ("1.0000001 ** 1000000000", math.exp(1e9 * math.log1p(1e-7))),
     ],
 )
-def test_what_cannot_be_exact_is_as_good_as_a_double(expression: str, value: float) -> None:
+def test_inexact_results_are_as_precise_as_a_double(expression: str, value: float) -> None:
     assert float(evaluate(expression)) == pytest.approx(value, rel=1e-12)
 
 
@@ -108,7 +108,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("expression", "reason"), WRONG, ids=[expression[:20] for expression, _ in WRONG])
-def test_what_is_wrong_is_said(expression: str, reason: str) -> None:
+def test_mistakes_are_described(expression: str, reason: str) -> None:
     with pytest.raises(CalculationError, match=reason):
         evaluate(expression)
 

@@ -56,7 +56,7 @@ async def test_a_file_in_base64_is_read(registry: ToolRegistry) -> None:
     assert done.result["documents"][0]["text"].strip() == "등록금은 학기마다 낸다."
 
 
-async def test_long_documents_are_given_up_to_a_limit(registry: ToolRegistry) -> None:
+async def test_long_documents_are_truncated(registry: ToolRegistry) -> None:
     done = await parse(registry, content="가나다라 " * 20_000)
     assert done.result["truncated"] is True
     assert len(done.result["documents"][0]["text"]) == 50_000
@@ -66,7 +66,7 @@ async def test_long_documents_are_given_up_to_a_limit(registry: ToolRegistry) ->
     assert several.result["truncated"] is True
 
 
-async def test_so_many_documents_are_given(registry: ToolRegistry) -> None:
+async def test_the_number_of_documents_is_limited(registry: ToolRegistry) -> None:
     rows = "\n".join(f'{{"id": "{n}", "text": "row {n}"}}' for n in range(150))
     done = await parse(registry, content=rows, format="jsonl")
     assert (len(done.result["documents"]), done.result["truncated"]) == (100, True)
@@ -84,7 +84,7 @@ async def test_so_many_documents_are_given(registry: ToolRegistry) -> None:
         ({"content": "   "}, "Execution error: no text in it"),
     ],
 )
-async def test_what_cannot_be_read_is_said(registry: ToolRegistry, given: dict[str, Any], error: str) -> None:
+async def test_unreadable_content_is_reported(registry: ToolRegistry, given: dict[str, Any], error: str) -> None:
     done = await parse(registry, **given)
     assert not done.success
     assert str(done.error).startswith(error)

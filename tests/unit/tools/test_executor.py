@@ -56,7 +56,7 @@ def with_tool(execute: Any, timeout: float = 30.0) -> ToolRegistry:
     return made
 
 
-async def test_a_tool_gives_its_result(registry: ToolRegistry) -> None:
+async def test_the_result_of_a_tool_is_returned(registry: ToolRegistry) -> None:
     done = await execute_tool("double", {"number": 21}, registry=registry)
     assert (done.success, done.result, done.error, done.tool_name, done.note) == (True, 42, None, "double", "")
     assert 0 < done.elapsed < 5
@@ -67,7 +67,7 @@ async def test_an_unknown_tool_is_not_found(registry: ToolRegistry) -> None:
     assert (done.success, done.result, done.error) == (False, None, "Tool 'triple' not found")
 
 
-async def test_an_input_that_does_not_fit_is_not_executed(registry: ToolRegistry) -> None:
+async def test_an_invalid_input_is_not_executed(registry: ToolRegistry) -> None:
     done = await execute_tool("double", {"number": "21"}, registry=registry)
     assert done.error == "Input validation failed: '21' is not of type 'integer' (number)"
     missing = await execute_tool("double", {}, registry=registry)
@@ -77,7 +77,7 @@ async def test_an_input_that_does_not_fit_is_not_executed(registry: ToolRegistry
     assert "must be an object" in str((await execute_tool("double", no_object, registry=registry)).error)
 
 
-async def test_a_tool_that_is_late_is_stopped(registry: ToolRegistry) -> None:
+async def test_a_tool_that_exceeds_its_timeout_is_cancelled(registry: ToolRegistry) -> None:
     stopped = asyncio.Event()
 
     async def slow(given: dict[str, Any]) -> None:
@@ -93,7 +93,7 @@ async def test_a_tool_that_is_late_is_stopped(registry: ToolRegistry) -> None:
     assert stopped.is_set()
 
 
-async def test_the_time_of_the_tool_itself_holds_too() -> None:
+async def test_the_timeout_of_the_tool_itself_applies_too() -> None:
     done = await execute_tool("it", {}, registry=with_tool(sleeper.execute, timeout=0.1))
     assert done.error == "Tool execution timeout (0.1s)"
 
@@ -113,7 +113,7 @@ async def test_a_whole_number_of_seconds_is_reported_as_in_the_specification(clo
     )
 
 
-async def test_a_tool_that_ignores_being_cancelled_is_left_behind() -> None:
+async def test_a_tool_that_ignores_its_cancellation_is_abandoned() -> None:
     released = asyncio.Event()
 
     async def stubborn(given: dict[str, Any]) -> str:
@@ -134,7 +134,7 @@ async def test_a_tool_that_ignores_being_cancelled_is_left_behind() -> None:
 
 
 @pytest.mark.parametrize("seconds", [0, -1.0, float("nan"), float("inf")])
-async def test_a_timeout_that_is_none_is_a_mistake_of_the_caller(registry: ToolRegistry, seconds: float) -> None:
+async def test_an_invalid_timeout_is_refused(registry: ToolRegistry, seconds: float) -> None:
     with pytest.raises(InvalidInput, match="above 0"):
         await execute_tool("double", {"number": 1}, seconds, registry=registry)
 
@@ -236,7 +236,7 @@ async def test_the_whitelist_holds_while_the_flag_is_on(
     assert (await execute_tool("double", {"number": 1}, registry=registry)).success
 
 
-async def test_without_the_flag_the_whitelist_is_not_asked(
+async def test_without_the_flag_the_whitelist_is_not_used(
     registry: ToolRegistry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TOOL_WHITELIST", "sleeper")
@@ -244,7 +244,7 @@ async def test_without_the_flag_the_whitelist_is_not_asked(
     assert (await execute_tool("double", {"number": 1}, registry=registry)).success
 
 
-async def test_a_caller_may_use_less_than_the_policy_allows_never_more(
+async def test_a_caller_may_use_fewer_tools_than_the_policy_allows_never_more(
     registry: ToolRegistry, monkeypatch: pytest.MonkeyPatch, policy: None
 ) -> None:
     monkeypatch.setenv("TOOL_WHITELIST", "double")
@@ -259,7 +259,7 @@ async def test_a_caller_may_use_less_than_the_policy_allows_never_more(
 # --- plans --------------------------------------------------------------------------------------------------------
 
 
-async def test_the_tools_of_a_plan_run_side_by_side_in_its_order(registry: ToolRegistry) -> None:
+async def test_the_tools_of_a_plan_run_concurrently_with_results_in_order(registry: ToolRegistry) -> None:
     both = asyncio.Barrier(2)
 
     async def meet(given: dict[str, Any]) -> str:
@@ -295,7 +295,7 @@ async def test_a_plan_without_tools_runs_none(plan: dict[str, Any] | None, regis
     assert await execute_plan(plan, registry=registry) == []
 
 
-async def test_a_plan_of_nonsense_fails_tool_by_tool(registry: ToolRegistry) -> None:
+async def test_an_invalid_plan_fails_tool_by_tool(registry: ToolRegistry) -> None:
     rows = await execute_plan({"tools": [None, 3, "double"], "inputs": ["x"]}, registry=registry)
     assert [row["error"] for row in rows] == [
         "Tool 'None' not found",
@@ -304,7 +304,7 @@ async def test_a_plan_of_nonsense_fails_tool_by_tool(registry: ToolRegistry) -> 
     ]
 
 
-async def test_a_plan_runs_so_many_tools_and_no_more(registry: ToolRegistry) -> None:
+async def test_a_plan_runs_a_limited_number_of_tools(registry: ToolRegistry) -> None:
     plan = {"tools": ["double"] * (MOST_TOOLS + 2), "inputs": {"double": {"number": 1}}}
     rows = await execute_plan(plan, registry=registry)
     assert [row["success"] for row in rows] == [True] * MOST_TOOLS + [False, False]

@@ -21,7 +21,7 @@ json_values = st.recursive(
 
 
 @given(json_values)
-def test_what_json_knows_comes_through_as_it_is(value: Any) -> None:
+def test_json_values_are_copied_unchanged(value: Any) -> None:
     expected = json.loads(json.dumps(value))
     assert plain(value) == (expected, False)
 
@@ -37,23 +37,23 @@ def test_what_json_knows_comes_through_as_it_is(value: Any) -> None:
         (1 << 5_000, "(5001 bits)"),
     ],
 )
-def test_what_json_nearly_knows_becomes_it(value: object, expected: object) -> None:
+def test_values_close_to_json_are_converted(value: object, expected: object) -> None:
     assert plain(value) == (expected, False)
 
 
 @pytest.mark.parametrize("value", [object(), b"bytes", {1, 2}, {1: 2}, [lambda: 1]])
-def test_what_json_does_not_know_is_refused(value: object) -> None:
+def test_values_without_a_json_form_are_refused(value: object) -> None:
     with pytest.raises(NotPlain, match="not JSON"):
         plain(value)
 
 
-def test_texts_are_cut_where_the_characters_are_used_up() -> None:
+def test_strings_are_truncated_when_the_characters_are_used_up() -> None:
     assert plain("abcdef", 4) == ("abc", True)
     assert plain({"a": "xxxx", "b": "yyyy", "c": 1}, 10) == ({"a": "xxxx", "b": "y"}, True)
     assert plain([1] * 100, 10) == ([1] * 9, True)
 
 
-def test_what_contains_itself_ends() -> None:
+def test_a_value_that_contains_itself_is_truncated() -> None:
     loop: list[Any] = []
     loop.extend([loop, loop, loop])
     copied, cut = plain(loop, 1_000)

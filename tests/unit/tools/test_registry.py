@@ -23,7 +23,7 @@ def made(name: str, timeout: float = 30.0) -> Tool:
     return Tool(name, "Does nothing.", {"type": "object", "properties": {}}, nothing, timeout)
 
 
-def test_a_tool_is_registered_found_and_taken_out(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_tool_is_registered_looked_up_and_unregistered(caplog: pytest.LogCaptureFixture) -> None:
     registry, tool = ToolRegistry(), made("nothing")
     with caplog.at_level(logging.INFO, "dtrag.tools"):
         registry.register(tool)
@@ -57,12 +57,12 @@ def test_names_are_plain(name: str) -> None:
 
 
 @pytest.mark.parametrize("timeout", [0.0, -1.0, float("nan")])
-def test_a_tool_needs_time(timeout: float) -> None:
+def test_a_tool_needs_a_positive_timeout(timeout: float) -> None:
     with pytest.raises(InvalidInput, match="timeout"):
         ToolRegistry().register(made("slow", timeout))
 
 
-async def test_without_an_app_there_are_the_tools_that_need_none() -> None:
+async def test_without_an_app_the_built_in_tools_are_registered() -> None:
     assert get_tool_registry() is get_tool_registry()
     assert [tool["name"] for tool in list_tools()] == ["calculator", "doc_parser", "web_search"]
     assert (await execute_tool("calculator", {"expression": "6 * 7"})).result == {"result": 42, "text": "42"}
@@ -70,7 +70,7 @@ async def test_without_an_app_there_are_the_tools_that_need_none() -> None:
     assert unread.error == "Execution error: documents can be read while an app is open: async with dtrag.open()"
 
 
-async def test_with_an_app_its_tools_are_meant(app: App) -> None:
+async def test_the_default_registry_is_that_of_the_open_app(app: App) -> None:
     assert get_tool_registry() is app.tools
     app.tools.register(made("nothing"))
     assert (await execute_tool("nothing", {})).success
@@ -128,7 +128,7 @@ async def test_the_tools_of_an_app_have_what_its_settings_name(databases: Databa
     assert read.result["documents"][0]["title"] == "Leave"
 
 
-async def test_an_app_with_settings_that_do_not_fit_is_not_opened(databases: Databases) -> None:
+async def test_an_app_with_invalid_settings_is_not_opened(databases: Databases) -> None:
     with pytest.raises(InvalidInput, match="DTRAG_WEB_SEARCH_KEY"):
         async with open_app(databases.settings(web_search_provider="brave")):
             pass

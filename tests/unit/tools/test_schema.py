@@ -165,6 +165,6 @@ def strange(value: threading.Event) -> None:
         (strange, "no JSON Schema"),
     ],
 )
-def test_what_cannot_be_told_from_the_signature_is_refused(function: Callable[..., Any], reason: str) -> None:
+def test_signatures_without_a_schema_are_refused(function: Callable[..., Any], reason: str) -> None:
     with pytest.raises(InvalidInput, match=reason):
         tool(function)

@@ -16,19 +16,19 @@ def test_an_input_that_fits_has_no_mistake() -> None:
     assert compiled(QUERY)({"query": "x"}) is None
 
 
-def test_a_mistake_is_told_with_its_place() -> None:
+def test_a_mistake_is_reported_with_its_place() -> None:
     schema = {"type": "object", "properties": {"rows": {"type": "array", "items": {"type": "integer"}}}}
     assert compiled(schema)({"rows": [1, "2"]}) == "'2' is not of type 'integer' (rows.1)"
 
 
-def test_a_long_value_is_not_repeated_but_what_is_wrong_with_it_is() -> None:
+def test_a_long_value_is_shortened_in_the_message() -> None:
     mistake = compiled({"type": "object", "properties": {"a": {"maxLength": 3}}})({"a": "x" * 100_000})
     assert mistake is not None
     assert len(mistake) < MESSAGE + 100
     assert mistake.endswith("is too long (a)")
 
 
-def test_what_the_schema_does_not_name_is_refused() -> None:
+def test_undeclared_properties_are_refused() -> None:
     assert "Additional properties" in str(compiled(QUERY)({"query": "x", "url": "y"}))
 
 
@@ -40,7 +40,7 @@ def test_what_the_schema_does_not_name_is_refused() -> None:
         {**QUERY, "anyOf": [{"properties": {"url": {"type": "string"}}}]},
     ],
 )
-def test_a_schema_that_says_what_it_does_with_others_is_followed(schema: dict[str, Any]) -> None:
+def test_a_schema_with_a_rule_for_additional_properties_is_followed(schema: dict[str, Any]) -> None:
     assert compiled(schema)({"query": "x", "url": "y"}) is None
 
 
@@ -67,7 +67,7 @@ def test_a_reference_inside_is_followed() -> None:
     assert check({"a": "1"}) == "'1' is not of type 'integer' (a)"
 
 
-def test_a_schema_that_refers_to_itself_for_ever_is_a_mistake() -> None:
+def test_an_endlessly_recursive_schema_is_a_mistake() -> None:
     assert "nested too deeply" in str(compiled({"$ref": "#"})({}))
 
 
@@ -80,7 +80,7 @@ def test_a_schema_that_refers_to_itself_for_ever_is_a_mistake() -> None:
         ({"allOf": [{"patternProperties": {"(a|b)*x": {}}}]}, "could take forever"),
     ],
 )
-def test_a_schema_that_is_wrong_makes_every_input_wrong(schema: dict[str, Any], reason: str) -> None:
+def test_an_invalid_schema_makes_every_input_a_mistake(schema: dict[str, Any], reason: str) -> None:
     mistake = compiled(schema)({})
     assert mistake is not None
     assert mistake.startswith("the schema of the tool is not valid")

@@ -58,7 +58,7 @@ async def test_without_a_service_nothing_is_found_and_it_says_why() -> None:
     assert (done.success, done.result) == (True, {"results": [], "note": NO_SERVICE})
 
 
-async def test_searxng_is_asked_and_its_results_are_given() -> None:
+async def test_results_of_searxng_are_returned() -> None:
     async with service({"results": ROWS}) as server:
         done = await search(searching(server), query="휴학 절차 & co")
     assert done.result == {
@@ -80,7 +80,7 @@ async def test_searxng_behind_a_key() -> None:
     assert server.requests[0].headers["authorization"] == "Bearer k"
 
 
-async def test_tavily() -> None:
+async def test_the_request_and_the_results_of_tavily() -> None:
     async with service({"results": ROWS}) as server:
         done = await search(searching(server, "tavily", "k"), query="x", count=1)
     assert [row["title"] for row in done.result["results"]] == ["First"]
@@ -89,7 +89,7 @@ async def test_tavily() -> None:
     assert json.loads(asked.body) == {"query": "x", "max_results": 1}
 
 
-async def test_brave() -> None:
+async def test_the_request_and_the_results_of_brave() -> None:
     rows = [{"title": "First", "url": "https://one.example/", "description": "<strong>An</strong> excerpt."}]
     async with service({"web": {"results": rows}}) as server:
         done = await search(searching(server, "brave", "k"), query="x", count=3)
@@ -103,13 +103,13 @@ async def test_brave() -> None:
     "said",
     [{}, [], None, "x", {"results": None}, {"results": [None, 3, "x", {}]}, {"web": {"results": {}}}, {"web": 1}],
 )
-async def test_an_answer_that_makes_no_sense_has_no_results(provider: str, said: Any) -> None:
+async def test_a_response_of_another_shape_has_no_results(provider: str, said: Any) -> None:
     async with service(said) as server:
         done = await search(searching(server, provider, "k"), query="x")
     assert done.result == {"results": [], "note": "Nothing was found."}
 
 
-async def test_results_are_plain_text_with_addresses_that_people_can_open() -> None:
+async def test_results_are_plain_text_with_http_addresses() -> None:
     rows = [
         {
             "title": "<b>Bold</b> &amp;\n plain \u202eevil\u200b\x07",
@@ -141,7 +141,7 @@ async def test_results_are_plain_text_with_addresses_that_people_can_open() -> N
         (answer(302, Location="http://169.254.169.254/latest"), "it is not a public address."),
     ],
 )
-async def test_a_service_that_fails_fails_the_tool_only(said: bytes, reason: str) -> None:
+async def test_a_failing_service_fails_only_the_tool(said: bytes, reason: str) -> None:
     async with web_server(always(said)) as server:
         done = await search(searching(server), query="x")
     assert not done.success
@@ -167,7 +167,7 @@ async def test_queries_have_limits(given: dict[str, Any]) -> None:
         ("tavily", "http://tavily.example", "k", "by https only"),
     ],
 )
-def test_settings_that_do_not_fit_are_said_at_once(name: str, url: str | None, key: str | None, reason: str) -> None:
+def test_invalid_settings_are_reported_at_once(name: str, url: str | None, key: str | None, reason: str) -> None:
     with pytest.raises(InvalidInput, match=reason):
         choose(name, url, key, frozenset())
 

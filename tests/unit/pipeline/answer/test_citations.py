@@ -29,7 +29,7 @@ ARTICLE = {"regulation": "학칙", "article": "제15조", "article_title": "휴�
         ({}, (), "Handbook"),
     ],
 )
-def test_a_passage_is_cited_as_people_cite(
+def test_a_passage_is_cited_by_its_usual_name(
     metadata: Mapping[str, Any], breadcrumb: tuple[str, ...], expected: str
 ) -> None:
     assert label(SearchResult("c", "", title="Handbook", metadata=metadata, breadcrumb=breadcrumb)) == expected
@@ -52,7 +52,7 @@ def test_numbers_follow_the_quotes_and_spans_point_into_the_document() -> None:
     ]
 
 
-def test_marks_of_the_passage_are_not_taken_for_ours_and_the_quote_stays() -> None:
+def test_marks_of_a_passage_are_not_citations_and_the_quote_stays_exact() -> None:
     text = "Leave takes 90 days [7]. Sources: [1] evil.example."
     shown, (citation,) = cite([Quote(0, 0, len(text), text, 1.0)], [SearchResult("c", text)])
     assert shown == "Leave takes 90 days (7). Sources: (1) evil.example. [1]"

@@ -162,7 +162,7 @@ def test_no_passages_no_sentences_no_quotes() -> None:
         assert extract("When does the valve close?", passages, NOTHING_KNOWN) == []
 
 
-def test_what_a_question_asks_for_counts() -> None:
+def test_the_kind_of_value_that_a_question_asks_for_counts() -> None:
     for question, wanted, other in (
         ("When are valves made?", "Valves, 1952.", "Valves, old."),
         ("How many valves?", "The 14 valves.", "The good valves."),
@@ -182,7 +182,7 @@ def test_a_sentence_of_a_better_passage_is_better() -> None:
     assert wet.score - red.score == pytest.approx(WEIGHTS.relevance * (1 - 0.2 / 0.9))
 
 
-def test_what_a_passage_says_everywhere_tells_its_sentences_apart_least() -> None:
+def test_terms_of_every_sentence_of_a_passage_weigh_least() -> None:
     passages = _passages("Valves close. Valves open. Valves rust at night.")
     scores = {quote.text: quote.score for quote in extract("What of valves at night?", passages, NOTHING_KNOWN)}
     assert scores["Valves rust at night."] - scores["Valves open."] > WEIGHTS.local / 2
@@ -226,12 +226,12 @@ def test_a_passage_is_analysed_once_for_confidence_and_quoting(monkeypatch: pyte
 
 
 @pytest.mark.parametrize("embedder", [Broken(ConnectionError("down")), Broken(value=math.nan), Broken(value=math.inf)])
-def test_what_the_embedder_raises_is_passed_on_and_no_number_is_not_a_score(embedder: Broken) -> None:
+def test_errors_of_the_embedder_are_passed_on_and_nan_is_not_a_score(embedder: Broken) -> None:
     with pytest.raises((ConnectionError, ValueError)):
         extract("When does the valve close?", _passages("The valve closes."), NOTHING_KNOWN, embedder)
 
 
-def test_nothing_found_is_said_in_the_language_of_the_question() -> None:
+def test_the_abstention_is_in_the_language_of_the_question() -> None:
     assert nothing_found("휴학은 언제?").startswith("문서에서")
     for question in ("When?", "", "Когда?"):
         assert nothing_found(question) == "The documents do not answer this question."

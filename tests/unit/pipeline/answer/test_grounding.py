@@ -105,13 +105,13 @@ def test_marks_belong_to_the_sentence_before_them(answer: str, numbers: list[tup
     assert [part.numbers for part in read_marks(answer, ["", "", ""]).sentences] == numbers
 
 
-def test_marks_are_out_of_the_text() -> None:
+def test_marks_are_removed_from_the_text() -> None:
     found = read_marks("The valve [1] closes. [2] It opens [9].\n[1] Boilers hum.", ["", ""])
     assert found.text == "The valve closes. It opens.\nBoilers hum."
     assert found.invented == (9,)
 
 
-def test_a_mark_copied_with_the_words_of_a_passage_is_none_of_ours() -> None:
+def test_a_mark_copied_from_a_passage_cites_nothing() -> None:
     source = "Cats were kept by sailors for centuries [1]. Dogs were not [2]."
     answer = "Cats were kept by sailors for centuries [1]."
     assert [part.numbers for part in read_marks(answer, ["other", source]).sentences] == [()]
@@ -124,7 +124,7 @@ def test_a_mark_copied_with_the_words_of_a_passage_is_none_of_ours() -> None:
     ["Sources:\n[1] Boiler rules\n[2] The web", "**References:**\n- https://x.example", "출처: [1], [2]",
      "## 참고 문헌\n1. 학칙", "Sources: [7]"],
 )  # fmt: skip
-def test_a_list_of_sources_goes(block: str) -> None:
+def test_a_list_of_sources_is_removed(block: str) -> None:
     answer = f"The valve closes at nine [1].\n\n{block}"
     assert without_sources(answer) == "The valve closes at nine [1]."
     checked = check(answer, PASSAGES)
@@ -190,7 +190,7 @@ def test_a_changed_sentence_is_marked_and_stays(changed: str, reason: str) -> No
     _exact(checked, PASSAGES)
 
 
-def test_invented_numbers_go_and_are_told() -> None:
+def test_invented_numbers_are_removed_and_noted() -> None:
     checked = check("The valve closes at nine [1][7][12].", PASSAGES)
     assert checked.text == "The valve closes at nine. [1]"
     assert checked.notes == ("Citations of passages that do not exist were removed: 7, 12.",)
@@ -223,7 +223,7 @@ def test_a_sentence_may_draw_on_two_passages() -> None:
     assert [citation.chunk_id for citation in checked.citations] == ["a", "b"]
 
 
-def test_headings_and_lines_without_words_are_no_sentences() -> None:
+def test_headings_and_lines_without_words_are_not_sentences() -> None:
     checked = check("# Valves\nThe rules are:\n---\n- The valve closes at nine [1].", PASSAGES)
     assert [sentence.text for sentence in checked.sentences] == ["The valve closes at nine."]
     assert checked.text == "# Valves\nThe rules are:\n---\n- The valve closes at nine. [1]"
@@ -264,7 +264,7 @@ def test_a_heading_that_only_repeats_words_is_capped_like_any_sentence() -> None
         ("The valve closes at [![nine](https://e/a.png)nine](https://e/b). [1]", "The valve closes at nine. [1]"),
     ],
 )
-def test_links_leave_their_words_and_images_nothing(answer: str, text: str) -> None:
+def test_links_are_replaced_by_their_text_and_images_removed(answer: str, text: str) -> None:
     passages = [SearchResult("a", "The valve closes at nine.")]
     checked = check(answer, passages)
     assert checked.text == text
@@ -281,7 +281,7 @@ def test_links_leave_their_words_and_images_nothing(answer: str, text: str) -> N
         "The valve closes at nine ![x][r]. [1]\n\n[r]: https://evil/p",
     ],
 )
-def test_a_link_of_no_simple_form_is_broken_up_and_marked(answer: str) -> None:
+def test_an_unusual_link_is_broken_by_a_space_and_marked(answer: str) -> None:
     checked = check(answer, PASSAGES)
     assert "](" not in checked.text
     assert "]:" not in checked.text
@@ -299,7 +299,7 @@ def test_no_link_is_left_whatever_a_model_writes(pieces: list[str]) -> None:
     assert "](" not in read_marks("".join(pieces), ["", ""]).text
 
 
-def test_an_article_in_brackets_is_no_link() -> None:
+def test_an_article_in_brackets_is_not_a_link() -> None:
     assert read_marks("[별표 1](제3조)에 따른다.", []).text == "[별표 1] (제3조)에 따른다."
 
 
@@ -339,7 +339,7 @@ def test_addresses_are_read_in_linear_time() -> None:
     assert grows_linearly(work, 25_000)
 
 
-def test_marks_of_others_are_in_round_brackets() -> None:
+def test_marks_of_documents_are_shown_in_round_brackets() -> None:
     assert rounded("A [7]. Sources: [1, 2] ［3］ 【4】 [출처: 5] [?] [a] [2024]") == (
         "A (7). Sources: (1, 2) (3) (4) (출처: 5) (?) [a] [2024]"
     )
@@ -352,7 +352,7 @@ def test_no_answer_and_no_passages() -> None:
     assert not checked.sentences[0].supported
 
 
-def test_a_very_long_answer_is_checked_up_to_a_point() -> None:
+def test_only_the_first_sentences_of_a_very_long_answer_are_checked() -> None:
     checked = check("The valve closes at nine [1]. " * (MOST_SENTENCES + 5), PASSAGES)
     assert [sentence.supported for sentence in checked.sentences[-6:]] == [True] + [False] * 5
     assert "too long" in checked.sentences[-1].reason
@@ -377,6 +377,6 @@ def test_other_words_of_the_same_meaning_are_support() -> None:
 
 
 @pytest.mark.parametrize("embedder", [Broken(ConnectionError("down")), Broken(value=math.nan)])
-def test_what_the_embedder_raises_is_passed_on(embedder: Broken) -> None:
+def test_errors_of_the_embedder_are_passed_on(embedder: Broken) -> None:
     with pytest.raises((ConnectionError, ValueError)):
         check("The old valve shuts nightly [1].", [SearchResult("a", "The valve closes.")], embedder=embedder)

@@ -21,7 +21,7 @@ async def test_an_agent_answers_from_passages() -> None:
     assert model.limits[0][0] == 500
 
 
-async def test_an_agent_takes_its_own_answer_and_the_others() -> None:
+async def test_an_agent_receives_both_previous_answers() -> None:
     model = Scripted("Better. [1]")
     await DebateAgent("critical", model, run_of(None), max_tokens=50).generate_answer(
         "What?", ["p"], "Mine.", "Theirs."
@@ -41,7 +41,7 @@ async def test_the_critical_agent_has_the_critic_where_there_is_one() -> None:
     assert (await DebateAgent("critical", run=run_of(model)).generate_answer("What?", [])).text == "Yes."
 
 
-async def test_a_role_that_does_not_exist_is_refused() -> None:
+async def test_an_unknown_role_is_refused() -> None:
     role: Any = "judge"
     with pytest.raises(InvalidInput, match="affirmative and critical"):
         DebateAgent(role, Scripted("Yes."), run_of(None))

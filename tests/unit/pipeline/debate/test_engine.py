@@ -93,7 +93,7 @@ async def test_rounds_run_in_parallel() -> None:
     assert model.most_running == 2
 
 
-async def test_each_side_has_the_model_that_is_configured_for_it() -> None:
+async def test_each_agent_uses_its_configured_model() -> None:
     model, critic = Scripted("Yes. [1]", name="test:one"), Scripted("No. [2]", name="test:two")
     result = await DebateEngine(run_of(model, critic)).run_debate("How long?", PASSAGES)
 
@@ -115,7 +115,7 @@ async def test_rounds_and_calls_are_bounded(wanted: int, max_calls: int, rounds:
 
 
 @pytest.mark.parametrize("wanted", [0, -1, True, 1.5, "2"])
-async def test_what_is_no_number_of_rounds_is_refused(wanted: Any) -> None:
+async def test_an_invalid_number_of_rounds_is_refused(wanted: Any) -> None:
     with pytest.raises(InvalidInput, match="max_rounds"):
         await _debate(max_rounds=wanted)
 
@@ -132,12 +132,12 @@ async def test_an_empty_question_is_refused(query: Any) -> None:
 
 
 @pytest.mark.parametrize("context", ["text", {"text": "a"}, [{"title": "a"}], [{"text": None}], [7]])
-async def test_what_is_no_passage_is_refused(context: Any) -> None:
+async def test_an_invalid_passage_is_refused(context: Any) -> None:
     with pytest.raises(InvalidInput, match="text"):
         await DebateEngine(run_of(Scripted("Yes."))).run_debate("How long?", context)
 
 
-async def test_without_a_model_the_reader_is_told_to_configure_one() -> None:
+async def test_without_a_model_the_error_says_how_to_configure_one() -> None:
     with pytest.raises(InvalidInput, match="DTRAG_LLM"):
         await DebateEngine(run_of(None)).run_debate("How long?", PASSAGES)
 
@@ -176,7 +176,7 @@ async def test_time_that_is_over_in_the_synthesis_counts_too(clock: Clock) -> No
 
 
 @pytest.mark.parametrize(("seconds", "rounds", "calls"), [(7.5, 1, 2), (12.5, 2, 4)])
-async def test_what_cannot_end_in_time_is_left_out_and_two_rounds_are_merged(
+async def test_phases_that_would_be_late_are_skipped_and_two_rounds_merged(
     clock: Clock, seconds: float, rounds: int, calls: int
 ) -> None:
     model = Scripted(_numbered, delay=5.0, sleep=clock.sleep)
@@ -223,7 +223,7 @@ async def test_a_model_that_fails_after_the_time_is_over_is_a_timeout(clock: Clo
         await _debate(late, timeout=2)
 
 
-async def test_a_timeout_of_the_surroundings_is_passed_on_as_it_is() -> None:
+async def test_a_timeout_inside_of_a_call_is_passed_on() -> None:
     async def forbidden() -> str | None:
         raise TimeoutError("the database")
 
@@ -243,7 +243,7 @@ async def test_cancelling_a_debate_ends_its_agents() -> None:
     assert (model.running, model.cancelled) == (0, 2)
 
 
-async def test_what_is_no_failure_of_a_model_is_raised_and_ends_the_other_agent() -> None:
+async def test_other_errors_are_raised_and_cancel_the_other_agent() -> None:
     class Broken(BaseException):
         pass
 
@@ -278,7 +278,7 @@ async def test_when_one_fails_in_the_first_round_there_is_no_final_answer(number
     assert any(f"The {role} agent failed in round 1" in note for note in result.notes)
 
 
-async def test_who_fails_in_the_second_round_keeps_the_answer_of_the_first() -> None:
+async def test_an_agent_that_fails_in_the_second_round_keeps_its_first_answer() -> None:
     result, _ = await _debate(_fails_at(2))
 
     assert result.affirmative_answer == "Answer number 0. [1]"
@@ -287,7 +287,7 @@ async def test_who_fails_in_the_second_round_keeps_the_answer_of_the_first() -> 
     assert any("its previous answer is used" in note for note in result.notes)
 
 
-async def test_when_both_fail_in_the_second_round_the_first_is_weighed() -> None:
+async def test_when_both_fail_in_the_second_round_the_first_answers_are_combined() -> None:
     result, _ = await _debate(_fails_at(2, 3))
 
     assert (result.rounds, result.llm_calls) == (1, 5)
@@ -303,7 +303,7 @@ async def test_when_the_synthesis_fails_the_answers_are_merged(error: Exception 
     assert result.llm_calls == (4 if isinstance(error, ModelNotAllowed) else 5)
 
 
-async def test_an_overloaded_service_is_a_failure_like_others() -> None:
+async def test_an_overloaded_service_counts_as_a_failure() -> None:
     result, _ = await _debate(_fails_at(0, error=Overloaded(seconds=2)))
     assert result.critical_answer == "Answer number 1. [1]"
 
@@ -311,7 +311,7 @@ async def test_an_overloaded_service_is_a_failure_like_others() -> None:
         await _debate(_fails_at(0, 1, error=Overloaded(seconds=2)))
 
 
-async def test_a_budget_that_is_spent_calls_nobody() -> None:
+async def test_a_used_up_budget_prevents_every_call() -> None:
     async def forbidden() -> str | None:
         return "The budget is spent."
 
@@ -321,7 +321,7 @@ async def test_a_budget_that_is_spent_calls_nobody() -> None:
     assert model.asked == []
 
 
-async def test_a_budget_that_is_spent_on_the_way_ends_the_calls() -> None:
+async def test_a_budget_that_runs_out_ends_the_calls() -> None:
     left = 3
 
     async def forbidden() -> str | None:
@@ -344,7 +344,7 @@ async def test_an_empty_answer_is_a_failure() -> None:
 # -- contents ---------------------------------------------------------------------------------------------------------
 
 
-async def test_the_same_answer_twice_is_weighed_once() -> None:
+async def test_equal_answers_are_passed_to_the_synthesis_once() -> None:
     result, model = await _debate("It is so. [1]")
 
     assert result.llm_calls == 5
@@ -353,7 +353,7 @@ async def test_the_same_answer_twice_is_weighed_once() -> None:
     assert result.final_answer == "It is so. [1]"
 
 
-async def test_the_same_answer_of_both_is_given_once() -> None:
+async def test_equal_answers_are_returned_once() -> None:
     result, _ = await _debate(lambda n, m: failing(n, m) if n == 4 else "It is so. [1]")
     assert result.final_answer == "It is so. [1]"
 
@@ -366,7 +366,7 @@ async def test_long_answers_are_cut_and_the_result_says_so() -> None:
     assert sum("too long and was cut" in note for note in result.notes) == 5
 
 
-async def test_an_answer_that_the_model_broke_off_is_said_to_be_cut() -> None:
+async def test_an_unfinished_reply_is_noted_as_cut() -> None:
     class Broken(Scripted):
         async def complete(self, messages: Sequence[Message], *, max_tokens: int, seconds: float) -> Reply:
             reply = await super().complete(messages, max_tokens=max_tokens, seconds=seconds)
@@ -384,7 +384,7 @@ async def test_a_long_question_is_trimmed_and_the_result_says_so() -> None:
     assert model.asked[0][1].content.count("가나") <= MAX_QUERY // 3 + 1
 
 
-async def test_no_passages_are_said_to_be_none_and_noted() -> None:
+async def test_missing_passages_are_noted() -> None:
     model = Scripted(NO_ANSWER)
     result = await DebateEngine(run_of(model)).run_debate("How long?", [])
 
@@ -403,7 +403,7 @@ async def test_passages_are_bounded() -> None:
     assert any("first 10 of 30" in note for note in result.notes)
 
 
-async def test_one_who_finds_no_answer_does_not_silence_the_other() -> None:
+async def test_an_abstaining_agent_does_not_discard_the_other_answer() -> None:
     """The fifth call, the synthesis, fails: the answers of the last round are merged."""
     for answers in (["Two. [1]", NO_ANSWER], [NO_ANSWER, "Two. [1]"]):
         result, _ = await _debate(lambda n, m, said=answers: failing(n, m) if n == 4 else said[n % 2])
@@ -438,7 +438,9 @@ ANSWERS = st.sampled_from(["Yes. [1]", "No. [2]", NO_ANSWER, "", "word " * 900, 
 
 @hypothesis(max_examples=60, deadline=None)
 @given(st.lists(ANSWERS, min_size=7, max_size=7), st.integers(1, 4), st.integers(2, 8))
-async def test_whatever_models_say_the_limits_hold(said: list[str | None], rounds: int, max_calls: int) -> None:
+async def test_the_limits_hold_for_every_reply_of_the_models(
+    said: list[str | None], rounds: int, max_calls: int
+) -> None:
     def answer(number: int, messages: Sequence[Message]) -> str:
         return text if (text := said[number]) is not None else failing(number, messages)
 

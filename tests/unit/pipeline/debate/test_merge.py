@@ -31,7 +31,7 @@ def test_new_sentences_with_a_source_are_added() -> None:
 
 
 @given(SENTENCES, SENTENCES)
-def test_the_first_answer_stands_and_the_limit_holds(first: str, second: str) -> None:
+def test_a_merge_keeps_the_first_answer_within_the_limit(first: str, second: str) -> None:
     answer = merged(first, second, 800)
 
     assert answer.startswith(first)

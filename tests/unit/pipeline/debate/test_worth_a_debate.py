@@ -20,7 +20,7 @@ from dtrag.pipeline.debate.step import SURE, worth_a_debate
         (SURE - 0.01, "answer", True),
     ],
 )
-def test_the_grey_band(confidence: float, decision: str, expected: bool) -> None:
+def test_when_a_debate_is_worth_its_cost(confidence: float, decision: str, expected: bool) -> None:
     assert worth_a_debate(confidence, decision) is expected
 
 

@@ -70,12 +70,12 @@ def test_arithmetic_is_found(question: str, expected: str) -> None:
         "1+" * 150 + "1",
     ],
 )
-def test_what_is_no_arithmetic_is_left_alone(question: str) -> None:
+def test_other_text_with_digits_is_not_arithmetic(question: str) -> None:
     assert expression_of(question) is None
 
 
 @given(st.text(st.sampled_from("0123456789 .,()+-*/%^×÷=?는의원만계산of")), st.text(max_size=20))
-def test_whatever_is_found_is_short_and_only_arithmetic(question: str, more: str) -> None:
+def test_every_expression_is_short_and_only_arithmetic(question: str, more: str) -> None:
     found = expression_of(question + more)
 
     if found is not None:

@@ -121,7 +121,7 @@ async def test_rules_plan_the_calculator_with_its_expression() -> None:
         ("네이버에서 검색해 줘", True),
     ],
 )
-async def test_rules_search_the_web_only_when_asked_for_it(query: str, planned: bool) -> None:
+async def test_rules_search_the_web_only_on_request(query: str, planned: bool) -> None:
     made = await _planned(query=query)
     assert made["inputs"] == ({"web_search": {"query": query}} if planned else {})
 
@@ -186,7 +186,7 @@ async def test_without_a_whitelist_the_policy_allows_nothing_outside_of_developm
     assert (await _planned())["tools"] == ["calculator", "web_search"]
 
 
-async def test_no_model_is_asked_when_no_tool_is_allowed() -> None:
+async def test_no_model_is_called_when_no_tool_is_allowed() -> None:
     model = Scripted(_wanting())
     made = await plan(BOTH, run_of(model, tools=REGISTRY, tools_allowed=()), seconds=1)
     assert (model.asked, made["tools"]) == ([], [])
@@ -225,7 +225,7 @@ async def test_a_plan_in_a_code_block_is_read() -> None:
         None,
     ],
 )
-async def test_what_is_no_tool_or_no_input_is_left_out_and_noted(row: Any) -> None:
+async def test_unknown_tools_and_invalid_inputs_are_dropped_and_noted(row: Any) -> None:
     made = await _planned(_wanting(row, {"name": "weather.now", "input": {"city": "Seoul"}}))
 
     assert made["tools"] == ["weather.now"]
@@ -257,7 +257,7 @@ async def test_a_tool_runs_once_and_a_plan_is_short() -> None:
         _wanting() + _wanting(),
     ],
 )
-async def test_what_is_no_plan_falls_back_to_the_rules(reply: str) -> None:
+async def test_an_invalid_plan_falls_back_to_the_rules(reply: str) -> None:
     made = await _planned(reply)
 
     assert made["tools"] == ["calculator", "web_search"]
@@ -268,7 +268,7 @@ async def test_what_is_no_plan_falls_back_to_the_rules(reply: str) -> None:
 @pytest.mark.parametrize(
     "error", [LanguageModelFailed(model="test:one", reason="it said no."), Overloaded(seconds=1), TimeoutError()]
 )
-async def test_a_model_that_fails_leaves_the_rules_plan(error: Exception) -> None:
+async def test_the_rules_plan_is_used_when_the_model_fails(error: Exception) -> None:
     def answer(number: int, messages: Sequence[Message]) -> str:
         raise error
 
@@ -276,7 +276,7 @@ async def test_a_model_that_fails_leaves_the_rules_plan(error: Exception) -> Non
     assert (made["tools"], made["strategy"]) == (["calculator", "web_search"], "fallback")
 
 
-async def test_a_model_that_is_slow_leaves_the_rules_plan_in_time() -> None:
+async def test_the_rules_plan_is_used_in_time_when_the_model_is_slow() -> None:
     model = Scripted(_wanting(), delay=30)
     async with asyncio.timeout(5):
         made = await plan(BOTH, run_of(model, tools=REGISTRY), seconds=0.05)
@@ -285,13 +285,13 @@ async def test_a_model_that_is_slow_leaves_the_rules_plan_in_time() -> None:
     assert "longer than" in made["notes"][0]
 
 
-async def test_a_model_gets_ten_seconds_at_most() -> None:
+async def test_a_model_has_at_most_ten_seconds() -> None:
     model = Scripted(_wanting())
     await plan(BOTH, run_of(model, tools=REGISTRY), seconds=600)
     assert model.limits[0][1] <= 10
 
 
-async def test_a_budget_that_is_spent_calls_nobody() -> None:
+async def test_a_used_up_budget_prevents_every_call() -> None:
     async def forbidden() -> str | None:
         return "The budget is spent."
 
@@ -312,7 +312,7 @@ async def test_hostile_19_a_document_that_orders_a_tool_call_has_none_made() -> 
     assert (await _planned(failing, query="휴학은 최대 몇 학기인가요?"))["tools"] == []
 
 
-async def test_what_tools_say_of_themselves_is_data_in_a_fence() -> None:
+async def test_descriptions_of_tools_are_fenced() -> None:
     async def nothing(given: dict[str, Any]) -> Any:
         return None
 
@@ -353,7 +353,7 @@ ROWS = st.one_of(
     st.one_of(st.none(), st.sets(st.sampled_from(["calculator", "web_search", "weather.now", "nobody"])).map(tuple)),
     st.text(min_size=1, max_size=40),
 )
-async def test_whatever_a_model_says_the_plan_can_be_run(
+async def test_every_reply_of_a_model_leads_to_an_executable_plan(
     reply: str, allowed: tuple[str, ...] | None, query: str
 ) -> None:
     made = await plan(query, run_of(Scripted(reply), tools=REGISTRY, tools_allowed=allowed), seconds=2)
