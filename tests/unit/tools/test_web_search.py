@@ -133,7 +133,7 @@ async def test_results_are_plain_text_with_http_addresses() -> None:
 @pytest.mark.parametrize(
     ("said", "reason"),
     [
-        (answer(429), "searxng returned no usable answer: it answered with status 429."),
+        (answer(429), "searxng returned no usable response: it answered with status 429."),
         (answer(body=b"<html>"), "its answer is not JSON."),
         (answer(body=b"[" * 100_000), "its answer is not JSON."),
         (answer(body=b"\xff\xfe\xfa"), "its answer is not JSON."),
