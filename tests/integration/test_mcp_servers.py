@@ -130,7 +130,9 @@ async def test_a_program_that_dies_is_started_anew(sums: Behaviour, connect: Ope
     server = connect(sums.config())
     mark = await approved(server)
     sums.set(call="die")
-    with pytest.raises(ToolServerFailed, match=r'its process has ended\. It said last: "the disk is on fire"\.'):
+    with pytest.raises(
+        ToolServerFailed, match=r'its process has ended\. Its last line of stderr: "the disk is on fire"\.'
+    ):
         await server.call("add", ADD, mark)
     sums.set()
     assert await server.call("add", ADD, mark) == "42"
@@ -192,7 +194,7 @@ async def test_a_program_that_is_stuck_is_replaced(
 
 @pytest.mark.parametrize(
     ("start", "said"),
-    [("hang", "did not start within 3 seconds"), ("die", "the licence has expired"), ("noise", "what is not MCP")],
+    [("hang", "did not start within 3 seconds"), ("die", "the licence has expired"), ("noise", "not MCP messages")],
 )
 async def test_a_program_that_does_not_start(sums: Behaviour, connect: Open, start: str, said: str) -> None:
     sums.set(start=start)

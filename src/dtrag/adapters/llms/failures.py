@@ -1,4 +1,4 @@
-"""Why a call of a model failed, in words, and whether trying again may help; whatever library raised it."""
+"""Why a call of a model failed, as a sentence, and whether a retry may help; for errors of any library."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _KEYS = re.compile(r"\b(?:sk|pk|rk|gsk|xai|AIza)[-_]?[\w*.-]{6,}")
 
 
 class Unusable(Exception):
-    """A reply that was read, but holds no answer. The message is the reason."""
+    """A reply without an answer. The message is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """`reason` is a sentence for people and holds no key. `retry_after` in seconds, where the server said so."""
+    """`reason` is a sentence without any key. `retry_after` in seconds, where the server said so."""
 
     reason: str
     passing: bool
@@ -38,7 +38,7 @@ class Failure:
 
 
 def explain(error: Exception, key: str) -> Failure:
-    """What the error means. `key` never comes out of here, whatever the server quotes."""
+    """The failure behind an error. Its reason never holds `key`, even if the server quotes it."""
     if isinstance(error, Unusable):
         return Failure(str(error), passing=False)
     chain = tuple(_chain(error))
@@ -54,7 +54,7 @@ def explain(error: Exception, key: str) -> Failure:
             return Failure(f"its server could not be reached or hung up ({type(one).__name__}).", passing=True)
     if type(error).__name__ == "APIError":
         return Failure(f"its server reported an error ({_words(error, key)}).", passing=False)
-    return Failure(f"the reply was not what the protocol asks for ({type(error).__name__}).", passing=False)
+    return Failure(f"the reply does not follow the protocol ({type(error).__name__}).", passing=False)
 
 
 def pause(failure: Failure, attempt: int, seconds_left: float) -> float | None:

@@ -1,4 +1,4 @@
-"""An HTTP client whose connections are few and whose replies end: no server can fill our memory."""
+"""An HTTP client for language models, with limits on its connections and on the size of responses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from dtrag.adapters.web.bounded_body import bound
 
 MAX_BODY = 8 * 2**20
-"""Bytes of one reply. A streamed token takes some 300 bytes, so that this is space for more than 20,000 of them."""
+"""Bytes of one reply. A streamed token takes some 300 bytes, so that more than 20,000 of them fit."""
 CONNECTIONS, KEPT_OPEN = 128, 32
 
 
@@ -20,10 +20,10 @@ _opened: ContextVar[list[Any] | None] = ContextVar("dtrag_llm_responses", defaul
 
 @asynccontextmanager
 async def closing_responses() -> AsyncIterator[None]:
-    """Whatever response comes inside is closed at the end, with its connection unless it was read whole.
+    """Close the responses that arrive inside the block; also their connections, unless a response was read completely.
 
-    Libraries leave that to their generators, of which one that is given up between two pieces lives until the garbage
-    collector comes round.
+    Libraries leave that to their generators: one that is abandoned between two pieces lives until it is
+    garbage-collected.
     """
     opened: list[Any] = []
     token = _opened.set(opened)
@@ -40,7 +40,7 @@ class ResponseRefused(Exception):
 
 
 def bounded_client(*, local: bool) -> Any:
-    """The kind of client that the installed `openai` takes. A server on this machine is reached without a proxy."""
+    """A client of the class that the installed `openai` accepts. A `local` server is reached without a proxy."""
     import openai
 
     library = _library(openai.DefaultAsyncHttpxClient)
@@ -52,7 +52,7 @@ def bounded_client(*, local: bool) -> Any:
         bound(response, MAX_BODY, ResponseRefused)
 
     return openai.DefaultAsyncHttpxClient(
-        timeout=None,  # every call has a limit of its own
+        timeout=None,  # every call has its own limit
         trust_env=not local,
         follow_redirects=False,
         headers={"Accept-Encoding": "identity"},

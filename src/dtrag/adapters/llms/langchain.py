@@ -1,7 +1,7 @@
 """`ChatModel` over LangChain: limits that hold, retries within them, and nothing raised but `LanguageModelFailed`.
 
-Every call runs in a task of its own. When its time is over, or whoever asked is gone, the task is cancelled, which
-closes the connection; the caller does not wait for a server that does not react.
+Every call runs in its own task. When its time is over, or its caller is gone, the task is cancelled, which closes
+the connection; the caller does not wait for a server that does not react.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class LangChainModel:
         """Import what the first call would have to import, in a thread. Sends nothing; raises nothing."""
         try:
             await self._ready()
-        except Exception as error:  # noqa: BLE001 - the seam: libraries of providers raise what they like
+        except Exception as error:  # noqa: BLE001 - the boundary: libraries of providers raise any class
             self.problem = explain(error, self._spec.key).reason
 
     def cost_of(self, input_tokens: int, output_tokens: int) -> float:
@@ -62,7 +62,7 @@ class LangChainModel:
     async def stream(
         self, messages: Sequence[Message], *, max_tokens: int, seconds: float
     ) -> AsyncIterator[str | Reply]:
-        """See `ChatModel`. A stream that breaks off ends with what there is, as a reply that is not finished."""
+        """See `ChatModel`. A stream that breaks off ends with the text so far, as an unfinished reply."""
         deadline = time.monotonic() + seconds
         pieces: asyncio.Queue[str | None] = asyncio.Queue()
         task = asyncio.create_task(self._answer(messages, max_tokens, deadline, pieces.put_nowait))
@@ -87,7 +87,7 @@ class LangChainModel:
         if not task.done():
             self.problem = f"it did not answer within {seconds:g} s."
             raise LanguageModelFailed(model=self.id, reason=self.problem)
-        if task.cancelled():  # by a library: we cancel only what nobody waits for
+        if task.cancelled():  # by a library: only abandoned calls are cancelled here
             self.problem = "the call was broken off."
             raise LanguageModelFailed(model=self.id, reason=self.problem)
         reply = task.result()
@@ -95,7 +95,7 @@ class LangChainModel:
         return reply
 
     async def _ready(self) -> Built:
-        """The provider's model. It is made once, by a task that goes on when the call that began it is given up."""
+        """The provider's model. Created once, by a task that survives a cancellation of the call."""
         if self._built is None:
             if self._building is None or self._building.get_loop() is not asyncio.get_running_loop():
                 self._building = asyncio.create_task(asyncio.to_thread(self._make, self._spec))
@@ -117,7 +117,7 @@ class LangChainModel:
                 await self._attempt(messages, reading, put)
                 reading.check()
                 return self._reply(messages, reading, finished=reading.finished)
-            except Exception as error:  # the seam: libraries of providers raise what they like
+            except Exception as error:  # the boundary: libraries of providers raise any class
                 failure = explain(error, self._spec.key)
                 if put is not None and reading.text:
                     return self._reply(messages, reading, finished=False)
@@ -148,7 +148,7 @@ class LangChainModel:
 
 
 async def _within(pieces: asyncio.Queue[str | None], deadline: float) -> str | None:
-    """The next piece, or None when there is none any more or none in time."""
+    """The next piece; None at the end, and when none arrives in time."""
     try:
         async with asyncio.timeout(deadline - time.monotonic()):
             return await pieces.get()
@@ -157,7 +157,7 @@ async def _within(pieces: asyncio.Queue[str | None], deadline: float) -> str | N
 
 
 async def _end(task: asyncio.Task[Reply]) -> None:
-    """Cancel what still runs, and see that nobody has to ask for its error."""
+    """Cancel the task if it still runs, and retrieve its error, so that asyncio does not warn."""
     for _ in range(_ENDINGS):
         if task.done():
             break

@@ -23,7 +23,7 @@ class Price:
 
 
 FREE = Price(0.0, 0.0)
-"""Of models whose price nobody gave; a server of one's own has none."""
+"""Of models without a configured price; one's own server has none."""
 
 
 def parse(text: str) -> Mapping[str, Price]:

@@ -1,4 +1,4 @@
-"""LangChain's model of each provider, and what one call of it is given. Importing a provider's library takes 1-2 s."""
+"""LangChain's model of each provider, and the options of one call. Importing a provider's library takes 1-2 s."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 from dtrag.adapters.llms.specs import Spec
 
 _CHATTY = ("openai", "anthropic", "google_genai", "httpx", "httpx2", "httpcore", "httpcore2", "langsmith")
-"""Loggers of libraries that tell what is sent when everything is logged."""
+"""Loggers of libraries that log the content of requests at level DEBUG."""
 _THINKS_UNLESS_TOLD = "gemini-2.5-flash"
-"""Its thoughts count as output: with them nothing would be left of the limit for the answer."""
+"""Its thoughts count as output: they would use up the limit before the answer begins."""
 
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """`chat` is LangChain's model; `http` its client where it takes one of ours."""
+    """`chat` is LangChain's model; `http` its HTTP client, where the library accepts one."""
 
     chat: Any
     http: Any = None
@@ -35,7 +35,7 @@ def build(spec: Spec) -> Built:
     http = None
     if spec.provider.library == "openai":
         http = bounded_client(local=spec.local)
-        # What is not given here would be taken from variables that belong to other programs.
+        # Missing arguments would be taken from environment variables of other programs.
         arguments |= {"http_async_client": http, "max_retries": 0, "stream_usage": True, "use_responses_api": False}
         arguments |= {"organization": "", "openai_proxy": ""}
     elif spec.provider.library == "google_genai":

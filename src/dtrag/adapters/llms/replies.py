@@ -1,4 +1,4 @@
-"""What a model said, read from LangChain's messages: text, tokens, and whether it came to an end."""
+"""Replies read from LangChain's messages: text, tokens, and whether the model finished."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from dtrag.core.chat import Message, Usage
 from dtrag.core.text.token_counts import estimated_tokens
 
 CHARACTERS = 16
-"""Characters of a reply for each token that was asked for, four times what a token has: then the server does not keep
-to the limit, and the rest is not waited for."""
+"""Characters of a reply for each requested token, four times the usual number: beyond, the server ignores the limit,
+and the rest is not read."""
 _ENDS = frozenset({"stop", "end_turn", "stop_sequence"})
 _WHY = {
     "content_filter": "its provider's filter withheld the answer.",
@@ -37,7 +37,7 @@ class ReplyReader:
         self._called = False
 
     def add(self, message: Any) -> str:
-        """Take up what the message (or a piece of one) holds; returns the new text."""
+        """Add a message, or a piece of one; returns the new text."""
         new = _clean(_text(message.content))[: self.max_tokens * CHARACTERS - len(self.text)]
         self.cut = self.cut or len(self.text) + len(new) >= self.max_tokens * CHARACTERS
         self.text += new
@@ -53,7 +53,7 @@ class ReplyReader:
 
     @property
     def finished(self) -> bool:
-        """Whether the model came to an end by itself."""
+        """Whether the model ended the reply itself."""
         return not self.cut and self.reason in _ENDS
 
     def check(self) -> None:
@@ -64,7 +64,7 @@ class ReplyReader:
 
 
 async def read(chat: Any, messages: Sequence[Message], options: Mapping[str, object], reading: ReplyReader) -> None:
-    """One call for the whole reply. A reply that came whole, but does not say why it ended, counts as ended."""
+    """One call for the whole reply. A reply without a finish reason counts as finished."""
     reading.add(await chat.ainvoke(_given(messages), **options))
     reading.reason = reading.reason or "stop"
 
@@ -76,7 +76,7 @@ async def read_stream(
     reading: ReplyReader,
     put: Callable[[str], None],
 ) -> None:
-    """One call for pieces, each of which is put on as it comes."""
+    """One streaming call; `put` gets each piece as it arrives."""
     async with aclosing(chat.astream(_given(messages), **options)) as pieces:
         async for piece in pieces:
             new = reading.add(piece)
@@ -87,7 +87,7 @@ async def read_stream(
 
 
 def usage(messages: Sequence[Message], reading: ReplyReader, price: Price) -> Usage:
-    """What the call took: as the server counted, or estimated where it did not."""
+    """Tokens and cost of the call: as the server counted, else estimated."""
     tokens = reading.tokens
     if tokens is None or not reading.reason:
         tokens = (sum(estimated_tokens(message.content) for message in messages), estimated_tokens(reading.text))
@@ -100,7 +100,7 @@ def _given(messages: Sequence[Message]) -> list[tuple[str, str]]:
 
 
 def _text(content: Any) -> str:
-    """Content is a text, or a list of parts of which some are text (others are thoughts)."""
+    """The text of a message: its content is a string, or a list of parts (text, thoughts)."""
     if isinstance(content, str):
         return content
     parts = [part if isinstance(part, str) else part.get("text") for part in content or () if _is_text(part)]
@@ -112,5 +112,5 @@ def _is_text(part: Any) -> bool:
 
 
 def _clean(text: str) -> str:
-    """Without what no UTF-8 can hold, and without the character that no database takes."""
+    """The text without lone surrogates and NUL, which UTF-8 and PostgreSQL cannot hold."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\x00", "")

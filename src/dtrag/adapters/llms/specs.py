@@ -1,4 +1,4 @@
-"""What `provider:model` means: which server is asked, with which key, and what has to be installed for it."""
+"""The meaning of `provider:model`: the server, its key, and the package that it needs."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Spec:
 
     @property
     def local(self) -> bool:
-        """Whether the server is on this machine: then no proxy is asked."""
+        """Whether the server is on this machine: it is reached without a proxy."""
         host = urlsplit(self.address).hostname or ""
         try:
             return ipaddress.ip_address(host).is_loopback

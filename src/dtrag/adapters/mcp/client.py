@@ -1,5 +1,5 @@
-"""MCP servers as `ToolServer`: connected on first use, begun anew after they broke, and asked for their tools again
-before a tool is called on a connection that has not shown them."""
+"""MCP servers as `ToolServer`: connected on first use, reconnected after a failure. A new connection lists its tools
+before one of them is called."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mcp_types import CallToolResult
 
 MESSAGE = 500
-"""Characters of a tool's own error that are told."""
+"""Characters of a tool's own error that are reported."""
 
 
 def servers(configs: Sequence[ServerConfig], allowed: Allowed, resolve: Resolve = resolve) -> list[McpServer]:
@@ -48,7 +48,7 @@ class McpServer:
 
     @property
     def where(self) -> str:
-        """The command or address, for people. Arguments are not shown: people put secrets there."""
+        """The command or address, for display. Arguments are not shown: they often hold secrets."""
         return self._config.command[0] if self._config.command else self._config.url.partition("?")[0]
 
     @property
@@ -57,7 +57,7 @@ class McpServer:
         return self._config.answer_seconds
 
     async def tools(self) -> list[OfferedTool]:
-        """What it offers now, as it says itself. Raises `ToolServerFailed`."""
+        """The tools that the server lists now. Raises `ToolServerFailed`."""
         if self._current is not None:
             self._current.listed = None
         async with self._connected() as connection:
@@ -66,7 +66,7 @@ class McpServer:
     async def call(self, tool: str, arguments: Mapping[str, Any], expected: bytes) -> Any:
         """What the tool returns, if the server still offers it with the expected fingerprint.
 
-        Texts come back as one text, structured results as they are; pictures and sounds are named, not handed on.
+        Texts come back as one text, structured results as they are; of images and sounds only the type is returned.
         Raises `ToolChanged`, `ToolFailed`, `ToolServerFailed`.
         """
         async with self._connected() as connection:
@@ -76,7 +76,7 @@ class McpServer:
             result = await connection.call(tool, dict(arguments))
         text = _texts(result)
         if result.is_error:
-            raise ToolFailed(tool=f"{self.name}.{tool}", reason=text[:MESSAGE] or "it does not say why.")
+            raise ToolFailed(tool=f"{self.name}.{tool}", reason=text[:MESSAGE] or "it gives no reason.")
         return result.structured_content if result.structured_content is not None else text
 
     async def close(self) -> None:
@@ -91,7 +91,7 @@ class McpServer:
 
     @asynccontextmanager
     async def _connected(self) -> AsyncIterator[Connection]:
-        """A connection that has shown its tools: the one there is, if it still answers, else a new one."""
+        """A connection that has listed its tools: the present one if it still answers, else a new one."""
         for attempt in range(2):
             connection, old = self._connection()
             connection.users += 1
@@ -126,7 +126,7 @@ class McpServer:
         return self._current, False
 
     def _leave(self, connection: Connection) -> None:
-        """Nobody else is given this connection; it ends when those who have it are done."""
+        """Give the connection to no further caller; it ends when its present users are done."""
         self._leaving.add(connection)
         if self._current is connection:
             self._current = None

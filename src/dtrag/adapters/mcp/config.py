@@ -1,4 +1,4 @@
-"""Which MCP servers there are: the TOML or JSON file that DTRAG_MCP_SERVERS names, validated when it is read."""
+"""The configured MCP servers: the TOML or JSON file that DTRAG_MCP_SERVERS names, validated when it is read."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class ServerConfig:
 
 
 def read_config(path: Path | None) -> list[ServerConfig]:
-    """The servers in the file; none without a file. Raises `InvalidInput`, which says what is wrong where."""
+    """The servers in the file; none without a file. Raises `InvalidInput`, which names the place of the fault."""
     if path is None:
         return []
     try:
@@ -133,13 +133,13 @@ def _address(where: str, table: Mapping[str, Any]) -> dict[str, Any]:
 
 def _variable(where: str, name: Any) -> None:
     if not (isinstance(name, str) and _VARIABLE.fullmatch(name)):
-        # What stands there may be the secret itself: it is not repeated.
+        # The value may be the secret itself: it is not repeated.
         raise InvalidInput(f"{where}: name the variable of the environment that holds the value, not the value.")
 
 
 def _texts(where: str, key: str, value: Any) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(item, str) and "\x00" not in item for item in value):
-        raise InvalidInput(f"{where}: {key} must be a list of texts.")
+        raise InvalidInput(f"{where}: {key} must be a list of strings.")
     return tuple(value)
 
 

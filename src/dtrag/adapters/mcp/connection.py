@@ -1,6 +1,6 @@
-"""One connection to an MCP server, in a task of its own: begun when it is made, ended when it is told to or breaks.
+"""One connection to an MCP server, in its own task from its creation until `end` or a failure.
 
-The SDK wants its client entered and left in the same task, while those who use it come from many.
+The SDK requires its client to be entered and left in the same task, while the callers are in many.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ LIST_SECONDS = 10.0
 """Longest wait for the list of tools, all pages."""
 PAGES = 20
 MOST_TOOLS = 200
-"""Of one server; a planner that is shown more finds none."""
+"""Of one server; a planner chooses badly among more."""
 DOUBTS = 2
-"""So many answers that did not come in a row: after one, the tools are asked for again, which costs a live server
-nothing; when that is not answered either, the server hangs."""
+"""Consecutive missing answers: after one, the tools are listed again, which a live server answers at once; when that
+is not answered either, the server hangs."""
 WHY_SECONDS = 1.0
-"""When a connection ended, its cause is told by its own task, which is about to end then."""
+"""Time for the task of an ended connection to report the cause."""
 END_SECONDS = 10.0
 """A connection has ended after so long; the steps of ending a program take less together."""
 _LOG = logging.getLogger(__name__)
 
 
 class Connection:
-    """A connection. `users` counts who uses it now; `listed` are its tools by name, None when they must be asked for.
+    """A connection. `users` counts who uses it now; `listed` are its tools by name, None when they must be requested.
 
     Needs a running event loop.
     """
@@ -51,7 +51,7 @@ class Connection:
         self._end = asyncio.Event()
         self._health = Health(self._end.set)
         self._ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
-        self._ready.add_done_callback(_looked_at)
+        self._ready.add_done_callback(_retrieve_error)
         self._task = asyncio.create_task(self._run(), name=f"mcp-{config.name}")
         self._doubts = 0
         self.users = 0
@@ -59,7 +59,7 @@ class Connection:
 
     @property
     def broken(self) -> bool:
-        """Whether it is of no use any more, be it that nobody who waited for it lately got an answer in time."""
+        """Whether it is unusable: it ended, or its latest answers did not arrive in time."""
         return self._end.is_set() or self._task.done() or self._doubts >= DOUBTS
 
     @property
@@ -68,7 +68,7 @@ class Connection:
         return self._task.done()
 
     async def tools(self) -> dict[str, OfferedTool]:
-        """The tools by name, asked for when they are not known. Raises `ToolServerFailed`."""
+        """The tools by name, requested when they are unknown. Raises `ToolServerFailed`."""
         client = await asyncio.shield(self._ready)
         if self.listed is None:
             self.listed = await self._answered(self._list(client), LIST_SECONDS)
@@ -80,21 +80,21 @@ class Connection:
         return await self._answered(_called(client, tool, arguments), self._config.answer_seconds)
 
     def end(self) -> None:
-        """Let it end; `ended` waits for that."""
+        """Start to end it; `ended` waits for that."""
         self._end.set()
 
     async def ended(self) -> None:
         """End it and wait until nothing of it is left."""
         self._end.set()
         if not self._ready.done():
-            self._task.cancel()  # still starting: nobody waits for that any more
+            self._task.cancel()  # still starting, for no caller
         _, still = await asyncio.wait({self._task}, timeout=END_SECONDS)
         if still:
             self._task.cancel()
             await asyncio.wait({self._task}, timeout=END_SECONDS)
 
     async def _run(self) -> None:
-        """From the start to the end. What goes wrong before somebody waits for an answer is told by `_ready`."""
+        """The whole life of the connection. `_ready` gets the error of a failed start."""
         try:
             # Seconds of work for the processor, the first time: not on the event loop, and not the server's fault.
             await asyncio.to_thread(_imported)
@@ -113,7 +113,7 @@ class Connection:
             raise
         except BaseExceptionGroup as group:  # the SDK runs task groups: what broke one of them comes in a group
             self._failed(_cause(group), _told(group))
-        except Exception as error:  # noqa: BLE001 - the seam to the SDK and to what a server makes it do
+        except Exception as error:  # noqa: BLE001 - the boundary to the SDK, which raises any class
             self._failed(_cause(error), error)
         finally:
             self._end.set()
@@ -189,9 +189,9 @@ class Connection:
             if error.code == CONNECTION_CLOSED:
                 await asyncio.wait({self._task}, timeout=WHY_SECONDS)
             raise self._refused(_sentence(error.message)) from error
-        except (ValueError, RuntimeError) as error:  # what the SDK raises for an answer that is not of the protocol
+        except (ValueError, RuntimeError) as error:  # what the SDK raises for an invalid answer
             self.listed = None
-            raise self._refused("its answer is not of the protocol.") from error
+            raise self._refused("its answer does not follow the protocol.") from error
         self._doubts = 0
         return answer
 
@@ -215,7 +215,7 @@ class Connection:
 
 @asynccontextmanager
 async def _beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """The work goes on meanwhile; what is left of it is cancelled at the end."""
+    """Run the work during the block; cancel the rest of it at the end."""
     task = asyncio.create_task(work, name="mcp-hear")
     try:
         yield
@@ -230,7 +230,7 @@ def _imported() -> None:
         import mcp
         import mcp.client.streamable_http  # noqa: F401
 
-        # It logs tracebacks with what servers sent; what goes wrong is told to whoever waits for it.
+        # Its tracebacks quote what servers sent; callers get the error themselves.
         logging.getLogger("mcp").setLevel(logging.CRITICAL)
     except ImportError as error:
         raise MissingExtra(feature="The client of MCP servers", extra="mcp") from error
@@ -245,7 +245,7 @@ async def _called(client: Client, tool: str, arguments: dict[str, Any]) -> CallT
 
 
 def _told(group: BaseExceptionGroup[BaseException]) -> BaseException | None:
-    """The first error in the group that is ours to tell."""
+    """The first error of ours in the group."""
     for error in group.exceptions:
         inner = _told(error) if isinstance(error, BaseExceptionGroup) else error
         if isinstance(inner, DtragError):
@@ -254,7 +254,7 @@ def _told(group: BaseExceptionGroup[BaseException]) -> BaseException | None:
 
 
 def _cause(error: BaseException) -> str:
-    """The first single error in words."""
+    """The first single error as a sentence."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return _sentence(str(error) or type(error).__name__)
@@ -265,7 +265,7 @@ def _sentence(text: str) -> str:
     return shown if shown.endswith((".", "!", "?")) else f"{shown}."
 
 
-def _looked_at(future: asyncio.Future[Client]) -> None:
-    """An error that nobody waited for is no news for the event loop's log."""
+def _retrieve_error(future: asyncio.Future[Client]) -> None:
+    """Retrieve the exception, so that asyncio does not warn."""
     if not future.cancelled():
         future.exception()

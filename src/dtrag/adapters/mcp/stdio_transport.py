@@ -1,6 +1,6 @@
-"""An MCP server that is a program on this machine: started, spoken to over its pipes, and ended with its children.
+"""The transport of an MCP server that is a program on this machine: its process group, pipes and end.
 
-The transport of the SDK reads a line of any length; this one has a limit, and keeps what the program says on stderr.
+The transport of the SDK reads lines of any length; this one has a limit, and keeps the end of stderr.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
     from mcp.shared.message import SessionMessage
 
 MESSAGE_BYTES = 4 << 20
-"""Longest message of a server: sixty times what a tool may give back, little enough to be parsed without a pause."""
+"""Longest message of a server: sixty times the largest result of a tool, and parsed without a noticeable pause."""
 NOISE = 1_000
-"""Lines on stdout that are no messages; a program that goes on after so many does not speak the protocol."""
+"""Lines on stdout that are not messages; after so many the program does not speak the protocol."""
 STDERR_BYTES = 2_000
-"""The end of what the program said, kept to tell why it failed."""
+"""The end of stderr, kept to explain a failure."""
 LEAVE_SECONDS = 2.0
-"""A program whose input has ended may take so long to go, and as long again after it was told to; then it is killed."""
+"""Time for the program to exit after its input is closed, and again after SIGTERM; then it is killed."""
 _PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "SYSTEMROOT")
 _LOG = logging.getLogger(__name__)
 
 
 @asynccontextmanager
 async def program(config: ServerConfig, health: Health) -> AsyncIterator[TransportStreams]:
-    """The streams of a new process of the server. What goes wrong is told to `health`. Raises `ToolServerFailed`."""
+    """The streams of a new process of the server. Failures are reported to `health`. Raises `ToolServerFailed`."""
     import anyio
     from mcp.shared.message import SessionMessage
 
@@ -56,7 +56,7 @@ async def program(config: ServerConfig, health: Health) -> AsyncIterator[Transpo
         try:
             await _end(process)
         finally:
-            # What it left behind goes with it, also when this is cancelled a second time.
+            # Its children end with it, also when this is cancelled a second time.
             _signal(process, signal.SIGKILL)
             for task in tasks:
                 task.cancel()
@@ -89,7 +89,7 @@ async def _read(
     incoming: MemoryObjectSendStream[SessionMessage | Exception],
     health: Health,
 ) -> None:
-    """Hand on what the program says, until it ends, says too much, or nobody wants it any more."""
+    """Forward the program's messages until it ends, exceeds a limit, or the reader is closed."""
     import anyio
     from mcp.shared.message import SessionMessage
     from mcp_types import jsonrpc_message_adapter
@@ -112,7 +112,7 @@ async def _read(
                 noise += 1
                 continue
             await incoming.send(SessionMessage(message))
-        health.failed("it writes to stdout what is not MCP.")
+        health.failed("it writes lines to stdout that are not MCP messages.")
 
 
 async def _write(
@@ -127,7 +127,7 @@ async def _write(
             process.stdin.write(line.encode("utf-8", "replace") + b"\n")
             await process.stdin.drain()
     except OSError:
-        incoming.close()  # whoever waits for an answer learns that none will come
+        incoming.close()  # callers that wait for an answer get an error
 
 
 async def _listen(process: asyncio.subprocess.Process, health: Health) -> None:
@@ -139,7 +139,7 @@ async def _listen(process: asyncio.subprocess.Process, health: Health) -> None:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """Close its input and wait; ask it and its children to go and wait; kill them and wait."""
+    """Close its input, then terminate, then kill it and its children; wait after each."""
     assert process.stdin is not None  # noqa: S101 - started with a pipe
     with suppress(OSError):
         process.stdin.close()

@@ -1,4 +1,4 @@
-"""A running parser process: started with next to nothing, spoken to in frames, ended for certain."""
+"""A running parser process: started with a minimal environment, reached by frames, and always ended."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ START_SECONDS = 60
 STDERR_BYTES = 4_096
 READ_AHEAD_BYTES = 1 << 20
 PASSED_ON = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "SYSTEMROOT")
-"""The only variables of our environment that the child sees: nothing that could be a secret."""
+"""The only environment variables of ours that the child gets: none can be a secret."""
 
 
 class ParserUnavailable(DtragError):
@@ -26,7 +26,7 @@ class ParserUnavailable(DtragError):
 
 
 class ChildSilent(Exception):
-    """Nothing came from the child for the longest time allowed."""
+    """The child sent nothing within the limit."""
 
 
 class ChildDied(Exception):
@@ -38,12 +38,12 @@ class ChildDied(Exception):
         self.by_us = by_us
 
     def reason(self, memory_mb: int) -> str:
-        """What that means for the file that was being parsed."""
+        """The reason that is reported for the file."""
         if self.by_us:
-            return "the parser was closed before it came to the end"
+            return "the parser was closed before the end of the file"
         number = -self.returncode
         if number == signal.SIGXCPU:
-            return "it took longer than its share of processor time"
+            return "it exceeded its limit of processor time"
         if number in (signal.SIGKILL, signal.SIGABRT):
             return f"the file needs more than {memory_mb} MiB of memory"
         if number > 0:
@@ -124,7 +124,7 @@ class Child:
         return cast("wire.Reply", wire.unpack(body))
 
     async def end(self) -> None:
-        """Kill the process if it still runs, and collect it: no zombie, no open pipe. May be called twice."""
+        """Kill the process if it still runs, and collect it: no zombie, no open pipe. Idempotent."""
         self._ended = True
         if self.alive:
             with contextlib.suppress(ProcessLookupError):

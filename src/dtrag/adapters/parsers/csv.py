@@ -94,7 +94,7 @@ def _lines(file: IO[str]) -> Iterator[str]:
         number += 1
         if len(line) > MAX_LINE:
             raise ParseFailed(f"line {number}: longer than {MAX_LINE:,} characters")
-        # csv refuses NUL in some versions of Python and keeps it in others; either way it is not data.
+        # csv refuses NUL in some versions of Python and keeps it in others; it is never data.
         yield line.replace("\x00", "")
 
 

@@ -1,7 +1,7 @@
 """JSON lines: one document a line, `{"id", "title", "text", "category_path"?, "metadata"?}`; only `text` is required.
 
-A file may have millions of lines: lines are read one at a time, and a line that cannot be used fails alone. What was
-wrong with how many is said at the end.
+A file may have millions of lines: lines are read one at a time, and a line that cannot be used fails alone. The
+end of the file reports how many lines failed, and why.
 """
 
 from __future__ import annotations

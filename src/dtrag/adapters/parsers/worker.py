@@ -1,7 +1,7 @@
 """The parser process, child side: `python -m dtrag.adapters.parsers.worker MEMORY_MB`.
 
-Reads requests from stdin, writes replies to what was stdout when it started; `wire` says in which form. Whatever a
-library prints goes to stderr. The pipe is the back-pressure: when nobody reads, `_Replies.flush` blocks.
+Reads requests from stdin, writes replies to what was stdout when it started; `wire` defines their form. Output of
+libraries goes to stderr. The pipe is the back-pressure: while the service does not read, `_Replies.flush` blocks.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ REASONS = {
     "docx": "it is not a complete DOCX file",
     "csv": "its rows cannot be read as CSV",
 }
-"""What an exception of a library means to the owner of the file, by the package that the exception comes from."""
+"""The reason that the owner of the file is shown, by the package of the exception."""
 
 
 class _ParentGone(BaseException):
-    """The other side closed the pipe: nothing is left to do."""
+    """The service closed the pipe: the process ends."""
 
 
 class _Replies:
@@ -72,7 +72,7 @@ class _Replies:
 
 
 def serve(request: wire.Request, replies: _Replies, memory_mb: int) -> bool:
-    """Parse one file and send what comes of it. Returns whether the process may be used again."""
+    """Parse one file and send its documents. Returns whether the process may be reused."""
     allow_cpu(int(request["cpu_seconds"]))
     name = str(request["name"])
     reason = ""
@@ -83,7 +83,7 @@ def serve(request: wire.Request, replies: _Replies, memory_mb: int) -> bool:
         _parse(Path(request["path"]), name, chosen, replies)
     except ParseFailed as error:
         reason = str(error)
-    except Exception as error:  # noqa: BLE001 - the one seam: whatever a hostile file provokes fails this file only
+    except Exception as error:  # noqa: BLE001 - the boundary: any error of a hostile file fails this file only
         reason = reason_for(error, chosen, memory_mb)
         spent = True
     replies.flush()
@@ -102,7 +102,7 @@ def _parse(path: Path, name: str, chosen: Format, replies: _Replies) -> None:
 
 
 def reason_for(error: BaseException, chosen: Format | None, memory_mb: int) -> str:
-    """One short sentence for people about an exception that is not a `ParseFailed`; no traceback, no document text."""
+    """A short sentence about an exception that is not a `ParseFailed`; without traceback and document text."""
     if isinstance(error, MemoryError) or "memory allocation failed" in str(error).lower():
         return f"the file needs more than {memory_mb} MiB of memory"
     if isinstance(error, RecursionError):
@@ -120,7 +120,7 @@ def reason_for(error: BaseException, chosen: Format | None, memory_mb: int) -> s
 
 
 def main() -> int:
-    """Serve requests until stdin ends or a file has left the process in doubt."""
+    """Serve requests until stdin ends or a file left the process in an unclear state."""
     memory_mb = int(sys.argv[1])
     requests = os.fdopen(os.dup(0), "rb")
     replies = _Replies(os.fdopen(os.dup(1), "wb"))

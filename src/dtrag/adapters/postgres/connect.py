@@ -1,4 +1,4 @@
-"""From settings to a ready `Database`: the embedded server's own database, or the one behind a URL."""
+"""Opens the `Database` of the settings: on the embedded server, or behind a URL."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NETWORK: dict[str, int] = {
 
 @asynccontextmanager
 async def connect(settings: Settings) -> AsyncIterator[Database]:
-    """The database that the settings name, migrated; the last to leave stops an embedded server."""
+    """The database that the settings name, migrated; the last process to close it stops an embedded server."""
     if settings.database_url:
         conninfos = await _behind_url(settings.database_url)
         async with _database(conninfos.__getitem__, settings) as database:
@@ -76,7 +76,7 @@ async def connect_throwaway(settings: Settings) -> AsyncIterator[Database]:
 
 
 async def _open(settings: Settings) -> EmbeddedServer:
-    """An attachment; when the caller is cancelled while it is being made, it is given back."""
+    """An attachment to the embedded server; a cancelled caller releases it."""
     opening = asyncio.ensure_future(asyncio.to_thread(EmbeddedServer.open, settings.data_dir))
     try:
         return await asyncio.shield(opening)
@@ -113,7 +113,7 @@ async def _create_embedded(conninfo: str, name: str) -> None:
                 try:
                     await connection.execute(_named("create_database", name=name))
                 except psycopg.errors.DuplicateDatabase:
-                    pass  # another process was quicker
+                    pass  # another process created it meanwhile
                 except psycopg.errors.UniqueViolation:
                     pass
     except psycopg.OperationalError as error:

@@ -32,13 +32,13 @@ ROLES: tuple[Role, ...] = ("owner", "search", "reader")
 
 _OPTIONS = "-c search_path=dtrag,public,extensions -c timezone=UTC"
 _SEARCH_OPTIONS = "-c plan_cache_mode=force_custom_plan"
-"""A plan for any scope and any filters is a bad one for most. The reader looks up keys: one plan does for all."""
+"""A generic plan for every scope and filter is slow for most. The reader looks up keys: a generic plan suits it."""
 EF_SEARCH = 100
 """Candidates of a search in the graph of vectors (bench/README.md). Set for the whole connection, so that a search is
 one statement."""
 _VECTOR_OPTIONS = f"-c hnsw.ef_search={EF_SEARCH} -c hnsw.iterative_scan=relaxed_order"
 POOL_TIMEOUT = 10.0
-"""Longest wait for a connection that others use, in seconds; then the caller is told that the database is busy."""
+"""Longest wait for a free connection, in seconds; then the database counts as busy."""
 CONNECT_TIMEOUT = 10
 """Longest time that a connection may take to be made when the database is opened, in seconds."""
 RECONNECT_TIMEOUT = 3
@@ -49,7 +49,7 @@ class Database:
     """The pools of the three roles. `open()` connects, migrates and is ready; use as an async context manager.
 
     `conninfo` gives the address for a role; it is called for every connection. `lost` is set whenever the server
-    refused or ended a connection; whoever looks into it clears it. `disk` is that of an embedded server.
+    refused or ended a connection; its reader clears it. `disk` is that of an embedded server.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class Database:
 
     @asynccontextmanager
     async def connection(self, role: Role) -> AsyncIterator[Connection]:
-        """A connection in autocommit, as the role. Raises `DatabaseUnavailable` when there is none to be had."""
+        """A connection in autocommit, as the role. Raises `DatabaseUnavailable`."""
         pool = self._pools.get(role)
         if pool is None:
             raise DatabaseUnavailable(reason="the connection is closed.")
@@ -126,7 +126,7 @@ class Database:
 
     @asynccontextmanager
     async def scoped(self, role: Role, scope: Scope) -> AsyncIterator[Connection]:
-        """A connection in a transaction that sees the scope and nothing else."""
+        """A connection in a transaction whose row-level security is limited to the scope."""
         async with self.connection(role) as connection, connection.pipeline(), connection.transaction():
             await connection.execute(scope_statement(scope))
             yield connection
@@ -137,7 +137,7 @@ class Database:
             self._disk.require(adding)
 
     def require_space_for_a_line(self) -> None:
-        """Raises `StorageFull` when the disk is so full that not even the audit log may grow."""
+        """Raises `StorageFull` when the disk cannot hold even one more line of the audit log."""
         if self._disk is not None:
             self._disk.require_any()
 

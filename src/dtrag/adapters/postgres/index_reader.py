@@ -32,7 +32,7 @@ every vector is looked at, which also finds all."""
 MOST_EXACT = 20_000
 """Vectors that are looked at one by one, at most, whatever their share: about 30 ms."""
 MOVES = 3
-"""How often a search begins anew because a merge has taken a segment away from under it."""
+"""How often a search restarts because a merge removed one of its segments."""
 
 
 class PostgresIndex:
@@ -46,7 +46,7 @@ class PostgresIndex:
         self._strict_index = StrictIndex(database)
 
     async def snapshot(self) -> IndexSnapshot:
-        """What the index is made of now; read anew only when its generation has changed."""
+        """The present state of the index; read again only when its generation changed."""
         async with self._database.connection("search") as connection:
             row = await (await connection.execute(queries("search")["generation"])).fetchone()
         known = self._snapshot
@@ -78,7 +78,7 @@ class PostgresIndex:
         return await self._postings.search(query, scope, filters, limit)
 
     async def lexical_scores(self, query: LexicalQuery, chunk_ids: Sequence[str], scope: Scope) -> dict[str, float]:
-        """Chunk id -> BM25 of these very passages, as far as they are in scope; 0.0 without a term of the query."""
+        """Chunk id -> BM25 of those of these passages that are in scope; 0.0 without a term of the query."""
         for _ in range(MOVES):
             try:
                 return await self._postings.scores(query, chunk_ids, scope)
@@ -87,7 +87,7 @@ class PostgresIndex:
         return await self._postings.scores(query, chunk_ids, scope)
 
     async def statistics(self, terms: Collection[int], scope: Scope) -> LexicalStatistics:
-        """What BM25 knows of the passages in scope, for these terms."""
+        """The BM25 statistics of the passages in scope, for these terms."""
         for _ in range(MOVES):
             try:
                 return await self._postings.statistics(terms, scope)
@@ -96,7 +96,7 @@ class PostgresIndex:
         return await self._postings.statistics(terms, scope)
 
     async def titled(self, numbers: Sequence[int], scope: Scope) -> dict[int, list[str]]:
-        """Number of a title -> passages of the document that alone in scope has it; others are not in."""
+        """Number of a title -> passages of its document; only titles of exactly one document in scope."""
         return self._postings.titled(numbers, scope)
 
     async def holds_kind(self, kind: str, scope: Scope) -> bool:
@@ -107,7 +107,7 @@ class PostgresIndex:
         return bool(row and row["present"])
 
     async def vector_scores(self, query: Vector, chunk_ids: Sequence[str], scope: Scope) -> dict[str, float]:
-        """Chunk id -> cosine of these very passages, as far as they are in scope and have a vector."""
+        """Chunk id -> cosine of those of these passages that are in scope and have a vector."""
         if not chunk_ids:
             return {}
         values = {"vec": HalfVector(query.astype(np.float16))}
@@ -132,7 +132,7 @@ class PostgresIndex:
             return [f"{document_id}:{row['ordinal']}" for row in await cursor.fetchall()]
 
     def filter_clause(self, filters: SearchFilters, scope: Scope) -> tuple[str, dict[str, object]]:
-        """The SQL condition that the filters and the scope become, and its parameters; values are never in the text."""
+        """The SQL condition of the filters and the scope, and its parameters; the text never holds values."""
         parameters = filter_parameters(scope, filters)
         return condition(parameters), _named(parameters)
 
@@ -144,19 +144,19 @@ class PostgresIndex:
             name, values = "strict_among", values | _keys(await self._best_by_words(query, scope, filters))
         statement = filtered(queries("search")[name], parameters)
         async with self._database.scoped("search", scope) as connection:
-            # Facts of documents are filtered after the ranking: ask for all that match.
+            # Metadata filters apply after the ranking: request all matches.
             reach = limit if not parameters else 1_000_000
             cursor = await connection.execute(statement, values | {"limit": reach})
             return _scores((await cursor.fetchall())[:limit])
 
     async def strict_note(self, scope: Scope) -> str:
-        """Why results of `strict` in this scope may be incomplete now; "" when they are whole."""
+        """Why results of `strict` in this scope may be incomplete now; "" when they are complete."""
         if not self._many_passages(scope) or await self._strict_index.ready():
             return ""
         return self._strict_index.note()
 
     def _many_passages(self, scope: Scope) -> bool:
-        """Counted in scope: how much there is beyond it makes no difference to any answer."""
+        """Counted in scope: documents outside it must not influence a result."""
         return self._postings.passages(scope) > MOST_READ
 
     async def _best_by_words(self, query: str, scope: Scope, filters: SearchFilters) -> list[str]:
@@ -165,7 +165,7 @@ class PostgresIndex:
         return list(await self.lexical(weighed, scope, filters, MOST_READ))
 
     async def close(self) -> None:
-        """End what goes on in the background."""
+        """Stop the background work."""
         await self._strict_index.close()
 
     async def vectors(self, query: Vector, scope: Scope, filters: SearchFilters, limit: int) -> dict[str, float]:

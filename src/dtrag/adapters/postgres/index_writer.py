@@ -79,7 +79,7 @@ class PostgresWriter:
             try:
                 await self._write_pipelined(connection, documents, segment_id, scope)
             except (psycopg.errors.UniqueViolation, psycopg.errors.DeadlockDetected):
-                # Somebody else writes some of the same documents at this moment: one at a time, replacing them.
+                # Another writer has some of the same documents: write one at a time, replacing them.
                 for document in documents:
                     await self._write_alone(connection, document, segment_id, scope)
             async with connection.transaction():
@@ -172,15 +172,15 @@ class PostgresWriter:
 
     @asynccontextmanager
     async def _batch(self, connection: Connection, segment_id: uuid.UUID) -> AsyncIterator[None]:
-        """Show that the segment's writer is alive, and commit without waiting for the disk.
+        """Hold the lock of a live segment writer, and commit without waiting for the disk.
 
-        When anything goes wrong, a cancellation included, the connection is closed: nobody may get one that still
+        On any error, a cancellation included, the connection is closed: the pool must not hand out one that still
         holds the lock, or that does not wait for the disk.
         """
         locks = queries("locks")
         try:
             await connection.execute(locks["session"], {"lock": uuid_key(segment_id)})
-            # Until the segment is counted no node of its documents goes.
+            # No node of its documents is removed until the segment is counted.
             await connection.execute(locks["session_shared"], {"lock": Lock.WRITERS})
             await connection.execute(queries("session")["commit_before_disk"])
             await connection.execute(self._sql["open_segment"], {"segment_id": segment_id, "now": datetime.now(UTC)})
@@ -202,7 +202,7 @@ class PostgresWriter:
         try:
             async with connection.pipeline():
                 for document in documents:
-                    # Said explicitly: without it, all that a pipeline sends at once is one transaction.
+                    # Explicit, since everything that a pipeline sends at once would be one transaction.
                     await connection.execute(queries("session")["begin"])
                     if document.replaces:
                         await self._remove(connection, document.document_id, scope)
@@ -226,7 +226,7 @@ class PostgresWriter:
                         await connection.execute(text.encode(), values)
                 return
             except (psycopg.errors.UniqueViolation, psycopg.errors.DeadlockDetected):
-                # A batch of somebody else held the document in a transaction that was not over when we looked.
+                # Another batch held the document in a transaction that was still open.
                 if attempt == CONTESTED_ATTEMPTS - 1:
                     raise
 

@@ -18,7 +18,7 @@ from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.errors import DatabaseStartFailed, DatabaseUnavailable
 
 LOOK_S = 0.5
-"""A dead server is noticed after this time even if no connection is requested, in seconds."""
+"""A dead server is noticed after this time even without requests, in seconds."""
 FIRST_PAUSE_S = 0.05
 LONGEST_PAUSE_S = 2.0
 """Between attempts while the server does not come back; they grow from the first to this."""

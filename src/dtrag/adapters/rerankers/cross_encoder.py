@@ -43,7 +43,7 @@ class CrossEncoder:
             if not {"input_ids"} <= set(self._inputs) <= _INPUTS:
                 raise ValueError(f"it takes {', '.join(self._inputs)}")
             self._output(*_TRIAL)  # one pair, so that a graph which cannot be run is known now
-        except Exception as error:  # the seam: both libraries raise plain `Exception` for a bad file
+        except Exception as error:  # the boundary: both libraries raise plain `Exception` for a bad file
             reason = " ".join(str(error).split())[:200]
             raise ModelDamaged(f"The reranker {name!r} in {folder} cannot be used: {reason}. {again(name)}") from error
 

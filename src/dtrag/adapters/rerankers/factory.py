@@ -19,8 +19,8 @@ _ANY = frozenset({"*"})
 def choose(settings: Settings) -> Reranker | None:
     """`auto`: the first known cross-encoder in the model folder, else None. A name or a folder: that one.
 
-    Looks at names of files only; loading waits for the first use. Raises `InvalidInput` for a name that nobody knows
-    and a licence that forbids use at work, `ModelNotFound` for a model that is not on this machine.
+    Checks file names only; the model loads at its first use. Raises `InvalidInput` for an unknown name and a licence
+    that forbids commercial use, `ModelNotFound` for a model that is not on this machine.
     """
     name = settings.reranker
     if name == "none":
@@ -63,7 +63,7 @@ def _local(name: str, settings: Settings) -> RerankerOnDemand | None:
 
 
 def _cached(name: str, settings: Settings) -> Reranker | None:
-    """A model in fastembed's cache, under our name of it or fastembed's; loaded at once, or it would be a promise."""
+    """A model in fastembed's cache, by our name or fastembed's. Loaded at once, which shows that it is usable."""
     if not fastembed.installed():
         return None
     known = published(name)

@@ -1,4 +1,4 @@
-"""A cross-encoder that fastembed has in its cache already; needs `dtrag[fastembed]`, downloads nothing.
+"""A cross-encoder from the cache of fastembed; needs `dtrag[fastembed]`, downloads nothing.
 
 For machines that share fastembed's cache with other programs. What `dtrag models pull` fetches does not need it.
 """
@@ -15,7 +15,7 @@ from dtrag.errors import InvalidInput, ModelNotFound
 
 
 def installed() -> bool:
-    """Whether the extra is there. Imports nothing."""
+    """Whether the extra is installed. Imports nothing."""
     return find_spec("fastembed") is not None
 
 

@@ -1,7 +1,7 @@
-"""Cross-encoders on this machine: which are known, where they lie, whether they are whole; and fetching one.
+"""Cross-encoders on this machine: known models, where they are installed, their state, and `dtrag models pull`.
 
-A model lies in `<model folder>/<name>`. Their publishers give no wheel whose sums could be pinned here; what was
-fetched is checked against the sums that the hub states, tried out, and its sums are kept beside it in `SHA256SUMS`.
+A model is installed in `<model folder>/<name>`. Their publishers offer no wheel whose checksums could be pinned here: a
+download is checked against the checksums of the hub, tried out, and its checksums are kept in `SHA256SUMS`.
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ def published(name: str) -> PublishedModel | None:
 
 
 def locate(name: str, settings: Settings) -> Path | None:
-    """The folder with the model's files, or None. Looks at names only."""
+    """The folder with the model's files, or None. Checks file names only."""
     folder = model_dir(settings) / name
     return folder if available(folder) else None
 
 
 def list_models(settings: Settings) -> list[ModelInfo]:
-    """Every known cross-encoder, where it was found, and whether it is whole. Uses no network."""
+    """Every known cross-encoder, its location and its state. Uses no network."""
     return [_inspect(model, settings) for model in PUBLISHED]
 
 
@@ -92,7 +92,7 @@ def pull(name: str, settings: Settings, progress: Callable[[str], None], endpoin
     """Download the model into the model folder and return its folder there. `progress` gets one line per step.
 
     `endpoint` is another hub than the one that huggingface_hub is set up for. Raises `ModelNotFound` (no such model),
-    `ModelPullFailed` (no network, no space) or `ModelDamaged` (what came does not work); then nothing has changed.
+    `ModelPullFailed` (no network, disk full) or `ModelDamaged` (the download does not work); then nothing has changed.
     """
     model = published(name)
     if model is None:

@@ -123,21 +123,19 @@ class MemoryTaxonomy:
                 f"There is no version {version[:40]!r} of the category tree. List them with: dtrag taxonomy list"
             )
         if version == now.version:
-            raise Conflict(f"Version {version} is in force already.")
+            raise Conflict(f"Version {version} is active already.")
         was_active = any(activation.version == version for activation in self._state.activations)
         if kind == "rollback":
             if not was_active:
                 raise Conflict(
-                    f"Version {version} was never in force. Bring it in with: dtrag taxonomy activate {version}"
+                    f"Version {version} was never active. Activate it with: dtrag taxonomy activate {version}"
                 )
             return self._back(version)
         if was_active:
-            raise Conflict(
-                f"Version {version} was in force before. Go back to it with: dtrag taxonomy rollback {version}"
-            )
+            raise Conflict(f"Version {version} was active before. Return to it with: dtrag taxonomy rollback {version}")
         if row.parent != now.version:
             raise Conflict(
-                f"Version {version} changes {row.parent}, but {now.version} is in force now. Propose the change anew."
+                f"Version {version} changes {row.parent}, but {now.version} is active now. Propose the change again."
             )
         return self._forth(row)
 
@@ -147,7 +145,7 @@ class MemoryTaxonomy:
             grown = applied(now, row.operations, row.version, next_id=0)
         except InvalidInput as error:
             raise Conflict(
-                f"The tree has changed since {row.version} was proposed: {error} Propose the change anew."
+                f"The tree has changed since {row.version} was proposed: {error} Propose the change again."
             ) from error
         vacated = {node: to for node, to in grown.rehoming.emptied.items() if node in now.nodes}
         return _Change(grown.taxonomy, self._moves(grown.rehoming), vacated)

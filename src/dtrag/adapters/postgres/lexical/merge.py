@@ -1,4 +1,4 @@
-"""Segments become fewer: a merge writes several as one, leaves deleted documents out and folds the corrections.
+"""Merges segments: several become one, without deleted documents, and the corrections are folded.
 
 Sizes are kept geometric (a segment is larger than all smaller ones together, O'Neil et al. 1996, *The log-structured
 merge-tree*): a posting is written again about log2(n) times, and n passages lie in about log2(n) segments at most.
@@ -35,13 +35,13 @@ from dtrag.core.ranking.segments import Segment, SegmentMerge, whole
 
 Name = TypeVar("Name")
 MOST_SEGMENTS = 16
-"""Small segments that may wait until a run of writes merges them; a search looks at each."""
+"""Small segments that may accumulate before a merge; every search reads each of them."""
 LARGEST = 262_144
 """Passages of a segment that is not merged any more: about 100 MB of postings."""
 MOST_CORRECTIONS = 256
-"""More of them are folded into one: each is a row that every reader loads."""
+"""More of them are folded into one: every reader loads each row."""
 WORN_SHARE = 0.2
-"""When more of a segment's passages than this are gone, it is written again without them."""
+"""A segment with a larger share of deleted passages is rewritten without them."""
 SLICE_POSTINGS = 1_000_000
 """Postings that a merge holds in memory at a time: about 60 MB with what the sorting takes."""
 
@@ -49,7 +49,7 @@ SLICE_POSTINGS = 1_000_000
 async def merge(database: Database, most: int) -> bool:
     """Merge when there are more than `most` segments or too many corrections; whether anything was done.
 
-    Skipped when another process merges at this moment.
+    Does nothing while another process merges.
     """
     sql = queries("writing")
     async with database.connection("owner") as connection, connection.transaction():
@@ -69,7 +69,7 @@ async def merge(database: Database, most: int) -> bool:
 
 
 def chosen_for_merge(sizes: Mapping[Name, int], most: int) -> list[Name]:
-    """Which segments to merge, given their sizes in passages, ascending; none when all is well.
+    """Which segments to merge, given their sizes in passages, ascending; none when no merge is needed.
 
     The longest prefix whose last member is not larger than all before it together; beyond `most` segments at least the
     smaller half.
@@ -93,7 +93,7 @@ def chosen_for_merge(sizes: Mapping[Name, int], most: int) -> list[Name]:
 async def _worn(
     connection: Connection, sizes: Mapping[uuid.UUID, int], corrections: Sequence[Correction]
 ) -> list[uuid.UUID]:
-    """Segments of which a good part is gone: writing them again, even alone, makes them smaller."""
+    """Segments with many deleted passages: rewriting them, even alone, makes them smaller."""
     gone = [document for correction in corrections for document in correction.documents]
     if -sum(correction.statistics.chunks for correction in corrections) <= WORN_SHARE * sum(sizes.values()):
         return []
@@ -109,7 +109,7 @@ async def _worn(
 async def _merge(
     connection: Connection, inputs: Sequence[Segment], corrections: Sequence[Correction]
 ) -> LexicalStatistics:
-    """Write the inputs as one segment and drop them; returns what the documents left out had counted."""
+    """Write the inputs as one segment and drop them; returns the statistics of the deleted documents."""
     sql = queries("writing")
     gone = [document for correction in corrections for document in correction.documents]
     merged = SegmentMerge(uuid.uuid4(), inputs, [segment.rows_of(gone) for segment in inputs])
@@ -132,7 +132,7 @@ async def _merge(
 async def _fold(
     connection: Connection, inputs: Sequence[Segment], corrections: Sequence[Correction], dropped: LexicalStatistics
 ) -> None:
-    """One correction in the place of all: without the documents that the inputs held."""
+    """Replace all corrections by one, without the documents of the inputs."""
     if not corrections:
         return
     sql = queries("writing")

@@ -1,9 +1,8 @@
-"""The lexical index as a reader sees it: heads of the segments in memory, postings loaded when asked for and kept.
+"""Searches the lexical index: heads of the segments in memory, postings loaded on demand and cached.
 
-The postings of a segment never change, so what was loaded of them stays right until it is merged away; a new generation
-says which segments there are now, which of their documents are gone, and which heads are of a new edition because
-documents hang elsewhere. Documents are told apart by numbers here; their texts
-never pass through this module.
+The postings of a segment never change, so that a cached one is valid until its segment is merged. A new generation
+lists the current segments, their deleted documents, and heads of a new edition, whose documents moved to other nodes.
+Documents are numbers here; their texts never pass through this module.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from dtrag.core.ranking.maxscore import Found, Postings, best
 from dtrag.core.ranking.segments import Segment, whole
 
 CACHE_BYTES = 256 * 2**20
-"""Postings that are kept in memory, at most; those not used for longest go first."""
+"""Bytes of cached postings; the least recently used are dropped first."""
 INLINE_POSTINGS = 250_000
 """Up to so many postings (about 2 ms) are scored at once; more go to a thread, so that other requests need not wait."""
 FREQUENCIES_KEPT = 100_000
@@ -36,7 +35,7 @@ Key = tuple[uuid.UUID, int]
 
 
 class SegmentGone(Exception):
-    """A segment was merged away between the look at the index and the reading of its postings."""
+    """A merge removed a segment before its postings were read."""
 
 
 class PostingReader:
@@ -51,7 +50,7 @@ class PostingReader:
         self._postings: LRUCache[Key, Postings] = LRUCache(cache_bytes, getsizeof=lambda postings: postings.nbytes)
 
     async def refresh(self, connection: Connection) -> LexicalStatistics:
-        """Load what is new, on a connection in a transaction that sees one state; returns the statistics."""
+        """Load what changed, in a transaction with one snapshot; returns the statistics."""
         sql = queries("search")
         rows = await (await connection.execute(sql["segment_editions"])).fetchall()
         editions = {row["segment_id"]: row["edition"] for row in rows}
@@ -73,7 +72,7 @@ class PostingReader:
         return self._now.statistics
 
     async def search(self, query: LexicalQuery, scope: Scope, filters: SearchFilters, limit: int) -> dict[str, float]:
-        """Chunk id -> BM25, best first. Raises `SegmentGone` when the index has moved on."""
+        """Chunk id -> BM25, best first. Raises `SegmentGone` when a merge removed a segment."""
         base, ranked = self._now, query.ranked()
         if not ranked:
             return {}
@@ -108,10 +107,10 @@ class PostingReader:
         return scored
 
     async def statistics(self, terms: Collection[int], scope: Scope) -> LexicalStatistics:
-        """What BM25 knows of the passages in scope, for these terms. Raises `SegmentGone`.
+        """The BM25 statistics of the passages in scope, for these terms. Raises `SegmentGone`.
 
         Counted in scope and nowhere else, frequencies and mean lengths alike: with those of the whole index a score
-        would tell of documents that the caller may not see.
+        would reveal documents that the caller may not see.
         """
         now = self._now
         if scope.nodes is None:
@@ -229,7 +228,7 @@ def _named(segment: Segment, part: Found, cut: float) -> list[tuple[float, str, 
 
 
 def _names(ids: NDArray[np.uint64]) -> list[str]:
-    """Ids as they are written. By hand, for all at once: `uuid.UUID` takes three times as long for each."""
+    """Ids as strings. Formatted together: `uuid.UUID` takes three times as long for each."""
     digits = ids.astype(">u8").tobytes().hex()
     parts = (digits[start : start + 32] for start in range(0, len(digits), 32))
     return [f"{part[:8]}-{part[8:12]}-{part[12:16]}-{part[16:20]}-{part[20:]}" for part in parts]
@@ -238,7 +237,7 @@ def _names(ids: NDArray[np.uint64]) -> list[str]:
 def _visible(
     segment: Segment, view: View, documents: NDArray[np.uint64] | None
 ) -> Callable[[NDArray[np.intp]], Bools] | None:
-    """Which passages count: of documents that are alive, in scope, and let through by the filters."""
+    """Which passages count: of documents that exist, are in scope and pass the filters."""
     seen = view.seen[segment.segment_id]
     if seen is None and documents is None:
         return None

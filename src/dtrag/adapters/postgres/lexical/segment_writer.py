@@ -40,7 +40,7 @@ async def write_stored_segment(connection: Connection, segment_id: uuid.UUID) ->
 async def is_counted(connection: Connection, segment_id: uuid.UUID) -> bool:
     """Whether the statistics hold the documents of the segment: it was counted, or merged into another.
 
-    Locks an uncounted segment until the transaction ends: no other process counts it.
+    Locks an uncounted segment until the transaction ends, so that it stays uncounted.
     """
     cursor = await connection.execute(queries("writing")["counted_segment"], {"segment_id": segment_id})
     row = await cursor.fetchone()

@@ -37,7 +37,7 @@ insert into index_settings values ('generation', '0');
 
 -- Term statistics as segments that are added up in memory: one row a batch of documents instead of an update a term.
 -- A segment is opened before its documents are written and counted after them; an uncounted one belongs to a batch in
--- progress or to a crash, after which it is counted anew from lexical_index.
+-- progress or to a crash, after which it is counted again from lexical_index.
 create table statistics_segments (
     segment_id  uuid primary key,
     counted     boolean not null,

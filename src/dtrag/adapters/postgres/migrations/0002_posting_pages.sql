@@ -1,5 +1,5 @@
 -- The lexical index as immutable segments with postings in pages, instead of a GIN index over the rows and a vector of
--- weights in each. Postings hold occurrences, not weights: nothing is computed anew when the mean length moves.
+-- weights in each. Postings hold occurrences, not weights: nothing is recomputed when the mean length changes.
 
 drop table lexical_index;
 drop table statistics_segments;
@@ -22,7 +22,7 @@ alter table lexical_index alter column terms set storage external, alter column 
 alter table lexical_index alter column terms set statistics 0, alter column frequencies set statistics 0;
 
 -- The head of a segment; see core/ranking/segments.py. It is opened before its documents are written and counted after them; an
--- uncounted one belongs to a batch in progress or to a crash, after which it is built anew from lexical_index.
+-- uncounted one belongs to a batch in progress or to a crash, after which it is rebuilt from lexical_index.
 create table lexical_segments (
     segment_id  uuid primary key,
     counted     boolean not null,
@@ -76,7 +76,7 @@ $$;
 revoke all on function documents_having(jsonb) from public;
 grant execute on function documents_having(jsonb) to dtrag_search;
 
--- An index that was filled before has to be built anew; searches say so until it is done.
+-- An index that was filled before has to be rebuilt; searches say so until it is done.
 insert into index_settings
 select 'rebuilding', 'true' where exists (select from documents)
 on conflict (name) do update set value = excluded.value;

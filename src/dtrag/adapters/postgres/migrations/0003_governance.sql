@@ -30,8 +30,8 @@ create table taxonomy_moves (
     primary key (activation, document_id)
 );
 
--- The head of a segment says where each of its documents hangs. Where documents are hung elsewhere heads are written
--- anew under the same name with a higher edition; postings stay.
+-- The head of a segment holds the node of each of its documents. When documents move to other nodes, heads are
+-- rewritten under the same id with a higher edition; postings do not change.
 alter table lexical_segments add column edition int not null default 0;
 
 -- What a key may see: a list of {"path": [...], "node_id": n or null}, or null for the whole tree.
@@ -50,7 +50,7 @@ create table api_keys (
 );
 create unique index api_keys_name on api_keys (name) where revoked_at is null;
 
--- Agents: the manifest in force; every edition of it in agent_manifests. `scope` as in api_keys, never null.
+-- Agents: the current manifest; every edition of it in agent_manifests. `scope` as in api_keys, never null.
 create table agents (
     agent_id   uuid primary key,
     name       text not null,

@@ -34,7 +34,7 @@ create table conversation_turns (
     foreign key (owner, conversation_id) references conversations on delete cascade
 );
 
--- A tool of an MCP server as somebody approved it: `fingerprint` is the SHA-256 of its name, description and schema.
+-- A tool of an MCP server as it was approved: `fingerprint` is the SHA-256 of its name, description and schema.
 create table approved_tools (
     tool        text primary key,
     fingerprint bytea not null,

@@ -1,7 +1,7 @@
 """Under which user of the machine the server runs.
 
 PostgreSQL refuses to run as root, and rightly so: as root a system user `dtrag`, without home and shell, is created
-once and owns the cluster. Everybody else runs the server as themselves.
+once and owns the cluster. Other users run the server as themselves.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Account:
     gid: int
     client: str
     switched: bool
-    """Whether the server runs as somebody else than we do, that is: we are root."""
+    """Whether the server runs as another user, because this process is root."""
 
     def run(
         self,

@@ -95,7 +95,7 @@ def _copied(wheel: Path, home: Path) -> Binaries:
     scratch = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}new-", dir=home))
     try:
         _copy_parts(wheel, scratch)
-        # Another process was faster and made the same copy.
+        # A concurrent process created the same files.
         with contextlib.suppress(OSError):
             scratch.rename(target)
     finally:

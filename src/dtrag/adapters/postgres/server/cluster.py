@@ -53,7 +53,7 @@ wal_level = minimal                  # no replication; bulk loads into new table
 max_wal_senders = 0
 max_replication_slots = 0
 max_logical_replication_workers = 0
-max_active_replication_origins = 0   # their file, written anew by each checkpoint, is a panic on a full disk
+max_active_replication_origins = 0   # each checkpoint rewrites their file, which is a panic on a full disk
 min_wal_size = 16MB
 max_wal_size = {{max_wal_mb}}MB
 wal_compression = on
@@ -68,7 +68,7 @@ max_parallel_workers_per_gather = 0
 jit = off
 random_page_cost = 1.1
 
-# Nothing runs for ever: the last resort behind the limits that each pool sets for itself.
+# The last resort behind the limits of each pool.
 statement_timeout = 1h               # an index build over a million chunks takes minutes
 idle_in_transaction_session_timeout = 5min
 client_connection_check_interval = 10s
@@ -131,7 +131,7 @@ def check(account: Account, cluster: Path) -> None:
     if version != str(MAJOR):
         raise StartFailure(
             f"{cluster} was made by PostgreSQL {version}, but this dtrag brings PostgreSQL {MAJOR}; use the dtrag that "
-            "made it, or ingest anew into another folder given by DTRAG_DATA_DIR."
+            "made it, or ingest again into another folder, set by DTRAG_DATA_DIR."
         )
 
 

@@ -1,4 +1,4 @@
-"""Why the embedded server did not start, said so that the reader knows what to do next."""
+"""Why the embedded server did not start, and what to do about it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def explain_output(lines: Sequence[str], log: Path | None = None) -> str:
         return _DISK_FULL
     messages = [match["text"] or match["plain"] for line in lines if (match := _SEVERITY.search(line))]
     if not messages and log is not None and os.statvfs(log.parent).f_bavail * os.statvfs(log.parent).f_frsize < _LITTLE:
-        return _DISK_FULL  # there was no room for the log either
+        return _DISK_FULL  # the log could not be written either
     reason = (
         messages[-1]
         if messages

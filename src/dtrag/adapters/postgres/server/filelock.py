@@ -1,4 +1,4 @@
-"""A lock on a file: shared by many or held by one, gone with the process that held it."""
+"""A lock on a file, shared or exclusive, released when its process ends."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from dtrag.adapters.postgres.server.failures import StartFailure
 
 _POLL_S = 0.01
-# Another process's start with a long recovery, or stop with a long checkpoint.
+# Covers another process's start with a long recovery, or stop with a long checkpoint.
 _PATIENCE_S = 3_600.0
 
 
@@ -41,19 +41,19 @@ class FileLock:
 
     @contextlib.contextmanager
     def held_if_free(self) -> Iterator[bool]:
-        """Takes the lock exclusively if no other process has it; whether it did."""
+        """Take the lock exclusively if it is free; whether it was."""
         try:
             yield self._try(fcntl.LOCK_EX)
         finally:
             self.release()
 
     def share(self) -> None:
-        """Takes a share. The caller ensures that no process holds the lock exclusively."""
+        """Take a share. The caller ensures that no process holds the lock exclusively."""
         if not self._try(fcntl.LOCK_SH):
             raise StartFailure(f"{self._path} is locked by a process that is not dtrag.")
 
     def try_exclusive(self) -> bool:
-        """Takes the lock exclusively if no other process has a share."""
+        """Take the lock exclusively if no other process has a share."""
         return self._try(fcntl.LOCK_EX)
 
     def release_share(self) -> None:

@@ -32,7 +32,7 @@ _LOG_BYTES = 1_048_576
 
 @dataclass(frozen=True, slots=True)
 class PidFile:
-    """What the postmaster tells about itself in `postmaster.pid`; a dead one's file stays behind."""
+    """The content of `postmaster.pid`; the file of a dead postmaster remains."""
 
     pid: int
     socket_dir: str
@@ -89,7 +89,7 @@ def _answers(socket_dir: Path) -> bool:
 
 
 def _command_line(pid: int) -> str:
-    """Readable for everybody, unlike a process's executable or folder; empty for the dead, zombies included."""
+    """Readable for every user, unlike a process's executable or folder; empty for the dead, zombies included."""
     if pid <= 0:
         return ""
     if Path("/proc/self").exists():
@@ -114,11 +114,11 @@ def _line_in_proc(folder: Path) -> str:
 
 
 def clear_stale(cluster: Path) -> None:
-    """Removes what a dead postmaster left.
+    """Remove the files of a dead postmaster.
 
-    PostgreSQL refuses to start while the number in its lock files belongs to any process of the same user, be it a
-    stranger or a zombie that has not been reaped. Whether old backends still use the cluster it finds out by itself, by
-    the shared memory that belongs to the folder.
+    PostgreSQL refuses to start while the number in its lock files belongs to any process of the same user, even an
+    unrelated one or an unreaped zombie. PostgreSQL itself detects old backends of the cluster by the shared memory of
+    the folder.
     """
     told = read_pid_file(cluster)
     if told is not None and _lives(told, cluster):
@@ -139,7 +139,7 @@ def _untouched(path: Path) -> bool:
 
 
 def remove_socket_dir(cluster: Path, told: str) -> None:
-    """Removes the private folder of a socket whose path was too long for the cluster's folder."""
+    """Remove the private folder of a socket whose path in the cluster would be too long."""
     folder = Path(told)
     if not folder.is_absolute() or folder == cluster or not folder.name.startswith("dtrag-"):
         return
@@ -190,8 +190,7 @@ def restart(binaries: Binaries, account: Account, cluster: Path, socket_dir: str
     """Launch the server and return without waiting until it answers: a recovery may take minutes.
 
     Returns when the server has written its pid file, or could not yet start because processes of the dead one are
-    still leaving: these are signalled to end at once, and the caller tries again. Raises `StartFailure` for other
-    reasons.
+    still ending: they are signalled, and the caller tries again. Raises `StartFailure` for other reasons.
     """
     clear_stale(cluster)
     begin = _rotate(log)
@@ -231,8 +230,8 @@ def wait_attachable(cluster: Path, log: Path) -> bool:
 
 
 def _launch(binaries: Binaries, account: Account, cluster: Path, socket_dir: str, log: Path) -> int:
-    """The process number of the new server. The shell between us and it ends at once, so that the server is nobody's
-    child: it may outlive us when others are attached, and leaves no zombie behind."""
+    """The process number of the new server. The shell between it and us ends at once, so that the server is not our
+    child: it may outlive this process while others are attached, and leaves no zombie."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
     output = os.open(log, flags, 0o600)
     try:
@@ -281,11 +280,11 @@ def stop(cluster: Path) -> bool:
 
 
 def _end(pid: int, cluster: Path) -> bool:
-    """Whether the process has ended in the end.
+    """Signal the server until it ends; whether it did.
 
-    Never SIGKILL, which would leave shared memory and a recovery behind: after two minutes the server is told to leave
+    Never SIGKILL, which would leave shared memory and a recovery behind: after two minutes the server has to stop
     without its checkpoint, which costs the next start a recovery and loses nothing. The signals are repeated, because
-    a server in its first milliseconds does not hear them yet.
+    a server in its first milliseconds does not handle them yet.
     """
     for number, patience in ((signal.SIGINT, _STOP_S), (signal.SIGQUIT, _QUIT_S)):
         deadline = time.monotonic() + patience

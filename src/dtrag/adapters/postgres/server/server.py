@@ -2,12 +2,12 @@
 
     <data_dir>/                  0700 when made here; the mode of a folder that was there stays as it is
       postgres/                  the cluster, 0700, owned by the user the server runs as; its socket lies inside
-      server.log, server.log.1   what the server says about itself
+      server.log, server.log.1   the log of the server
       start.lock, users.lock     who may start or stop, who is attached
 
 Both locks belong to open files, not to processes' good will: a killed process loses its own, the server goes on, and
-the next one to open attaches. `users.lock` is held shared by every attachment; a process that leaves and then gets it
-exclusively was the last. Starting and stopping happen under `start.lock`, one at a time.
+the next one to open attaches. `users.lock` is held shared by every attachment; a process that
+detaches and then gets the lock exclusively was the last. Starts and stops happen under `start.lock`, one at a time.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class EmbeddedServer:
                     users_lock.share()
                     address = _start_or_attach(account, data_dir)
                 except BaseException:
-                    # Also on Ctrl-C: no lock stays held, and no unneeded server stays behind.
+                    # Also on Ctrl-C: release the lock, and stop a server without users.
                     _leave(users_lock, data_dir / "postgres")
                     raise
         except StartFailure as failure:
@@ -120,7 +120,7 @@ class EmbeddedServer:
         return False
 
     def close(self) -> None:
-        """Leaves; stops the server if no other process is attached. Doing it twice does nothing."""
+        """Detach; stop the server when no other process is attached. Idempotent."""
         users_lock, self._users_lock = self._users_lock, None
         if users_lock is None:
             return
@@ -201,7 +201,7 @@ def _socket_dir(cluster: Path, told: process.PidFile) -> Path:
 
 
 def _leave(users_lock: FileLock, cluster: Path) -> None:
-    """Gives up the share; under `start.lock`, so that no process starts or attaches between the check and the stop."""
+    """Release the share; under `start.lock`, so that no process starts or attaches between the check and the stop."""
     users_lock.release_share()
     try:
         if users_lock.try_exclusive() and cluster.exists() and not process.stop(cluster):

@@ -15,7 +15,7 @@ select agent_id, edition, manifest, scope, created_by, created_at, updated_at fr
 select agent_id, edition, manifest, scope, created_by, created_at, updated_at
 from agents order by created_at desc, agent_id
 
--- Only a change of the current edition succeeds: of two concurrent changes the second finds no row.
+-- Optimistic locking: of two concurrent changes of an edition the second updates no row.
 -- name: replace_agent
 update agents
 set name = :name, edition = :edition, manifest = :manifest, scope = :scope, updated_at = :updated_at

@@ -1,4 +1,4 @@
--- Approved tools of MCP servers, each as it was when approved.
+-- Approved tools of MCP servers, each with its fingerprint at that time.
 
 -- name: approvals
 select tool, fingerprint, approved_by, approved_at from approved_tools order by tool

@@ -1,4 +1,4 @@
--- Conversations. As the owner; whether a caller may see what an answer was made of is asked of content.sql.
+-- Conversations. As the owner; content.sql decides whether a caller may see the documents of an answer.
 
 -- Locks the conversation until the transaction ends: turns at the same time get numbers one after another.
 -- name: open_turn

@@ -20,7 +20,7 @@ limit :limit
 select document_id, ordinal, vec::vector as vec from embeddings where document_id = any (:document_ids)
 
 -- name: drop_signals
--- What was decided about an earlier document of the new address gives way to what is known of the renamed one.
+-- What was decided about an earlier document of the new address is replaced by what is known of the renamed one.
 delete from classification_signals where document_id in (
     select m.new from unnest(:old::uuid[], :new::uuid[]) as m (old, new)
     join classification_signals s on s.document_id = m.old

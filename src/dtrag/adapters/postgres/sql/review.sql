@@ -1,8 +1,8 @@
 -- Classification and the review queue. As the owner, but for what callers are shown: that is read as dtrag_reader.
 
 -- name: samples
--- Documents whose place people gave, or that were placed by themselves and very sure. Ids are hashes of addresses: the
--- first of a node are as good as drawn.
+-- Documents that a reviewer decided, or that were classified with high confidence. Ids are hashes of addresses: the
+-- first of a node are a random sample.
 select s.node_id, s.document_id, s.decided, i.terms, i.frequencies
 from (
     select d.document_id, d.node_id, g.document_id is not null as decided,

@@ -52,7 +52,7 @@ insert into taxonomy_moves (activation, document_id, from_node, to_node)
 select :activation, document_id, :from_node, :to_node from unnest(:document_ids::uuid[]) as d (document_id)
 
 -- name: moves_after
--- With where each document hangs now; those that are gone are left out.
+-- With the present node of each document; deleted documents are left out.
 select m.document_id, m.from_node, m.to_node, d.node_id
 from taxonomy_moves m join documents d on d.document_id = m.document_id
 where m.activation > :activation

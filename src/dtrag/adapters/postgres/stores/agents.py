@@ -45,7 +45,7 @@ class PostgresAgents:
         return [_agent(row) for row in rows]
 
     async def replace(self, agent: Agent, changed_by: str) -> bool:
-        """Put `agent` in the place of the edition before it; False when that one is not in force any more."""
+        """Replace the previous edition by `agent`; False when it is not the current one any longer."""
         values = _values(agent)
         async with self._database.connection("owner") as connection, connection.transaction():
             cursor = await connection.execute(queries("agents")["replace_agent"], values)
@@ -56,7 +56,7 @@ class PostgresAgents:
         return True
 
     async def delete(self, agent_id: uuid.UUID) -> bool:
-        """Delete the agent with its editions and its spending; False when there is none."""
+        """Delete the agent with its editions and its spending; False for an unknown one."""
         async with self._database.connection("owner") as connection:
             cursor = await connection.execute(queries("agents")["delete_agent"], {"agent_id": agent_id})
             return await cursor.fetchone() is not None

@@ -23,7 +23,7 @@ class PostgresKeys:
         self._sql = queries("keys")
 
     async def add(self, key: Key) -> bool:
-        """Store a new key; False when there is one of that name that is not revoked."""
+        """Store a new key; False when an unrevoked key has its name."""
         values = {
             "key_id": key.key_id,
             "name": key.name,
@@ -51,7 +51,7 @@ class PostgresKeys:
         return bool((await self._fetch("any_key", {}))[0]["found"])
 
     async def revoke(self, name: str, now: datetime.datetime) -> Key | None:
-        """End the key of that name; None when there is none that is not revoked."""
+        """Revoke the key of that name; None when no unrevoked key has it."""
         rows = await self._fetch("revoke_key", {"name": name, "now": now})
         return _key(rows[0]) if rows else None
 

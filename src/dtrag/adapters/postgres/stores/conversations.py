@@ -41,7 +41,7 @@ class PostgresConversations:
         return number
 
     async def turns(self, conversation_id: str, owner: str, limit: int, since: datetime) -> list[Turn]:
-        """The last turns, oldest first; none of a conversation that has been at rest since before `since`."""
+        """The last turns, oldest first; empty for a conversation idle since before `since`."""
         values = {"conversation_id": conversation_id, "owner": owner, "limit": limit, "since": since}
         async with self._database.connection("owner") as connection:
             rows = await (await connection.execute(self._sql["turns"], values)).fetchall()
@@ -65,13 +65,13 @@ class PostgresConversations:
         return [Conversation(**row) for row in rows], total["total"] if total else 0
 
     async def delete(self, conversation_id: str, owner: str) -> bool:
-        """Delete the conversation with its turns; False when there is none."""
+        """Delete the conversation with its turns; False for an unknown one."""
         whose = {"conversation_id": conversation_id, "owner": owner}
         async with self._database.connection("owner") as connection:
             return await (await connection.execute(self._sql["delete_conversation"], whose)).fetchone() is not None
 
     async def forget(self, before: datetime) -> int:
-        """Delete what has been at rest since before that time; returns how many."""
+        """Delete conversations idle since before that time; returns how many."""
         async with self._database.connection("owner") as connection:
             return (await connection.execute(self._sql["forget"], {"before": before})).rowcount
 

@@ -31,7 +31,7 @@ class PostgresReview:
         self._sql = queries("review")
 
     async def samples(self, nodes: Sequence[int], per_node: int) -> list[Sample]:
-        """Documents whose place can be trusted, at most so many of each node; those that people decided first."""
+        """Documents with a reliable category, at most `per_node` of each; reviewed ones first."""
         values = {"nodes": list(nodes), "per_node": per_node, "trusted": TRUSTED, "passages": FIRST_PASSAGES}
         async with self._database.connection("owner") as connection:
             rows = await (await connection.execute(self._sql["samples"], values, binary=True)).fetchall()
@@ -44,7 +44,7 @@ class PostgresReview:
         return {row["document_id"]: row["vec"].to_numpy().astype(np.float32) for row in rows}
 
     async def decided(self, document_ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, int]:
-        """Where people have put those of the documents that they have decided."""
+        """Document id -> node, for the documents that a reviewer decided."""
         async with self._database.connection("owner") as connection:
             cursor = await connection.execute(self._sql["decided"], {"document_ids": list(document_ids)})
             return {row["document_id"]: row["node_id"] for row in await cursor.fetchall()}

@@ -1,4 +1,4 @@
-"""The category tree in the database: read for every question, grown on ingest, and its versions."""
+"""`TaxonomyStore` in PostgreSQL: the active tree, the categories that an ingest adds, and versions."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ class PostgresTaxonomy:
         by: str,
         now: datetime,
     ) -> TreeVersion:
-        """Keep what the operations make of the parent (None: the active version) as a version that is not in force.
+        """Store the result of the operations on the parent (None: the active version) as a version that is not active.
 
-        Raises `InvalidInput` for operations that cannot be, `NotFound` for the parent, `Conflict` for a taken number.
+        Raises `InvalidInput` for impossible operations, `NotFound` for the parent, `Conflict` for a taken number.
         """
         sql = queries("taxonomy")
         async with self._database.connection("owner") as connection, connection.transaction():
@@ -77,13 +77,13 @@ class PostgresTaxonomy:
         return TreeVersion(number, base.version, rationale, False, grown.operations, by, now, None)
 
     async def preview(self, version: str, kind: Kind, now: datetime) -> Preview:
-        """What bringing the version into force would do. Raises `NotFound` and `Conflict`."""
+        """The effect of activating the version. Raises `NotFound` and `Conflict`."""
         return await taxonomy_activation.preview(self._database, version, kind, self._terms, now)
 
     async def bring_in(
         self, version: str, kind: Kind, allowed: Callable[[Preview], None], *, by: str, now: datetime
     ) -> Preview:
-        """Bring the version into force; nothing is changed when `allowed` raises. Raises `NotFound` and `Conflict`."""
+        """Activate the version; nothing changes when `allowed` raises. Raises `NotFound` and `Conflict`."""
         return await taxonomy_activation.bring_in(self._database, version, kind, self._terms, allowed, by=by, now=now)
 
     async def counts(self) -> dict[int, int]:

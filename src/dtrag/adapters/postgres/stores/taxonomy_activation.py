@@ -1,6 +1,6 @@
-"""Brings a version of the tree into force, and says beforehand what that would do.
+"""Activates a version of the category tree, and previews the effect.
 
-One transaction: searches see the old tree with the old places of documents, or the new one with the new.
+One transaction: searches see the old tree with the old nodes of documents, or the new tree with the new nodes.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from dtrag.core.access.taxonomy_impact import (
 from dtrag.core.ranking.segments import DOCUMENTS, halves
 
 PAGE = 5_000
-"""Documents of one statement."""
+"""Documents in one statement."""
 
 
 async def preview(database: Database, version: str, kind: Kind, terms: Terms, now: datetime) -> Preview:
-    """What bringing the version into force would do. Raises `NotFound` and `Conflict`."""
+    """The effect of activating the version. Raises `NotFound` and `Conflict`."""
     async with database.connection("owner") as connection, connection.transaction():
         await connection.execute(queries("session")["read_one_state"])
         change = await change_to(connection, version, kind, terms)
@@ -54,7 +54,7 @@ async def bring_in(
     by: str,
     now: datetime,
 ) -> Preview:
-    """Bring the version into force; returns what that did. `allowed` may raise, then nothing is changed.
+    """Activate the version; returns the effect. `allowed` may raise, and then nothing changes.
 
     Raises `NotFound` and `Conflict`.
     """
@@ -97,7 +97,7 @@ async def _move(connection: Connection, activation: int, moves: Mapping[Pair, Se
 
 
 async def _rewrite_heads(connection: Connection, moved: Mapping[uuid.UUID, int]) -> None:
-    """Say in the heads of segments where the documents hang now; postings stay as they are."""
+    """Write the new nodes of the documents into the heads of their segments; postings do not change."""
     sql = queries("taxonomy")
     ids = np.array([halves(document) for document in moved], np.uint64)
     order = np.lexsort((ids[:, 1], ids[:, 0]))
@@ -107,7 +107,7 @@ async def _rewrite_heads(connection: Connection, moved: Mapping[uuid.UUID, int])
         head = await (await connection.execute(sql["head"], name, binary=True)).fetchone()
         documents = np.frombuffer(head["documents"] if head else b"", DOCUMENTS).copy()
         document_ids = documents["document_id"]
-        # Upper halves are as good as distinct; two documents that share one are told apart below.
+        # Upper halves are nearly always distinct; documents that share one are distinguished below.
         first = np.searchsorted(ids[:, 0], document_ids[:, 0], "left")
         beyond = np.searchsorted(ids[:, 0], document_ids[:, 0], "right")
         touched = False

@@ -52,19 +52,19 @@ async def change_to(connection: Connection, version: str, kind: Kind, terms: Ter
             f"There is no version {version[:40]!r} of the category tree. List them with: dtrag taxonomy list"
         )
     if row["active"]:
-        raise Conflict(f"Version {version} is in force already.")
+        raise Conflict(f"Version {version} is active already.")
     last = await (await connection.execute(sql["activation_of"], {"version": version})).fetchone()
     activation = last["activation"] if last else None
     now = await active_tree(connection)
     if kind == "rollback":
         if activation is None:
-            raise Conflict(f"Version {version} was never in force. Bring it in with: dtrag taxonomy activate {version}")
+            raise Conflict(f"Version {version} was never active. Activate it with: dtrag taxonomy activate {version}")
         return await _back(connection, version, now, activation)
     if activation is not None:
-        raise Conflict(f"Version {version} was in force before. Go back to it with: dtrag taxonomy rollback {version}")
+        raise Conflict(f"Version {version} was active before. Return to it with: dtrag taxonomy rollback {version}")
     if row["parent"] != now.version:
         raise Conflict(
-            f"Version {version} changes {row['parent']}, but {now.version} is in force now. Propose the change anew."
+            f"Version {version} changes {row['parent']}, but {now.version} is active now. Propose the change again."
         )
     return await _forth(connection, version, now, row["operations"], terms)
 
@@ -75,7 +75,7 @@ async def _forth(connection: Connection, version: str, now: Taxonomy, rows: obje
         grown = applied(now, operations(rows), version, next_id=0)
     except InvalidInput as error:
         raise Conflict(
-            f"The tree has changed since {version} was proposed: {error} Propose the change anew."
+            f"The tree has changed since {version} was proposed: {error} Propose the change again."
         ) from error
     moves = await _rehomed(connection, grown.rehoming, now, terms)
     vacated = {node: to for node, to in grown.rehoming.emptied.items() if node in now.nodes}
@@ -123,7 +123,7 @@ async def _held(
 
 
 async def _back(connection: Connection, version: str, now: Taxonomy, activation: int) -> Change:
-    """Undo what activations since then have moved, newest first; what is on nodes of later goes up to the nearest."""
+    """Undo the moves of later activations, newest first; documents on later nodes go to the nearest older node."""
     sql = queries("taxonomy")
     then = await tree_of(connection, version) or Taxonomy(version)
     starts: dict[uuid.UUID, int] = {}

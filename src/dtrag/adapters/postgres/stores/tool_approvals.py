@@ -24,7 +24,7 @@ class PostgresApprovals:
         }
 
     async def put(self, approval: Approval) -> None:
-        """Approve; an earlier approval of the tool goes."""
+        """Approve; replaces an earlier approval of the tool."""
         values = {
             "tool": approval.tool,
             "fingerprint": approval.fingerprint,
@@ -35,6 +35,6 @@ class PostgresApprovals:
             await connection.execute(self._sql["approve"], values)
 
     async def remove(self, tool: str) -> bool:
-        """Take the approval back; False when there is none."""
+        """Revoke the approval; False when there was none."""
         async with self._database.connection("owner") as connection:
             return bool(await (await connection.execute(self._sql["revoke"], {"tool": tool})).fetchall())

@@ -21,7 +21,7 @@ class PostgresTraces:
         self._sql = queries("traces")
 
     async def add(self, traces: Sequence[Trace]) -> None:
-        """Keep the traces, all or none; those that are there already stay as they are."""
+        """Store the traces, all or none; existing ones stay unchanged."""
         values = {
             "trace_ids": [trace.trace_id for trace in traces],
             "times": [trace.created_at for trace in traces],
