@@ -69,8 +69,8 @@ def search(
         options |= {"explain": True, "explain_documents": tuple(why or ())}
     text = question_of(query)
     arguments = {"query": text, "top_k": top_k, "categories": category, "options": options}
-    found = read(context, "search", arguments, SearchResults, direct=direct)
-    results, metrics = found.results, found.metrics
+    page = read(context, "search", arguments, SearchResults, direct=direct)
+    results, metrics = page.results, page.metrics
     if as_json:
         from dtrag.delivery.cli.console import show_json
 
@@ -78,7 +78,7 @@ def search(
     else:
         show(results)
         _show_absent(metrics)
-    show_notes(metrics, empty=found.empty)
+    show_notes(metrics, empty=page.empty)
     return OK
 
 

@@ -1,4 +1,4 @@
-"""What visitors of the twin worlds request, on every route of the service.
+"""The requests of visitors of the twin worlds, on every route of the service.
 
 To add a route: write a coroutine that takes a `Visit`, and decorate it with the routes that it requests. A route that
 tells nothing about documents, categories or callers can be entered in `EXEMPT` instead. A test fails for a route that
@@ -15,18 +15,18 @@ from dtrag.evaluation.twins.library import SHARED, UPLOADED
 from dtrag.evaluation.twins.visits import Play, Route, Scenario, Visit
 
 SCENARIOS: list[Scenario] = []
-"""Everything that is tried, in this order; filled by `scenario`."""
+"""All scenarios in order; filled by `scenario`."""
 EXEMPT: dict[Route, str] = {
-    ("GET", "/livez"): "Says that the process answers, to callers without a key, and looks at nothing.",
+    ("GET", "/livez"): "Reports liveness without a key and reads nothing.",
 }
-"""Routes that are not compared, each with the reason."""
+"""Routes that are not compared, with reasons."""
 
 TEXT = "text/plain"
 _BOUNDARY = "dtrag-twin-worlds"
 
 
 def scenario(*routes: Route, writes: bool = False) -> Callable[[Play], Play]:
-    """Enter the decorated coroutine in the table, with the routes that it requests."""
+    """Register the decorated coroutine with the routes that it requests."""
 
     def enter(play: Play) -> Play:
         SCENARIOS.append(Scenario(play.__name__, play, frozenset(routes), writes))
@@ -50,7 +50,7 @@ def _form(*parts: tuple[str, str | None, str]) -> tuple[bytes, str]:
 
 
 def _filters(visit: Visit) -> dict[str, Any] | None:
-    """Filters of every kind, on foreign branches and on one's own."""
+    """Filters of every kind, on foreign branches and on the visitor's own."""
     word = visit.words
     key = visit.chance.choice(("taxonomy_paths", "allowed_category_paths", "canonical_in"))
     return visit.chance.choice(
@@ -92,7 +92,7 @@ async def searching(visit: Visit) -> None:
 
 @scenario(("POST", "/search"))
 async def searching_twice(visit: Visit) -> None:
-    """The same again: what is kept in memory makes no difference."""
+    """The same search twice: the cache makes no difference."""
     body = _search(visit)
     await visit.send("POST", "/search", body)
     await visit.send("POST", "/search", body)
@@ -100,7 +100,7 @@ async def searching_twice(visit: Visit) -> None:
 
 @scenario(("POST", "/search/batch"))
 async def batch(visit: Visit) -> None:
-    """Several at once, some of them refused."""
+    """Several searches in one request, some of them refused."""
     await visit.send("POST", "/search/batch", {"searches": [_search(visit) for _ in range(3)]})
 
 
@@ -146,9 +146,14 @@ async def conversing(visit: Visit) -> None:
 
 @scenario(("POST", "/chat/stream"))
 async def streaming(visit: Visit) -> None:
-    """The events of an answer while it is made, with a history that the client keeps."""
-    said = [{"role": "user", "content": visit.words.question()}, {"role": "assistant", "content": visit.words.query()}]
-    await visit.send("POST", "/chat/stream", {"messages": [*said, {"role": "user", "content": visit.words.question()}]})
+    """The events of an answer, with a history that the client keeps."""
+    history = [
+        {"role": "user", "content": visit.words.question()},
+        {"role": "assistant", "content": visit.words.query()},
+    ]
+    await visit.send(
+        "POST", "/chat/stream", {"messages": [*history, {"role": "user", "content": visit.words.question()}]}
+    )
     await visit.send("POST", "/chat/stream", {"message": visit.words.question(), "agent_id": _foreign_agent(visit)})
 
 
@@ -165,7 +170,7 @@ async def openai_protocol(visit: Visit) -> None:
 
 @scenario(("GET", "/traces"), ("GET", "/traces/{trace_id}"), ("POST", "/ask"))
 async def tracing(visit: Visit) -> None:
-    """How an answer came about; the traces of an administrator are not there."""
+    """Traces of answers; those of an administrator are not visible."""
     answered = await visit.send("POST", "/ask", {"question": visit.words.question()})
     await visit.send("GET", "/traces/{trace_id}", trace_id=str(answered.json.get("trace_id")))
     await visit.send("GET", "/traces/{trace_id}", trace_id=visit.world.known["administrator's trace"])
@@ -174,7 +179,7 @@ async def tracing(visit: Visit) -> None:
 
 @scenario(("GET", "/documents"), ("GET", "/documents/{document_id}"), ("DELETE", "/documents/{document_id}"))
 async def documents(visit: Visit) -> None:
-    """Lists with their counts, own documents, and foreign ones as such that there are not."""
+    """Lists with counts, own documents, and foreign ones, which are answered like nonexistent ones."""
     offset = visit.chance.choice((0, 0, 5, 500))
     listed = await visit.send("GET", "/documents", query=f"?limit=6&offset={offset}")
     for row in listed.json.get("documents", [])[:2]:
@@ -193,7 +198,7 @@ async def documents(visit: Visit) -> None:
     writes=True,
 )
 async def uploading(visit: Visit) -> None:
-    """Files into one's own and into foreign branches, under names that there are elsewhere."""
+    """Uploads into own and foreign branches, under file names that exist elsewhere."""
     own = "/".join(visit.chance.choice([path for path in SHARED if visit.visitor.sees(path)] or [("Nowhere", "yet")]))
     text = f"# Minutes {visit.words.word()}\n\nThe {visit.words.query()} of the meeting."
     stored: list[str] = []
@@ -266,7 +271,7 @@ async def _call_agent(visit: Visit, agent_id: str) -> None:
     writes=True,
 )
 async def making_agents(visit: Visit) -> None:
-    """An agent of one's own, whose unsure answers wait in the review queue; agents of foreign branches are refused."""
+    """An own agent whose uncertain answers wait in the review queue; agents of foreign branches are refused."""
     unsure = {"override_settings": {"features": {"hitl_below_conf": 0.9}}}
     body: dict[str, Any] = {"version": "1.0.0", "node_paths": [visit.words.own_path()], "options": unsure}
     foreign = {"version": "1.0.1", "node_paths": [visit.words.hidden_path()]}
@@ -317,7 +322,7 @@ async def reviewing(visit: Visit) -> None:
     ("POST", "/taxonomy/{version}/rollback"),
 )
 async def category_tree(visit: Visit) -> None:
-    """The visitor's part of the tree; which versions there are, and everything about the whole tree, is not told."""
+    """The visitor's part of the tree; versions and everything about the whole tree are not visible."""
     tree = await visit.send("GET", "/taxonomy/{version}/tree", version="active")
     shown = str(tree.json.get("version", "active")).replace("+", "%2B")
     for version in (shown, "1.0.0", "1.0.1", "newest"):
@@ -341,7 +346,7 @@ async def category_tree(visit: Visit) -> None:
     ("GET", "/audit"),
 )
 async def filters_and_figures(visit: Visit) -> None:
-    """Filters tried out on documents that come with the request; figures and log of the whole service are refused."""
+    """Filters tested on documents of the request; metrics and log of the whole service are refused."""
     paths = [visit.words.own_path(), visit.words.hidden_path()]
     await visit.send("POST", "/filter/validate", paths)
     await visit.send("POST", "/filter/validate", [["x/y", None]])
@@ -353,7 +358,7 @@ async def filters_and_figures(visit: Visit) -> None:
 
 @scenario(("GET", "/tools"), ("POST", "/tools/{name}/approve"), ("DELETE", "/tools/{name}/approve"))
 async def tools(visit: Visit) -> None:
-    """The tools that there are; approving them is for administrators of the whole tree."""
+    """The tools; only unscoped administrators may approve them."""
     await visit.send("GET", "/tools")
     await visit.send("POST", "/tools/{name}/approve", {"fingerprint": "0" * 64}, name="calculator")
     await visit.send("DELETE", "/tools/{name}/approve", name="calculator")
@@ -361,6 +366,6 @@ async def tools(visit: Visit) -> None:
 
 @scenario(("GET", "/health"), ("GET", "/readyz"), ("GET", "/docs"), ("GET", "/openapi.json"))
 async def about_the_service(visit: Visit) -> None:
-    """How the service is, and the description of its routes."""
+    """The state of the service, and the description of its routes."""
     for path in ("/health", "/readyz", "/docs", "/openapi.json"):
         await visit.send("GET", path)
