@@ -28,7 +28,7 @@ from dtrag.core.access.scope import Scope
 from dtrag.core.documents import SearchResult
 from dtrag.packs.regulation_ko.concepts import Reading
 from dtrag.packs.regulation_ko.ranking import FEATURES, feature_rows
-from dtrag.ports import QueryReading
+from dtrag.ports import PackRanking, QueryReading
 from dtrag.retrieval.engine import HybridSearchEngine
 from dtrag.retrieval.limits import PACK_ARTICLES
 from dtrag.retrieval.regulation_pack import RegulationRanking, by_article
@@ -58,13 +58,11 @@ class _Recorder(RegulationRanking):
     keys: list[str]
     features: NDArray[np.float64]
 
-    async def ranked(
-        self, reading: QueryReading, passages: Sequence[SearchResult], caller: Scope
-    ) -> list[SearchResult]:
+    async def ranked(self, reading: QueryReading, passages: Sequence[SearchResult], caller: Scope) -> PackRanking:
         assert isinstance(reading, Reading)
         pieces = by_article(passages)
-        articles, scorer = await self.scored(reading, pieces, caller)
-        best, _, self.features = feature_rows(scorer, articles, PACK_ARTICLES)
+        scored = await self.scored(reading, pieces, caller)
+        best, _, self.features = feature_rows(scored.scorer, scored.articles, PACK_ARTICLES)
         self.keys = [article_id(pieces[article.key][0]) for article in best]
         return await super().ranked(reading, passages, caller)
 

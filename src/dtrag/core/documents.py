@@ -185,13 +185,26 @@ class Absence:
 
 
 @dataclass(frozen=True, slots=True)
+class PackFindings:
+    """What a pack learned about a question beside the order of the passages.
+
+    `signals` in [0, 1] say how well the best passages explain the question (core/answers/evidence.py). `terms` are the
+    ids of the question's official terms with weights in (0, 1]: sentences of an answer may contain them in place of
+    the question's own words.
+    """
+
+    signals: Mapping[str, float]
+    terms: tuple[tuple[int, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class SearchMetrics:
     """Metrics of a search; times in seconds, 0.0 for a stage that did not run.
 
     `degraded` names the stages that failed and were left out; `notes` explains what a reader should know
     (such as: no vectors, because the embedder does not support the query's language). `absent` explains the documents
     that an explained search asked about and did not find. `diversity_ratio` is the share of distinct documents among
-    the first ten results.
+    the first ten results. `pack` is None unless a pack ranked the results.
     """
 
     mode: str = "hybrid"
@@ -211,6 +224,7 @@ class SearchMetrics:
     notes: tuple[str, ...] = ()
     correlation_id: str = ""
     absent: tuple[Absence, ...] = ()
+    pack: PackFindings | None = None
 
 
 @dataclass(frozen=True, slots=True)

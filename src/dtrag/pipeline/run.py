@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -130,8 +130,10 @@ def of_active_app() -> Run:
     return replace(run, flags=active_flags(), recording=Recording(), scope=confinement.bounded())
 
 
-async def question_statistics(question: str, run: Run) -> tuple[IndexSnapshot, LexicalStatistics]:
-    """The state of the index, and the frequencies of the question's terms within the caller's scope."""
+async def question_statistics(
+    question: str, run: Run, more: Iterable[tuple[int, float]] = ()
+) -> tuple[IndexSnapshot, LexicalStatistics]:
+    """The state of the index, and the frequencies of the question's terms and `more` in the caller's scope."""
     snapshot = await run.index.snapshot()
-    question_terms = {*content_terms(question), *(term for term, _ in weighted_terms(question))}
+    question_terms = {*content_terms(question), *(term for term, _ in (*weighted_terms(question), *more))}
     return snapshot, await run.index.statistics(question_terms, run.scope.resolved(snapshot.taxonomy))

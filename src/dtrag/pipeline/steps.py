@@ -103,10 +103,11 @@ async def step2_retrieve(state: PipelineState) -> PipelineState:
     state.evidence = Evidence(tuple(passages), LexicalStatistics(), metrics, UNJUDGED)
     try:
         async with asyncio.timeout(STATISTICS_SHARE * budget - (limit_clock() - started)):
-            snapshot, statistics = await question_statistics(question, run)
+            official = metrics.pack.terms if metrics.pack is not None else ()
+            snapshot, statistics = await question_statistics(question, run, official)
     except TimeoutError:
         return unjudged(state)
-    judged = confidence_of(question, passages, statistics, snapshot.settings.get(SETTING))
+    judged = confidence_of(question, passages, statistics, snapshot.settings.get(SETTING), metrics.pack)
     state.evidence = Evidence(tuple(passages), statistics, metrics, judged)
     state.taxonomy_version = seen_version(snapshot.taxonomy, run.scope.resolved(snapshot.taxonomy))
     state.notes += metrics.notes

@@ -24,7 +24,7 @@ from dtrag.ports.models import (
     Warmable,
     speaks,
 )
-from dtrag.ports.packs import CitedProvision, QueryPack, QueryReading, RegulationStore
+from dtrag.ports.packs import CitedProvision, PackRanking, QueryPack, QueryReading, RegulationStore
 from dtrag.ports.stores import Stores
 from dtrag.ports.taxonomy import PlacementStore, ReviewStore, TaxonomyStore
 from dtrag.ports.tools import ApprovalStore, Fetcher, ToolServer, WebReply, WebRequest
@@ -53,6 +53,7 @@ __all__ = [
     "Models",
     "Monitored",
     "NotConfigured",
+    "PackRanking",
     "Parser",
     "PlacementStore",
     "QueryPack",

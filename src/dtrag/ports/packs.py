@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from dtrag.core.access.scope import Scope
-from dtrag.core.documents import SearchResult
+from dtrag.core.documents import PackFindings, SearchResult
 from dtrag.core.provisions import RegulationText
 from dtrag.ports.index import IndexSnapshot
 
@@ -19,6 +19,14 @@ class QueryReading(Protocol):
     @property
     def added(self) -> Sequence[tuple[int, float]]:
         """Additional search terms: term ids with weights in (0, 1]."""
+
+
+@dataclass(frozen=True, slots=True)
+class PackRanking:
+    """Passages in the pack's order; `findings` is None when the passages are not of the pack's kind."""
+
+    passages: list[SearchResult]
+    findings: PackFindings | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +51,7 @@ class QueryPack(Protocol):
     async def read(self, query: str, snapshot: IndexSnapshot, scope: Scope) -> QueryReading | None:
         """The query as the pack interprets it; None when the pack does not apply to the documents in scope."""
 
-    async def ranked(
-        self, reading: QueryReading, passages: Sequence[SearchResult], caller: Scope
-    ) -> list[SearchResult]:
+    async def ranked(self, reading: QueryReading, passages: Sequence[SearchResult], caller: Scope) -> PackRanking:
         """The passages in the pack's order; fragments of one provision are joined. Statistics are those in `caller`."""
 
     async def prepare(self, snapshot: IndexSnapshot, caller: Scope) -> None:

@@ -8,21 +8,22 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from cachetools import LRUCache
 
 from dtrag.core.access.scope import Scope
-from dtrag.core.documents import SearchResult
-from dtrag.core.ranking.bm25 import LexicalStatistics, idf
+from dtrag.core.documents import PackFindings, SearchResult
+from dtrag.core.ranking.bm25 import K1, LexicalQuery, LexicalStatistics, idf
 from dtrag.core.text.analysis import Analyzer, language
 from dtrag.errors import InvalidInput
 from dtrag.packs.regulation_ko.article_terms import term_ids
 from dtrag.packs.regulation_ko.catalog import article_number
 from dtrag.packs.regulation_ko.concepts import Reading, read
+from dtrag.packs.regulation_ko.evidence import signals
 from dtrag.packs.regulation_ko.lexicon import Lexicon, built_in
 from dtrag.packs.regulation_ko.ranking import Article, Scorer, kind_factor, regulation_scores, reranked
-from dtrag.ports import CitedProvision, Index, IndexSnapshot, QueryReading
+from dtrag.ports import CitedProvision, Index, IndexSnapshot, PackRanking, QueryReading
 from dtrag.retrieval.limits import PACK_ARTICLES
 from dtrag.retrieval.regulation_collection import CollectionReader
 from dtrag.retrieval.regulation_hops import follow_citations
@@ -35,6 +36,15 @@ PACK_MODES = ("auto", "on", "off")
 CACHED_SCOPES = 256
 """Scopes for which the engine remembers whether they contain a regulation."""
 _ARTICLE_ONLY = re.compile(r"제\s*\d{1,4}\s*조(?:\s*의\s*\d{1,3})?")
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredArticles:
+    """Articles with their first scores, the scorer of the second ranking, and the statistics of the caller's scope."""
+
+    articles: list[Article]
+    scorer: Scorer
+    statistics: LexicalStatistics
 
 
 class RegulationRanking:
@@ -87,26 +97,25 @@ class RegulationRanking:
             cached = self._has_regulations[key] = await self._index.holds_kind(KIND, scope)
         return cached
 
-    async def ranked(
-        self, reading: QueryReading, passages: Sequence[SearchResult], caller: Scope
-    ) -> list[SearchResult]:
+    async def ranked(self, reading: QueryReading, passages: Sequence[SearchResult], caller: Scope) -> PackRanking:
         """The best piece of each article, in the order of the second ranking.
 
         `hybrid_score` becomes the share of the highest score that this ranking can give, in [0, 1].
         """
         if not isinstance(reading, Reading) or not _about_regulations(passages):
-            return list(passages)
+            return PackRanking(list(passages))
         pieces = by_article(passages)
-        articles, scorer = await self.scored(reading, pieces, caller)
-        order = _numbered_first(reranked(scorer, articles, PACK_ARTICLES), articles, reading.question)
-        return [
+        scored = await self.scored(reading, pieces, caller)
+        order = _numbered_first(reranked(scored.scorer, scored.articles, PACK_ARTICLES), scored.articles, reading)
+        best_pieces = [
             replace(max(pieces[key], key=lambda piece: (piece.hybrid_score, piece.chunk_id)), hybrid_score=score)
             for key, score in order
         ]
+        return PackRanking(best_pieces, _findings(reading, scored, pieces, [key for key, _ in order]))
 
     async def scored(
         self, reading: Reading, pieces: Mapping[str, Sequence[SearchResult]], caller: Scope
-    ) -> tuple[list[Article], Scorer]:
+    ) -> ScoredArticles:
         """The articles with their first scores, and the scorer of the second ranking."""
         first_scores = {
             key: max(piece.hybrid_score for piece in passages) * _kind_factor(passages[0], reading.question)
@@ -119,7 +128,8 @@ class RegulationRanking:
             for key, passages in pieces.items()
         ]
         terms = _ranking_terms(reading, articles)
-        return articles, Scorer(reading, _idf(terms, await self._index.statistics(terms, caller)))
+        statistics = await self._index.statistics(terms, caller)
+        return ScoredArticles(articles, Scorer(reading, _idf(terms, statistics)), statistics)
 
     async def prepare(self, snapshot: IndexSnapshot, caller: Scope) -> None:
         """Read the names and articles that the caller may see, once for each state of the index."""
@@ -142,10 +152,26 @@ def _about_regulations(passages: Sequence[SearchResult]) -> bool:
     return 2 * sum(bool(passage.metadata.get("regulation")) for passage in first) >= max(1, len(first))
 
 
+def _findings(
+    reading: Reading, scored: ScoredArticles, pieces: Mapping[str, Sequence[SearchResult]], order: Sequence[str]
+) -> PackFindings:
+    """What the ranking says about the question: signals for the confidence, and its official terms."""
+    ceiling = LexicalQuery.of(reading.own, scored.statistics).ceiling
+    lexical = {
+        key: max(piece.bm25_score for piece in found) * _kind_factor(found[0], reading.question) * ceiling
+        for key, found in pieces.items()
+    }
+    by_key = {article.key: article for article in scored.articles}
+    rare_term = idf(1, max(1, scored.statistics.chunks)) * (K1 + 1.0)
+    ranked = [by_key[key] for key in order]
+    return PackFindings(signals(reading, ranked, lexical, scored.scorer, rare_term), reading.added)
+
+
 def _numbered_first(
-    order: Sequence[tuple[str, float]], articles: Sequence[Article], question: str
+    order: Sequence[tuple[str, float]], articles: Sequence[Article], reading: Reading
 ) -> list[tuple[str, float]]:
     """The order; for a question that is only an article number (제15조), the articles of that number come first."""
+    question = reading.question
     number = article_number(question.strip()) if _ARTICLE_ONLY.fullmatch(question.strip()) else None
     if number is None:
         return list(order)

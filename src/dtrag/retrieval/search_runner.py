@@ -7,7 +7,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from dtrag.core.documents import Absence, SearchMetrics, SearchResult
+from dtrag.core.documents import Absence, PackFindings, SearchMetrics, SearchResult
 from dtrag.core.metrics.ranking import diversity_ratio
 from dtrag.core.text.analysis import Analyzer
 from dtrag.errors import DtragError
@@ -62,7 +62,7 @@ class SearchRunner:
         ranking = Ranking.of(candidates, request, search.config)
         fetch_started = time.perf_counter()
         degraded = candidates.failed()
-        passages = await self._linked_passages(search, ranking, reading, degraded)
+        passages, findings = await self._linked_passages(search, ranking, reading, degraded)
         rerank_started = time.perf_counter()
         reranks = search.config.enable_reranking and request.mode == "hybrid"
         reranked = await self._passages.rerank(
@@ -87,6 +87,7 @@ class SearchRunner:
             degraded=tuple(degraded),
             notes=tuple(filter(None, (_rebuilding_note(search.target), ranking.lexical.note, ranking.vector.note))),
             absent=absent,
+            pack=findings,
         )
 
     async def _pack_reading(self, search: Search) -> QueryReading | None:
@@ -104,7 +105,7 @@ class SearchRunner:
 
     async def _linked_passages(
         self, search: Search, ranking: Ranking, reading: QueryReading | None, degraded: list[str]
-    ) -> list[SearchResult]:
+    ) -> tuple[list[SearchResult], PackFindings | None]:
         """The best passages, in the pack's order if it applies, and those that the first of them cite or mention.
 
         A stage that fails or is late is left out and added to `degraded`.
@@ -116,25 +117,27 @@ class SearchRunner:
         elif search.config.enable_reranking and is_hybrid:
             limit = max(limit, RERANKED_PASSAGES)
         chunk_ids = ranking.order[:limit]
+        findings: PackFindings | None = None
         passages = await self._passages.fetch(chunk_ids, target, ranking)
         if reading is not None and self._pack is not None:
-            passages = await self._pack.ranked(reading, passages, target.caller)
-            passages = passages[: max(search.request.top_k, RERANKED_PASSAGES)]
+            pack_ranking = await self._pack.ranked(reading, passages, target.caller)
+            findings = pack_ranking.findings
+            passages = pack_ranking.passages[: max(search.request.top_k, RERANKED_PASSAGES)]
             try:
                 async with asyncio.timeout(limits.citations):
                     cited = await self._pack.cited(passages, target.snapshot, target.caller)
                     links = await cited_passages(self._index, target, ranking, passages, cited, weights=search.weights)
-                    return await with_linked(self._index, target, passages, links)
+                    return await with_linked(self._index, target, passages, links), findings
             except (TimeoutError, DtragError):
                 degraded.append("citations")
         elif search.config.hops > 1 and is_hybrid and len(chunk_ids) > LINKED_AFTER:
             try:
                 async with asyncio.timeout(limits.mentions):
                     links = await mentioned_passages(self._index, target, ranking, passages, search.weights)
-                    return (await with_linked(self._index, target, passages, links))[: len(chunk_ids)]
+                    return (await with_linked(self._index, target, passages, links))[: len(chunk_ids)], findings
             except TimeoutError:
                 degraded.append("mentions")
-        return passages
+        return passages, findings
 
     async def _presented(
         self, search: Search, ranking: Ranking, reranked: RerankOutcome

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any, Literal
 
-from dtrag.core.answers.evidence import SIGNALS, signals
-from dtrag.core.documents import SearchResult
+from dtrag.core.answers.evidence import PACK_SIGNALS, SIGNALS, signals
+from dtrag.core.documents import PackFindings, SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics
 from dtrag.core.text.analysis import language, term_id, terms
 from dtrag.core.text.questions import content
@@ -75,10 +75,14 @@ class ConfidenceWeights:
 
 
 def model_name(question: str, signals: Mapping[str, float]) -> str:
-    """The model for a question: `korean` for Korean; else `vectors` when passages have cosines, else `words`.
+    """The model for a question: `regulations` when the pack ranked the passages, or `korean`, `vectors` or `words`.
+
+    It is `korean` for Korean, else `vectors` when passages have cosines.
 
     For Korean the words are more reliable than vectors of a model that may not support it.
     """
+    if not PACK_SIGNALS.keys() - signals.keys():
+        return "regulations"
     if language(question) == "ko":
         return "korean"
     return "vectors" if signals["cosine"] > 0.0 else "words"
@@ -97,7 +101,7 @@ def models_of(written: Mapping[str, Any]) -> dict[str, LogisticModel]:
     models = {}
     for name, model in written.items():
         weights = {signal: float(weight) for signal, weight in model["weights"].items()}
-        if unknown := weights.keys() - SIGNALS.keys():
+        if unknown := weights.keys() - SIGNALS.keys() - PACK_SIGNALS.keys():
             raise ValueError(f"there is no signal {sorted(unknown)[0]!r}")
         models[name] = LogisticModel(float(model["intercept"]), weights)
     return models
@@ -137,15 +141,17 @@ def confidence_of(
     passages: Sequence[SearchResult],
     statistics: LexicalStatistics,
     stored: Mapping[str, Any] | None = None,
+    pack: PackFindings | None = None,
 ) -> Confidence:
     """The probability that the passages answer, the decision, and why.
 
     `statistics` are those of what the caller may see, for `content_terms` and `weighted_terms` of the question;
-    `stored` is the index's setting `SETTING`. About 2 ms for ten passages.
+    `stored` is the index's setting `SETTING`, `pack` what a pack learned about the question. About 2 ms for ten
+    passages.
     """
     if not passages:
         return Confidence(0.0, "abstain", f"No passage holds a word of the question. {advice(question, statistics)}")
-    values = signals(question, passages, statistics)
+    values = signals(question, passages, statistics) | (dict(pack.signals) if pack is not None else {})
     name = model_name(question, values)
     weights = weights_for(stored)
     value = weights.models[name].probability(values)

@@ -36,6 +36,13 @@ SIGNALS: Mapping[str, str] = {
     "together": "as `lead`, of the mean of share and cosine; 0 without vectors",
 }
 """Name -> meaning. confidence_weights.json has the weights of a logistic regression under these names."""
+PACK_SIGNALS: Mapping[str, str] = {
+    "regulation_score": "BM25 of the best regulation (mean of its three best articles), not divided by what the "
+    "question can reach; 1 is twice the score of a rare term",
+    "regulation_situations": "the part of the question's words that spoken forms of several words explain",
+    "regulation_covered": "1 when the first article covers every concept of the question",
+}
+"""Signals of the regulation pack, present when it ranked the passages."""
 
 _DIGITS = re.compile(r"\d+")
 _CAPITALISED = re.compile(r"\b[A-Z][\w-]*")

@@ -47,6 +47,8 @@ class Reading:
     question: str
     concepts: tuple[Concept, ...]
     matches: tuple[Match, ...]
+    own: tuple[tuple[int, float], ...]
+    """Term ids with weights of the question's own words."""
     added: tuple[tuple[int, float], ...]
     """Term ids with weights of the official words, beyond the question's own terms."""
 
@@ -64,7 +66,7 @@ class Reading:
 
     def term_ids(self) -> list[int]:
         """Every term that a statistic is needed of."""
-        ids = {term for term, _ in self.added}
+        ids = {term for term, _ in (*self.own, *self.added)}
         ids |= {term for concept in self.concepts for wording in concept.wordings for term in wording.terms}
         return sorted(ids)
 
@@ -75,11 +77,13 @@ def read(question: str, lexicon: Lexicon, analyzer: Analyzer = Analyzer()) -> Re
     matches = lexicon.matches(question)
     longer = {position for match in matches if match.size > 1 for position in match.words}
     weights = _official_weights(matches, longer)
+    own = tuple(weighted_terms(question, analyzer))
     return Reading(
         question,
         _concepts(words, matches, weights, question),
         tuple(matches),
-        _added(question, weights, analyzer),
+        own,
+        _added(own, weights),
     )
 
 
@@ -99,9 +103,8 @@ def _official_weights(matches: Sequence[Match], longer: set[int]) -> dict[int, l
 
 
 def _added(
-    question: str, weights: Mapping[int, list[tuple[str, float]]], analyzer: Analyzer
+    own: Sequence[tuple[int, float]], weights: Mapping[int, list[tuple[str, float]]]
 ) -> tuple[tuple[int, float], ...]:
-    own = weighted_terms(question, analyzer)
     added: dict[int, float] = {}
     for words in weights.values():
         for word, weight in words:

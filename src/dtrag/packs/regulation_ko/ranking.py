@@ -170,6 +170,11 @@ class Scorer:
             min(1.0, math.log1p(len(article.text)) / 9.0),
         ]
 
+    def covers_all(self, article: Article) -> bool:
+        """Whether the article covers every concept of the question."""
+        whole = article_terms(article.regulation, article.title, article.divisions, article.text).coverage(self._terms)
+        return bool(self._concepts) and _Strengths(self._concepts, whole.whole).covers_all(whole.whole)
+
     def _covered_by_sentence(self, strengths: _Strengths, title: int, sentences: frozenset[int], text: str) -> float:
         """The highest share that one sentence covers, with the title; 0 without sentences."""
         if not text.strip():

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from dtrag.core.chat import Reply
-from dtrag.core.documents import SearchResult
+from dtrag.core.documents import PackFindings, SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics
 from dtrag.core.text.analysis import language
 from dtrag.errors import LanguageModelFailed, ModelNotAllowed, Overloaded
@@ -137,7 +137,8 @@ async def quote(state: PipelineState, run: Run, *, by_meaning: bool = True) -> P
         statistics = state.evidence.statistics
     else:
         _, statistics = await question_statistics(question, run)
-    quotes, failed = await _select(question, passages, statistics, embedder)
+    pack = state.evidence.metrics.pack if state.evidence is not None else None
+    quotes, failed = await _select(question, passages, statistics, embedder, pack)
     if failed:
         state.degraded.append("compose")
     text, state.citations = cite(quotes, passages)
@@ -162,15 +163,19 @@ async def quoted_without_embedder(state: PipelineState, run: Run) -> PipelineSta
 
 
 async def _select(
-    question: str, passages: Sequence[SearchResult], statistics: LexicalStatistics, embedder: Embedder | None
+    question: str,
+    passages: Sequence[SearchResult],
+    statistics: LexicalStatistics,
+    embedder: Embedder | None,
+    pack: PackFindings | None,
 ) -> tuple[list[Quote], bool]:
     """The sentences to quote, and whether the embedder failed; then they are selected by words alone."""
     if embedder is not None:
         try:
-            return await EMBEDDING_THREADS.run(extract, question, passages, statistics, embedder), False
+            return await EMBEDDING_THREADS.run(extract, question, passages, statistics, embedder, pack), False
         except Exception:  # noqa: BLE001 - a boundary with an alternative, reported in `degraded`
             _LOG.warning("the embedder failed while composing", exc_info=True)
-    return await asyncio.to_thread(extract, question, passages, statistics), embedder is not None
+    return await asyncio.to_thread(extract, question, passages, statistics, None, pack), embedder is not None
 
 
 def tool_lines(results: Sequence[ToolResult]) -> list[str]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dtrag import embedding_service
-from dtrag.core.documents import SearchResult
+from dtrag.core.documents import PackFindings, SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics, idf
 from dtrag.core.text.analysis import language, normalise, term_id, terms
 from dtrag.core.text.linguistics import asks_date, asks_number
@@ -39,6 +39,14 @@ FLOOR = 6.0
 """A sentence whose score lies further below the best one's is not quoted beside it: it is e^6 = 400 times less likely
 to hold the answer. Of squad2-dev with MiniLM and korquad1-dev .904 and .966 contain the gold answer then, in 3.1 and
 4.3 sentences; without a floor .905 and .968 in 3.9 and 5.0, with 5 .900 and .965 in 2.7 and 3.9."""
+PACK_PASSAGES = 3
+PACK_SHARE = 0.93
+"""Of passages that a pack ranked, those are quoted whose score is at least this share of the best one's, at most three.
+Of 71 development questions .87 have a right article among them then (.63 of the quoted articles are right; .76 of the
+first ones), of 60 others .55 (.34; .45); with .97 .82 (.70) and .48 (.38), with .9 .89 (.59) and .57 (.29)."""
+PACK_FLOOR = 0.3
+"""Floor within one passage that a pack ranked: its best sentence, and others that are nearly as likely. An answer has
+1.9 sentences with it, 2.4 with .8 and 2.9 with 1.5; as many answers contain a right article."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,17 +111,25 @@ class _Sentence:
 
 
 def extract(
-    question: str, passages: Sequence[SearchResult], statistics: LexicalStatistics, embedder: Embedder | None = None
+    question: str,
+    passages: Sequence[SearchResult],
+    statistics: LexicalStatistics,
+    embedder: Embedder | None = None,
+    pack: PackFindings | None = None,
 ) -> list[Quote]:
     """The sentences that answer, in reading order: at most 5 with 600 characters, without duplicates.
 
-    `embedder` must speak the question's language, or be None; what it raises is passed on. Blocking and CPU-bound.
+    `embedder` must speak the question's language, or be None; what it raises is passed on. With `pack`, official terms
+    count like the question's own, and the pack's order decides which passages are quoted. Blocking and CPU-bound.
     """
+    shares = dict(weighted_terms(question))
+    for term, share in pack.terms if pack is not None else ():
+        shares[term] = max(share, shares.get(term, 0.0))
     term_weights = {
         term: share * idf(statistics.document_frequency(term), max(1, statistics.chunks))
-        for term, share in weighted_terms(question)
+        for term, share in shares.items()
     }
-    passages = passages[:PASSAGES]
+    passages = passages[:PASSAGES] if pack is None else _leading(passages)
     candidates = [
         _Sentence(number, sentence.start, sentence.end, frozenset(map(term_id, sentence.terms)))
         for number, passage in enumerate(passages)
@@ -128,7 +144,30 @@ def extract(
         best = np.sort(best[scores[best] >= scores.max() - EMBEDDED_WITHIN])
         candidates, scores = [candidates[int(place)] for place in best], scores[best]
         scores = scores + _by_meaning(question, passages, candidates, embedder)
+    if pack is not None:
+        candidates, scores = _best_of_each(candidates, scores)
     return _select(passages, candidates, scores)
+
+
+def _leading(passages: Sequence[SearchResult]) -> list[SearchResult]:
+    """The passages whose scores are nearly those of the first one."""
+    least = PACK_SHARE * passages[0].hybrid_score if passages else 0.0
+    return [passage for passage in passages[:PACK_PASSAGES] if passage.hybrid_score >= least]
+
+
+def _best_of_each(candidates: Sequence[_Sentence], scores: Scores) -> tuple[list[_Sentence], Scores]:
+    """The sentences that are nearly as likely as the best one of their passage, scored by their distance to it.
+
+    Every passage keeps its best sentence: the pack has decided that all of them answer.
+    """
+    best: dict[int, float] = {}
+    for sentence, score in zip(candidates, scores, strict=True):
+        best[sentence.passage] = max(best.get(sentence.passage, -math.inf), float(score))
+    distance = np.array(
+        [float(score) - best[sentence.passage] for sentence, score in zip(candidates, scores, strict=True)]
+    )
+    near = np.flatnonzero(distance >= -PACK_FLOOR)
+    return [candidates[int(place)] for place in near], distance[near]
 
 
 def _has_words(sentence: AnalysedSentence) -> bool:

@@ -65,12 +65,16 @@ class QueryPackContract:
         regulations = await stores.regulations.versions(EVERYTHING)
         keys = [chunk_id(document) for document in regulations]
         passages = list((await stores.index.fetch(keys, EVERYTHING, snapshot.taxonomy)).values())
-        ranked = await pack.ranked(reading, passages, EVERYTHING)
+        ranking = await pack.ranked(reading, passages, EVERYTHING)
+        ranked = ranking.passages
         assert {row.chunk_id for row in ranked} == set(keys)
         assert all(0 <= row.hybrid_score <= 1 for row in ranked)
         scores = [row.hybrid_score for row in ranked]
         assert scores == sorted(scores, reverse=True)
-        assert await pack.ranked(reading, [], EVERYTHING) == []
+        if ranking.findings is not None:
+            assert ranking.findings.terms == tuple(reading.added)
+            assert all(0 <= signal <= 1 for signal in ranking.findings.signals.values())
+        assert (await pack.ranked(reading, [], EVERYTHING)).passages == []
 
     async def test_citations_stay_in_the_scope_of_the_caller(self, stores: Stores, pack: QueryPack) -> None:
         await self._filled(stores)
