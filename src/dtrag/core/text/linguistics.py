@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 _AFTER = r"(?<=[가-힣0-9a-z)])"
@@ -25,6 +26,42 @@ _NUMBER_OR_DATE = re.compile(
     r"|몇|얼마|언제|며칠|기간|연도|년도|날짜|시기",
     re.I,
 )
+
+_COUNTER = re.compile(
+    r"몇\s*(?P<counter>퍼센트|프로|학기|학점|학년|개월|시간|차례|[가-힣%])|(?P<days>며칠)|(?P<money>얼마|몇\s*만\s*원)"
+)
+_WRITTEN_COUNTERS = {
+    "번": "번|회|차례|차",
+    "차례": "번|회|차례|차",
+    "회": "번|회|차례|차",
+    "명": "명|인",
+    "사": "명|인",
+    "달": "개월|월|달",
+    "개월": "개월|월|달",
+    "퍼센트": "%|퍼센트|퍼",
+    "프로": "%|퍼센트|퍼",
+    "퍼": "%|퍼센트|퍼",
+    "살": "세|살",
+    "시": "시",
+    "주": "주",
+}
+"""Counter of a question -> those that documents write for it; others are written as they are asked."""
+_FIGURE = r"(?:\d[\d,.]*|[일이삼사오육칠팔구십백천만두세네]+)\s?"
+
+
+@functools.lru_cache(256)
+def counted_answer(question: str) -> re.Pattern[str] | None:
+    """Matches a number with the counter that a Korean question asks for ("몇 권": 10권); None without a counter."""
+    match = _COUNTER.search(question)
+    if match is None:
+        return None
+    if match["days"]:
+        written = "일|주"
+    elif match["money"]:
+        written = "원|%|만"
+    else:
+        written = _WRITTEN_COUNTERS.get(match["counter"], re.escape(match["counter"]))
+    return re.compile(rf"{_FIGURE}(?:{written})")
 
 
 def asks_number(question: str) -> bool:

@@ -18,7 +18,7 @@ from dtrag import embedding_service
 from dtrag.core.documents import PackFindings, SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics, idf
 from dtrag.core.text.analysis import language, normalise, term_id, terms
-from dtrag.core.text.linguistics import asks_date, asks_number
+from dtrag.core.text.linguistics import asks_date, asks_number, counted_answer
 from dtrag.core.text.questions import weighted_terms
 from dtrag.core.text.sentences import AnalysedSentence, analysed_sentences
 from dtrag.pipeline.intent import is_greeting
@@ -57,7 +57,7 @@ class Weights:
     `passage` that its passage holds, `local` that it holds of what the passage holds, words that few of the passage's
     sentences have weighing more. `relevance`: the passage's score as a share of the best passage's. `cosine` of the
     sentence to the question, `closest` that of the passage's closest sentence. `date`, `number`, `limit`, `person`:
-    there is one, and the question asks for one.
+    there is one, and the question asks for one; `counter`: a number with the counter asked for ("몇 권": 10권).
     """
 
     coverage: float = 0.8
@@ -71,12 +71,14 @@ class Weights:
     number: float = 1.9
     limit: float = 2.4
     person: float = 0.6
+    counter: float = 3.0
 
 
 WEIGHTS = Weights()
 """Fitted on the even questions of squad2-dev, with and without MiniLM, and korquad1-dev, rounded, and judged on the odd
-ones. `limit` is set by hand: a question for one ("최대 몇 학기까지") is answered in other words ("2개 학기를 초과하지
-못하며")."""
+ones. Set by hand: `limit`, because a question for one ("최대 몇 학기까지") is answered in other words ("2개 학기를
+초과하지 못하며"), and `counter`. Of 316 questions of korquad1-dev with 몇, 며칠 or 얼마 .987 contain the gold answer in
+4.1 sentences without `counter` (.835 in the best one), .997 in 3.3 with 2.4 (.892), .997 in 3.1 with 3.6 (.899)."""
 
 _DATE = re.compile(
     r"\b1\d{3}\b|\b20\d\d\b|\d{1,4}\s?[년월]|centur|\b(?:January|February|March|April|May|June|July|August|September"
@@ -223,9 +225,11 @@ def _by_kind(question: str, passages: Sequence[SearchResult], candidates: Sequen
     """A bonus for sentences with the kind of value that the question asks for: date, number, limit, person."""
     named = set(_FIGURE.findall(question))
     scores = np.zeros(len(candidates))
+    counted = counted_answer(question)
     requested = [
         asks_date(question),
         asks_number(question),
+        counted is not None,
         bool(_ASKS_LIMIT.search(question)),
         bool(_ASKS_PERSON.search(question)),
     ]
@@ -234,8 +238,9 @@ def _by_kind(question: str, passages: Sequence[SearchResult], candidates: Sequen
     for place, sentence in enumerate(candidates):
         text = passages[sentence.passage].text[sentence.start : sentence.end]
         number = any(figure not in named for figure in _FIGURE.findall(text)) or _COUNTED.search(text)
-        fits = (_DATE.search(text), number, _LIMIT.search(text), _PERSON.search(text))
-        bonuses = (WEIGHTS.date, WEIGHTS.number, WEIGHTS.limit, WEIGHTS.person)
+        with_counter = counted.search(text) if counted is not None else None
+        fits = (_DATE.search(text), number, with_counter, _LIMIT.search(text), _PERSON.search(text))
+        bonuses = (WEIGHTS.date, WEIGHTS.number, WEIGHTS.counter, WEIGHTS.limit, WEIGHTS.person)
         scores[place] = sum(
             bonus for is_requested, fit, bonus in zip(requested, fits, bonuses, strict=True) if is_requested and fit
         )

@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dtrag.core.answers.evidence import PACK_SIGNALS
 from dtrag.core.text.analysis import term_id, terms
 from dtrag.packs.regulation_ko.concepts import read
+from dtrag.packs.regulation_ko.evidence import signals
 from dtrag.packs.regulation_ko.lexicon import Entry, Lexicon
 from dtrag.packs.regulation_ko.ranking import (
     FEATURES,
@@ -122,3 +124,30 @@ def test_any_question_is_read_and_ranked(question: str) -> None:
     reading = read(question, LEXICON)
     assert all(0.0 < weight <= 1.0 for _, weight in reading.added)
     assert len(reranked(Scorer(reading, IDF), BOOK, 50)) == len(BOOK)
+
+
+def _signals(question: str, book: list[Article] = BOOK) -> dict[str, float]:
+    reading = read(question, LEXICON)
+    scorer = Scorer(reading, IDF)
+    by_key = {article.key: article for article in book}
+    ranked = [by_key[key] for key, _ in reranked(scorer, book, 50)]
+    return signals(reading, ranked, {article.key: 10 * article.score for article in book}, scorer, rare_term=10.0)
+
+
+def test_signals_lie_between_0_and_1_and_are_those_of_the_confidence() -> None:
+    for question, _ in CASES:
+        values = _signals(question)
+        assert values.keys() == PACK_SIGNALS.keys()
+        assert all(0 <= value <= 1 for value in values.values())
+    reading = read("휴학", LEXICON)
+    assert set(signals(reading, [], {}, Scorer(reading, IDF), 1.0).values()) == {0.0}
+
+
+def test_situations_are_the_words_that_forms_of_several_words_explain() -> None:
+    assert _signals("학교를 한 학기 쉬고 싶어요")["regulation_situations"] > 0.3
+    assert _signals("지하철 출구가 어디예요")["regulation_situations"] == 0.0
+
+
+def test_an_article_that_the_question_names_has_the_highest_signals() -> None:
+    values = _signals("휴학규정 제5조 알려줘")
+    assert values["regulation_score"] == values["regulation_covered"] == 1.0
