@@ -20,16 +20,6 @@ EXEMPT = {
     "is said": ("src/dtrag/evaluation/twins/library.py", "src/dtrag/delivery/isolation/twin_worlds.py"),  # questions
 }
 """Phrase -> files in which it is the right word."""
-PENDING: tuple[str, ...] = (
-    "src/dtrag/adapters/llms/",
-    "src/dtrag/adapters/mcp/",
-    "src/dtrag/adapters/parsers/",
-    "src/dtrag/adapters/postgres/",
-    "src/dtrag/adapters/rerankers/",
-    "src/dtrag/pipeline/debate/",
-    "src/dtrag/testing/memory/",
-)
-"""Folders and files that still have some of the phrases."""
 
 
 def phrases() -> list[str]:
@@ -86,8 +76,7 @@ def searched() -> list[Path]:
 
 def test_the_words_of_the_style_table_are_not_used() -> None:
     pattern = pattern_of(phrases())
-    matches = [hit for file in searched() for hit in hits(file, pattern)]
-    assert [hit for hit in matches if not hit.startswith(PENDING)] == []
+    assert [hit for file in searched() for hit in hits(file, pattern)] == []
 
 
 def test_the_style_table_is_read() -> None:
@@ -108,7 +97,7 @@ def test_what_is_found(prose: str, expected: list[str]) -> None:
     assert pattern_of(phrases()).findall(without_code(prose)) == expected
 
 
-if __name__ == "__main__":  # everything, pending or not: .venv/bin/python -m tests.test_language src/dtrag/core
+if __name__ == "__main__":  # .venv/bin/python -m tests.test_language src/dtrag/core
     folders = tuple(sys.argv[1:]) or ("",)
     everything = [hit for file in searched() for hit in hits(file, pattern_of(phrases()))]
     sys.stdout.writelines(f"{hit}\n" for hit in everything if hit.startswith(folders))

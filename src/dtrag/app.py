@@ -41,8 +41,7 @@ from dtrag.governance.api_keys import Keys
 from dtrag.governance.audit import Audit
 from dtrag.governance.review import Review
 from dtrag.governance.taxonomy import TaxonomyVersions
-from dtrag.ingestion.classify import Classifier
-from dtrag.ingestion.classify import wanted as classify_enabled
+from dtrag.ingestion.classify import Classifier, classify_enabled
 from dtrag.ingestion.folders import FolderPlan, FolderSync, find_files
 from dtrag.ingestion.ingest import Ingestion
 from dtrag.ingestion.reindex import reindex

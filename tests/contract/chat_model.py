@@ -11,7 +11,7 @@ import pytest
 from dtrag.core.chat import Message
 from dtrag.errors import LanguageModelFailed
 from dtrag.ports import ChatModel
-from dtrag.testing.contracts.chat_model import QUESTION, SECONDS, TEXT, ChatModelContract, asked, modes
+from dtrag.testing.contracts.chat_model import QUESTION, SECONDS, TEXT, ChatModelContract, call, modes
 from tests.model_server import FAULTS, HARMLESS, Fault, ModelServer
 
 PARTIAL: tuple[Fault, ...] = ("cut", "reset", "bad-json", "bad-utf8", "error-event", "flood")
@@ -29,7 +29,7 @@ class ChatServerContract(ChatModelContract):
 
     @modes
     async def test_the_answer_and_what_it_took(self, server: ModelServer, model: ChatModel, streaming: bool) -> None:
-        reply, pieces = await asked(model, streaming)
+        reply, pieces = await call(model, streaming)
         assert (reply.text, reply.model, reply.finished) == (TEXT, model.id, True)
         assert (reply.usage.calls, reply.usage.input_tokens, reply.usage.output_tokens) == (1, 4, len(TEXT.split()))
         assert "".join(pieces) == (TEXT if streaming else "")
@@ -43,7 +43,7 @@ class ChatServerContract(ChatModelContract):
 
     @modes
     async def test_the_limit_of_tokens_is_told(self, server: ModelServer, model: ChatModel, streaming: bool) -> None:
-        await asked(model, streaming, max_tokens=123)
+        await call(model, streaming, max_tokens=123)
         (request,) = server.requests
         assert 123 in (request.get("max_tokens"), request.get("max_completion_tokens"))
 
@@ -55,13 +55,13 @@ class ChatServerContract(ChatModelContract):
         server.fault = fault
         began = time.monotonic()
         if fault == "length" or (streaming and fault in PARTIAL):
-            reply, pieces = await asked(model, streaming)
+            reply, pieces = await call(model, streaming)
             assert not reply.finished
             assert reply.text and reply.text == ("".join(pieces) if streaming else TEXT)
             assert reply.usage.output_tokens > 0
         else:
             with pytest.raises(LanguageModelFailed, match=f"{model.id}' returned no usable answer: ") as caught:
-                await asked(model, streaming)
+                await call(model, streaming)
             assert "DTRAG_LLM" in str(caught.value)
         took = time.monotonic() - began
         assert took < SECONDS + 1
@@ -75,7 +75,7 @@ class ChatServerContract(ChatModelContract):
         self, server: ModelServer, model: ChatModel, streaming: bool, fault: Fault
     ) -> None:
         server.fault = fault
-        reply, _ = await asked(model, streaming)
+        reply, _ = await call(model, streaming)
         assert (reply.text, reply.finished) == (TEXT, True)
         assert reply.usage.input_tokens > 0
         assert reply.usage.output_tokens > 0
@@ -88,7 +88,7 @@ class ChatServerContract(ChatModelContract):
         if streaming and fault == "reset":
             return  # pieces have been given out already
         server.fault, server.retry_after = [fault, None], "0.1"
-        reply, _ = await asked(model, streaming, seconds=5.0)
+        reply, _ = await call(model, streaming, seconds=5.0)
         assert reply.text == TEXT
         assert len(server.requests) == 2
 
@@ -101,7 +101,7 @@ class ChatServerContract(ChatModelContract):
         if streaming and fault in PARTIAL:
             return
         with pytest.raises(LanguageModelFailed):
-            await asked(model, streaming, seconds=5.0)
+            await call(model, streaming, seconds=5.0)
         assert len(server.requests) == 1
 
     @modes
@@ -111,7 +111,7 @@ class ChatServerContract(ChatModelContract):
         server.fault, server.retry_after = "429", "30"
         began = time.monotonic()
         with pytest.raises(LanguageModelFailed, match="429"):
-            await asked(model, streaming, seconds=20.0)
+            await call(model, streaming, seconds=20.0)
         assert len(server.requests) == 1
         assert time.monotonic() - began < 10
 
@@ -120,7 +120,7 @@ class ChatServerContract(ChatModelContract):
         self, server: ModelServer, model: ChatModel, streaming: bool
     ) -> None:
         server.fault = "hang-mid"
-        task = asyncio.create_task(asked(model, streaming, seconds=60.0))
+        task = asyncio.create_task(call(model, streaming, seconds=60.0))
         await asyncio.sleep(0.3)
         assert server.open_connections == 1
         task.cancel()
@@ -141,11 +141,11 @@ class ChatServerContract(ChatModelContract):
     async def test_a_server_that_is_not_there(self, server: ModelServer, model: ChatModel, streaming: bool) -> None:
         server.__exit__()
         with pytest.raises(LanguageModelFailed, match="could not be reached"):
-            await asked(model, streaming, seconds=2.0)
+            await call(model, streaming, seconds=2.0)
 
     async def test_many_at_once(self, server: ModelServer, model: ChatModel) -> None:
         server.delay = 0.3
-        replies = await asyncio.gather(*(asked(model, number % 2 == 0, seconds=20.0) for number in range(40)))
+        replies = await asyncio.gather(*(call(model, number % 2 == 0, seconds=20.0) for number in range(40)))
         assert {reply.text for reply, _ in replies} == {TEXT}
         assert server.most_running > 20
         await nothing_left(server, model)
@@ -156,7 +156,7 @@ class ChatServerContract(ChatModelContract):
     ) -> None:
         server.reply = "nul \x00 and half a pair \ud83d."
         odd = (Message("user", "lone \ud800 surrogate \x00"),)
-        reply, _ = await asked(model, streaming, odd)
+        reply, _ = await call(model, streaming, odd)
         reply.text.encode("utf-8")
         assert "\x00" not in reply.text
         assert "half a pair" in reply.text

@@ -8,7 +8,7 @@ from dtrag.core.chat import Message
 from dtrag.errors import LanguageModelFailed
 from dtrag.ports import ChatModel, Embedder, Reranker
 from dtrag.testing import HashEmbedder, OverlapReranker, ScriptedModel
-from dtrag.testing.contracts.chat_model import QUESTION, TEXT, ChatModelContract, asked, modes
+from dtrag.testing.contracts.chat_model import QUESTION, TEXT, ChatModelContract, call, modes
 from dtrag.testing.contracts.embedder import EmbedderContract
 from dtrag.testing.contracts.reranker import RerankerContract
 
@@ -38,19 +38,19 @@ class TestScriptedModel(ChatModelContract):
     async def test_replies_come_in_their_order_and_the_last_stays(self, streaming: bool) -> None:
         failure = LanguageModelFailed(model="scripted:model", reason="it was busy.")
         model = ScriptedModel(["one", failure, "three"])
-        assert (await asked(model, streaming))[0].text == "one"
+        assert (await call(model, streaming))[0].text == "one"
         with pytest.raises(LanguageModelFailed, match="it was busy"):
-            await asked(model, streaming)
+            await call(model, streaming)
         assert model.problem
-        assert [(await asked(model, streaming))[0].text for _ in range(2)] == ["three", "three"]
+        assert [(await call(model, streaming))[0].text for _ in range(2)] == ["three", "three"]
         assert model.problem == ""
         assert model.requests == [QUESTION] * 4
 
     async def test_a_function_writes_the_replies(self) -> None:
         model = ScriptedModel(lambda messages: messages[-1].content.upper())
-        reply, _ = await asked(model, False, (Message("user", "so"),))
+        reply, _ = await call(model, False, (Message("user", "so"),))
         assert reply.text == "SO"
 
     async def test_a_long_reply_is_cut(self) -> None:
-        reply, _ = await asked(ScriptedModel(["one two three"]), False, max_tokens=2)
+        reply, _ = await call(ScriptedModel(["one two three"]), False, max_tokens=2)
         assert (reply.text, reply.finished) == ("one two", False)

@@ -85,7 +85,7 @@ class AnswerMeasures(Shares):
 
 @dataclass
 class _Sums:
-    asked: int = 0
+    questions: int = 0
     contained: int = 0
     abstained: int = 0
     sentences: int = 0
@@ -93,10 +93,10 @@ class _Sums:
     overlap: float = 0.0
 
     def shares(self) -> Shares:
-        answered = self.asked - self.abstained
+        answered = self.questions - self.abstained
         return {
-            "questions": self.asked,
-            "contained": round(self.contained / self.asked, 4) if self.asked else 0.0,
+            "questions": self.questions,
+            "contained": round(self.contained / self.questions, 4) if self.questions else 0.0,
             "contained_of_answered": round(self.contained / answered, 4) if answered else 0.0,
             "abstained": self.abstained,
             "sentences": round(self.sentences / answered, 2) if answered else 0.0,
@@ -163,7 +163,7 @@ async def evaluate_answers(
         await _compare_quotes(quotes, answer, read)
         if on_progress is not None:
             on_progress(number, len(dataset.questions))
-    written = model.asked
+    written = model.questions
     return {
         "dataset": dataset.name,
         **overall.shares(),
@@ -183,7 +183,7 @@ def kind_of(question: str) -> str:
 
 
 def _count(sums: _Sums, answer: Answer, gold: Sequence[str]) -> None:
-    sums.asked += 1
+    sums.questions += 1
     if answer.decision == "abstain" or (answer.model is None and not answer.citations):
         sums.abstained += 1
         return

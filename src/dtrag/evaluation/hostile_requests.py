@@ -143,7 +143,7 @@ def _mentioned(garden: Garden, chance: random.Random, identity: Identity, foreig
     return _searched("search: mentions of foreign titles", query, chance, mode="hybrid", top_k=10)
 
 
-def _asked(garden: Garden, chance: random.Random, identity: Identity, foreign: Hidden) -> HostileRequest:
+def _question(garden: Garden, chance: random.Random, identity: Identity, foreign: Hidden) -> HostileRequest:
     word = chance.choice((chance.choice(foreign.words), " ".join(chance.choices(COMMON, k=3))))
     question = f"What is {disguised(word, chance)}?"
     return HostileRequest("ask", "ask", {"question": question}, (question, *_repeated_words(question)))
@@ -236,7 +236,7 @@ _MAKERS: dict[_Maker, int] = {
     _facts: 6,
     _explained: 5,
     _mentioned: 4,
-    _asked: 3,
+    _question: 3,
     _listed: 5,
     _counted: 3,
     _opened: 10,

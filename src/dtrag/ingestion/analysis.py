@@ -41,8 +41,8 @@ def analyse(document: ParsedDocument, chunk: Chunk, analyzer: Analyzer = Analyze
             frequencies[term] = frequencies.get(term, 0.0) + weight
             length += weight
     if len(frequencies) > MOST_TERMS:
-        kept = sorted(frequencies, key=lambda term: (-frequencies[term], term))[:MOST_TERMS]
-        frequencies = {term: frequencies[term] for term in kept}
+        heaviest = sorted(frequencies, key=lambda term: (-frequencies[term], term))[:MOST_TERMS]
+        frequencies = {term: frequencies[term] for term in heaviest}
     ids = np.fromiter(frequencies.keys(), np.int32, len(frequencies))
     counts = np.fromiter(frequencies.values(), np.float32, len(frequencies))
     order = np.argsort(ids)

@@ -45,7 +45,7 @@ LEARNED_SCOPES = 32
 """Scopes for which the learned centroids are kept, the least recently used go first; each takes a few megabytes."""
 
 
-def wanted(setting: str) -> bool:
+def classify_enabled(setting: str) -> bool:
     """Whether documents are classified on ingest, from `auto` or `off`. Raises `InvalidInput` for anything else."""
     if setting not in {"auto", "off"}:
         raise InvalidInput(f"DTRAG_CLASSIFY is {setting[:40]!r}, but must be auto or off.")
@@ -120,24 +120,24 @@ class Classifier:
                     settled.append(document.document_id)
                     nodes[document.document_id] = people[document.document_id]
                 elif learned.nodes:
-                    found = await self._place(document, learned)
-                    placements.append(Placement(document.document_id, found, datetime.now(UTC)))
-                    nodes[document.document_id] = found.node_id if found.accepted else UNCLASSIFIED
+                    classification = await self._place(document, learned)
+                    placements.append(Placement(document.document_id, classification, datetime.now(UTC)))
+                    nodes[document.document_id] = classification.node_id if classification.accepted else UNCLASSIFIED
                     await asyncio.sleep(0)  # the writer must not wait for a whole batch
         if placements or settled:
             await self._store.record(placements, settled)
         placed = [replace(d, node_id=nodes.get(d.document_id, d.node_id)) for d in documents]
-        return placed, sum(not placement.found.accepted for placement in placements)
+        return placed, sum(not placement.classification.accepted for placement in placements)
 
     async def _place(self, document: IndexedDocument, learned: _Learned) -> Classification:
         terms, vector = content(document)
-        found = place(learned.taxonomy, learned.names, learned.centroids, terms, vector)
-        if self._model is None or found.accepted or not learned.nodes:
-            return found
+        classification = place(learned.taxonomy, learned.names, learned.centroids, terms, vector)
+        if self._model is None or classification.accepted or not learned.nodes:
+            return classification
         paths = ["/".join(learned.taxonomy.path(node_id)) for node_id in sorted(learned.nodes)]
         text = f"{document.document.title}\n\n{document.document.text}"[:MODEL_CHARACTERS]
         path, confidence = await asyncio.to_thread(self._model.classify, text, paths)
-        return with_model(learned.taxonomy, found, path, confidence, learned.nodes)
+        return with_model(learned.taxonomy, classification, path, confidence, learned.nodes)
 
     async def _known(self, viewer: Viewer, *, growing: bool = False) -> _Learned:
         """Centroids and names of the newest state in the viewer's scope, learned again only when they have to be."""

@@ -64,28 +64,28 @@ def find_files(paths: Sequence[Path], parser: Parser) -> FoundFiles:
 
     A file that is named itself is always tried; inside a folder, hidden files are ignored and unknown formats skipped.
     """
-    found = FoundFiles()
+    result = FoundFiles()
     sources: dict[str, Source] = {}
     for path in paths:
         folder = path if path.is_dir() else None
         if folder is not None:
-            found.folders.append(path)
+            result.folders.append(path)
             unreadable: list[OSError] = []
             files = list(_walk(path, unreadable))
             known = [file for file in files if parser.knows(file.name)]
-            found.skipped.extend((str(file), _unknown(file)) for file in files if not parser.knows(file.name))
-            found.failed.extend((str(error.filename), f"{error.strerror}.") for error in unreadable)
+            result.skipped.extend((str(file), _unknown(file)) for file in files if not parser.knows(file.name))
+            result.failed.extend((str(error.filename), f"{error.strerror}.") for error in unreadable)
             if not (known or unreadable):
                 reason = "There is no file in it whose format is known; `dtrag ingest --help` names them."
-                found.failed.append((str(path), reason))
+                result.failed.append((str(path), reason))
         elif path.is_file():
             known = [path]
         else:
-            found.failed.append((str(path), "There is no such file or folder."))
+            result.failed.append((str(path), "There is no such file or folder."))
             continue
         sources |= {source.uri: source for source in (Source.of(file, folder) for file in known)}
-    found.sources = list(sources.values())
-    return found
+    result.sources = list(sources.values())
+    return result
 
 
 def _unknown(file: Path) -> str:
@@ -120,27 +120,27 @@ class FolderSync:
         self._analyzer = analyzer
         self._record = record
 
-    async def plan(self, found: FoundFiles) -> FolderPlan:
+    async def plan(self, files: FoundFiles) -> FolderPlan:
         """What is gone, renamed and new. Changes nothing.
 
         Raises `InvalidInput` without a folder, and when a folder or file is missing, unreadable or empty.
         """
-        if found.failed:
-            path, reason = found.failed[0]
+        if files.failed:
+            path, reason = files.failed[0]
             raise InvalidInput(f"Nothing was read or removed, because {path} cannot be relied on: {reason}")
-        if not found.folders:
+        if not files.folders:
             raise InvalidInput("Only folders can be pruned, and none was named. Name the folder that has changed.")
-        plan = FolderPlan(skipped=found.skipped)
+        plan = FolderPlan(skipped=files.skipped)
         stored: dict[str, StoredFile] = {}
         gone: dict[str, StoredFile] = {}
-        for folder in found.folders:
+        for folder in files.folders:
             below = {file.uri: file for file in await self._store.files_below(_prefix(folder))}
             there = await asyncio.to_thread(_addresses, folder)
             missing = {uri: file for uri, file in below.items() if uri not in there}
             stored |= below
             gone |= missing
-        prefixes = tuple(_prefix(folder) for folder in found.folders)
-        new = [source for source in found.sources if source.uri not in stored and source.uri.startswith(prefixes)]
+        prefixes = tuple(_prefix(folder) for folder in files.folders)
+        new = [source for source in files.sources if source.uri not in stored and source.uri.startswith(prefixes)]
         plan.moves = await asyncio.to_thread(_renamed, list(gone.values()), new)
         followed = {file.uri for file, _ in plan.moves}
         arrived = {source.uri for _, source in plan.moves}
@@ -150,7 +150,7 @@ class FolderSync:
         plan.renamed = [(file_path(file.uri), str(source.path)) for file, source in plan.moves]
         plan.removed = [file_path(file.uri) for file in plan.gone]
         plan.removed_documents = sum(file.documents for file in plan.gone)
-        plan.refusal = _refusal(found.folders, stored, plan.gone)
+        plan.refusal = _refusal(files.folders, stored, plan.gone)
         return plan
 
     async def follow(self, plan: FolderPlan, report: IngestReport) -> None:

@@ -15,7 +15,7 @@ from dtrag.core.taxonomy.centroids import Sample
 from dtrag.core.taxonomy.review import Placement
 from dtrag.core.taxonomy.tree import ROOT, UNCLASSIFIED, Node, Taxonomy
 from dtrag.errors import InvalidInput
-from dtrag.ingestion.classify import Classifier, content, wanted
+from dtrag.ingestion.classify import Classifier, classify_enabled, content
 from dtrag.ports import Index, IndexSnapshot
 from dtrag.testing.builders import indexed_document
 
@@ -96,7 +96,7 @@ async def test_a_batch_is_one_reading_and_one_record() -> None:
     assert waiting == 1
     assert [document.node_id for document in placed] == [2, UNCLASSIFIED, 3]
     [(placements, settled)] = store.recorded
-    assert [placement.found.accepted for placement in placements] == [True, False]
+    assert [placement.classification.accepted for placement in placements] == [True, False]
     assert settled == [first[2].document_id]
     await made.prepare([indexed_document("d", [HEDGE])])
     assert store.read == 1
@@ -164,6 +164,6 @@ async def test_strange_texts_are_nothing_special(text: str) -> None:
 
 
 def test_the_setting() -> None:
-    assert (wanted("auto"), wanted("off")) == (True, False)
+    assert (classify_enabled("auto"), classify_enabled("off")) == (True, False)
     with pytest.raises(InvalidInput, match="auto or off"):
-        wanted("on")
+        classify_enabled("on")

@@ -29,7 +29,7 @@ class Unusable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """`reason` is a sentence without any key. `retry_after` in seconds, where the server said so."""
+    """`reason` is a sentence without any key. `retry_after` in seconds, where the server sent it."""
 
     reason: str
     passing: bool
@@ -42,16 +42,18 @@ def explain(error: Exception, key: str) -> Failure:
     if isinstance(error, Unusable):
         return Failure(str(error), passing=False)
     chain = tuple(_chain(error))
-    if any(isinstance(one, ResponseRefused) for one in chain):
-        return Failure(str(next(one for one in chain if isinstance(one, ResponseRefused))), passing=False)
-    for one in chain:
-        status = _status(one)
+    if any(isinstance(cause, ResponseRefused) for cause in chain):
+        return Failure(str(next(cause for cause in chain if isinstance(cause, ResponseRefused))), passing=False)
+    for cause in chain:
+        status = _status(cause)
         if status is not None:
-            reason = f"its server said {status} ({_words(one, key)})."
-            return Failure(reason, status in _PASSING, status, _retry_after(one))
-    for one in chain:
-        if any(base.__name__ in _CONNECTION for base in type(one).__mro__):
-            return Failure(f"its server could not be reached or hung up ({type(one).__name__}).", passing=True)
+            reason = f"its server replied with {status} ({_words(cause, key)})."
+            return Failure(reason, status in _PASSING, status, _retry_after(cause))
+    for cause in chain:
+        if any(base.__name__ in _CONNECTION for base in type(cause).__mro__):
+            return Failure(
+                f"its server could not be reached or closed the connection ({type(cause).__name__}).", passing=True
+            )
     if type(error).__name__ == "APIError":
         return Failure(f"its server reported an error ({_words(error, key)}).", passing=False)
     return Failure(f"the reply does not follow the protocol ({type(error).__name__}).", passing=False)

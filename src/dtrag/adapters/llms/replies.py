@@ -65,7 +65,7 @@ class ReplyReader:
 
 async def read(chat: Any, messages: Sequence[Message], options: Mapping[str, object], reading: ReplyReader) -> None:
     """One call for the whole reply. A reply without a finish reason counts as finished."""
-    reading.add(await chat.ainvoke(_given(messages), **options))
+    reading.add(await chat.ainvoke(_role_and_text(messages), **options))
     reading.reason = reading.reason or "stop"
 
 
@@ -77,7 +77,7 @@ async def read_stream(
     put: Callable[[str], None],
 ) -> None:
     """One streaming call; `put` gets each piece as it arrives."""
-    async with aclosing(chat.astream(_given(messages), **options)) as pieces:
+    async with aclosing(chat.astream(_role_and_text(messages), **options)) as pieces:
         async for piece in pieces:
             new = reading.add(piece)
             if new:
@@ -94,7 +94,7 @@ def usage(messages: Sequence[Message], reading: ReplyReader, price: Price) -> Us
     return Usage(1, *tokens, price.cost(*tokens))
 
 
-def _given(messages: Sequence[Message]) -> list[tuple[str, str]]:
+def _role_and_text(messages: Sequence[Message]) -> list[tuple[str, str]]:
     roles = {"system": "system", "user": "human", "assistant": "ai"}
     return [(roles[message.role], _clean(message.content)) for message in messages]
 

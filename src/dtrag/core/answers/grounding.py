@@ -113,15 +113,15 @@ def denied(text: str) -> bool:
 def _names(sentence: str) -> dict[str, str]:
     """Names of people, places and things: capitals in English but for the first word, Latin letters in Korean."""
     if language(sentence) == "ko":
-        found = [(word, word) for word in LATIN.findall(normalise(sentence)) if len(word) > 1]
+        names = [(word, word) for word in LATIN.findall(normalise(sentence)) if len(word) > 1]
     else:
         lead = len(sentence) - len(sentence.lstrip(" \t\n\"'“‘([*#-"))
-        found = [
+        names = [
             (match.group().casefold().removesuffix("'s").removesuffix("’s"), match.group())
             for match in _NAME.finditer(sentence)
             if match.start() > lead
         ]
-    return {key: shown for key, shown in found if key not in STOP_WORDS}
+    return {key: shown for key, shown in names if key not in STOP_WORDS}
 
 
 @lru_cache(maxsize=256)

@@ -101,15 +101,15 @@ def logistic(x: Values, labels: Values, weights: Values, prior: Values | None = 
         logits = design @ beta
         return float(weights @ (np.logaddexp(0.0, logits) - labels * logits) + pull @ (beta - start) ** 2 / 2)
 
-    found = start.copy()
+    beta = start.copy()
     for _ in range(100):
-        p = sigmoid(design @ found)
-        slope = design.T @ (weights * (labels - p)) - pull * (found - start)
+        p = sigmoid(design @ beta)
+        slope = design.T @ (weights * (labels - p)) - pull * (beta - start)
         bend = (design * (weights * p * (1 - p))[:, None]).T @ design + np.diag(pull + 1e-9)
         step = np.linalg.solve(bend, slope)
-        while loss(found + step) > loss(found) and np.abs(step).max() > 1e-8:
+        while loss(beta + step) > loss(beta) and np.abs(step).max() > 1e-8:
             step /= 2  # far from the minimum a whole step of Newton's may lead further away
-        found += step
+        beta += step
         if np.abs(step).max() < 1e-8:
             break
-    return found
+    return beta

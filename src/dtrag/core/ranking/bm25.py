@@ -107,8 +107,8 @@ class LexicalStatistics:
         distinct, inverse = np.unique(ids, return_inverse=True)
         summed = np.zeros(len(distinct), np.int64)
         np.add.at(summed, inverse, frequencies)
-        kept = summed != 0
-        return cls(distinct[kept], summed[kept], sum(part.chunks for part in parts), _lengths(parts))
+        nonzero = summed != 0
+        return cls(distinct[nonzero], summed[nonzero], sum(part.chunks for part in parts), _lengths(parts))
 
 
 def _lengths(parts: Sequence[LexicalStatistics]) -> dict[str, tuple[int, int]]:

@@ -1,9 +1,9 @@
-"""Exact BM25 over the postings of a segment, a term at a time, with bounds that let common words cost next to nothing.
+"""Exact BM25 over the postings of a segment, one term at a time; upper bounds make common words nearly free.
 
-MaxScore (Turtle & Flood 1995, *Query evaluation: strategies and optimizations*): terms are taken by falling idf; once
-those that are left cannot lift a passage without any earlier term into the best k, only the passages that still can
-get there are looked up in them. The sum of a passage is always made in the same order of terms with 32-bit floats, so
-that equal passages tie exactly, wherever they lie.
+MaxScore (Turtle & Flood 1995, *Query evaluation: strategies and optimizations*): terms are processed by descending
+idf. Once the remaining terms alone cannot lift a passage into the best k, their postings are looked up only for the
+candidates that can still reach it. A passage's score is always summed in the same order of terms with 32-bit floats, so
+that equal passages tie exactly, whichever segment holds them.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ Numbers = NDArray[np.int32]
 Floats = NDArray[np.float32]
 
 DENSE_SHARE = 0.2
-"""A term in more than this share of the passages is kept as one byte a passage: smaller than 5 bytes a posting."""
+"""A term in more than this share of the passages is stored as one byte per passage instead of five per posting."""
 SLACK, ROUNDING = 1.0 + 1e-5, 6e-8
-"""Bounds are widened by what 32-bit sums may be off: a little, and half a unit in the last place for each term."""
-WORTH_A_LOOK = 2
-"""The bound is looked at before a term with this many times the postings that were read so far."""
+"""Bounds are widened by the rounding error of 32-bit sums: a factor, and half a unit in the last place per term."""
+CHECK_RATIO = 2
+"""The bound is checked before a term with more than this many times the postings read so far."""
 
 
 class Postings:
-    """The passages of one segment that hold one term.
+    """The passages of one segment that contain one term.
 
     `chunks` (int32, ascending) with `frequencies` (uint8, parallel); or, for a common term, `chunks` None and
     `frequencies` of every passage, 0 where the term is absent.
@@ -41,8 +41,8 @@ class Postings:
     def __init__(self, run: NDArray[np.void], size: int):
         self.count = len(run)
         self._bound = np.float32(0)
-        # Weak: a term that is not asked for again must not keep the lengths of an old generation in memory.
-        self._bound_for: Callable[[], Floats | None] = _nothing
+        # Weak: a term that is not queried again must not keep the lengths of an old generation in memory.
+        self._bound_for: Callable[[], Floats | None] = _no_lengths
         self.chunks: Numbers | None = None
         if self.count > DENSE_SHARE * size:
             self.frequencies = np.zeros(size, np.uint8)
@@ -53,29 +53,29 @@ class Postings:
 
     @property
     def nbytes(self) -> int:
-        """What it takes in memory."""
+        """Size in memory."""
         return self.frequencies.nbytes + (self.chunks.nbytes if self.chunks is not None else 0) + 200
 
     def bound(self, damped: Floats) -> np.float32:
-        """The highest impact of the term in any passage (reckoned once for each `damped`)."""
+        """The highest impact of the term in any passage (computed once for each `damped`)."""
         if self._bound_for() is not damped:
             impacts = _impacts(self.frequencies, damped if self.chunks is None else damped[self.chunks])
             self._bound, self._bound_for = impacts.max(initial=np.float32(0)), weakref.ref(damped)
         return self._bound
 
     def add(self, scores: Floats, weight: np.float32, damped: Floats) -> None:
-        """Add weight × impact to the score of every passage that holds the term."""
+        """Add weight × impact to the score of every passage that contains the term."""
         if self.chunks is None:
             scores += weight * _impacts(self.frequencies, damped)
         else:
             scores[self.chunks] += weight * _impacts(self.frequencies, damped[self.chunks])
 
     def count_where(self, visible: Callable[[NDArray[np.intp]], NDArray[np.bool_]] | None) -> int:
-        """How many of the passages that hold the term count."""
+        """How many of the passages that contain the term are visible."""
         if visible is None:
             return self.count
-        held = np.flatnonzero(self.frequencies) if self.chunks is None else self.chunks.astype(np.intp)
-        return int(visible(held).sum())
+        chunks = np.flatnonzero(self.frequencies) if self.chunks is None else self.chunks.astype(np.intp)
+        return int(visible(chunks).sum())
 
     def at(self, numbers: Numbers, damped: Floats) -> Floats:
         """The impact in each of these passages, 0 where the term is absent."""
@@ -87,8 +87,8 @@ class Postings:
         return _impacts(frequencies, damped[numbers])
 
 
-def _nothing() -> None:
-    """The reference of a bound that was not reckoned yet."""
+def _no_lengths() -> None:
+    """The reference of a bound that was not computed yet."""
 
 
 def _impacts(frequencies: NDArray[np.uint8], damped: Floats) -> Floats:
@@ -98,15 +98,15 @@ def _impacts(frequencies: NDArray[np.uint8], damped: Floats) -> Floats:
 
 
 def damped_lengths(segment: Segment, means: Mapping[str, float]) -> Floats:
-    """For each passage the part of BM25's denominator that its length decides, with these mean lengths by language."""
+    """For each passage the length term of BM25's denominator, with these mean lengths by language."""
     by_language = np.array([means.get(language, 1.0) for language in segment.languages] or [1.0])
     ratios = segment.chunks["length"] / by_language[segment.chunks["language"]]
     return damping(ratios).astype(np.float32)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """Passages of one segment: their numbers and BM25 scores, in no order."""
+class ScoredPassages:
+    """Passages of one segment: their numbers and BM25 scores, unordered."""
 
     numbers: Numbers
     scores: Floats
@@ -115,17 +115,17 @@ class Found:
 def best(
     terms: Sequence[tuple[float, Postings]],
     damped: Floats,
-    wanted: int,
+    k: int,
     visible: Callable[[NDArray[np.intp]], NDArray[np.bool_]] | None = None,
     floor: float = 0.0,
     *,
     bounded: tuple[Floats, float] | None = None,
-) -> Found:
-    """The `wanted` best passages of a segment, and all that tie with the last of them.
+) -> ScoredPassages:
+    """The `k` best passages of a segment, and all that tie with the last of them.
 
-    `terms` are (weight, postings) by falling weight, ties in one fixed order; `visible` says which of some passages
-    count at all; passages below `floor` need not be found. `bounded` holds damped lengths whose bounds are kept, and by
-    how much impacts with `damped` may be higher; None: `damped` itself.
+    `terms` are (weight, postings) by descending weight, ties in one fixed order. `visible` is a mask over passage
+    numbers; passages below `floor` may be omitted. `bounded` is (damped lengths whose bounds are cached, factor by
+    which impacts with `damped` may exceed them); None: `damped` itself.
     """
     weights = [np.float32(weight) for weight, _ in terms]
     reference, stretch = bounded or (damped, 1.0)
@@ -133,16 +133,16 @@ def best(
         weight * postings.bound(reference) * np.float32(stretch)
         for weight, (_, postings) in zip(weights, terms, strict=True)
     ]
-    rest = _rest(bounds)
+    remaining = _remaining(bounds)
     scores = np.zeros(len(damped), np.float32)
     threshold, read, place = np.float32(floor), 0, 0
     hits: NDArray[np.intp] | None = None
     for place in range(len(terms)):
         postings = terms[place][1]
-        if read and postings.count > WORTH_A_LOOK * read:
-            hits = _hits(scores, threshold - rest[place], visible)
-            threshold = max(threshold, _kth(scores[hits], wanted))
-        if rest[place] < threshold:
+        if read and postings.count > CHECK_RATIO * read:
+            hits = _hits(scores, threshold - remaining[place], visible)
+            threshold = max(threshold, _kth(scores[hits], k))
+        if remaining[place] < threshold:
             break
         hits = None
         postings.add(scores, weights[place], damped)
@@ -150,19 +150,19 @@ def best(
     else:
         place = len(terms)
     if hits is None:
-        hits = _hits(scores, threshold - rest[place], visible)
-    found = scores[hits]
+        hits = _hits(scores, threshold - remaining[place], visible)
+    partial = scores[hits]
     for later in range(place, len(terms)):
-        threshold = max(threshold, _kth(found, wanted))
-        able = found + rest[later] >= threshold
-        hits, found = hits[able], found[able]
-        found = found + weights[later] * terms[later][1].at(hits.astype(np.int32), damped)
-    kept = found >= max(threshold, _kth(found, wanted))
-    return Found(hits[kept].astype(np.int32), found[kept])
+        threshold = max(threshold, _kth(partial, k))
+        able = partial + remaining[later] >= threshold
+        hits, partial = hits[able], partial[able]
+        partial = partial + weights[later] * terms[later][1].at(hits.astype(np.int32), damped)
+    retained = partial >= max(threshold, _kth(partial, k))
+    return ScoredPassages(hits[retained].astype(np.int32), partial[retained])
 
 
-def _rest(bounds: Sequence[np.float32]) -> list[np.float32]:
-    """What the terms from each place on can add at most, in one pass; the more terms, the more a sum may be off."""
+def _remaining(bounds: Sequence[np.float32]) -> list[np.float32]:
+    """Upper bound of what the terms from each position on can add; the slack grows with the number of terms."""
     slack = SLACK + len(bounds) * ROUNDING
     sums = np.cumsum(np.array(bounds[::-1], np.float64))[::-1] * slack
     return [*sums.astype(np.float32), np.float32(0)]
@@ -171,14 +171,14 @@ def _rest(bounds: Sequence[np.float32]) -> list[np.float32]:
 def _hits(
     scores: Floats, least: np.float32, visible: Callable[[NDArray[np.intp]], NDArray[np.bool_]] | None
 ) -> NDArray[np.intp]:
-    """The passages that were met, those of them that have `least` and count."""
-    # By way of booleans: numpy finds their places several times faster than those of floats.
+    """The scored passages with at least `least` that are visible."""
+    # Compared first: `flatnonzero` is several times faster on booleans than on floats.
     hits = np.flatnonzero(scores >= least if least > 0 else scores > 0)
     return hits if visible is None else hits[visible(hits)]
 
 
-def _kth(scores: Floats, wanted: int) -> np.float32:
-    """The `wanted`-th best of the scores; 0 when there are fewer."""
-    if len(scores) < wanted:
+def _kth(scores: Floats, k: int) -> np.float32:
+    """The `k`-th best of the scores; 0 when there are fewer."""
+    if len(scores) < k:
         return np.float32(0)
-    return np.float32(np.partition(scores, len(scores) - wanted)[len(scores) - wanted])
+    return np.float32(np.partition(scores, len(scores) - k)[len(scores) - k])

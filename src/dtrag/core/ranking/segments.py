@@ -1,8 +1,8 @@
-"""An inverted index in immutable segments: how passages become postings, and how segments become one.
+"""An inverted index in immutable segments: building segments from passages, and merging segments.
 
-A segment numbers its passages 0, 1, 2 ... in the order of its documents. Its postings are one long run, term by term
-in ascending order of the term ids, within a term by passage number; `offsets[i]` is where term i begins, so that the
-run can be cut into pages anywhere. Deleted documents stay until a merge leaves them out.
+A segment numbers its passages 0, 1, 2 ... in the order of its documents. Its postings are one array, sorted by term id
+and within a term by passage number; `offsets[i]` is where term i begins, so that the array can be split into pages
+anywhere. Deleted documents stay until a merge drops them.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from dtrag.core.documents import Terms
 from dtrag.core.ranking.bm25 import LexicalStatistics
 
 FREQUENCY_UNIT = 0.25
-"""Field-weighted occurrences are kept in quarters, in one byte: up to 63.75, where BM25 has long been saturated."""
+"""Field-weighted occurrences are stored in quarters, in one byte: up to 63.75, far beyond the saturation of BM25."""
 MOST_FREQUENT = 255
 
 DOCUMENTS = np.dtype(
     [("document_id", "<u8", (2,)), ("origin", "<u8", (2,)), ("title", "<u8"), ("node_id", "<i4"), ("chunks", "<i4")]
 )
-"""One row a document; ids as their upper and lower half. `origin` is the segment that it was written with: it tells two
-versions of a document apart; `title` is the number of its title (core/text/title_mentions.py)."""
+"""One row per document; ids as their upper and lower half. `origin` is the segment that it was written with: it
+distinguishes two versions of a document; `title` is the number of its title (core/text/title_mentions.py)."""
 CHUNKS = np.dtype([("length", "<i4"), ("language", "u1")])
-"""One row a passage: its length in terms and the number of its language."""
+"""One row per passage: its length in terms and the number of its language."""
 POSTINGS = np.dtype([("chunk", "<i4"), ("frequency", "u1")])
 """One posting: the number of the passage and the occurrences in FREQUENCY_UNIT. 5 bytes."""
 
@@ -40,7 +40,7 @@ def quantised(frequencies: NDArray[np.float32]) -> NDArray[np.uint8]:
 
 
 def whole(parts: NDArray[np.uint64]) -> uuid.UUID:
-    """The id of two halves."""
+    """The id that consists of these two halves."""
     return uuid.UUID(int=int(parts[0]) << 64 | int(parts[1]))
 
 
@@ -101,22 +101,22 @@ class Segment:
         return int(self.offsets[place]), int(self.offsets[place + 1])
 
     def statistics(self) -> LexicalStatistics:
-        """What the segment adds to the collection, deleted documents included."""
+        """The segment's part of the statistics of the collection, deleted documents included."""
         lengths = {}
         for number, language in enumerate(self.languages):
             own = self.chunks["length"][self.chunks["language"] == number]
             lengths[language] = (len(own), int(own.sum(dtype=np.int64)))
         return LexicalStatistics(self.term_ids, self.frequencies, len(self.chunks), lengths)
 
-    def found(self, documents: Sequence[uuid.UUID]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Places among `documents` of those that are here, deleted versions included, and their rows."""
-        asked = np.array([halves(document) for document in documents], np.uint64).reshape(-1, 2)
+    def locate(self, documents: Sequence[uuid.UUID]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Positions in `documents` of those that are in the segment, deleted versions included, and their rows."""
+        ids = np.array([halves(document) for document in documents], np.uint64).reshape(-1, 2)
         order, upper = self.by_document
-        left, right = upper.searchsorted(asked[:, 0], "left"), upper.searchsorted(asked[:, 0], "right")
-        pairs = [(place, order[at]) for place in range(len(asked)) for at in range(left[place], right[place])]
+        left, right = upper.searchsorted(ids[:, 0], "left"), upper.searchsorted(ids[:, 0], "right")
+        pairs = [(place, order[at]) for place in range(len(ids)) for at in range(left[place], right[place])]
         places = np.array([place for place, _ in pairs], np.intp)
         rows = np.array([row for _, row in pairs], np.intp)
-        exact = self.documents["document_id"][rows, 1] == asked[places, 1]
+        exact = self.documents["document_id"][rows, 1] == ids[places, 1]
         return places[exact], rows[exact]
 
     def titled(self, numbers: NDArray[np.uint64]) -> NDArray[np.intp]:
@@ -128,7 +128,7 @@ class Segment:
 
     @functools.cached_property
     def by_document(self) -> tuple[NDArray[np.intp], NDArray[np.uint64]]:
-        """Rows of the documents by the upper half of the id, and those halves, ascending. Made when first asked for."""
+        """Rows of the documents by the upper half of the id, and those halves, ascending. Computed on first use."""
         order = np.argsort(self.documents["document_id"][:, 0])
         return order, self.documents["document_id"][order, 0]
 
@@ -139,16 +139,16 @@ class Segment:
         return order, self.documents["title"][order]
 
     def rows_of(self, documents: Iterable[tuple[uuid.UUID, uuid.UUID]]) -> NDArray[np.intp]:
-        """The rows in `documents` of those (document id, origin) that are here."""
+        """The rows of those (document id, origin) that are in the segment."""
         return self.rows_of_quarters(quarters(documents))
 
-    def rows_of_quarters(self, wanted: NDArray[np.uint64]) -> NDArray[np.intp]:
-        """As `rows_of`, of what `quarters` made: once for all segments."""
-        if not len(wanted) or not len(self.documents):
+    def rows_of_quarters(self, ids: NDArray[np.uint64]) -> NDArray[np.intp]:
+        """As `rows_of`, for the array that `quarters` returned: computed once for all segments."""
+        if not len(ids) or not len(self.documents):
             return np.empty(0, np.intp)
-        rows = np.flatnonzero(np.isin(self.documents["document_id"][:, 0], wanted[:, 0]))
+        rows = np.flatnonzero(np.isin(self.documents["document_id"][:, 0], ids[:, 0]))
         here = np.hstack([self.documents["document_id"][rows], self.documents["origin"][rows]])
-        exact = np.isin(_packed(here), _packed(wanted))
+        exact = np.isin(_packed(here), _packed(ids))
         return rows[exact]
 
 
@@ -159,14 +159,14 @@ def quarters(documents: Iterable[tuple[uuid.UUID, uuid.UUID]]) -> NDArray[np.uin
 
 
 def _packed(rows: NDArray[np.uint64]) -> NDArray[np.void]:
-    """Rows of four numbers as one value each, which can be looked up."""
+    """Rows of four numbers as one value each, for `np.isin`."""
     return np.ascontiguousarray(rows).view([("", np.uint64)] * 4).reshape(-1)
 
 
 def build(
     segment_id: uuid.UUID, rows: Iterable[ForwardRow], origin: uuid.UUID | None = None
 ) -> tuple[Segment, NDArray[np.void]]:
-    """A segment and its run of postings (dtype POSTINGS) from passages, those of one document next to each other."""
+    """A segment and its postings (dtype POSTINGS) from passages; those of one document are consecutive."""
     documents: list[tuple[tuple[int, int], tuple[int, int], int, int, int]] = []
     lengths, languages, terms, frequencies = [], [], [], []
     numbers: dict[str, int] = {}
@@ -195,7 +195,7 @@ def build(
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """A part of a merge: for each input the half-open run of its postings that belongs to a range of term ids."""
+    """A part of a merge: for each input the half-open range of its postings that belongs to a range of term ids."""
 
     spans: tuple[tuple[int, int], ...]
     lowest: int
@@ -204,10 +204,10 @@ class Slice:
 
 @dataclass(slots=True)
 class SegmentMerge:
-    """Several segments on their way to one, without their deleted documents, a slice of the terms at a time.
+    """Merges segments into one without their deleted documents, one slice of the terms at a time.
 
-    `removed` holds for each input the rows of its documents that are gone. After all slices were `take`n in order,
-    `head()` is the new segment and `dropped()` what the deleted documents had counted in the inputs.
+    `removed` holds for each input the rows of its deleted documents. After `take` was called for all slices in order,
+    `head()` is the new segment and `dropped()` the statistics of the deleted documents.
     """
 
     segment_id: uuid.UUID
@@ -220,27 +220,27 @@ class SegmentMerge:
     _gone: list[tuple[NDArray[np.int32], NDArray[np.int64]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """New number of every passage, -1 for those that go."""
+        """New number of every passage, -1 for those that are dropped."""
         base = 0
         self._numbers = []
         for segment, alive in zip(self.inputs, self._alive(), strict=True):
-            kept = alive[segment.document_of]
+            retained = alive[segment.document_of]
             numbers = np.full(len(segment), -1, np.int32)
-            numbers[kept] = np.arange(base, base + int(kept.sum()), dtype=np.int32)
-            base += int(kept.sum())
+            numbers[retained] = np.arange(base, base + int(retained.sum()), dtype=np.int32)
+            base += int(retained.sum())
             self._numbers.append(numbers)
         self._languages = tuple(dict.fromkeys(name for segment in self.inputs for name in segment.languages))
 
     def _alive(self) -> list[NDArray[np.bool_]]:
-        found = []
+        masks = []
         for segment, rows in zip(self.inputs, self.removed, strict=True):
             alive = np.ones(len(segment.documents), bool)
             alive[rows] = False
-            found.append(alive)
-        return found
+            masks.append(alive)
+        return masks
 
     def slices(self, most: int) -> Iterator[Slice]:
-        """Ranges of term ids that hold about `most` postings of all inputs together, ascending."""
+        """Ranges of term ids with about `most` postings of all inputs together, ascending."""
         terms = np.unique(np.concatenate([np.empty(0, np.int32), *(segment.term_ids for segment in self.inputs)]))
         if not len(terms):
             return
@@ -258,7 +258,7 @@ class SegmentMerge:
             yield Slice(tuple(spans), lowest, beyond)
 
     def take(self, part: Slice, runs: Sequence[NDArray[np.void]]) -> NDArray[np.void]:
-        """The new postings of a slice, given its runs of the inputs."""
+        """The new postings of a slice, from its ranges of the inputs' postings."""
         terms, chunks, frequencies = [], [], []
         for segment, numbers, run in zip(self.inputs, self._numbers, runs, strict=True):
             left, right = np.searchsorted(segment.term_ids, [part.lowest, part.beyond])
@@ -266,11 +266,11 @@ class SegmentMerge:
             chunks.append(numbers[run["chunk"]])
             frequencies.append(run["frequency"])
         all_terms, all_chunks = np.concatenate(terms), np.concatenate(chunks)
-        kept = np.flatnonzero(all_chunks >= 0)
-        if len(kept) < len(all_chunks):
+        retained = np.flatnonzero(all_chunks >= 0)
+        if len(retained) < len(all_chunks):
             ids, counts = np.unique(all_terms[all_chunks < 0], return_counts=True)
             self._gone.append((ids, counts))
-        order = kept[np.argsort(all_terms[kept], kind="stable")]
+        order = retained[np.argsort(all_terms[retained], kind="stable")]
         ids, counts = np.unique(all_terms[order], return_counts=True)
         self._terms.append(ids)
         self._frequencies.append(counts.astype(np.int32))
@@ -298,7 +298,7 @@ class SegmentMerge:
         )
 
     def dropped(self) -> LexicalStatistics:
-        """What the documents that went had counted."""
+        """The statistics of the dropped documents."""
         lengths: dict[str, tuple[int, int]] = {}
         chunks = 0
         for segment, numbers in zip(self.inputs, self._numbers, strict=True):

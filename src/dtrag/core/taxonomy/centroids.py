@@ -170,5 +170,5 @@ def _vectors(samples: Sequence[Sample], rows: NDArray[np.intp], nodes: int) -> F
     unit *= np.array([s.weight for _, s in known])[:, None] / np.maximum(np.linalg.norm(unit, axis=1), 1e-12)[:, None]
     sums = np.zeros((nodes, unit.shape[1]))
     np.add.at(sums, owners, unit)
-    found: Floats = sums / np.maximum(np.linalg.norm(sums, axis=1), 1e-12)[:, None]
-    return found
+    centroids: Floats = sums / np.maximum(np.linalg.norm(sums, axis=1), 1e-12)[:, None]
+    return centroids

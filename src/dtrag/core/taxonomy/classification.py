@@ -261,14 +261,14 @@ def _by_name(taxonomy: Taxonomy, named: Named | None) -> Classification:
     return Classification(path, named.node_id, NAMED if strong else HINTED, (reason,))
 
 
-def _alternative(found: Classification) -> Alternative:
-    return Alternative(found.node_id, found.path, found.confidence)
+def _alternative(classification: Classification) -> Alternative:
+    return Alternative(classification.node_id, classification.path, classification.confidence)
 
 
-def _beside(found: Classification, others: Iterable[Alternative]) -> tuple[Alternative, ...]:
+def _beside(classification: Classification, others: Iterable[Alternative]) -> tuple[Alternative, ...]:
     """The distinct others, ordered by confidence."""
     distinct: dict[int, Alternative] = {}
     for other in others:
         distinct.setdefault(other.node_id, other)
-    distinct.pop(found.node_id, None)
+    distinct.pop(classification.node_id, None)
     return tuple(sorted(distinct.values(), key=lambda other: (-other.confidence, other.node_id))[:MOST_ALTERNATIVES])

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, Literal, TypedDict
 
 from dtrag.core.taxonomy.classification import Classification
+from dtrag.core.taxonomy.tree import UNCLASSIFIED
 
 Kind = Literal["classification", "answer"]
 Status = Literal["waiting", "approved", "corrected", "skipped"]
@@ -20,7 +21,7 @@ class Placement:
     """Result of the classification of a document, accepted or not."""
 
     document_id: uuid.UUID
-    found: Classification
+    classification: Classification
     at: datetime
 
 
@@ -80,6 +81,20 @@ class Item:
     decided_at: datetime | None = None
     decided_by: str = ""
 
+    @classmethod
+    def of(cls, placement: Placement) -> Item:
+        """A new item that asks a reviewer about the classification of a document."""
+        classification = placement.classification
+        return cls(
+            uuid.uuid4(),
+            "classification",
+            classification.node_id if classification.path else UNCLASSIFIED,
+            _proposal(classification),
+            classification.confidence,
+            placement.at,
+            document_id=placement.document_id,
+        )
+
     def as_dict(self) -> ItemView:
         """For display, with plain values."""
         return {
@@ -109,7 +124,7 @@ class Decision:
     note: str = field(default="")
 
 
-def proposal_of(classification: Classification) -> ProposalRow:
+def _proposal(classification: Classification) -> ProposalRow:
     """A classification as the proposal of an item."""
     return {
         "path": list(classification.path),

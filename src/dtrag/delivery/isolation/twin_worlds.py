@@ -106,11 +106,11 @@ async def twin_worlds(settings: Settings, embedder: Embedder | None, seed: int =
     with tempfile.TemporaryDirectory(prefix="dtrag-twins-") as name:
         folder = Path(name)
         shared = write_shared(folder / SERVER_FOLDER, _chance(seed))
-        async with open_throwaway(own, embedder) as one, open_throwaway(own, one.embedder) as other:
-            parts = ((one, ONE), (other, OTHER))
+        async with open_throwaway(own, embedder) as first, open_throwaway(own, first.embedder) as second:
+            parts = ((first, ONE), (second, OTHER))
             worlds = [await _world(app, part, shared, folder, seed) for app, part in parts]
             try:
-                yield TwinWorlds((one, other), (worlds[0], worlds[1]))
+                yield TwinWorlds((first, second), (worlds[0], worlds[1]))
             finally:
                 for flag in FLAGS:
                     set_feature_flag(flag, None)

@@ -241,38 +241,38 @@ async def compare(
         for visit in visits:
             await scenario.play(visit)
         into.requests += sum(exchange.route != PROMPTS for visit in visits for exchange in visit.exchanges)
-        one, other = (visit.exchanges for visit in visits)
-        late = any(exchange.late for exchange in (*one, *other))
-        same = [exchange.answer for exchange in one] == [exchange.answer for exchange in other]
+        first, second = (visit.exchanges for visit in visits)
+        late = any(exchange.late for exchange in (*first, *second))
+        same = [exchange.answer for exchange in first] == [exchange.answer for exchange in second]
         if same or scenario.writes or not late or attempt == attempts:
             break
-    _judge(scenario, visitor, one, other, into)
+    _judge(scenario, visitor, first, second, into)
 
 
 def _judge(
-    scenario: Scenario, visitor: Visitor, one: Sequence[Exchange], other: Sequence[Exchange], into: Comparison
+    scenario: Scenario, visitor: Visitor, first: Sequence[Exchange], second: Sequence[Exchange], into: Comparison
 ) -> None:
-    for number in range(max(len(one), len(other))):
-        first = one[number] if number < len(one) else None
-        second = other[number] if number < len(other) else None
-        route = (first or second or Exchange(PROMPTS, "")).route
+    for number in range(max(len(first), len(second))):
+        left = first[number] if number < len(first) else None
+        right = second[number] if number < len(second) else None
+        route = (left or right or Exchange(PROMPTS, "")).route
         if route not in scenario.routes and route != PROMPTS:
             raise AssertionError(f"{scenario.name} does not declare the route {route_name(route)}")
         into.pairs[route] += 1
-        answers = ["(no request)" if exchange is None else exchange.answer for exchange in (first, second)]
-        if first is None or second is None or first.route != second.route or answers[0] != answers[1]:
+        answers = ["(no request)" if exchange is None else exchange.answer for exchange in (left, right)]
+        if left is None or right is None or left.route != right.route or answers[0] != answers[1]:
             into.differs(Difference(route, scenario.name, visitor.name, excerpts_at_difference(*answers)))
-        leaks_folder = any(exchange and SERVER_FOLDER in exchange.answer for exchange in (first, second))
+        leaks_folder = any(exchange and SERVER_FOLDER in exchange.answer for exchange in (left, right))
         if leaks_folder:
             into.differs(Difference(route, scenario.name, visitor.name, "a folder of the server is in the response"))
 
 
-def excerpts_at_difference(one: str, other: str) -> str:
+def excerpts_at_difference(first: str, second: str) -> str:
     """Excerpts of both texts around their first difference."""
-    pairs = enumerate(zip(one, other, strict=False))
-    at = next((position for position, pair in pairs if pair[0] != pair[1]), min(len(one), len(other)))
+    pairs = enumerate(zip(first, second, strict=False))
+    at = next((position for position, pair in pairs if pair[0] != pair[1]), min(len(first), len(second)))
     start = max(0, at - 60)
-    return f"…{one[start : at + 80]!r}… against …{other[start : at + 80]!r}…"
+    return f"…{first[start : at + 80]!r}… against …{second[start : at + 80]!r}…"
 
 
 def route_name(route: Route) -> str:

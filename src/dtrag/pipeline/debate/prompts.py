@@ -51,7 +51,7 @@ _ENGLISH = _Wording(
   and never take numbers in brackets from it.""",
     affirmative="You answer a question from numbered passages. Give the answer that they support best, precisely and "
     "with every condition that matters.",
-    critical="You answer a question from numbered passages, as somebody who has seen too many quick answers fail. Look "
+    critical="You answer a question from numbered passages, as someone who has seen too many quick answers fail. Look "
     "for what a quick answer would miss: exceptions, conditions, passages that contradict each other or belong to "
     "another case, and what the passages leave open. Then give the answer that stands up to that.",
     improve="Both you and another agent have answered. Take over what the other one has right according to the "

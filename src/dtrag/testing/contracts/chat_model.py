@@ -23,7 +23,7 @@ class ChatModelContract:
 
     @modes
     async def test_the_reply_is_whole_and_counts_its_tokens(self, model: ChatModel, streaming: bool) -> None:
-        reply, pieces = await asked(model, streaming)
+        reply, pieces = await call(model, streaming)
         assert (reply.text, reply.model, reply.finished) == (TEXT, model.id, True)
         assert reply.usage.calls == 1
         assert reply.usage.input_tokens > 0
@@ -37,12 +37,12 @@ class ChatModelContract:
     @modes
     async def test_a_failure_is_one_error_that_names_the_model(self, failing_model: ChatModel, streaming: bool) -> None:
         with pytest.raises(LanguageModelFailed, match=f"{failing_model.id}' returned no usable answer: ") as caught:
-            await asked(failing_model, streaming)
+            await call(failing_model, streaming)
         assert "DTRAG_LLM" in str(caught.value)
 
     @modes
     async def test_calls_at_the_same_time_do_not_disturb_each_other(self, model: ChatModel, streaming: bool) -> None:
-        replies = await asyncio.gather(*(asked(model, streaming, seconds=20.0) for _ in range(8)))
+        replies = await asyncio.gather(*(call(model, streaming, seconds=20.0) for _ in range(8)))
         assert {reply.text for reply, _ in replies} == {TEXT}
 
     async def test_more_tokens_never_cost_less(self, model: ChatModel) -> None:
@@ -50,12 +50,12 @@ class ChatModelContract:
         assert 0.0 <= model.cost_of(1_000, 0) <= model.cost_of(2_000, 10)
 
     async def test_it_can_be_closed_again(self, model: ChatModel) -> None:
-        await asked(model, streaming=False)
+        await call(model, streaming=False)
         await model.close()
         await model.close()
 
 
-async def asked(
+async def call(
     model: ChatModel,
     streaming: bool,
     messages: Sequence[Message] = QUESTION,

@@ -62,10 +62,10 @@ class ConversationStoreContract:
     async def test_a_summary_counts_all_turns_and_shows_the_first_kept_question(self, stores: Stores) -> None:
         for minutes, text in enumerate("abcde"):
             await stores.conversations.add("c", "kim", turn(text, minutes), MOST_TURNS)
-        found = await stores.conversations.get("c", "kim", MOST_TURNS, LONG_AGO)
-        assert found is not None
-        assert (found.turns, found.question) == (5, "c?")
-        assert (found.created_at, found.updated_at) == (NOON, NOON + 4 * MINUTE)
+        summary = await stores.conversations.get("c", "kim", MOST_TURNS, LONG_AGO)
+        assert summary is not None
+        assert (summary.turns, summary.question) == (5, "c?")
+        assert (summary.created_at, summary.updated_at) == (NOON, NOON + 4 * MINUTE)
 
     async def test_a_conversation_expires_after_its_last_turn(self, stores: Stores) -> None:
         await stores.conversations.add("c", "kim", turn("a"), MOST_TURNS)
@@ -108,10 +108,10 @@ class DocumentVisibilityContract:
     async def test_only_documents_in_scope_are_visible(self, stores: Stores) -> None:
         _, machines, _ = await filled(stores)
         inside, outside = document_id("test:kettle"), document_id("test:salary")
-        asked = [inside, outside, uuid.uuid4()]
-        assert await stores.sight.visible(asked, machines) == {inside}
-        assert await stores.sight.visible(asked, EVERYTHING) == {inside, outside}
-        assert await stores.sight.visible(asked, NOTHING) == frozenset()
+        ids = [inside, outside, uuid.uuid4()]
+        assert await stores.sight.visible(ids, machines) == {inside}
+        assert await stores.sight.visible(ids, EVERYTHING) == {inside, outside}
+        assert await stores.sight.visible(ids, NOTHING) == frozenset()
         assert await stores.sight.visible([], EVERYTHING) == frozenset()
 
     async def test_a_deleted_document_is_not_visible(self, stores: Stores) -> None:

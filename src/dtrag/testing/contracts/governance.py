@@ -87,10 +87,10 @@ class AgentStoreContract:
     async def test_an_agent_is_given_back_as_it_was_stored(self, stores: Stores) -> None:
         stored = agent("Leave", grant=Grant.of([CategoryPath.parse("Handbook")], await stores.taxonomy.active()))
         await stores.agents.add(stored)
-        found = await stores.agents.get(stored.agent_id)
-        assert found is not None
-        assert found.manifest.as_dict() == stored.manifest.as_dict()
-        assert replace(found, manifest=stored.manifest) == stored
+        agent_ = await stores.agents.get(stored.agent_id)
+        assert agent_ is not None
+        assert agent_.manifest.as_dict() == stored.manifest.as_dict()
+        assert replace(agent_, manifest=stored.manifest) == stored
         assert await stores.agents.get(uuid.uuid4()) is None
 
     async def test_agents_are_listed_newest_first(self, stores: Stores) -> None:
@@ -108,9 +108,9 @@ class AgentStoreContract:
             updated_at=NOON + MINUTE,
         )
         assert await stores.agents.replace(second, "editor")
-        found = await stores.agents.get(first.agent_id)
-        assert found is not None
-        assert (found.name, found.edition, found.created_by, found.created_at) == ("Holidays", 2, "tests", NOON)
+        agent_ = await stores.agents.get(first.agent_id)
+        assert agent_ is not None
+        assert (agent_.name, agent_.edition, agent_.created_by, agent_.created_at) == ("Holidays", 2, "tests", NOON)
         editions = await stores.agents.editions(first.agent_id)
         assert [(row.edition, row.manifest.name, row.created_by, row.created_at) for row in editions] == [
             (2, "Holidays", "editor", NOON + MINUTE),

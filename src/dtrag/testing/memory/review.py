@@ -11,8 +11,7 @@ from dtrag.core.access.scope import Grant, Scope
 from dtrag.core.ranking.segments import FREQUENCY_UNIT, quantised
 from dtrag.core.taxonomy.centroids import FIRST_PASSAGES, Sample, TermCounts, mean_vector
 from dtrag.core.taxonomy.classification import TRUSTED
-from dtrag.core.taxonomy.review import Decision, Item, Placement, proposal_of
-from dtrag.core.taxonomy.tree import UNCLASSIFIED
+from dtrag.core.taxonomy.review import Decision, Item, Placement
 from dtrag.testing.memory.state import MemoryState, StoredDocument
 
 
@@ -63,10 +62,10 @@ class MemoryReview:
             if item.document_id in documents and item.status == "waiting":
                 del items[item.item_id]
         for placement in placements:
-            if placement.found.accepted:
-                self._state.placements[placement.document_id] = placement.found.confidence
+            if placement.classification.accepted:
+                self._state.placements[placement.document_id] = placement.classification.confidence
             else:
-                item = _queued(placement)
+                item = Item.of(placement)
                 items[item.item_id] = item
 
     async def answer_grants(self) -> list[Grant]:
@@ -133,16 +132,3 @@ class MemoryReview:
 def _grant(item: Item) -> Grant | None:
     rows = item.proposal.get("grant")
     return Grant.from_json(rows) if isinstance(rows, list) else None
-
-
-def _queued(placement: Placement) -> Item:
-    found = placement.found
-    return Item(
-        uuid.uuid4(),
-        "classification",
-        found.node_id if found.path else UNCLASSIFIED,
-        proposal_of(found),
-        found.confidence,
-        placement.at,
-        document_id=placement.document_id,
-    )

@@ -236,4 +236,4 @@ class MemoryTaxonomy:
             if key.grant is not None and key.state(now) == "valid"
         ]
         agents = [Grantee("agent", agent.name, agent.grant) for agent in self._state.agents.values()]
-        return [*sorted(keys, key=lambda one: one.name), *sorted(agents, key=lambda one: one.name)]
+        return [*sorted(keys, key=lambda grantee: grantee.name), *sorted(agents, key=lambda grantee: grantee.name)]

@@ -30,7 +30,7 @@ class Answered(Exception):
 )
 def test_statuses(status: int, passing: bool, name: str) -> None:
     failure = explain(Answered(status, name=name, words="the server's words."), "")
-    assert failure == Failure(f"its server said {status} (the server's words).", passing, status)
+    assert failure == Failure(f"its server replied with {status} (the server's words).", passing, status)
 
 
 def test_the_cause_decides() -> None:
@@ -49,7 +49,7 @@ def test_the_cause_decides() -> None:
 def test_broken_connections_pass(error: Exception) -> None:
     failure = explain(error, "")
     assert failure.passing
-    assert "could not be reached or hung up" in failure.reason
+    assert "could not be reached or closed the connection" in failure.reason
 
 
 @pytest.mark.parametrize("error", [ValueError("x"), KeyError("choices"), UnicodeDecodeError("utf-8", b"", 0, 1, "x")])
@@ -87,7 +87,7 @@ def test_long_and_odd_words_are_cut_and_cleaned() -> None:
     assert len(reason) < 220
     assert "\x1b" not in reason
     assert "[31mred lines" in reason
-    assert explain(Answered(400, words=""), "").reason == "its server said 400 (no reason given)."
+    assert explain(Answered(400, words=""), "").reason == "its server replied with 400 (no reason given)."
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from dtrag.core.chat import Message
 from dtrag.errors import LanguageModelFailed
 from dtrag.ports import ChatModel
 from dtrag.settings import Settings
-from dtrag.testing.contracts.chat_model import QUESTION, TEXT, asked
+from dtrag.testing.contracts.chat_model import QUESTION, TEXT, call
 from tests.contract.chat_model import ChatServerContract
 from tests.model_server import FLOOD, ModelServer
 
@@ -81,19 +81,19 @@ async def test_tokens_are_estimated_where_the_server_does_not_count(server: Mode
 
 async def test_a_flood_is_cut_and_not_read_to_its_end(server: ModelServer, model: LangChainModel) -> None:
     server.fault = "flood"
-    reply, _ = await asked(model, True, max_tokens=10, seconds=20.0)
+    reply, _ = await call(model, True, max_tokens=10, seconds=20.0)
     assert len(reply.text) == 160
     assert await asyncio.to_thread(server.wait_until_idle)
     assert server.bytes_sent < FLOOD / 2
     with pytest.raises(LanguageModelFailed, match="longer than 8 MiB"):
-        await asked(model, False, max_tokens=10, seconds=20.0)
+        await call(model, False, max_tokens=10, seconds=20.0)
 
 
 async def test_what_came_compressed_is_not_unpacked(server: ModelServer, model: LangChainModel) -> None:
     server.content_encoding = "gzip"
     for streaming in (False, True):
         with pytest.raises(LanguageModelFailed, match="compressed"):
-            await asked(model, streaming)
+            await call(model, streaming)
     assert {headers["accept-encoding"] for headers in server.headers} == {"identity"}
 
 
@@ -113,7 +113,7 @@ async def test_nothing_is_told_to_a_tracing_service(
         monkeypatch.setattr(RunTree, "post", lambda *_, **__: told.append("post"))
         assert utils.tracing_is_enabled()
         for streaming in (False, True):
-            reply, _ = await asked(model, streaming)
+            reply, _ = await call(model, streaming)
             assert reply.text == TEXT
         assert (told, tracing.most_connections) == ([], 0)
     monkeypatch.undo()
@@ -158,24 +158,24 @@ async def test_a_problem_is_remembered_until_the_next_answer(server: ModelServer
     assert model.problem == ""
     server.fault = "401"
     with pytest.raises(LanguageModelFailed):
-        await asked(model, False)
+        await call(model, False)
     assert "401" in model.problem
     server.fault = "hang"
     with pytest.raises(LanguageModelFailed):
-        await asked(model, True, seconds=0.1)
+        await call(model, True, seconds=0.1)
     assert model.problem == "it did not answer within 0.1 s."
     server.fault = None
-    await asked(model, True)
+    await call(model, True)
     assert model.problem == ""
 
 
 async def test_a_model_with_a_temperature_of_its_own_is_not_given_one(
     server: ModelServer, model: LangChainModel
 ) -> None:
-    server.fault = lambda asked: "400" if "temperature" in asked else None
+    server.fault = lambda call: "400" if "temperature" in call else None
     server.words = "Unsupported value: 'temperature' does not support 0 with this model."
     for streaming in (False, True):
-        reply, _ = await asked(model, streaming)
+        reply, _ = await call(model, streaming)
         assert reply.text == TEXT
     assert ["temperature" in request for request in server.requests] == [True, False, False]
 
@@ -188,7 +188,7 @@ async def test_a_call_that_a_library_cancels_is_a_failure(server: ModelServer) -
     settings = Settings(llm_base_url=server.url)
     model = LangChainModel(resolve("openai:test", settings), FREE, lambda _: Built(Cancelling()))
     with pytest.raises(LanguageModelFailed, match="broken off"):
-        await asked(model, False, seconds=5.0)
+        await call(model, False, seconds=5.0)
 
 
 async def test_it_is_built_once_by_a_thread_and_outlives_the_call_that_began_it(server: ModelServer) -> None:
@@ -202,8 +202,8 @@ async def test_it_is_built_once_by_a_thread_and_outlives_the_call_that_began_it(
     settings = Settings.load(environ={}, llm="openai:test", llm_base_url=server.url)
     model = LangChainModel(resolve("openai:test", settings), FREE, slow)
     with pytest.raises(LanguageModelFailed, match=r"within 0\.1 s"):
-        await asked(model, False, seconds=0.1)
-    replies = await asyncio.gather(*(asked(model, False, seconds=20.0) for _ in range(5)))
+        await call(model, False, seconds=0.1)
+    replies = await asyncio.gather(*(call(model, False, seconds=20.0) for _ in range(5)))
     assert {reply.text for reply, _ in replies} == {TEXT}
     assert len(begun) == 1
     assert begun[0] != threading.current_thread().name
@@ -219,9 +219,9 @@ async def test_what_cannot_be_built_is_said_and_tried_anew(server: ModelServer) 
     await model.warm()
     assert "ImportError" in model.problem
     with pytest.raises(LanguageModelFailed, match="ImportError"):
-        await asked(model, True)
+        await call(model, True)
     model._make = build
-    assert (await asked(model, True, seconds=20.0))[0].text == TEXT
+    assert (await call(model, True, seconds=20.0))[0].text == TEXT
     await model.close()
 
 

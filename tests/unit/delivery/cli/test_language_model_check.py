@@ -54,7 +54,7 @@ async def test_one_that_fails_is_a_warning_because_answers_can_be_quotations(
     tmp_path: Any, server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checks, "LLM_SECONDS", 0.3)
-    for fault, reason in (("401", "its server said 401"), ("hang", "did not answer within 0.3 s")):
+    for fault, reason in (("401", "its server replied with 401"), ("hang", "did not answer within 0.3 s")):
         server.fault = fault  # type: ignore[assignment]
         (check,) = await checked(tmp_path, llm="openai:a", llm_base_url=server.url, llm_api_key="hunter2")
         assert check.state == "warn"

@@ -52,7 +52,7 @@ class LiveSegment:
     def places(self, passages: Sequence[tuple[uuid.UUID, int]], scope: Scope) -> tuple[list[int], NDArray[np.int32]]:
         """Which of the passages (document, ordinal) are here, alive and in scope, and their numbers."""
         documents = self.segment.documents
-        places, rows = self.segment.found([document for document, _ in passages])
+        places, rows = self.segment.locate([document for document, _ in passages])
         seen = self.seen(scope, rows)
         places, rows = places[seen], rows[seen]
         ordinals = np.array([passages[place][1] for place in places.tolist()], np.int32)

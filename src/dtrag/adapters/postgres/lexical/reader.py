@@ -22,7 +22,7 @@ from dtrag.adapters.postgres.lexical.rows import Correction, correction_of, cut_
 from dtrag.adapters.postgres.queries import filter_parameters, filtered, queries
 from dtrag.core.access.scope import Scope, SearchFilters
 from dtrag.core.ranking.bm25 import MOST_TERMS, LexicalQuery, LexicalStatistics
-from dtrag.core.ranking.maxscore import Found, Postings, best
+from dtrag.core.ranking.maxscore import Postings, ScoredPassages, best
 from dtrag.core.ranking.segments import Segment, whole
 
 CACHE_BYTES = 256 * 2**20
@@ -203,7 +203,7 @@ def _search(
     limit: int,
 ) -> dict[str, float]:
     """The best of all segments; each is only searched for what can still be among them."""
-    parts: list[tuple[LiveSegment, Found]] = []
+    parts: list[tuple[LiveSegment, ScoredPassages]] = []
     all_scores = np.empty(0, np.float32)
     for live, terms in searched:
         floor = float(np.partition(all_scores, -limit)[-limit]) if len(all_scores) >= limit else 0.0
@@ -217,7 +217,7 @@ def _search(
     return {f"{document}:{ordinal}": -score for score, document, ordinal in rows[:limit]}
 
 
-def _named(segment: Segment, part: Found, cut: float) -> list[tuple[float, str, int]]:
+def _named(segment: Segment, part: ScoredPassages, cut: float) -> list[tuple[float, str, int]]:
     """(-score, document id, ordinal) of what is not below `cut`: sorts into the order of results."""
     above = np.flatnonzero(part.scores >= cut)
     numbers = part.numbers[above]

@@ -19,8 +19,7 @@ from dtrag.core.documents import Vector
 from dtrag.core.ranking.segments import FREQUENCY_UNIT
 from dtrag.core.taxonomy.centroids import FIRST_PASSAGES, Sample, TermCounts
 from dtrag.core.taxonomy.classification import TRUSTED
-from dtrag.core.taxonomy.review import Decision, Item, Placement, proposal_of
-from dtrag.core.taxonomy.tree import UNCLASSIFIED
+from dtrag.core.taxonomy.review import Decision, Item, Placement
 
 
 class PostgresReview:
@@ -52,15 +51,15 @@ class PostgresReview:
     async def record(self, placements: Sequence[Placement], settled: Sequence[uuid.UUID]) -> None:
         """Remember what was placed without a person, and queue what waits for one; forget it of `settled`."""
         everyone = [*(placement.document_id for placement in placements), *settled]
-        accepted = [placement for placement in placements if placement.found.accepted]
+        accepted = [placement for placement in placements if placement.classification.accepted]
         async with self._database.connection("owner") as connection, connection.transaction():
             await connection.execute(self._sql["forget_placements"], {"document_ids": everyone})
             await connection.execute(self._sql["forget_waiting"], {"document_ids": everyone})
             if accepted:
                 await connection.execute(self._sql["add_placements"], _columns(accepted))
             for placement in placements:
-                if not placement.found.accepted:
-                    await self._insert(connection, _queued(placement))
+                if not placement.classification.accepted:
+                    await self._insert(connection, Item.of(placement))
 
     async def answer_grants(self) -> list[Grant]:
         """The branches of the agents whose answers are in the queue."""
@@ -147,22 +146,9 @@ def _sample(passages: Sequence[DictRow], vector: Vector | None) -> Sample:
 def _columns(placements: Sequence[Placement]) -> dict[str, object]:
     return {
         "document_ids": [placement.document_id for placement in placements],
-        "confidences": [placement.found.confidence for placement in placements],
+        "confidences": [placement.classification.confidence for placement in placements],
         "times": [placement.at for placement in placements],
     }
-
-
-def _queued(placement: Placement) -> Item:
-    classification = placement.found
-    return Item(
-        uuid.uuid4(),
-        "classification",
-        classification.node_id if classification.path else UNCLASSIFIED,
-        proposal_of(classification),
-        classification.confidence,
-        placement.at,
-        document_id=placement.document_id,
-    )
 
 
 def _item(row: DictRow) -> Item:

@@ -42,7 +42,7 @@ class PostgresTaxonomy:
         """All versions, the newest first."""
         async with self._database.connection("owner") as connection:
             rows = await (await connection.execute(queries("taxonomy")["versions"])).fetchall()
-        return [TreeVersion(**{**row, "operations": _kept(row["operations"])}) for row in rows]
+        return [TreeVersion(**{**row, "operations": _stored_operations(row["operations"])}) for row in rows]
 
     async def propose(
         self,
@@ -121,7 +121,7 @@ async def _next_id(connection: Connection) -> int:
     return (last["node_id"] if last else 0) + 1
 
 
-def _kept(rows: object) -> tuple[Operation, ...]:
+def _stored_operations(rows: object) -> tuple[Operation, ...]:
     return operations(rows) if rows else ()
 
 

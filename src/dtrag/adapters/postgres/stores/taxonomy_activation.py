@@ -64,8 +64,8 @@ async def bring_in(
         for name in (Lock.TAXONOMY, Lock.WRITERS, Lock.MERGE):
             await lock(connection, name)
         change = await change_to(connection, version, kind, terms)
-        found = await _previewed(connection, change, now)
-        allowed(found)
+        preview = await _previewed(connection, change, now)
+        allowed(preview)
         last = await (await connection.execute(sql["last_activation"])).fetchone()
         activation = (last["activation"] if last else 0) + 1
         if kind == "activate":
@@ -76,7 +76,7 @@ async def bring_in(
         await connection.execute(sql["insert_activation"], {**values, "by": by, "now": now, "vacated": vacated})
         await _move(connection, activation, change.moves)
         await connection.execute(queries("writing")["bump_generation"])
-    return found
+    return preview
 
 
 async def _move(connection: Connection, activation: int, moves: Mapping[Pair, Sequence[uuid.UUID]]) -> None:
