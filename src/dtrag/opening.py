@@ -1,6 +1,6 @@
-"""What `dtrag.open()` and `dtrag.open_sync()` return: an app behind `async with`, and one for scripts and notebooks.
+"""Return types of `dtrag.open()` and `dtrag.open_sync()`: a context manager, and an app for scripts and notebooks.
 
-`SyncApp` has no code of its own for what an app does: its methods are those of `App`, run on an event loop in a thread.
+The methods of `SyncApp` are those of `App`, run on an event loop in a thread.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class AppOpening(AbstractAsyncContextManager[App]):
-    """An app that opens on `async with`. Anything else that is tried with it says so."""
+    """Opens an app on `async with`; any other use raises `NotOpened`, which explains it."""
 
     def __init__(self, settings: Settings) -> None:
         self._manager = open_app(settings)
@@ -49,7 +49,7 @@ class AppOpening(AbstractAsyncContextManager[App]):
         raise NotOpened(use="with")
 
     def __exit__(self, *exception: object) -> None:
-        """There for `with`, which looks for it before `__enter__` can say what is wrong."""
+        """`with` looks this method up before it calls `__enter__`, which raises the error."""
 
 
 class _Blocking(Generic[P, T]):
@@ -117,7 +117,7 @@ class SyncApp:
         _at_exit(self)
 
     async def _serve(self, settings: Settings) -> None:
-        """Hold the app open until `close`: it is entered and left in one task, as its parts may ask for."""
+        """Keep the app open until `close`. One task enters and leaves it, as task groups and cancel scopes require."""
         try:
             async with open_app(settings) as app:
                 self._opened.set_result((app, asyncio.get_running_loop()))
@@ -157,9 +157,9 @@ class SyncApp:
 
 
 def _at_exit(app: SyncApp) -> None:
-    """Close an app that was forgotten when the interpreter ends.
+    """Close an app that was left open when the interpreter exits.
 
-    `atexit` would be too late: closing needs threads, which the interpreter refuses by then.
+    `atexit` runs too late: closing needs threads, which cannot be started by then.
     """
     forgotten = weakref.ref(app)
 

@@ -1,7 +1,7 @@
-"""Settings and feature flags: every one declared once, with its help. The only module that touches the environment.
+"""Settings and feature flags, each declared once with its help. The only module that reads the environment.
 
-`Settings.load()` reads the environment once; what it returns never changes. Flags are read live, so that a switch
-takes effect on the next request (`flag("...")`). `dtrag settings` and docs/reference/settings.md come from the
+`Settings.load()` reads the environment once; its result is immutable. Flags are read live, so that a change takes
+effect on the next request (`flag("...")`). `dtrag settings` and docs/reference/settings.md come from the
 tables.
 """
 
@@ -21,7 +21,7 @@ PREFIX = "DTRAG_"
 
 
 def default_data_dir() -> Path:
-    """The platform's folder for user data; below /var/lib for root, whose server runs as a system user of its own."""
+    """The platform's folder for user data; below /var/lib for root, whose server runs as a separate system user."""
     if sys.platform != "win32" and os.geteuid() == 0:
         return Path("/var/lib/dtrag")
     import platformdirs
@@ -30,7 +30,7 @@ def default_data_dir() -> Path:
 
 
 def _setting(default: Any, help: str, *, secret: bool = False, also: str = "") -> Any:  # noqa: A002
-    """`also` is another name that the environment may have for it, which other programs know, too."""
+    """`also` is another environment variable for it, which other programs use too."""
     metadata = {"help": help, "secret": secret, "also": also}
     if callable(default):
         return field(default_factory=default, metadata=metadata, repr=not secret)
@@ -48,9 +48,9 @@ class SettingRow(TypedDict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What the process was started with. The environment name of `data_dir` is `DTRAG_DATA_DIR`, and so on."""
+    """Settings of the process. The environment variable of `data_dir` is `DTRAG_DATA_DIR`, and so on."""
 
-    data_dir: Path = _setting(default_data_dir, "Folder of the embedded database and of everything else dtrag keeps.")
+    data_dir: Path = _setting(default_data_dir, "Folder of the embedded database and of all other data of dtrag.")
     database_url: str | None = _setting(
         None,
         "A PostgreSQL (14 or later, with pgvector 0.8 or later) to use instead of the embedded one.",
@@ -63,19 +63,19 @@ class Settings:
     )
     embed_languages: str = _setting(
         "",
-        "Languages of a model of fastembed that dtrag does not know, as two-letter codes with commas, or *: texts in "
-        "other languages get no vectors.",
+        "Languages of a fastembed model that dtrag does not know, as two-letter codes separated by commas, or *: "
+        "texts in other languages get no vectors.",
     )
     embed_base_url: str | None = _setting(
-        None, "Address of a server that speaks the OpenAI protocol, for embedders of openai (default: OpenAI's)."
+        None, "Address of a server that speaks the OpenAI protocol, for openai embedders (default: OpenAI's)."
     )
     embed_api_key: str | None = _setting(
-        None, "Key of the server of embeddings (default: OPENAI_API_KEY, for OpenAI's own server).", secret=True
+        None, "Key of the embedding server (default: OPENAI_API_KEY, for OpenAI's own server).", secret=True
     )
     regulations: str = _setting(
         "auto",
-        "Everyday words read as official ones, and articles ranked a second time: auto (where a caller can see Korean "
-        "regulations), on, off.",
+        "Everyday words interpreted as official ones, and a second ranking of articles: auto (when the caller can see "
+        "Korean regulations), on, off.",
     )
     embed_threads: int = _setting(2, "CPU threads of the embedder, and of the reranker.")
     reranker: str = _setting(
@@ -87,27 +87,27 @@ class Settings:
     morphemes: str = _setting("none", "Korean morphemes besides bigrams: none, or kiwi (needs dtrag[kiwi]).")
     embed_query_ms: int = _setting(
         1_000,
-        "Longest wait for the vector of a query, in milliseconds; then words alone decide. "
-        "PIPELINE_TIMEOUT_MULTIPLIER stretches it; what is left of the retrieve step cuts it.",
+        "Longest wait for the vector of a query, in milliseconds; after that the search uses keywords alone. "
+        "Multiplied by PIPELINE_TIMEOUT_MULTIPLIER, and limited by the time left for the retrieve step.",
     )
     classify: str = _setting(
         "auto", "auto (documents without a category are classified, or wait in the review queue), or off."
     )
     taxonomy_base: str | None = _setting(
         None,
-        "Address of another service whose category trees `GET /api/taxonomy/tree/{version}` gives, such as "
-        "http://127.0.0.1:8000; also as TAXONOMY_BASE. Not set: those of dtrag itself.",
+        "Address of another service whose category trees `GET /api/taxonomy/tree/{version}` returns, such "
+        "as http://127.0.0.1:8000; also as TAXONOMY_BASE. If not set: those of dtrag itself.",
         also="TAXONOMY_BASE",
     )
     filter_keys: str = _setting(
         "author,department,kind,language,source,status,version,year,regulation",
-        "Facts of documents that searches may be filtered by, with commas.",
+        "Metadata fields that searches may be filtered by, separated by commas.",
     )
     index_cache_mb: int = _setting(
-        256, "Memory for the parts of the lexical index that were read last, in MiB; a million passages take about 400."
+        256, "Cache for parts of the lexical index, in MiB; a million passages take about 400."
     )
-    cache_size: int = _setting(1_000, "Searches whose results are kept in memory; 0 for none.")
-    cache_seconds: int = _setting(3_600, "How long they are kept, in seconds.")
+    cache_size: int = _setting(1_000, "Searches whose results are cached in memory; 0 for none.")
+    cache_seconds: int = _setting(3_600, "How long results of searches are cached, in seconds.")
     pool_size: int = _setting(4, "Database connections per role.")
     statement_timeout_ms: int = _setting(15_000, "Longest time of one search statement, in milliseconds.")
     min_free_mb: int = _setting(
@@ -116,61 +116,65 @@ class Settings:
         "disk counts); 0 for no limit.",
     )
     parse_memory_mb: int = _setting(1_024, "Memory limit of the parser process, in MiB.")
-    parse_seconds: int = _setting(120, "Longest silence of the parser process about one file, in seconds.")
+    parse_seconds: int = _setting(
+        120, "Longest time that the parser process may take without output for one file, in seconds."
+    )
     max_file_mb: int = _setting(512, "Larger files are refused, in MiB.")
     max_upload_mb: int = _setting(64, "Larger uploads over HTTP are refused, in MiB.")
     agent_tokens_per_day: int = _setting(
-        2_000_000, "Tokens that the models of an agent may use on a day (UTC), unless its manifest says otherwise."
+        2_000_000, "Tokens that the models of an agent may use per day (UTC), unless its manifest sets another limit."
     )
     agent_krw_per_day: int = _setting(
-        10_000, "Won that the models of an agent may cost on a day (UTC), unless its manifest says otherwise."
+        10_000, "Won that the models of an agent may cost per day (UTC), unless its manifest sets another limit."
     )
     debate: str = _setting(
         "always",
-        "While FEATURE_DEBATE_MODE is on: always, or auto (where the confidence leaves a doubt: a debate costs five "
-        "calls of the model).",
+        "While FEATURE_DEBATE_MODE is on: always, or auto (only for answers of doubtful confidence: a debate takes "
+        "five model calls).",
     )
-    audit: str = _setting("all", "What the audit log keeps: all, changes (with refusals, without reads), or off.")
+    audit: str = _setting("all", "What the audit log records: all, changes (with refusals, without reads), or off.")
     traces: str = _setting(
         "all",
         "Which runs of the pipeline leave a trace: all, errors (only where something failed or was degraded), or off.",
     )
-    trace_days: int = _setting(30, "Days that traces are kept; 0 for ever.")
+    trace_days: int = _setting(30, "Days that traces are kept; 0 for no limit.")
     trace_text: str = _setting(
-        "off", "on or off: whether traces keep questions, answers, prompts and replies beside times and numbers."
+        "off", "on or off: whether traces contain questions, answers, prompts and replies besides times and counts."
     )
-    conversation_days: int = _setting(90, "Days that a conversation is kept after its last question; 0 for ever.")
-    rate_per_minute: int = _setting(600, "Requests a minute of a key over HTTP, unless it was made with another rate.")
+    conversation_days: int = _setting(90, "Days that a conversation is kept after its last question; 0 for no limit.")
+    rate_per_minute: int = _setting(
+        600, "Requests per minute of a key over HTTP, unless the key was created with another rate."
+    )
     pipeline: str = _setting(
         "plain", "What runs the steps of the pipeline: plain (a loop), or langgraph (the same steps as a LangGraph)."
     )
-    answers_at_once: int = _setting(128, "Answers that the pipeline makes at the same time; more wait for their turn.")
-    answers_waiting: int = _setting(128, "Questions that may wait for their turn; more are refused with 503.")
-    cpu_at_once: int = _setting(0, "Steps of answers that compute at the same time; 0 for twice the processors.")
-    model_calls_at_once: int = _setting(128, "Calls of language models at the same time.")
-    wait_ms: int = _setting(3_000, "Longest wait for a turn, in milliseconds; then the request is refused with 503.")
-    searches_at_once: int = _setting(8, "Searches over HTTP that run at the same time; more wait for their turn.")
-    searches_waiting: int = _setting(256, "Searches that may wait for their turn; more are refused with 503.")
-    uploads_at_once: int = _setting(4, "Uploads that are received and read at the same time; more wait for their turn.")
-    uploads_waiting: int = _setting(32, "Uploads that may wait for their turn; more are refused with 503.")
+    answers_at_once: int = _setting(128, "Answers that the pipeline computes concurrently; more are queued.")
+    answers_waiting: int = _setting(128, "Questions in the queue; more are refused with 503.")
+    cpu_at_once: int = _setting(0, "CPU-bound steps of answers that run concurrently; 0 for twice the processors.")
+    model_calls_at_once: int = _setting(128, "Concurrent calls of language models.")
+    wait_ms: int = _setting(3_000, "Longest wait in a queue, in milliseconds; then the request is refused with 503.")
+    searches_at_once: int = _setting(8, "Searches over HTTP that run concurrently; more are queued.")
+    searches_waiting: int = _setting(256, "Searches in the queue; more are refused with 503.")
+    uploads_at_once: int = _setting(4, "Uploads that are received and parsed concurrently; more are queued.")
+    uploads_waiting: int = _setting(32, "Uploads in the queue; more are refused with 503.")
     connections_at_once: int = _setting(
         2_000,
-        "Connections of clients at the same time, as far as the limit of descriptors allows; beyond, the one that is "
-        "idle longest is closed.",
+        "Concurrent client connections, as far as the limit of file descriptors allows; beyond that, the connection "
+        "that is idle longest is closed.",
     )
-    idle_seconds: int = _setting(60, "How long a connection is kept without a request after an answer, in seconds.")
+    idle_seconds: int = _setting(60, "How long an idle connection is kept open after a response, in seconds.")
     web_search_provider: str = _setting(
-        "auto", "What web_search asks: auto (searxng where DTRAG_WEB_SEARCH_URL is set), none, searxng, tavily, brave."
+        "auto", "Provider of web_search: auto (searxng if DTRAG_WEB_SEARCH_URL is set), none, searxng, tavily, brave."
     )
     web_search_url: str | None = _setting(
-        None, "Address of the search service: of a SearXNG with the format json, or in place of a provider's own."
+        None, "Address of the search service: a SearXNG with the format json, or instead of the provider's own address."
     )
     web_search_key: str | None = _setting(None, "Key of the search service.", secret=True)
     mcp_servers: Path | None = _setting(
-        None, "A TOML or JSON file that names the MCP servers whose tools may be used (docs/how-to/tools.md)."
+        None, "A TOML or JSON file with the MCP servers whose tools may be used (docs/how-to/tools.md)."
     )
     egress_allow: str | None = _setting(
-        None, "Pairs host:port, with commas, that tools may connect to although they are not public."
+        None, "Non-public addresses that tools may connect to, as host:port, separated by commas."
     )
     llm: str | None = _setting(
         None,
@@ -187,25 +191,25 @@ class Settings:
         None, "Key of the language model (default: the variable that its provider uses).", secret=True
     )
     llm_prices: str = _setting(
-        "", "Prices of language models in won per million tokens: provider:model=input/output, with commas."
+        "", "Prices of language models in won per million tokens: provider:model=input/output, separated by commas."
     )
     llm_max_tokens: int = _setting(800, "Longest answer of a language model, in tokens.")
-    stop_seconds: int = _setting(25, "How long what is being answered may take after SIGTERM, in seconds.")
+    stop_seconds: int = _setting(25, "Time for running requests to finish after SIGTERM, in seconds.")
     cors_allowed_origins: str = _setting(
         "http://localhost:3000,http://localhost:3001,http://localhost:8080,"
         "http://127.0.0.1:3000,http://127.0.0.1:3001,http://127.0.0.1:8080",
-        "Origins whose pages may call the service from a browser, with commas, or none; also as CORS_ALLOWED_ORIGINS. "
-        "There are no wildcards.",
+        "Origins whose pages may call the service from a browser, separated by commas, or none; also as "
+        "CORS_ALLOWED_ORIGINS. Wildcards are not supported.",
         also="CORS_ALLOWED_ORIGINS",
     )
     trusted_proxies: str = _setting(
         "",
-        "Addresses or networks of the reverse proxies whose X-Forwarded-For names the client, with commas; from others "
-        "the header is not believed.",
+        "Addresses or networks of the reverse proxies whose X-Forwarded-For is trusted, separated by commas; from "
+        "others the header is ignored.",
     )
     sentry_dsn: str | None = _setting(
         None,
-        "Address of a Sentry project that unexpected errors of the service are reported to, without any text (needs "
+        "DSN of the Sentry project to which unexpected errors of the service are reported, without any text (needs "
         "dtrag[sentry]); also as SENTRY_DSN.",
         secret=True,
         also="SENTRY_DSN",
@@ -213,13 +217,11 @@ class Settings:
     host: str = _setting("127.0.0.1", "Address that `dtrag up` listens on.")
     port: int = _setting(8001, "Port that `dtrag up` listens on.")
     log_level: str = _setting("WARNING", "DEBUG, INFO, WARNING or ERROR; log lines go to stderr.")
-    log_format: str = _setting(
-        "auto", "Form of the log lines: json, text, or auto (text on a terminal, JSON everywhere else)."
-    )
+    log_format: str = _setting("auto", "Format of log lines: json, text, or auto (text on a terminal, JSON otherwise).")
 
     @classmethod
     def load(cls, environ: Mapping[str, str] | None = None, **overrides: Any) -> Settings:
-        """Environment over defaults, `overrides` (None = not given) over both. Raises `InvalidInput`."""
+        """Environment over defaults, `overrides` (None: not set) over both. Raises `InvalidInput`."""
         environ = os.environ if environ is None else environ
         values: dict[str, Any] = {}
         for declared in fields(cls):
@@ -260,7 +262,7 @@ _USUAL_KEYS = {
 
 
 def usual_key_variables(provider: str) -> tuple[str, ...]:
-    """The variables in which the provider's own tools look for its key."""
+    """The environment variables from which the provider's own tools read its key."""
     return _USUAL_KEYS.get(provider, ())
 
 
@@ -270,7 +272,7 @@ def usual_key(provider: str) -> str | None:
 
 
 def passed_on(names: Collection[str]) -> dict[str, str]:
-    """Those of the environment's variables that a child process may see."""
+    """The environment variables that are passed to a child process."""
     return {name: value for name, value in os.environ.items() if name in names}
 
 
@@ -299,11 +301,11 @@ class Flag:
 
 
 FLAGS: tuple[Flag, ...] = (
-    Flag("strict_lexical", "Use the strict ranker (every word must occur) where no mode is asked for."),
+    Flag("strict_lexical", "Use the strict ranker (every word must occur) when no mode is requested."),
     Flag("meta_planner", "Plan which tools a question needs."),
     Flag("mcp_tools", "Run the tools that are planned."),
-    Flag("tools_policy", "Run only the tools that TOOL_WHITELIST names."),
-    Flag("debate_mode", "Let two agents debate an answer before it is given.", ("DEBATE_MODE",)),
+    Flag("tools_policy", "Run only the tools listed in TOOL_WHITELIST."),
+    Flag("debate_mode", "Let two agents debate an answer before it is returned.", ("DEBATE_MODE",)),
 )
 _TRUE = frozenset({"1", "true", "yes", "on"})
 
@@ -312,7 +314,7 @@ _switched: dict[str, bool] = {}
 
 
 def flag(name: str) -> bool:
-    """Whether the flag is on now: as `set_feature_flag` says, else `FEATURE_<NAME>` or one of its aliases, else off.
+    """Whether the flag is on now: by `set_feature_flag`, else by `FEATURE_<NAME>` or one of its aliases, else off.
 
     `KeyError` if there is no such flag.
     """
@@ -327,12 +329,12 @@ def flag(name: str) -> bool:
 
 
 def active_flags() -> frozenset[str]:
-    """The names of the flags that are on now. A run of the pipeline keeps what it was when it began."""
+    """The names of the flags that are on now. A run of the pipeline uses those of its start."""
     return frozenset(declared.name for declared in FLAGS if flag(declared.name))
 
 
 def set_feature_flag(name: str, value: bool | None) -> None:
-    """Switch a flag for this process, whatever the environment says; None leaves it to the environment again."""
+    """Override a flag for this process; None restores the value of the environment."""
     if name not in {declared.name for declared in FLAGS}:
         raise InvalidInput(f"There is no flag {name!r}. `dtrag settings` lists them.")
     if value is None:
@@ -361,16 +363,17 @@ def get_env_manager() -> EnvManager:
 LIVE: tuple[tuple[str, str], ...] = (
     (
         "TOOL_WHITELIST",
-        "Tools that may run while `FEATURE_TOOLS_POLICY` is on: exact names, with commas; empty: see DTRAG_ENV.",
+        "Tools that may run while `FEATURE_TOOLS_POLICY` is on: exact names, separated by commas; if empty: see "
+        "DTRAG_ENV.",
     ),
     (
         "DTRAG_ENV",
         "`development` (the default): an empty TOOL_WHITELIST allows every tool. With any other value, such as "
         "`production`, it allows none.",
     ),
-    ("PIPELINE_TIMEOUT_MULTIPLIER", "What all time limits of the pipeline are multiplied by, up to 100; 1 by default."),
+    ("PIPELINE_TIMEOUT_MULTIPLIER", "Factor of all time limits of the pipeline, up to 100; 1 by default."),
 )
-"""Variables beside the flags that are read for every request, and their meaning."""
+"""Other environment variables that are read for every request, and their meaning."""
 
 
 _OF_THE_PROCESS = frozenset(
@@ -379,13 +382,13 @@ _OF_THE_PROCESS = frozenset(
     "uploads_at_once uploads_waiting connections_at_once idle_seconds cpu_at_once model_calls_at_once wait_ms "
     "pool_size index_cache_mb cache_size cache_seconds parse_memory_mb parse_seconds max_file_mb embed_threads".split()
 )
-"""Settings that change how a process works, not what a question or a search finds in the data folder."""
+"""Settings that affect how a process works, not the results of questions and searches."""
 
 
 def answer_settings(settings: Settings) -> dict[str, str]:
-    """Digests of everything by name that decides what is found and answered: settings, flags, variables read live.
+    """Digests by name of all settings, flags and variables that affect results and answers.
 
-    Two processes on one data folder with the same digests give the same answers. Digests, because some are secret.
+    Two processes on one data folder with the same digests return the same answers. Digests, because some are secret.
     """
     values: dict[str, object] = {
         PREFIX + declared.name.upper(): getattr(settings, declared.name)
@@ -398,9 +401,9 @@ def answer_settings(settings: Settings) -> dict[str, str]:
 
 
 def timeout_multiplier() -> float:
-    """What all time limits of the pipeline are multiplied by: `PIPELINE_TIMEOUT_MULTIPLIER`, read live; 1 by default.
+    """Factor of all time limits of the pipeline: `PIPELINE_TIMEOUT_MULTIPLIER`, read live; 1 by default.
 
-    A value that is not a number above 0 and up to 100 counts as 1: a typing error must not stop the service.
+    A value that is not a number above 0 and up to 100 counts as 1: a typo must not stop the service.
     """
     try:
         value = float(os.getenv("PIPELINE_TIMEOUT_MULTIPLIER", "1"))

@@ -1,4 +1,4 @@
-"""Text of others in a prompt: between lines that nothing written before can hold. It is data, whatever it says."""
+"""Untrusted text in a prompt, between random delimiter lines that it cannot contain: data, never instructions."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dtrag.core.text.hidden_characters import neutralised
 
 
 def boundary() -> str:
-    """A line for one prompt, drawn at random."""
+    """A random delimiter line for one prompt."""
     return f"~~~{secrets.token_hex(8)}~~~"
 
 
 def fenced(name: str, text: str, fence: str) -> str:
-    """The text between two boundaries, under its name; without hidden characters and marks of chat templates."""
+    """The text under its name between two delimiters; without hidden characters and chat template tokens."""
     return f"{name}\n{fence}\n{neutralised(text)}\n{fence}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Provision:
-    """One provision in the text of its regulation: `text[start:end]`, and the passages `first` to `last` of it.
+    """One provision in the text of its regulation: `text[start:end]`, indexed as the passages `first` to `last`.
 
     `kind` is `article`, `appendix` or `addendum`; `label` is 제15조의2, 별표 1 or 부칙. `occurrence` counts provisions
     with the same label in one regulation.
@@ -37,7 +37,7 @@ class RegulationText:
 
 @dataclass(frozen=True, slots=True)
 class RegulationSummary:
-    """A regulation as lists show it; the numbers count provisions by kind."""
+    """A regulation in a list, with its number of provisions by kind."""
 
     name: str
     code: str
@@ -52,7 +52,7 @@ class ProvisionCitation:
     """A citation in the provision `source` (`학칙 제21조`): `text` is `[start:end]` of the text that `show` returns.
 
     `targets` are `규정명 제N조`, `규정명 별표 2`, `규정명 부칙` or `규정명`; empty for laws outside the collection
-    and for what is missing. `paragraph` and `item` are the first 항 and 호 that are named.
+    and for missing provisions. `paragraph` and `item` are the first 항 and 호 of the citation.
     """
 
     source: str
@@ -67,9 +67,9 @@ class ProvisionCitation:
 
 @dataclass(frozen=True, slots=True)
 class ShownProvision:
-    """A provision with its whole text. `name` is what cites it, `학칙 제21조`.
+    """A provision with its full text. `name` is how citations refer to it, `학칙 제21조`.
 
-    `spans` are its places in the document's text; several provisions with one label (addenda of several years) are
+    `spans` are its ranges in the document's text; several provisions with one label (addenda of several years) are
     shown together, with a blank line between them.
     """
 

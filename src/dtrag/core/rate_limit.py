@@ -1,4 +1,4 @@
-"""Token bucket per client: it holds the requests of a minute and refills steadily."""
+"""Token bucket per client: its capacity is one minute of requests, and it refills continuously."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ MOST_BUCKETS = 10_000
 """Beyond this number the least recently used client is evicted, and starts again with a full bucket."""
 
 ROUNDING = 1e-9
-"""So much less than one request is one: sums of seconds are rounded, and a caller that waits long enough is served."""
+"""Tolerance of the level, so that rounding errors do not refuse a caller that waited for `wait_s`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What became of one request; `wait_s` is 0 when it may go on. Whole seconds, as headers have them."""
+    """The result for one request; `wait_s` is 0 when it is allowed. Whole seconds, as in HTTP headers."""
 
     limit: int
     remaining: int
@@ -29,9 +29,9 @@ class RateLimit:
     def __init__(self) -> None:
         self._buckets: dict[Hashable, tuple[float, float]] = {}
 
-    def take(self, who: Hashable, per_minute: int, now: float) -> Allowance:
-        """Take one request out of the bucket, if there is one in it."""
-        level, since = self._buckets.pop(who, (float(per_minute), now))
+    def take(self, client: Hashable, per_minute: int, now: float) -> Allowance:
+        """Take one token from the bucket if there is one."""
+        level, since = self._buckets.pop(client, (float(per_minute), now))
         level = min(float(per_minute), level + (now - since) * per_minute / 60)
         wait_s = 0
         if level >= 1 - ROUNDING:
@@ -40,6 +40,6 @@ class RateLimit:
             wait_s = max(1, math.ceil((1 - level) * 60 / per_minute)) if per_minute else 60
         if len(self._buckets) >= MOST_BUCKETS:
             del self._buckets[next(iter(self._buckets))]
-        self._buckets[who] = (level, now)  # at the end: the first is the least recently used
+        self._buckets[client] = (level, now)  # at the end: the first is the least recently used
         full_in_s = math.ceil((per_minute - level) * 60 / per_minute) if per_minute else 60
         return Allowance(per_minute, int(level), full_in_s, wait_s)

@@ -1,7 +1,7 @@
-"""Tools of other programs: what exactly an approval covers, and what cannot be approved at all.
+"""Approval of tools of MCP servers: what an approval covers, and which tools cannot be approved.
 
-Everything that such a server reports about itself is data from outside. A tool is known by the SHA-256 of its name, its
-description and its schema: when one of them changes, it is another tool.
+Everything that such a server reports about itself is untrusted. A tool is identified by the SHA-256 of its name,
+description and schema: when one of them changes, the tool needs a new approval.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from typing import Any, Literal
 from dtrag.core.nesting import children, deeper_than
 
 State = Literal["approved", "new", "changed", "gone", "refused"]
-"""changed: approved, but it is not any more what was approved; gone: approved, but not offered; refused: never."""
+"""changed: differs from the approved version; gone: approved, but no longer offered; refused: cannot be approved."""
 
 SERVER_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
-"""Without a dot, so that `server.tool` says which server is meant."""
+"""Without a dot, so that the server in `server.tool` is unambiguous."""
 TOOL_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,79}")
-"""Letters that look like others, blanks and slashes are out: names are compared exactly, and stand in addresses."""
+"""No look-alike letters, spaces or slashes: names are compared exactly, and are part of URLs."""
 DESCRIPTION = 8_000
-"""Characters of a description: it goes into prompts, of which it must not become the greater part."""
+"""Characters of a description, which goes into prompts and must not dominate them."""
 SCHEMA = 64 * 1024
 """Characters of a schema in canonical JSON."""
 DEPTH = 24
-"""Nesting of a schema; deeper ones could exhaust the stack of a reader."""
+"""Nesting depth of a schema; deeper ones could exhaust the stack of a parser."""
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
 @dataclass(frozen=True, slots=True)
 class OfferedTool:
-    """A tool as its server describes it now. `name` is the server's own name for it."""
+    """A tool as its server describes it now. `name` is its name on that server."""
 
     server: str
     name: str
@@ -43,7 +43,7 @@ class OfferedTool:
 
     @property
     def full_name(self) -> str:
-        """`server.tool`, as the registry has it."""
+        """`server.tool`, its name in the registry."""
         return f"{self.server}.{self.name}"
 
 
@@ -58,20 +58,20 @@ class Approval:
 
 
 def fingerprint(tool: OfferedTool) -> bytes:
-    """SHA-256 of the canonical JSON of full name, description and schema: keys sorted, no blanks, UTF-8.
+    """SHA-256 of the canonical JSON of full name, description and schema: keys sorted, no spaces, UTF-8.
 
-    For tools without a `problem`: a schema may be nested too deeply to be written down.
+    Only for tools without a `problem`: a schema may be nested too deeply to be serialised.
     """
     described = {"name": tool.full_name, "description": tool.description, "input_schema": tool.input_schema}
     return hashlib.sha256(_canonical(described).encode("utf-8", "surrogatepass")).digest()
 
 
 def problem(tool: OfferedTool) -> str:
-    """Why the tool can never be approved, in words for people; "" when it can."""
+    """Why the tool can never be approved, as a sentence for users; "" when it can."""
     if not TOOL_NAME.fullmatch(tool.name):
-        return f"its name {tool.name[:60]!r} is not made of up to 80 letters, digits and _ . - alone."
+        return f"its name {tool.name[:60]!r} must consist of 1 to 80 letters, digits and _ . - only."
     if len(tool.description) > DESCRIPTION:
-        return f"its description has {len(tool.description):,} characters; {DESCRIPTION:,} are the most."
+        return f"its description has {len(tool.description):,} characters; the maximum is {DESCRIPTION:,}."
     return _problem_of_schema(tool.input_schema)
 
 
@@ -80,15 +80,19 @@ def _problem_of_schema(schema: Mapping[str, Any]) -> str:
         return f"its schema is nested more than {DEPTH} deep."
     length = len(_canonical(schema))
     if length > SCHEMA:
-        return f"its schema has {length:,} characters; {SCHEMA:,} are the most."
+        return f"its schema has {length:,} characters; the maximum is {SCHEMA:,}."
     if schema.get("type") != "object":
-        return 'its schema does not say "type": "object".'
+        return 'its schema does not have "type": "object".'
     foreign = next((reference for reference in _references(schema) if not reference.startswith("#")), None)
-    return f"its schema refers to {foreign[:80]!r}; only what it holds itself (#…) is read." if foreign else ""
+    return (
+        f"its schema refers to {foreign[:80]!r}; only references within the schema itself (#…) are allowed."
+        if foreign
+        else ""
+    )
 
 
 def state(tool: OfferedTool, approval: Approval | None) -> State:
-    """Where an offered tool stands."""
+    """The approval state of an offered tool."""
     if problem(tool):
         return "refused"
     if approval is None:
@@ -101,7 +105,7 @@ def _canonical(value: Any) -> str:
 
 
 def _references(value: Any) -> Iterator[str]:
-    """What the schema refers to. A property that is only named `$ref` is taken for a reference when it is a string."""
+    """References in the schema. A property that is merely named `$ref` counts as one when its value is a string."""
     if isinstance(value, Mapping):
         for key in _REFERENCES:
             if isinstance(value.get(key), str):

@@ -71,7 +71,7 @@ def read_config(path: Path | None) -> list[ServerConfig]:
     if not isinstance(servers, dict) or set(parsed) - {"servers"}:
         raise InvalidInput(f"{path}: a list of MCP servers has tables named [servers.NAME], and nothing else.")
     if len(servers) > MOST_SERVERS:
-        raise InvalidInput(f"{path} names {len(servers)} MCP servers; {MOST_SERVERS} are the most.")
+        raise InvalidInput(f"{path} names {len(servers)} MCP servers; the maximum is {MOST_SERVERS}.")
     return [_server(str(path), name, table) for name, table in servers.items()]
 
 

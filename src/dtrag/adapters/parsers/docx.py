@@ -1,7 +1,7 @@
-"""DOCX with python-docx, on an archive that was checked first: headings, paragraphs, lists and tables in order.
+"""DOCX with python-docx, after checks of the archive: headings, paragraphs, lists and tables in document order.
 
-python-docx opens the package and knows the styles; the text is read from the XML of the body, because its own
-`paragraph.text` leaves out tracked insertions and content controls. Deleted and hidden text is not text.
+python-docx opens the package and reads the styles; the text is read from the XML of the body, because
+`paragraph.text` omits tracked insertions and content controls. Deleted and hidden text is dropped.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 MAX_PART_BYTES = 128 << 20
 MAX_STYLE_DEPTH = 20
-"""Styles are based on styles; a longer chain is a circle."""
+"""Longer chains of `basedOn` are taken for cycles."""
 
 _HEADING = re.compile(r"(?:heading|제목|개요)\s*([1-9])$", re.IGNORECASE)
 _TITLES = ("title", "제목")
@@ -53,7 +53,7 @@ def parse(path: Path, name: str) -> Iterator[ParsedDocument]:
 
 
 class _Styles:
-    """What the styles say about paragraphs: name, heading level, list or not; inherited along `basedOn`."""
+    """Properties of paragraph styles: name, heading level, list or not; inherited along `basedOn`."""
 
     def __init__(self, element: etree._Element) -> None:
         self._styles = {style.get(f"{WORD}styleId", ""): style for style in element.iter(f"{WORD}style")}
@@ -63,7 +63,7 @@ class _Styles:
         return _value(style, "name") if style is not None else ""
 
     def chain(self, style_id: str) -> Iterator[etree._Element]:
-        """The style and those it is based on, nearest first."""
+        """The style and its ancestors, nearest first."""
         for _ in range(MAX_STYLE_DEPTH):
             style = self._styles.get(style_id)
             if style is None:

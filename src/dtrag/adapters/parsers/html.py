@@ -1,7 +1,7 @@
-"""HTML with lxml: what a reader of the page would see, as headings, paragraphs, lists and tables.
+"""HTML with lxml: the visible text of a page as headings, paragraphs, lists and tables.
 
-Scripts, styles, navigation and form controls are passed over. Elements that their own markup hides are dropped and
-counted (`hidden_elements`): hidden text is a way to slip instructions into a document.
+Scripts, styles, navigation and form controls are skipped. Elements hidden by their own attributes are dropped and
+counted (`hidden_elements`): hidden text is a way to inject instructions into a document.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dtrag.adapters.parsers.decoding import decode
 from dtrag.core.documents import BlockKind, ParsedDocument
 from dtrag.errors import ParseFailed
 
-PASSED_OVER = frozenset(
+SKIPPED = frozenset(
     "script style noscript template svg math head nav iframe object embed canvas audio video "
     "button select input textarea option datalist".split()
 )
@@ -53,7 +53,7 @@ def parse(path: Path, name: str) -> Iterator[ParsedDocument]:
 def read_into(builder: TextBuilder, markup: str) -> tuple[str | None, int]:
     """Add the visible text of `markup`; returns the `<title>`, and how many hidden elements were dropped."""
     data = markup.replace("\x00", "").encode("utf-8", "ignore")
-    # "huge" still stops at a depth of 2,048; without it, text after the first 10 MB would be missing without a word.
+    # `huge_tree` still limits the depth to 2,048; without it, text after the first 10 MB would be dropped silently.
     parser = etree.HTMLParser(encoding="utf-8", no_network=True, remove_comments=True, remove_pis=True, huge_tree=True)
     try:
         root = etree.fromstring(data, parser) if data.strip() else None
@@ -80,7 +80,7 @@ def is_hidden(element: etree._Element) -> bool:
 
 
 class _Walk:
-    """Goes through the tree without recursion; text runs collect until a block begins or ends."""
+    """Walks the tree without recursion; text accumulates until a block begins or ends."""
 
     def __init__(self, builder: TextBuilder) -> None:
         self._builder = builder
@@ -99,14 +99,14 @@ class _Walk:
         for event, element in walker:
             tag = element.tag if isinstance(element.tag, str) else ""
             if event == "start":
-                if tag in PASSED_OVER or is_hidden(element):
-                    self.hidden += tag not in PASSED_OVER
+                if tag in SKIPPED or is_hidden(element):
+                    self.hidden += tag not in SKIPPED
                     walker.skip_subtree()
                     continue
                 self._start(tag, element)
                 self._run.append(element.text or "")
             else:
-                if tag not in PASSED_OVER and not is_hidden(element):
+                if tag not in SKIPPED and not is_hidden(element):
                     self._end(tag)
                 self._run.append(element.tail or "")
         self._flush()

@@ -1,10 +1,10 @@
-"""Reads HWPX (KS X 6101: a zip of OWPML XML): paragraphs with their style names, headings, tables where they stand.
+"""Reads HWPX (KS X 6101: a zip of OWPML XML): paragraphs with their style names, headings, and tables in place.
 
-What is text stays in reading order: a table inside the run of a paragraph splits the paragraph there, text boxes and
-captions become paragraphs, a footnote follows its mark in parentheses. Page furniture (headers, footers, page
-numbers), hidden comments, form buttons and tracked deletions are left out. Numbers that the word processor would
-compute (numbered paragraph shapes) are not part of the file and are not made up. Tags are matched by local name: the
-namespaces changed between the editions of the standard, the names did not.
+Text stays in reading order: a table inside the run of a paragraph splits the paragraph, text boxes and captions become
+paragraphs, a footnote follows its mark in parentheses. Headers, footers, page numbers, hidden comments, form buttons
+and tracked deletions are dropped. Numbers that the word processor computes (numbered paragraph shapes) are not stored
+in the file and are not reconstructed. Tags are matched by local name: namespaces changed between the editions of the
+standard, local names did not.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ PACKAGE = "Contents/content.hpf"
 HEADER = "Contents/header.xml"
 MANIFEST = "META-INF/manifest.xml"
 SMALL_PART_BYTES = 64 << 20
-"""Most bytes of the parts that are read at once (the header of a 1,500-page book has 5.5 MB); sections are streamed."""
+"""Limit of a part that is read whole (the header of a 1,500-page book has 5.5 MB); sections are streamed."""
 LONGEST_HEADING = 200
-"""A paragraph with more characters is running text, whatever its outline level says."""
+"""A paragraph with more characters is body text, whatever its outline level."""
 
 _SECTION = re.compile(r"^Contents/section(\d+)\.xml$", re.IGNORECASE)
 _NO_TITLE = re.compile(r"^(?:제목\s*없음|빈\s*문서.*|untitled.*|.*\.hwpx?)$", re.IGNORECASE)
@@ -75,7 +75,7 @@ def _parts(package: Element | None) -> list[str]:
         return []
     items = {item.get("id"): item.get("href", "") for item in package.iter("{*}item")}
     order = [items.get(reference.get("idref"), "") for reference in package.iter("{*}itemref")]
-    # Some writers give paths from the root of the archive, some from the folder of content.hpf.
+    # Some programs write paths relative to the root of the archive, some relative to the folder of content.hpf.
     return [href if href.startswith("Contents/") else posixpath.join("Contents", href) for href in order if href]
 
 
@@ -106,7 +106,7 @@ def _pieces(archive: SafeArchive, section: str, styles: Styles) -> Iterator[Piec
 
 
 def _refuse_doctype(element: Element) -> bool:
-    """A declaration can only stand before the root, so looking once is enough. Raises `ParseFailed`."""
+    """A declaration can only precede the root, so one check is enough. Raises `ParseFailed`."""
     if element.getroottree().docinfo.doctype:
         raise ParseFailed("the XML has a document type declaration, which is refused")
     return True

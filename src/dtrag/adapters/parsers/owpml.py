@@ -1,6 +1,6 @@
-"""OWPML (the XML inside HWPX) to text: the style names of a header, the pieces of one paragraph.
+"""OWPML (the XML inside HWPX) to text: the styles of a header, and which elements of a paragraph become text.
 
-Why open it: to see what of a paragraph becomes text, and how. Nothing here reads a file.
+Pure functions on elements: no file is read here.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Element = Any  # lxml elements: their stubs do not know the tree is read-only he
 NOTES = frozenset({"footNote", "endNote"})
 SPACES = {"lineBreak": "\n", "tab": " ", "fwSpace": " ", "nbSpace": " ", "hyphen": "-"}
 MAX_DEPTH = 24
-"""Tables and boxes nested deeper than this are decoration or an attack; their text is left out."""
+"""Tables and boxes nested deeper than this are decoration or an attack; their text is dropped."""
 
 _TENS = {chr(0xF0289 + i): str(i + 1) for i in range(9)}
 _UNITS = {chr(0xF0292 + i): str(i) for i in range(10)}
@@ -35,7 +35,7 @@ _GLYPHS = {
     0x200B: None,
     0xFEFF: None,
 }
-"""What Hangul's and Wingdings' private-use glyphs look like, for those that carry meaning in a text."""
+"""Unicode equivalents of those private-use glyphs of Hangul and Wingdings that carry meaning in a text."""
 _PRIVATE = re.compile("[\ue000-\uf8ff\U000f0000-\U0010ffff\x00\u00a0\u00ad\u200b\ufeff]")
 _BLANKS = re.compile(r"[ \t\r\f\v\u3000]+")
 _OUTLINE_STYLE = re.compile(r"(?:개요|제목|outline|heading)\s*(\d{1,2})$", re.IGNORECASE)
@@ -113,7 +113,7 @@ def _glyph(match: re.Match[str]) -> str:
 
 
 def paragraph_pieces(paragraph: Element, styles: Styles, depth: int = 0) -> Iterator[Piece]:
-    """The text of an `hp:p` in reading order: paragraphs, and the tables and boxes that stand inside it."""
+    """The text of an `hp:p` in reading order: paragraphs, and the tables and boxes inside it."""
     style, level = styles.of(paragraph)
     line: list[str] = []
     deleting = False
@@ -195,7 +195,7 @@ def _object_pieces(element: Element, name: str, styles: Styles, depth: int) -> I
 
 
 def _row(row: Element, styles: Styles, depth: int) -> str:
-    """`cell | cell`; "" when every cell is empty. A cell that spans several columns or rows is in the file once."""
+    """`cell | cell`; "" when every cell is empty. A cell that spans several columns or rows occurs once in the file."""
     cells = []
     for cell in row.iterfind("{*}tc"):
         text = " ".join(piece.text for piece in _sub_lists(cell, styles, depth))

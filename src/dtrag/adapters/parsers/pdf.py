@@ -1,7 +1,7 @@
-"""PDF with pypdf: the text of each page, its lines flowed back into paragraphs that carry their page number.
+"""PDF with pypdf: the text of each page, its lines joined into paragraphs with their page number.
 
-pypdf's own limits on unpacked streams stay as they are. A PDF names no headings: a short line in type that is larger
-than the body's is taken for one. Every block has the style `page:N`.
+The limits of pypdf on decompressed streams apply. PDF text has no marked headings: a short line in a font size above
+that of the body text counts as one. Every block has the style `page:N`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FULL_LINE = 0.75
 """A line that ends a sentence and is shorter than this share of the page's longest lines ends a paragraph."""
 
 Line = tuple[str, float]
-"""Its text, and its type size in points."""
+"""Text and font size in points."""
 
 _ITEM = re.compile(r"(?:[-–•·▪◦○●■□※*]|\(?\d{1,3}[.)]|\(?[a-zA-Z가-하][.)]|[①-⑳]|제\s?\d+\s?[장절조관편])\s?(?=\S)")
 _SENTENCE_END = re.compile(r"[.!?:;。…][\"'”’)\]]*$")
@@ -38,7 +38,7 @@ _PRODUCER_PREFIX = re.compile(r"^Microsoft (?:Word|PowerPoint|Excel) - ")
 
 
 def parse(path: Path, name: str) -> Iterator[ParsedDocument]:
-    """One document with the metadata `pages`, and `unreadable_pages` when there were some. Raises `ParseFailed`."""
+    """One document with the metadata `pages`, and `unreadable_pages` if there are any. Raises `ParseFailed`."""
     builder = TextBuilder()
     pages: list[tuple[int, list[Line]]] = []
     unreadable = 0
@@ -68,7 +68,7 @@ def parse(path: Path, name: str) -> Iterator[ParsedDocument]:
 
 
 def _open(reader: PdfReader) -> PdfReader:
-    """The reader, decrypted with the empty password where there is encryption."""
+    """The reader, decrypted with the empty password if it is encrypted."""
     if reader.is_encrypted:
         try:
             opened = reader.decrypt("") != PasswordType.NOT_DECRYPTED
@@ -80,7 +80,7 @@ def _open(reader: PdfReader) -> PdfReader:
 
 
 def _lines(page: PageObject) -> list[Line]:
-    """The lines of a page in reading order, each with the size of most of its type."""
+    """The lines of a page in reading order, each with the font size of most of its characters."""
     pieces: list[Line] = []
 
     def visit(text: str, user: list[float], matrix: list[float], _font: object, size: float) -> None:
@@ -105,7 +105,7 @@ def _most(sizes: Counter[float]) -> float:
 
 
 def _heading_levels(lines: Sequence[Line]) -> dict[float, int]:
-    """Type sizes of headings -> level: those clearly above the size of most characters, the largest first."""
+    """Font sizes of headings -> level: those clearly above the size of most characters, the largest first."""
     characters = Counter[float]()
     for text, size in lines:
         characters[size] += len(text.strip())
@@ -126,7 +126,7 @@ def _blocks(lines: Sequence[Line], levels: dict[float, int]) -> Iterator[tuple[s
 
 
 def reflow(lines: Sequence[str]) -> Iterator[str]:
-    """Paragraphs from lines: joined with a space, or without their hyphen where a word was divided."""
+    """Paragraphs from lines, joined with a space, or without the hyphen of a divided word."""
     lengths = sorted(len(line.strip()) for line in lines if line.strip())
     if not lengths:
         return

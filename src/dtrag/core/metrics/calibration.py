@@ -1,6 +1,6 @@
-"""How much a confidence is worth: does it tell right from wrong, does it mean what it says, what does abstaining buy.
+"""Measures of a confidence: discrimination (AUROC), calibration error, and selective risk.
 
-`values` are confidences in [0, 1], `labels` 1 where the passages do answer and 0 where they do not; parallel arrays.
+`values` are confidences in [0, 1], `labels` 1 where the passages answer and 0 where they do not; parallel arrays.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 Values = NDArray[np.float64]
 BINS = 15
-"""Of the calibration error, each as wide as the others: what papers use since Guo et al. 2017."""
+"""Equal-width bins of the calibration error; the usual number since Guo et al. 2017."""
 
 
 def auroc(values: Values, labels: Values) -> float:
-    """The chance that a right one has more confidence than a wrong one, a tie counting half; nan without both.
+    """The probability that a positive has a higher value than a negative, ties counting half; nan without both.
 
-    Mann & Whitney 1947: ranks of the right ones, equal values sharing the mean of their ranks.
+    Mann & Whitney 1947: the rank sum of the positives; equal values share the mean of their ranks.
     """
     right = float(labels.sum())
     wrong = len(labels) - right
@@ -29,9 +29,9 @@ def auroc(values: Values, labels: Values) -> float:
 
 
 def auroc_within(values: Values, labels: Values, groups: Values) -> float:
-    """`auroc` over the pairs of a right and a wrong one of the same group; nan without such a pair.
+    """`auroc` over pairs of a positive and a negative of the same group; nan without such a pair.
 
-    For values that were predicted by another model in each fold, whose sizes cannot be compared across folds.
+    For cross-validated values: each fold has its own model, and values of different models are not comparable.
     """
     concordant = pairs = 0.0
     for group in np.unique(groups):
@@ -45,9 +45,9 @@ def auroc_within(values: Values, labels: Values, groups: Values) -> float:
 
 
 def risk_curve(values: Values, labels: Values) -> tuple[Values, Values]:
-    """(coverage, precision) for every threshold there is, from the highest confidence down.
+    """(coverage, precision) at every distinct threshold, from the highest confidence down.
 
-    Equal values are answered together or not at all: an order among them would make precision up.
+    Equal values are answered together or not at all: any order among them would be arbitrary.
     """
     order = np.argsort(-values, kind="stable")
     falling, right = values[order], np.cumsum(labels[order])
@@ -56,15 +56,15 @@ def risk_curve(values: Values, labels: Values) -> tuple[Values, Values]:
 
 
 def coverage_at(precision: float, values: Values, labels: Values) -> float:
-    """The largest share of the questions that can be answered so that this part of the answers is right."""
+    """The largest share of questions that can be answered with at least this precision."""
     coverage, reached = risk_curve(values, labels)
     return float(max(coverage[reached >= precision], default=0.0))
 
 
 def calibration_error(values: Values, labels: Values, bins: int = BINS) -> float:
-    """Expected calibration error: the mean gap between confidence and frequency, bins weighed by their numbers.
+    """Expected calibration error: the mean gap between confidence and frequency, bins weighted by their size.
 
-    Naeini et al. 2015. A perfect confidence does not reach 0 on few questions, but .01 to .02 on a thousand.
+    Naeini et al. 2015. On small samples it does not reach 0; a perfect confidence has .01 to .02 on a thousand.
     """
     if not len(values):
         return float("nan")
@@ -77,7 +77,7 @@ def calibration_error(values: Values, labels: Values, bins: int = BINS) -> float
 
 
 def log_loss(values: Values, labels: Values) -> float:
-    """Mean of -ln of the probability given to what was the case; 0 is best, .69 is a coin."""
+    """Mean negative log-likelihood of the labels; 0 is best, .69 is chance."""
     clipped = np.clip(values, 1e-6, 1 - 1e-6)
     return float(-np.mean(labels * np.log(clipped) + (1 - labels) * np.log(1 - clipped)))
 
@@ -89,9 +89,9 @@ def sigmoid(logits: Values) -> Values:
 
 
 def logistic(x: Values, labels: Values, weights: Values, prior: Values | None = None, ridge: float = 0.01) -> Values:
-    """Intercept and coefficients that make the labels likeliest, drawn towards `prior` (0) by `ridge`; Newton's method.
+    """Intercept and coefficients of a logistic regression with a ridge penalty towards `prior` (0); Newton's method.
 
-    `x` has a row for each label, `weights` say how much each counts.
+    `x` has one row per label; `weights` are sample weights.
     """
     design = np.c_[np.ones(len(x)), x]
     start = np.zeros(design.shape[1]) if prior is None else prior.astype(float)
@@ -108,7 +108,7 @@ def logistic(x: Values, labels: Values, weights: Values, prior: Values | None = 
         bend = (design * (weights * p * (1 - p))[:, None]).T @ design + np.diag(pull + 1e-9)
         step = np.linalg.solve(bend, slope)
         while loss(beta + step) > loss(beta) and np.abs(step).max() > 1e-8:
-            step /= 2  # far from the minimum a whole step of Newton's may lead further away
+            step /= 2  # far from the minimum a full Newton step may increase the loss
         beta += step
         if np.abs(step).max() < 1e-8:
             break

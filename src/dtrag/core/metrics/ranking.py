@@ -13,7 +13,7 @@ def recall_at(k: int, ranking: Sequence[str], judgements: Mapping[str, int]) -> 
 
 
 def precision_at(k: int, ranking: Sequence[str], judgements: Mapping[str, int]) -> float:
-    """Share of relevant ids among the first k places (missing places count as misses)."""
+    """Share of relevant ids among the first k ranks; missing ranks count as misses."""
     return sum(1 for key in ranking[:k] if judgements.get(key, 0) > 0) / k
 
 
@@ -29,7 +29,7 @@ DIVERSITY_DEPTH = 10
 
 
 def diversity_ratio(document_ids: Sequence[str]) -> float:
-    """Share of distinct documents among the first ten results, each named by its document; 0.0 without results."""
+    """Share of distinct documents among those of the first ten results; 0.0 without results."""
     first = document_ids[:DIVERSITY_DEPTH]
     return len(set(first)) / len(first) if first else 0.0
 
@@ -43,7 +43,7 @@ def mrr_at(k: int, ranking: Sequence[str], judgements: Mapping[str, int]) -> flo
 
 
 def complete_at(k: int, ranking: Sequence[str], judgements: Mapping[str, int]) -> float:
-    """1.0 when everything relevant is among the first k, else 0.0: what a question that needs several passages asks."""
+    """1.0 when all relevant ids are among the first k, else 0.0: for questions that need several passages."""
     return float({key for key, grade in judgements.items() if grade > 0} <= set(ranking[:k]))
 
 
