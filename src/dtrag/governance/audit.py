@@ -12,24 +12,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any
+from typing import Unpack
 
 from dtrag.batch_writer import BatchWriter
 from dtrag.core.access.audit_chain import (
     START,
     AuditEntry,
+    AuditOptions,
     AuditRow,
     ChainHead,
-    Decision,
     Verdict,
     content,
     settled,
     verify,
 )
-from dtrag.core.access.scope import AnchorRow
 from dtrag.errors import DatabaseUnavailable, DtragError, InvalidInput
 from dtrag.ports import AuditSpoolStore, AuditStore
 
@@ -87,34 +86,16 @@ class Audit:
         """What is logged: all, changes or off."""
         return self._level
 
-    async def record(
-        self,
-        actor: str,
-        action: str,
-        *,
-        scope: list[AnchorRow] | None,
-        subjects: Sequence[str],
-        decision: Decision,
-        details: Mapping[str, Any],
-    ) -> None:
+    async def record(self, actor: str, action: str, **options: Unpack[AuditOptions]) -> None:
         """Write a line; it is durable when this returns. Raises `DatabaseUnavailable` when it could not be written."""
         if self._level == "off":
             return
         written: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        entry = AuditEntry(self._now(), actor, action, scope, subjects, decision, details)
+        entry = AuditEntry(self._now(), actor, action, **options)
         self._writer.add((entry, written), urgent=True)
         await written
 
-    async def note(
-        self,
-        actor: str,
-        action: str,
-        *,
-        scope: list[AnchorRow] | None,
-        subjects: Sequence[str],
-        decision: Decision,
-        details: Mapping[str, Any],
-    ) -> None:
+    async def note(self, actor: str, action: str, **options: Unpack[AuditOptions]) -> None:
         """Write a line soon. Returns at once, unless `MOST_WAITING` lines are queued: then after they are written.
 
         Raises `DatabaseUnavailable` when the queue is full and cannot be written.
@@ -130,7 +111,7 @@ class Audit:
                 # The disk is full, too: reads continue, and a later line says how many lines were lost.
                 _reject_records([self._writer.drop_oldest()], error)
                 self._left_out += 1
-        self._writer.add((AuditEntry(self._now(), actor, action, scope, subjects, decision, details), None))
+        self._writer.add((AuditEntry(self._now(), actor, action, **options), None))
 
     async def newest(
         self, *, limit: int = 100, before: int | None = None, since: datetime | None = None, actor: str | None = None

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol, Unpack
 
 from dtrag.core.access.api_key import Key
-from dtrag.core.access.audit_chain import AuditEntry, AuditRow, ChainHead, Decision
-from dtrag.core.access.scope import AnchorRow
+from dtrag.core.access.audit_chain import AuditEntry, AuditOptions, AuditRow, ChainHead
 from dtrag.core.agent import Agent, Edition, Spending
 from dtrag.core.taxonomy.tree import Taxonomy
 
@@ -74,16 +73,7 @@ class KeyStore(Protocol):
 class Recorder(Protocol):
     """Writes a line of the audit log: `Audit.record`, or `unrecorded`."""
 
-    async def __call__(
-        self,
-        actor: str,
-        action: str,
-        *,
-        scope: list[AnchorRow] | None,
-        subjects: Sequence[str],
-        decision: Decision,
-        details: Mapping[str, Any],
-    ) -> object: ...
+    async def __call__(self, actor: str, action: str, **options: Unpack[AuditOptions]) -> object: ...
 
 
 async def unrecorded(actor: str, action: str, **line: object) -> None:

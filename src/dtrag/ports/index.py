@@ -140,12 +140,7 @@ class IndexWriter(Protocol):
         """Whether a document of this source lies outside of the scope."""
 
     async def finish_source(
-        self,
-        source_id: uuid.UUID,
-        source_uri: str,
-        fingerprint: bytes,
-        current: Sequence[int],
-        scope: Scope = EVERYTHING,
+        self, source_id: uuid.UUID, uri: str, fingerprint: bytes, current: Sequence[int], scope: Scope = EVERYTHING
     ) -> int:
         """Record that a source was read to its end, and delete its documents in scope that are not in `current`.
 

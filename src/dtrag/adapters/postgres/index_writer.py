@@ -100,16 +100,11 @@ class PostgresWriter:
         return bool(rows[0]["found"])
 
     async def finish_source(
-        self,
-        source_id: uuid.UUID,
-        source_uri: str,
-        fingerprint: bytes,
-        current: Sequence[int],
-        scope: Scope = EVERYTHING,
+        self, source_id: uuid.UUID, uri: str, fingerprint: bytes, current: Sequence[int], scope: Scope = EVERYTHING
     ) -> int:
-        """Remember that a source was read to its end; its documents in scope that are not among `kept` go.
+        """Record that a source was read to its end, and delete its documents in scope that are not in `current`.
 
-        Returns how many went.
+        Returns the number of deleted documents.
         """
         known = np.sort(np.asarray(current, dtype=np.uint64))
         gone: list[uuid.UUID] = []
@@ -126,7 +121,7 @@ class PostgresWriter:
         deleted = [await self.delete(document_id, scope) for document_id in gone]
         values = {
             "source_id": source_id,
-            "source_uri": source_uri,
+            "source_uri": uri,
             "fingerprint": fingerprint,
             "documents": len(current),
         }

@@ -7,8 +7,9 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypedDict, get_args
 
+from dtrag.core.access.scope import AnchorRow
 from dtrag.errors import InvalidInput
 
 Decision = Literal["allowed", "denied", "done"]
@@ -30,6 +31,27 @@ class AuditEntry:
     actor: str
     action: str
     scope: Sequence[Any] | None
+    subjects: Sequence[str]
+    decision: Decision
+    details: Mapping[str, Any]
+
+    def as_dict(self) -> dict[str, Any]:
+        """For display and for the hash, with plain values."""
+        return {
+            "at": self.at.isoformat(),
+            "actor": self.actor,
+            "action": self.action,
+            "scope": self.scope,
+            "subjects": self.subjects,
+            "decision": self.decision,
+            "details": self.details,
+        }
+
+
+class AuditOptions(TypedDict):
+    """The keyword arguments of a `Recorder`: those of `AuditEntry`, with the branches of the scope."""
+
+    scope: list[AnchorRow] | None
     subjects: Sequence[str]
     decision: Decision
     details: Mapping[str, Any]
@@ -116,16 +138,8 @@ def settled(entry: AuditEntry) -> AuditEntry:
 
 def content(number: int, entry: AuditEntry) -> bytes:
     """Canonical bytes of a settled entry with its number: JSON in UTF-8, sorted keys, no whitespace."""
-    fields = {
-        "number": number,
-        "at": entry.at.astimezone(UTC).isoformat(timespec="microseconds"),
-        "actor": entry.actor,
-        "action": entry.action,
-        "scope": entry.scope,
-        "subjects": entry.subjects,
-        "decision": entry.decision,
-        "details": entry.details,
-    }
+    at = entry.at.astimezone(UTC).isoformat(timespec="microseconds")
+    fields = {**entry.as_dict(), "number": number, "at": at}
     return json.dumps(fields, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 

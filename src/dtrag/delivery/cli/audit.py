@@ -151,18 +151,7 @@ def isolation(
 
 def row_as_dict(row: AuditRow) -> Mapping[str, object]:
     """The JSON object of a line."""
-    entry = row.entry
-    return {
-        "number": row.number,
-        "at": entry.at.isoformat(),
-        "actor": entry.actor,
-        "action": entry.action,
-        "scope": entry.scope,
-        "subjects": entry.subjects,
-        "decision": entry.decision,
-        "details": entry.details,
-        "hash": row.hash.hex(),
-    }
+    return {"number": row.number, **row.entry.as_dict(), "hash": row.hash.hex()}
 
 
 def _rows(result: ProofReport) -> list[tuple[str, str]]:

@@ -55,21 +55,16 @@ class MemoryWriter:
         return not all(stored.in_scope(scope) for stored in self._of_source(source_id))
 
     async def finish_source(
-        self,
-        source_id: uuid.UUID,
-        source_uri: str,
-        fingerprint: bytes,
-        current: Sequence[int],
-        scope: Scope = EVERYTHING,
+        self, source_id: uuid.UUID, uri: str, fingerprint: bytes, current: Sequence[int], scope: Scope = EVERYTHING
     ) -> int:
-        """Remember that a source was read to its end; deletes its documents in scope that are not among `current`.
+        """Record that a source was read to its end, and delete its documents in scope that are not in `current`.
 
         Returns how many it deleted. `current` holds the upper 64 bits of the ids of its documents.
         """
         present = frozenset(current)
         gone = [stored.written.document_id for stored in self._of_source(source_id)]
         removed = [await self.delete(key, scope) for key in gone if key.int >> 64 not in present]
-        self._state.sources[source_id] = StoredSource(source_uri, fingerprint)
+        self._state.sources[source_id] = StoredSource(uri, fingerprint)
         return sum(removed)
 
     async def delete(self, document_id: uuid.UUID, scope: Scope) -> bool:

@@ -9,20 +9,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 
+from dtrag.core.access import taxonomy_impact as impact
 from dtrag.core.access.scope import EVERYTHING, Scope
-from dtrag.core.access.taxonomy_impact import (
-    EXAMPLES,
-    AccessChange,
-    Example,
-    Grantee,
-    Moved,
-    Pair,
-    Preview,
-    ScopeChange,
-    TreeVersion,
-    access_change,
-    scope_changes,
-)
+from dtrag.core.access.taxonomy_impact import Pair, TreeVersion
 from dtrag.core.taxonomy.apply import DocumentMoves, NodeSplit, applied, nearest
 from dtrag.core.taxonomy.operations import Operation
 from dtrag.core.taxonomy.tree import UNCLASSIFIED, Taxonomy
@@ -96,13 +85,13 @@ class MemoryTaxonomy:
         self._state.trees[number] = grown.taxonomy
         return row
 
-    async def preview(self, version: str, kind: Kind, now: datetime) -> Preview:
+    async def preview(self, version: str, kind: Kind, now: datetime) -> impact.Preview:
         """What activating the version would do. Raises `NotFound` and `Conflict`."""
         return self._preview(self._change_to(version, kind), now)
 
     async def bring_in(
-        self, version: str, kind: Kind, allowed: Callable[[Preview], None], *, by: str, now: datetime
-    ) -> Preview:
+        self, version: str, kind: Kind, allowed: Callable[[impact.Preview], None], *, by: str, now: datetime
+    ) -> impact.Preview:
         """Activate the version; nothing changes when `allowed` raises. Raises `NotFound` and `Conflict`."""
         change = self._change_to(version, kind)
         preview = self._preview(change, now)
@@ -191,7 +180,7 @@ class MemoryTaxonomy:
         vacated = {node: nearest(node, now, then) for node in now.nodes if node not in then.nodes}
         return _Change(then, dict(moves), vacated)
 
-    def _preview(self, change: _Change, now: datetime) -> Preview:
+    def _preview(self, change: _Change, now: datetime) -> impact.Preview:
         before = self._state.taxonomy
         counts = Counter((stored.node_id, stored.node_id) for stored in self._state.documents.values())
         for pair, documents in change.moves.items():
@@ -199,41 +188,45 @@ class MemoryTaxonomy:
             counts[pair[0], pair[0]] -= len(documents)
         counts = +counts
         moved = [
-            Moved(before.path(pair[0]), change.after.path(pair[1]), len(documents), self._titles(documents))
+            impact.Moved(before.path(pair[0]), change.after.path(pair[1]), len(documents), self._titles(documents))
             for pair, documents in change.moves.items()
         ]
-        seen = scope_changes(self._grantees(now), before, change.after, counts)
-        return Preview(
+        seen = impact.scope_changes(self._grantees(now), before, change.after, counts)
+        return impact.Preview(
             change.after.version,
             before.version,
             tuple(sorted(moved, key=lambda row: (-row.documents, row.before, row.after))),
             tuple(self._reach(change, shift, counts) for shift in seen),
         )
 
-    def _reach(self, change: _Change, shift: ScopeChange, counts: Mapping[Pair, int]) -> AccessChange:
-        return access_change(shift, counts, self._examples(change, shift.gained), self._examples(change, shift.lost))
+    def _reach(self, change: _Change, shift: impact.ScopeChange, counts: Mapping[Pair, int]) -> impact.AccessChange:
+        return impact.access_change(
+            shift, counts, self._examples(change, shift.gained), self._examples(change, shift.lost)
+        )
 
-    def _examples(self, change: _Change, pairs: Iterable[Pair]) -> list[Example]:
-        examples: list[Example] = []
+    def _examples(self, change: _Change, pairs: Iterable[Pair]) -> list[impact.Example]:
+        examples: list[impact.Example] = []
         moving = {document for documents in change.moves.values() for document in documents}
         for pair in sorted(pair for pair in pairs if pair[0] != pair[1]):
             titles = self._titles(change.moves[pair])
-            examples += [Example(title, change.after.path(pair[1])) for title in titles]
+            examples += [impact.Example(title, change.after.path(pair[1])) for title in titles]
         staying = Scope(frozenset(before for before, after in pairs if before == after))
         rest = [stored for stored in self._state.seen(staying) if stored.written.document_id not in moving]
         rest.sort(key=lambda stored: stored.written.document.title)
-        examples += [Example(stored.written.document.title, change.after.path(stored.node_id)) for stored in rest]
-        return examples[:EXAMPLES]
+        examples += [
+            impact.Example(stored.written.document.title, change.after.path(stored.node_id)) for stored in rest
+        ]
+        return examples[: impact.EXAMPLES]
 
     def _titles(self, documents: Sequence[uuid.UUID]) -> tuple[str, ...]:
         stored = self._state.documents
-        return tuple(sorted(stored[document].written.document.title for document in documents[:EXAMPLES]))
+        return tuple(sorted(stored[document].written.document.title for document in documents[: impact.EXAMPLES]))
 
-    def _grantees(self, now: datetime) -> list[Grantee]:
+    def _grantees(self, now: datetime) -> list[impact.Grantee]:
         keys = [
-            Grantee("key", key.name, key.grant)
+            impact.Grantee("key", key.name, key.grant)
             for key in self._state.keys.values()
             if key.grant is not None and key.state(now) == "valid"
         ]
-        agents = [Grantee("agent", agent.name, agent.grant) for agent in self._state.agents.values()]
+        agents = [impact.Grantee("agent", agent.name, agent.grant) for agent in self._state.agents.values()]
         return [*sorted(keys, key=lambda grantee: grantee.name), *sorted(agents, key=lambda grantee: grantee.name)]

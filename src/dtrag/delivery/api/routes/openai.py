@@ -15,14 +15,7 @@ from fastapi.sse import KEEPALIVE_COMMENT
 from starlette.responses import Response
 
 from dtrag.core.agent import Agent
-from dtrag.delivery.api.chat_turn import (
-    ChatTurn,
-    TurnAnswer,
-    add_turn_subjects,
-    answer_turn,
-    audit_streamed_answer,
-    prepare_turn,
-)
+from dtrag.delivery.api import chat_turn
 from dtrag.delivery.api.dependencies import app_of, service_of
 from dtrag.delivery.api.json_body import JsonRoute
 from dtrag.delivery.api.middleware.audit import add_subjects
@@ -90,7 +83,7 @@ async def model(request: Request, model: str) -> ModelShape:
 async def complete(request: Request, body: CompletionRequest) -> Completion | Response:
     """The answer to the last message, with citations as [n] in the text and in `citations` of the message."""
     body.check()
-    turn = await prepare_turn(
+    turn = await chat_turn.prepare_turn(
         request,
         body.question(),
         agent=await _agent(request, body.model),
@@ -98,16 +91,16 @@ async def complete(request: Request, body: CompletionRequest) -> Completion | Re
         stored=False,
     )
     if not body.stream:
-        answer = await until_gone(request, service_of(request).in_flight, answer_turn(app_of(request), turn))
-        add_turn_subjects(request, turn, answer)
+        answer = await until_gone(request, service_of(request).in_flight, chat_turn.answer_turn(app_of(request), turn))
+        chat_turn.add_turn_subjects(request, turn, answer)
         return _completion(body, answer)
-    add_turn_subjects(request, turn)
-    feed = EventFeed(service_of(request).in_flight, partial(answer_turn, app_of(request), turn))
+    chat_turn.add_turn_subjects(request, turn)
+    feed = EventFeed(service_of(request).in_flight, partial(chat_turn.answer_turn, app_of(request), turn))
     await feed.wait_for_first(request)
     return EventStream(_chunks(request, body, turn, feed), feed.close)
 
 
-def _completion(body: CompletionRequest, answer: TurnAnswer) -> Completion:
+def _completion(body: CompletionRequest, answer: chat_turn.TurnAnswer) -> Completion:
     response = answer.response
     message = AssistantMessage(content=response.answer, citations=_citations(answer))
     return Completion(
@@ -123,7 +116,7 @@ def _completion(body: CompletionRequest, answer: TurnAnswer) -> Completion:
 
 
 async def _chunks(
-    request: Request, body: CompletionRequest, turn: ChatTurn, feed: EventFeed[TurnAnswer]
+    request: Request, body: CompletionRequest, turn: chat_turn.ChatTurn, feed: EventFeed[chat_turn.TurnAnswer]
 ) -> AsyncGenerator[bytes, None]:
     yield KEEPALIVE_COMMENT
     async for run_event in feed.events():
@@ -134,7 +127,7 @@ async def _chunks(
         yield event({"error": failure["error"]})
         return
     answer = feed.result()
-    await audit_streamed_answer(request, turn, answer)
+    await chat_turn.audit_streamed_answer(request, turn, answer)
     common: dict[str, object] = {
         "id": f"chatcmpl-{answer.response.trace_id}",
         "object": "chat.completion.chunk",
@@ -157,11 +150,11 @@ def _choice(delta: Mapping[str, object], finish_reason: str | None = None) -> Ma
     return {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
 
 
-def _citations(answer: TurnAnswer) -> list[CitationShape]:
+def _citations(answer: chat_turn.TurnAnswer) -> list[CitationShape]:
     return [CitationShape.model_validate(citation) for citation in answer.response.citations]
 
 
-def _usage(answer: TurnAnswer) -> UsageShape:
+def _usage(answer: chat_turn.TurnAnswer) -> UsageShape:
     usage = answer.response.usage
     return UsageShape(
         prompt_tokens=usage.input_tokens, completion_tokens=usage.output_tokens, total_tokens=usage.tokens
