@@ -24,7 +24,7 @@ from dtrag.core.metrics.ranking import ndcg_at
 from dtrag.core.text.analysis import language, term_id, terms
 from dtrag.core.text.questions import weighted_terms
 from dtrag.core.text.title_mentions import mentions, title_key
-from dtrag.evaluation.retrieval import read_set
+from dtrag.evaluation.retrieval import read_retrieval_set
 from dtrag.ingestion.analysis import title_weight
 from dtrag.ingestion.chunking import split
 from dtrag.settings import Settings
@@ -51,7 +51,7 @@ class Collection:
     @classmethod
     def read(cls, folder: Path, cache: Path, distractors: Sequence[Path]) -> Collection:
         """The set in `folder`; vectors from `cache` or made now (about 15 ms a passage)."""
-        judged = read_set(folder)
+        judged = read_retrieval_set(folder)
         documents: list[str] = []
         titles, texts, embedded, document_of, counts = [], [], [], [], []
         for corpus in (judged.corpus, *distractors):
@@ -65,7 +65,7 @@ class Collection:
                     counts.append((title, Counter(map(term_id, terms(chunk.text))), title_weight(document) > 1))
                 documents.append(str(document.metadata.get("id", document.part)))
                 titles.append(document.title)
-        queries = list(judged.queries.values())
+        queries = [question.text for question in judged.questions]
         english = [language(query) == "en" for query in queries]
         kept = cache / f"{folder.name}{'+' * len(distractors)}.npy"
         cosines = None
@@ -86,7 +86,7 @@ class Collection:
             counts,
             np.array([language(text) for text in texts]),
             queries,
-            [dict(judged.judgements[query]) for query in judged.queries],
+            [dict(question.judgements) for question in judged.questions],
             cosines,
         )
 

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from dtrag.app import App, open_throwaway
 from dtrag.core.access.scope import Scope
 from dtrag.core.documents import SearchResult
+from dtrag.evaluation.passage_names import judged_name
 from dtrag.packs.regulation_ko.concepts import Reading
 from dtrag.packs.regulation_ko.ranking import FEATURES, feature_rows
 from dtrag.ports import PackRanking, QueryReading
@@ -68,10 +69,8 @@ class _Recorder(RegulationRanking):
 
 
 def article_id(passage: SearchResult) -> str:
-    """`code:제N조`, with `#2` for the second article of one number."""
-    occurrence = int(passage.metadata.get("occurrence") or 1)
-    label = f"{passage.metadata.get('code', '')}:{passage.metadata.get('article', '')}"
-    return label if occurrence == 1 else f"{label}#{occurrence}"
+    """`code:제N조`, with `#2` for the second article of one number; for other passages the name of the document."""
+    return judged_name(passage, ())
 
 
 async def read(app: App, path: Path) -> list[Question]:

@@ -284,49 +284,6 @@ def test_models_lists_and_refuses_unknown_names(cli: Cli) -> None:
     assert unknown.json["error"]["type"] == "ModelNotFound"
 
 
-def test_eval_retrieval_measures_a_collection(cli: Cli, tmp_path: Path) -> None:
-    texts = {"a": "Kettles boil water.", "b": "Ovens bake bread.", "c": "Lamps give light."}
-    rows = [{"id": key, "title": key.upper(), "text": text} for key, text in texts.items()]
-    (tmp_path / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (tmp_path / "queries.jsonl").write_text('{"id": "1", "text": "what bakes bread"}\n')
-    (tmp_path / "qrels.tsv").write_text("1\tb\t1\n")
-    ran = cli.call("eval", "retrieval", tmp_path, "--mode", "lexical", "--no-embedder", "--json")
-    assert ran.code == 0, ran.err
-    assert_shape(ran.json, SHAPES["dtrag eval retrieval"])
-    assert (ran.json["ndcg@10"], ran.json["mrr@10"], ran.json["queries"]) == (1.0, 1.0, 1)
-
-    (tmp_path / "qrels.tsv").unlink()
-    missing = cli.call("eval", "retrieval", tmp_path)
-    assert missing.code == exit_codes.USAGE
-    assert "qrels.tsv" in missing.err
-
-
-def test_eval_answers_measures_a_collection(cli: Cli, tmp_path: Path) -> None:
-    texts = {
-        "a": "Kettles boil water at noon.",
-        "b": "Ovens bake bread. They are lit at six.",
-        "c": "Lamps give light.",
-    }
-    rows = [{"id": key, "title": key.upper(), "text": text} for key, text in texts.items()]
-    (tmp_path / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    asked = [
-        {"text": "When do kettles boil water?", "answers": ["noon"]},
-        {"text": "what bakes bread", "answers": ["ovens"]},
-    ]
-    (tmp_path / "queries.jsonl").write_text("".join(json.dumps(row) + "\n" for row in asked))
-    ran = cli.call("eval", "answers", tmp_path, "--no-embedder", "--json")
-    assert ran.code == 0, ran.err
-    assert_shape(ran.json, SHAPES["dtrag eval answers"])
-    assert (ran.json["questions"], ran.json["contained"], ran.json["model"]["answers"]) == (2, 1.0, 0)
-    assert ran.json["quotes"]["exact"] == ran.json["quotes"]["total"] > 0
-    assert set(ran.json["kinds"]) == {"when", "what"}
-
-    (tmp_path / "queries.jsonl").unlink()
-    missing = cli.call("eval", "answers", tmp_path)
-    assert missing.code == exit_codes.USAGE
-    assert "queries.jsonl" in missing.err
-
-
 def test_reindex_goes_over_every_document(cli: Cli, demo: Ran) -> None:
     total = cli.call("documents", "--json").json["total"]["documents"]
     ran = cli.call("reindex", "--json")

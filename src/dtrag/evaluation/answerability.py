@@ -12,6 +12,7 @@ from dtrag.core.documents import SearchResult
 from dtrag.core.text.analysis import Analyzer, normalise
 from dtrag.core.text.questions import content_terms, weighted_terms
 from dtrag.evaluation.hidden_passages import HidingIndex, hiding_engine
+from dtrag.evaluation.passage_names import document_names
 from dtrag.ports import Embedder, Index
 from dtrag.retrieval.request import CANDIDATES
 
@@ -85,8 +86,7 @@ async def cases(
 
 def answers(passage: SearchResult, row: Judged) -> bool:
     """Whether the passage is from one of the documents, or contains one of the answers, ignoring white space."""
-    names = (str(passage.metadata.get("id", "")), str(passage.metadata.get("document_id", "")), passage.title)
-    if not row.documents.isdisjoint({*names, passage.source_url, passage.source_url.rsplit("/", 1)[-1]}):
+    if not row.documents.isdisjoint(document_names(passage)):
         return True
     return _contains_any(passage.text, row.answers)
 

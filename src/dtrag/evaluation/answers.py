@@ -1,236 +1,324 @@
-"""Measures answers on questions with gold answers: whether the text contains one, and whether quotations are exact."""
+"""Measures answers to judged questions: what they quote, whether it is right, and which questions are declined."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
 
-from dtrag.core.documents import Answer
-from dtrag.core.text.analysis import normalise, terms
+from dtrag.core.documents import Answer, SearchResult
+from dtrag.core.metrics.bootstrap import Estimate, Ratio, estimates
+from dtrag.core.text.analysis import normalise
 from dtrag.errors import InvalidInput
+from dtrag.evaluation.judged_questions import JudgedQuestion, JudgedSet, read_set, spread
+from dtrag.evaluation.passage_names import article_names, document_names
 
-KINDS = (
-    ("when", re.compile(r"\bwhen\b|\b(?:what|which) (?:year|date|month|day|century)|언제|몇 ?년|년도|연도|며칠", re.I)),
-    ("number", re.compile(r"\bhow (?:many|much|long|old|far|often|large|big|tall|high)|몇|얼마", re.I)),
-    ("who", re.compile(r"\bwho(?:m|se)?\b|누구|누가|사람은|인물은", re.I)),
-    ("where", re.compile(r"\bwhere\b|\b(?:what|which) (?:city|country|state|place)|어디|곳은|나라는|장소는", re.I)),
-    ("why, how", re.compile(r"\bwhy\b|\bhow\b|왜|이유|어떻게|방법", re.I)),
-    ("what", re.compile(r"\bwhat\b|\bwhich\b|무엇|무슨|어떤|이름", re.I)),
-)
-"""Kinds of questions, the first that matches; all others are "other"."""
+NAMED_INEXACT = 5
+"""Inexact quotations that are named in a note."""
 _MARK = re.compile(r"\s?\[(?:\d+|\?)\]")
 
 Ask = Callable[[str], Awaitable[Answer]]
-Read = Callable[[str], Awaitable[str]]
+ReadText = Callable[[str], Awaitable[str]]
 """A document's text by its id."""
-
-
-@dataclass(frozen=True, slots=True)
-class GoldQuestion:
-    """A question with its correct answers, each of which suffices."""
-
-    text: str
-    gold: tuple[str, ...]
+ReadPassages = Callable[[Sequence[str]], Awaitable[Mapping[str, SearchResult]]]
+"""Chunk id -> passage, for the cited chunks."""
+Interval = tuple[float, float] | None
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerSet:
-    """A corpus and questions that it answers."""
+    """The questions of a set with known answers, relevant documents or articles, or known to be unanswerable."""
 
     name: str
     corpus: Path
-    questions: tuple[GoldQuestion, ...]
+    questions: tuple[JudgedQuestion, ...]
+
+    @classmethod
+    def of(cls, judged: JudgedSet, limit: int | None = None) -> AnswerSet:
+        """At most `limit` questions, at equal distances. Raises `InvalidInput` when no question is judged."""
+        questions = tuple(
+            question for question in judged.questions if not question.answerable or question.gold or question.judgements
+        )
+        if not questions:
+            raise InvalidInput(
+                f'{judged.name}: no question has "answers" or "relevant" to look for, or "answerable": false, and '
+                "there is no qrels.tsv for them."
+            )
+        return cls(judged.name, judged.corpus, spread(questions, limit))
 
 
-class Shares(TypedDict):
-    """Measures over a group of questions."""
+class UnanswerableShares(TypedDict):
+    """Shares of the unanswerable questions: declined, answered for review, answered."""
+
+    declined: float | None
+    marked: float | None
+    answered: float | None
+
+
+class UnanswerableIntervals(TypedDict):
+    """The intervals of `UnanswerableShares`."""
+
+    declined: Interval
+    marked: Interval
+    answered: Interval
+
+
+class AnswerIntervals(TypedDict):
+    """The intervals of `AnswerMeasures`."""
+
+    contained: Interval
+    sentences: Interval
+    precision: Interval
+    any_right: Interval
+    first_right: Interval
+    wrong: Interval
+    declined_wrongly: Interval
+    unanswerable: UnanswerableIntervals
+
+
+class AnswerCounts(TypedDict):
+    """Numbers of questions and quotations. `answered` and `declined` are of all questions, `by_model` of `answered`."""
 
     questions: int
-    contained: float
-    contained_of_answered: float
-    abstained: int
-    sentences: float
-    characters: float
+    answerable: int
+    unanswerable: int
+    answered: int
+    declined: int
+    by_model: int
+    quotations: int
+    right_quotations: int
+    exact_quotations: int
 
 
-class QuoteMeasures(TypedDict):
-    """Quotations in all, exact ones, and the first wrong ones."""
+class AnswerMeasures(TypedDict):
+    """The result of `evaluate_answers`, as `dtrag eval answers --json` prints it; None: no question for the measure."""
 
-    total: int
-    exact: int
-    wrong: list[str]
-
-
-class ModelMeasures(TypedDict):
-    """Answers written by a language model; None without any."""
-
-    answers: int
     contained: float | None
-    f1: float | None
+    sentences: float | None
+    precision: float | None
+    any_right: float | None
+    first_right: float | None
+    wrong: float | None
+    declined_wrongly: float | None
+    unanswerable: UnanswerableShares
+    intervals: AnswerIntervals
+    counts: AnswerCounts
 
 
-class AnswerMeasures(Shares):
-    """The result of `evaluate_answers`, as `dtrag eval answers --json` prints it."""
+@dataclass(frozen=True, slots=True)
+class AnsweredQuestion:
+    """A question and what became of it.
 
-    dataset: str
-    quotes: QuoteMeasures
-    kinds: dict[str, Shares]
-    model: ModelMeasures
-
-
-@dataclass
-class _Sums:
-    questions: int = 0
-    contained: int = 0
-    abstained: int = 0
-    sentences: int = 0
-    characters: int = 0
-    overlap: float = 0.0
-
-    def shares(self) -> Shares:
-        answered = self.questions - self.abstained
-        return {
-            "questions": self.questions,
-            "contained": round(self.contained / self.questions, 4) if self.questions else 0.0,
-            "contained_of_answered": round(self.contained / answered, 4) if answered else 0.0,
-            "abstained": self.abstained,
-            "sentences": round(self.sentences / answered, 2) if answered else 0.0,
-            "characters": round(self.characters / answered, 1) if answered else 0.0,
-        }
-
-
-@dataclass
-class _Quotes:
-    total: int = 0
-    exact: int = 0
-    wrong: list[str] = field(default_factory=list)
-
-
-def read_answers(folder: Path, limit: int | None = None) -> AnswerSet:
-    """The set in `folder`: `corpus.jsonl`, and `queries.jsonl` with {"text", "answers": [...], "answerable"}.
-
-    Questions without an answer, or with `"answerable": false`, are left out. With a `limit` every n-th one is used.
-    Raises `InvalidInput` that names the invalid file and line.
+    `right` says for each quotation, in order, whether it is of a relevant document or article; None where the set has
+    no judgements for the question. `inexact` names quotations that are not the text of their document at their span.
     """
-    corpus, queries = folder / "corpus.jsonl", folder / "queries.jsonl"
-    for file in (corpus, queries):
-        if not file.is_file():
-            raise InvalidInput(f"{folder} is not a set of questions with answers: there is no {file.name} in it.")
-    questions: list[GoldQuestion] = []
-    for number, line in enumerate(queries.read_text("utf-8").splitlines(), start=1):
-        try:
-            row = json.loads(line)
-            gold = row.get("answers") or []
-            if not isinstance(gold, list) or not all(isinstance(answer, str) for answer in gold):
-                raise TypeError
-            question = GoldQuestion(str(row["text"]), tuple(answer for answer in gold if _without_spaces(answer)))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise InvalidInput(
-                f'{queries}, line {number}: expected {{"text": "...", "answers": ["...", ...]}}.'
-            ) from error
-        if question.gold and row.get("answerable", True) and question.text.strip():
-            questions.append(question)
-    if not questions:
-        raise InvalidInput(f'{folder}: no question in {queries.name} has "answers" to look for.')
-    if limit is not None and limit < len(questions):
-        questions = [questions[position * len(questions) // limit] for position in range(limit)]
-    return AnswerSet(folder.resolve().name, corpus, tuple(questions))
+
+    question: JudgedQuestion
+    decision: str
+    quotations: int = 0
+    right: tuple[bool, ...] | None = None
+    inexact: tuple[str, ...] = ()
+    contained: bool = False
+    by_model: bool = False
+
+    @property
+    def answered(self) -> bool:
+        """Whether it has an answer, perhaps one for review."""
+        return self.decision != "abstain"
+
+
+def read_answer_set(source: Path, corpus: Path | None = None, limit: int | None = None) -> AnswerSet:
+    """The judged questions of a set. Raises `InvalidInput` that names the invalid file and line."""
+    return AnswerSet.of(read_set(source, corpus), limit)
 
 
 async def evaluate_answers(
-    ask: Ask, read: Read, dataset: AnswerSet, on_progress: Callable[[int, int], None] | None = None
-) -> AnswerMeasures:
-    """Ask every question and measure the answers.
+    ask: Ask,
+    read_text: ReadText,
+    read_passages: ReadPassages,
+    dataset: AnswerSet,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> tuple[AnswerMeasures, list[str]]:
+    """Ask every question and measure the answers; and notes for the reader.
 
-    `contained`: a gold answer is in the answer, ignoring white space and case; an abstention contains none.
-    `quotes`: whether each quotation is exactly the text of its document at its span. `model`: how
-    many answers a language model wrote, and of these the containment and the best F1 of index terms with a gold answer.
+    An answer without quotations counts as declined, unless a language model wrote it.
     """
-    overall, model, quotes = _Sums(), _Sums(), _Quotes()
-    kinds: dict[str, _Sums] = {}
+    judged = any(question.judgements for question in dataset.questions)
+    answered: list[AnsweredQuestion] = []
     for number, question in enumerate(dataset.questions, start=1):
         answer = await ask(question.text)
-        sums = [overall, kinds.setdefault(kind_of(question.text), _Sums())]
-        if answer.model is not None:
-            sums.append(model)
-        for group in sums:
-            _count(group, answer, question.gold)
-        await _compare_quotes(quotes, answer, read)
+        answered.append(await _compared(question, answer, judged, read_text, read_passages))
         if on_progress is not None:
             on_progress(number, len(dataset.questions))
-    written = model.questions
+    inexact = [name for row in answered for name in row.inexact]
+    notes = []
+    if inexact:
+        named = ", ".join(inexact[:NAMED_INEXACT])
+        notes.append(f"{len(inexact):,} quotations are not the text of their document at their span: {named}")
+    return measures(answered), notes
+
+
+async def _compared(
+    question: JudgedQuestion, answer: Answer, judged: bool, read_text: ReadText, read_passages: ReadPassages
+) -> AnsweredQuestion:
+    if answer.decision == "abstain" or (answer.model is None and not answer.citations):
+        return AnsweredQuestion(question, "abstain")
+    passages = await read_passages(list(dict.fromkeys(citation.chunk_id for citation in answer.citations)))
+    right = None
+    if question.judgements or (judged and not question.answerable):
+        right = tuple(
+            citation.chunk_id in passages and is_relevant(passages[citation.chunk_id], question.judgements)
+            for citation in answer.citations
+        )
+    text = _without_spaces(_MARK.sub("", answer.text))
+    return AnsweredQuestion(
+        question,
+        answer.decision,
+        quotations=len(answer.citations),
+        right=right,
+        inexact=tuple(await _inexact(answer, read_text)),
+        contained=any(_without_spaces(gold) in text for gold in question.gold),
+        by_model=answer.model is not None,
+    )
+
+
+async def _inexact(answer: Answer, read_text: ReadText) -> list[str]:
+    texts: dict[str, str] = {}
+    inexact = []
+    for citation in answer.citations:
+        if citation.document_id not in texts:
+            texts[citation.document_id] = await read_text(citation.document_id)
+        if not citation.quote or texts[citation.document_id][citation.start : citation.end] != citation.quote:
+            inexact.append(f"{citation.document_id} {citation.start}-{citation.end}")
+    return inexact
+
+
+def is_relevant(passage: SearchResult, relevant: Collection[str]) -> bool:
+    """Whether the passage's article, or its document, is one of the relevant ones."""
+    return any(name in relevant for name in (*article_names(passage), *document_names(passage)))
+
+
+def measures(rows: Sequence[AnsweredQuestion]) -> AnswerMeasures:
+    """The measures over answered questions, with 95 % intervals."""
+    measured = estimates([_ratios(row) for row in rows])
+
+    def value(name: str) -> float | None:
+        exact = measured[name].value
+        return None if exact is None else round(exact, 4)
+
     return {
-        "dataset": dataset.name,
-        **overall.shares(),
-        "quotes": {"total": quotes.total, "exact": quotes.exact, "wrong": quotes.wrong[:10]},
-        "kinds": {name: kinds[name].shares() for name, _ in (*KINDS, ("other", None)) if name in kinds},
-        "model": {
-            "answers": written,
-            "contained": round(model.contained / written, 4) if written else None,
-            "f1": round(model.overlap / written, 4) if written else None,
+        "contained": value("contained"),
+        "sentences": value("sentences"),
+        "precision": value("precision"),
+        "any_right": value("any_right"),
+        "first_right": value("first_right"),
+        "wrong": value("wrong"),
+        "declined_wrongly": value("declined_wrongly"),
+        "unanswerable": {"declined": value("declined"), "marked": value("marked"), "answered": value("answered")},
+        "intervals": _intervals(measured),
+        "counts": _counts(rows),
+    }
+
+
+def _ratios(row: AnsweredQuestion) -> dict[str, Ratio]:
+    """What one question adds to each measure. The three of unanswerable questions are `declined` to `answered`."""
+    answerable = row.question.answerable
+    judged = float(answerable and bool(row.question.judgements))
+    has_gold = float(answerable and bool(row.question.gold))
+    unanswerable = float(not answerable)
+    right = row.right or ()
+    return {
+        "contained": (has_gold * row.contained, has_gold),
+        "sentences": (row.quotations, float(row.answered)),
+        "precision": (sum(right), len(right)),
+        "any_right": (judged * any(right), judged),
+        "first_right": (judged * any(right[:1]), judged),
+        "wrong": (judged * (row.answered and not any(right)), judged),
+        "declined_wrongly": (float(answerable and not row.answered), float(answerable)),
+        "declined": (unanswerable * (not row.answered), unanswerable),
+        "marked": (unanswerable * (row.decision == "review"), unanswerable),
+        "answered": (unanswerable * (row.answered and row.decision != "review"), unanswerable),
+    }
+
+
+def _intervals(measured: Mapping[str, Estimate]) -> AnswerIntervals:
+    def interval(name: str) -> Interval:
+        exact = measured[name].interval
+        return None if exact is None else (round(exact[0], 4), round(exact[1], 4))
+
+    return {
+        "contained": interval("contained"),
+        "sentences": interval("sentences"),
+        "precision": interval("precision"),
+        "any_right": interval("any_right"),
+        "first_right": interval("first_right"),
+        "wrong": interval("wrong"),
+        "declined_wrongly": interval("declined_wrongly"),
+        "unanswerable": {
+            "declined": interval("declined"),
+            "marked": interval("marked"),
+            "answered": interval("answered"),
         },
     }
 
 
-def kind_of(question: str) -> str:
-    """The kind of a question, a name in `KINDS` or "other"."""
-    return next((name for name, pattern in KINDS if pattern.search(question)), "other")
-
-
-def _count(sums: _Sums, answer: Answer, gold: Sequence[str]) -> None:
-    sums.questions += 1
-    if answer.decision == "abstain" or (answer.model is None and not answer.citations):
-        sums.abstained += 1
-        return
-    plain = _MARK.sub("", answer.text)
-    text = _without_spaces(plain)
-    sums.contained += any(_without_spaces(expected) in text for expected in gold)
-    sums.sentences += len(answer.citations)
-    sums.characters += len(plain)
-    sums.overlap += max(f1(plain, expected) for expected in gold)
-
-
-async def _compare_quotes(quotes: _Quotes, answer: Answer, read: Read) -> None:
-    texts: dict[str, str] = {}
-    for citation in answer.citations:
-        quotes.total += 1
-        if citation.document_id not in texts:
-            texts[citation.document_id] = await read(citation.document_id)
-        if citation.quote and texts[citation.document_id][citation.start : citation.end] == citation.quote:
-            quotes.exact += 1
-        else:
-            quotes.wrong.append(f"{citation.document_id} {citation.start}-{citation.end}")
-
-
-def f1(answer: str, gold: str) -> float:
-    """Harmonic mean of precision and recall of index terms (words in English, pairs of syllables in Korean)."""
-    answer_terms, gold_terms = Counter(terms(answer)), Counter(terms(gold))
-    common = (answer_terms & gold_terms).total()
-    return 2 * common / (answer_terms.total() + gold_terms.total()) if common else 0.0
+def _counts(rows: Iterable[AnsweredQuestion]) -> AnswerCounts:
+    counts: Counter[str] = Counter()
+    for row in rows:
+        counts["questions"] += 1
+        counts["answerable" if row.question.answerable else "unanswerable"] += 1
+        counts["answered" if row.answered else "declined"] += 1
+        counts["by_model"] += row.by_model
+        counts["quotations"] += row.quotations
+        counts["right"] += sum(row.right or ())
+        counts["exact"] += row.quotations - len(row.inexact)
+    return {
+        "questions": counts["questions"],
+        "answerable": counts["answerable"],
+        "unanswerable": counts["unanswerable"],
+        "answered": counts["answered"],
+        "declined": counts["declined"],
+        "by_model": counts["by_model"],
+        "quotations": counts["quotations"],
+        "right_quotations": counts["right"],
+        "exact_quotations": counts["exact"],
+    }
 
 
 def _without_spaces(text: str) -> str:
     return normalise(text).replace(" ", "")
 
 
-def rows_of(measured: AnswerMeasures) -> list[tuple[str, str]]:
+def rows_of(name: str, measured: AnswerMeasures) -> list[tuple[str, str]]:
     """Names and values for the text output."""
-    quotes, model = measured["quotes"], measured["model"]
+    counts, intervals = measured["counts"], measured["intervals"]
     rows = [
-        ("dataset", str(measured["dataset"])),
-        ("questions", f"{measured['questions']:,}"),
-        ("gold answer contained", f"{measured['contained']:.3f}"),
-        ("of those answered", f"{measured['contained_of_answered']:.3f} ({measured['abstained']:,} abstentions)"),
-        ("citations, characters", f"{measured['sentences']:.1f}, {measured['characters']:.0f}"),
-        ("quotations exact", f"{quotes['exact']:,} of {quotes['total']:,}"),
+        ("dataset", name),
+        ("questions", f"{counts['questions']:,}, {counts['unanswerable']:,} of them unanswerable"),
+        ("answered", f"{counts['answered']:,}, {counts['by_model']:,} by a language model"),
+        ("gold answer contained", _shown(measured["contained"], intervals["contained"])),
+        ("sentences an answer", _shown(measured["sentences"], intervals["sentences"], 2)),
+        ("precision of quotations", _shown(measured["precision"], intervals["precision"])),
+        ("any quotation right", _shown(measured["any_right"], intervals["any_right"])),
+        ("first quotation right", _shown(measured["first_right"], intervals["first_right"])),
+        ("no quotation right", _shown(measured["wrong"], intervals["wrong"])),
+        ("declined wrongly", _shown(measured["declined_wrongly"], intervals["declined_wrongly"])),
+        ("quotations exact", f"{counts['exact_quotations']:,} of {counts['quotations']:,}"),
     ]
-    for name, sums in measured["kinds"].items():
-        rows.append((f"  {name}", f"{sums['contained']:.3f} of {sums['questions']:,}"))
-    if model["answers"]:
-        rows.append(("by the language model", f"{model['answers']:,}: {model['contained']:.3f}, F1 {model['f1']:.3f}"))
+    if counts["unanswerable"]:
+        shares, bounds = measured["unanswerable"], intervals["unanswerable"]
+        rows += [
+            ("unanswerable, declined", _shown(shares["declined"], bounds["declined"])),
+            ("unanswerable, for review", _shown(shares["marked"], bounds["marked"])),
+            ("unanswerable, answered", _shown(shares["answered"], bounds["answered"])),
+        ]
     return rows
+
+
+def _shown(value: float | None, interval: Interval, digits: int = 3) -> str:
+    if value is None or interval is None:
+        return "not judged in this set"
+    return f"{value:.{digits}f}  [{interval[0]:.{digits}f}, {interval[1]:.{digits}f}]"

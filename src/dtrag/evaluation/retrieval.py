@@ -1,17 +1,19 @@
-"""Measures retrieval on a collection with judgements: `corpus.jsonl`, `queries.jsonl`, `qrels.tsv` in one folder."""
+"""Measures retrieval on judged questions: where the relevant documents or articles are in the results."""
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
 
 from dtrag.core.documents import SearchMetrics, SearchResult
+from dtrag.core.metrics.bootstrap import Estimate, Ratio, estimates
 from dtrag.core.metrics.ranking import complete_at, mrr_at, ndcg_at, percentile, precision_at, recall_at
 from dtrag.errors import InvalidInput
+from dtrag.evaluation.judged_questions import JudgedQuestion, JudgedSet, read_set, spread
+from dtrag.evaluation.passage_names import judged_name
 
 DEPTH = 50
 PASSAGES = 100
@@ -33,12 +35,14 @@ RetrievalMeasures = TypedDict(
         "dataset": str,
         "mode": str,
         "queries": int,
+        "unanswerable": int,
         "ndcg@10": float,
         "recall@10": float,
         "recall@50": float,
         "precision@5": float,
         "mrr@10": float,
         "complete@10": float,
+        "intervals": dict[str, tuple[float, float]],
         "latency_ms": Latency,
     },
 )
@@ -47,76 +51,120 @@ RetrievalMeasures = TypedDict(
 
 @dataclass(frozen=True, slots=True)
 class RetrievalSet:
-    """Queries with a judged relevant document; `judgements` maps query id to document id to grade (> 0)."""
+    """The questions of a set that have a relevant document or article, and the number of unanswerable ones."""
 
     name: str
     corpus: Path
-    queries: Mapping[str, str]
-    judgements: Mapping[str, Mapping[str, int]]
+    questions: tuple[JudgedQuestion, ...]
+    relevant_ids: frozenset[str]
+    unanswerable: int = 0
 
-
-def read_set(folder: Path) -> RetrievalSet:
-    """The set in `folder`. Raises `InvalidInput` that names the invalid file and line."""
-    corpus, queries_file, qrels = (folder / name for name in ("corpus.jsonl", "queries.jsonl", "qrels.tsv"))
-    for file in (corpus, queries_file, qrels):
-        if not file.is_file():
-            raise InvalidInput(f"{folder} is not a retrieval set: there is no {file.name} in it.")
-    judgements: dict[str, dict[str, int]] = {}
-    for number, line in enumerate(qrels.read_text("utf-8").splitlines(), start=1):
-        try:
-            query, document, grade = line.split("\t")
-            if int(grade) > 0:
-                judgements.setdefault(query, {})[document] = int(grade)
-        except ValueError as error:
+    @classmethod
+    def of(cls, judged: JudgedSet, limit: int | None = None) -> RetrievalSet:
+        """At most `limit` questions, at equal distances. Raises `InvalidInput` when none has a relevant document."""
+        questions = tuple(question for question in judged.questions if question.judgements)
+        if not questions:
             raise InvalidInput(
-                f"{qrels}, line {number}: expected query id, document id and grade with tabs."
-            ) from error
-    queries: dict[str, str] = {}
-    for number, line in enumerate(queries_file.read_text("utf-8").splitlines(), start=1):
-        try:
-            row = json.loads(line)
-            if str(row["id"]) in judgements:
-                queries[str(row["id"])] = str(row["text"])
-        except (ValueError, KeyError, TypeError) as error:
-            raise InvalidInput(f'{queries_file}, line {number}: expected {{"id": ..., "text": ...}}.') from error
-    if not queries:
-        raise InvalidInput(f"{folder}: no query has a relevant document in {qrels.name}.")
-    return RetrievalSet(folder.resolve().name, corpus, queries, judgements)
+                f'{judged.name}: no query has a relevant document. Add qrels.tsv, or "relevant": ["...", ...] '
+                "to the questions."
+            )
+        unanswerable = sum(not question.answerable and not question.judgements for question in judged.questions)
+        return cls(judged.name, judged.corpus, spread(questions, limit), judged.relevant_ids, unanswerable)
+
+
+def read_retrieval_set(source: Path, corpus: Path | None = None, limit: int | None = None) -> RetrievalSet:
+    """The questions with judgements of a set. Raises `InvalidInput` that names the invalid file and line."""
+    return RetrievalSet.of(read_set(source, corpus), limit)
 
 
 async def evaluate(
     search: Search, dataset: RetrievalSet, mode: str, on_progress: Callable[[int, int], None] | None = None
-) -> RetrievalMeasures:
-    """Run every query and average the measures; latency in milliseconds, measured around the whole search.
+) -> tuple[RetrievalMeasures, list[str]]:
+    """Run every query and average the measures, with 95 % intervals; and notes for the reader.
 
-    Documents are ranked by their best passage. The corpus must be in the index, with its ids in `metadata["id"]`.
+    Documents and articles are ranked by their best passage. The corpus must be in the index. Latency is measured around
+    the whole search, in milliseconds.
     """
-    ndcg, recall10, recall50, precision, mrr, complete = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    rows: list[dict[str, Ratio]] = []
     latencies: list[float] = []
-    for number, (query_id, text) in enumerate(dataset.queries.items(), start=1):
+    retrieved_id, relevant_retrieved = "", False
+    for number, question in enumerate(dataset.questions, start=1):
         started = time.perf_counter()
-        results, _ = await search(text, PASSAGES)
+        results, _ = await search(question.text, PASSAGES)
         latencies.append((time.perf_counter() - started) * 1000)
-        ranking = list(dict.fromkeys(str(result.metadata.get("id", "")) for result in results))[:DEPTH]
-        judgements = dataset.judgements[query_id]
-        ndcg += ndcg_at(10, ranking, judgements)
-        recall10 += recall_at(10, ranking, judgements)
-        recall50 += recall_at(50, ranking, judgements)
-        precision += precision_at(5, ranking, judgements)
-        mrr += mrr_at(10, ranking, judgements)
-        complete += complete_at(10, ranking, judgements)
+        ranking = list(dict.fromkeys(judged_name(result, dataset.relevant_ids) for result in results))
+        retrieved_id = retrieved_id or next(iter(ranking), "")
+        relevant_retrieved = relevant_retrieved or not dataset.relevant_ids.isdisjoint(ranking)
+        rows.append(_measures(ranking[:DEPTH], question))
         if on_progress is not None:
-            on_progress(number, len(dataset.queries))
-    count = len(dataset.queries)
+            on_progress(number, len(dataset.questions))
+    notes = []
+    if not relevant_retrieved:
+        notes.append(
+            "None of the relevant ids was retrieved for any question. Are they those of the corpus? "
+            f"A relevant id: {min(dataset.relevant_ids)!r}; one of the corpus: {retrieved_id!r}."
+        )
+    measured = estimates(rows)
+    return _result(dataset, mode, measured, latencies), notes
+
+
+def _measures(ranking: list[str], question: JudgedQuestion) -> dict[str, Ratio]:
+    judgements = question.judgements
+    return {
+        "ndcg@10": (ndcg_at(10, ranking, judgements), 1),
+        "recall@10": (recall_at(10, ranking, judgements), 1),
+        "recall@50": (recall_at(50, ranking, judgements), 1),
+        "precision@5": (precision_at(5, ranking, judgements), 1),
+        "mrr@10": (mrr_at(10, ranking, judgements), 1),
+        "complete@10": (complete_at(10, ranking, judgements), 1),
+    }
+
+
+def _result(
+    dataset: RetrievalSet, mode: str, measured: dict[str, Estimate], latencies: list[float]
+) -> RetrievalMeasures:
+    def value(name: str) -> float:
+        return round(measured[name].value or 0.0, 4)
+
     return {
         "dataset": dataset.name,
         "mode": mode,
-        "queries": count,
-        "ndcg@10": round(ndcg / count, 4),
-        "recall@10": round(recall10 / count, 4),
-        "recall@50": round(recall50 / count, 4),
-        "precision@5": round(precision / count, 4),
-        "mrr@10": round(mrr / count, 4),
-        "complete@10": round(complete / count, 4),
+        "queries": len(dataset.questions),
+        "unanswerable": dataset.unanswerable,
+        "ndcg@10": value("ndcg@10"),
+        "recall@10": value("recall@10"),
+        "recall@50": value("recall@50"),
+        "precision@5": value("precision@5"),
+        "mrr@10": value("mrr@10"),
+        "complete@10": value("complete@10"),
+        "intervals": {
+            name: (round(estimate.interval[0], 4), round(estimate.interval[1], 4))
+            for name, estimate in measured.items()
+            if estimate.interval is not None
+        },
         "latency_ms": {"p50": round(percentile(latencies, 0.5), 2), "p95": round(percentile(latencies, 0.95), 2)},
     }
+
+
+def rows_of(measured: RetrievalMeasures) -> list[tuple[str, str]]:
+    """Names and values for the text output."""
+    latency, intervals = measured["latency_ms"], measured["intervals"]
+    values = {
+        "ndcg@10": measured["ndcg@10"],
+        "recall@10": measured["recall@10"],
+        "recall@50": measured["recall@50"],
+        "precision@5": measured["precision@5"],
+        "mrr@10": measured["mrr@10"],
+        "complete@10": measured["complete@10"],
+    }
+    left_out = f", and {measured['unanswerable']:,} unanswerable (not searched)" if measured["unanswerable"] else ""
+    return [
+        ("dataset", measured["dataset"]),
+        ("mode", measured["mode"]),
+        ("queries", f"{measured['queries']:,}{left_out}"),
+        *(
+            (name, f"{value:.4f}  [{intervals[name][0]:.3f}, {intervals[name][1]:.3f}]")
+            for name, value in values.items()
+        ),
+        ("latency", f"p50 {latency['p50']:.1f} ms, p95 {latency['p95']:.1f} ms"),
+    ]

@@ -1,125 +1,203 @@
-"""Reading a set says which line is wrong; the counts are those worked out by hand."""
+"""The measures of answers are those worked out by hand, and add up."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from dtrag.core.documents import Answer, Citation
+from dtrag.core.documents import Answer, Citation, SearchResult
 from dtrag.errors import InvalidInput
 from dtrag.evaluation.answers import (
+    AnsweredQuestion,
     AnswerMeasures,
     AnswerSet,
-    GoldQuestion,
     evaluate_answers,
-    f1,
-    kind_of,
-    read_answers,
+    is_relevant,
+    measures,
     rows_of,
 )
+from dtrag.evaluation.judged_questions import JudgedQuestion, JudgedSet
 
 TEXT = "Valves close at nine. The porter opens them."
+FIRST, SECOND = (0, 21), (22, 44)
 
 
-def _folder(folder: Path, *rows: object) -> Path:
-    (folder / "corpus.jsonl").write_text("", "utf-8")
-    (folder / "queries.jsonl").write_text("\n".join(json.dumps(row) for row in rows), "utf-8")
-    return folder
+def _set(*questions: JudgedQuestion, limit: int | None = None) -> AnswerSet:
+    return AnswerSet.of(JudgedSet("set", Path(), questions), limit)
 
 
-def _citation(start: int, end: int, quote: str | None = None) -> Citation:
-    return Citation(1, "Rules", "c", "d", "", TEXT[start:end] if quote is None else quote, start, end)
+def _citation(chunk: str, span: tuple[int, int] = FIRST, quote: str | None = None) -> Citation:
+    start, end = span
+    return Citation(1, "Rules", chunk, "d", "", TEXT[start:end] if quote is None else quote, start, end)
 
 
 def _answer(text: str, *citations: Citation, decision: str = "answer", model: str | None = None) -> Answer:
     return Answer("", text, citations, 0.9, decision, "", {}, model=model)
 
 
-async def _measure(answers: Mapping[str, Answer], gold: str = "at nine") -> AnswerMeasures:
+def _article(number: str, **metadata: Any) -> SearchResult:
+    return SearchResult(
+        "c", title="학칙", metadata={"regulation": "학칙", "code": "1-1", "article": number, **metadata}
+    )
+
+
+PASSAGES = {"d:1": _article("제1조"), "d:2": _article("제2조"), "d:3": _article("제2조", occurrence=2)}
+
+
+async def _measure(dataset: AnswerSet, answers: Mapping[str, Answer]) -> tuple[AnswerMeasures, list[str]]:
     async def ask(question: str) -> Answer:
         return answers[question]
 
-    async def read(document_id: str) -> str:
+    async def read_text(document_id: str) -> str:
         assert document_id == "d"
         return TEXT
 
-    seen: list[tuple[int, int]] = []
-    dataset = AnswerSet("set", Path(), tuple(GoldQuestion(question, (gold, "elsewhere")) for question in answers))
-    measured = await evaluate_answers(ask, read, dataset, lambda done, total: seen.append((done, total)))
-    assert seen == [(number + 1, len(answers)) for number in range(len(answers))]
+    async def read_passages(chunk_ids: Sequence[str]) -> Mapping[str, SearchResult]:
+        return {chunk_id: PASSAGES[chunk_id] for chunk_id in chunk_ids if chunk_id in PASSAGES}
+
+    steps: list[tuple[int, int]] = []
+    measured = await evaluate_answers(
+        ask, read_text, read_passages, dataset, lambda done, total: steps.append((done, total))
+    )
+    assert steps == [(number + 1, len(dataset.questions)) for number in range(len(dataset.questions))]
     return measured
 
 
-def test_only_questions_with_an_answer_are_asked_and_a_limit_spreads(tmp_path: Path) -> None:
-    rows = [{"text": f"q{n}", "answers": ["x"]} for n in range(10)]
-    more: list[object] = [
-        {"text": "no"},
-        {"text": "un", "answers": ["x"], "answerable": False},
-        {"text": "e", "answers": [" "]},
-    ]
-    folder = _folder(tmp_path, *rows, *more)
-    assert [asked.text for asked in read_answers(folder).questions] == [f"q{n}" for n in range(10)]
-    assert [asked.text for asked in read_answers(folder, 3).questions] == ["q0", "q3", "q6"]
-    assert read_answers(folder).name == tmp_path.name
+def test_an_answer_set_has_the_judged_questions() -> None:
+    judged = [JudgedQuestion(str(number), "q", {}, ("x",)) for number in range(4)]
+    relevant, absent = JudgedQuestion("r", "q", {"a": 1}), JudgedQuestion("u", "q", {}, answerable=False)
+    unjudged = JudgedQuestion("n", "q", {})
+    ids = [question.id for question in _set(*judged, unjudged, relevant, absent).questions]
+    assert ids == ["0", "1", "2", "3", "r", "u"]
+    assert [question.id for question in _set(*judged, relevant, absent, limit=3).questions] == ["0", "2", "r"]
+    with pytest.raises(InvalidInput, match="no question has"):
+        _set(unjudged)
 
 
-@pytest.mark.parametrize(
-    "row", [5, [], {"answers": ["x"]}, {"text": "q", "answers": "x"}, {"text": "q", "answers": [1]}]
-)
-def test_a_bad_question_is_named_by_its_line(tmp_path: Path, row: object) -> None:
-    with pytest.raises(InvalidInput, match=r"queries\.jsonl, line 2: expected"):
-        read_answers(_folder(tmp_path, {"text": "q", "answers": ["x"]}, row))
-
-
-def test_a_folder_without_files_or_answers_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match=r"there is no corpus\.jsonl in it"):
-        read_answers(tmp_path)
-    with pytest.raises(InvalidInput, match="to look for"):
-        read_answers(_folder(tmp_path, {"text": "q"}))
-
-
-async def test_the_counts() -> None:
-    measured = await _measure(
-        {
-            "When do they close?": _answer("Valves close AT  NINE. [1]", _citation(0, 21)),
-            "Who opens them?": _answer("The porter opens them. [1]", _citation(22, 44)),
-            "What?": _answer("at nine", decision="abstain"),
-            "무엇?": _answer("at nine"),
-        }
+async def test_measures_by_hand() -> None:
+    relevant = {"1-1:제1조": 1, "1-1:제2조#2": 2}
+    dataset = _set(
+        JudgedQuestion("1", "both right", relevant, ("at nine",)),
+        JudgedQuestion("2", "second right", relevant, ("at nine", "elsewhere")),
+        JudgedQuestion("3", "wrong", relevant),
+        JudgedQuestion("4", "declined", relevant),
+        JudgedQuestion("5", "absent, declined", {}, answerable=False),
+        JudgedQuestion("6", "absent, marked", {}, answerable=False),
+        JudgedQuestion("7", "absent, answered", {}, answerable=False),
+        JudgedQuestion("8", "absent, empty", {}, answerable=False),
     )
-    assert (measured["questions"], measured["contained"], measured["contained_of_answered"]) == (4, 0.25, 0.5)
-    assert (measured["abstained"], measured["sentences"], measured["characters"]) == (2, 1.0, 22.0)
-    assert measured["quotes"] == {"total": 2, "exact": 2, "wrong": []}
-    assert {name: sums["contained"] for name, sums in measured["kinds"].items()} == {
-        "when": 1.0,
-        "who": 0.0,
-        "what": 0.0,
+    answers = {
+        "both right": _answer("Valves close AT  NINE. [1]", _citation("d:1"), _citation("d:3", SECOND)),
+        "second right": _answer("Never. [1]", _citation("d:2"), _citation("d:1"), decision="review"),
+        "wrong": _answer("Yes [1]", _citation("d:2")),
+        "declined": _answer("", decision="abstain"),
+        "absent, declined": _answer("", decision="abstain"),
+        "absent, marked": _answer("Perhaps [1]", _citation("gone"), decision="review"),
+        "absent, answered": _answer("Yes [1]", _citation("d:1")),
+        "absent, empty": _answer("x"),
     }
-    assert measured["model"] == {"answers": 0, "contained": None, "f1": None}
-    assert dict(rows_of(measured))["quotations exact"] == "2 of 2"
+    measured, notes = await _measure(dataset, answers)
+    intervals = measured["intervals"]
+    assert {name: value for name, value in measured.items() if name != "intervals"} == {
+        "contained": 0.5,
+        "sentences": 1.4,
+        "precision": round(3 / 7, 4),
+        "any_right": 0.5,
+        "first_right": 0.25,
+        "wrong": 0.25,
+        "declined_wrongly": 0.25,
+        "unanswerable": {"declined": 0.5, "marked": 0.25, "answered": 0.25},
+        "counts": {
+            "questions": 8,
+            "answerable": 4,
+            "unanswerable": 4,
+            "answered": 5,
+            "declined": 3,
+            "by_model": 0,
+            "quotations": 7,
+            "right_quotations": 3,
+            "exact_quotations": 7,
+        },
+    }
+    assert list(intervals) == [name for name in measured if name not in {"intervals", "counts"}]
+    assert intervals["unanswerable"]["declined"] is not None
+    assert notes == []
+    rows = rows_of("set", measured)
+    assert dict(rows)["unanswerable, for review"].startswith("0.250  [")
+    assert all(len(value) <= 50 for _, value in rows)
 
 
-async def test_a_quotation_that_is_not_there_is_counted_and_named() -> None:
-    wrong = [_citation(0, 21, "Valves close at ten."), _citation(1, 21, "Valves close at nine."), _citation(3, 3)]
-    measured = await _measure({"q": _answer("x", _citation(0, 21), *wrong)})
-    assert measured["quotes"] == {"total": 4, "exact": 1, "wrong": ["d 0-21", "d 1-21", "d 3-3"]}
+async def test_without_known_answers_or_judgements_there_is_nothing_to_compare() -> None:
+    measured, _ = await _measure(_set(JudgedQuestion("1", "q", {"d": 1})), {"q": _answer("x", _citation("d:1"))})
+    assert (measured["contained"], measured["intervals"]["contained"]) == (None, None)
+    assert measured["unanswerable"] == {"declined": None, "marked": None, "answered": None}
+    dataset = _set(JudgedQuestion("1", "q", {}, ("nine",)), JudgedQuestion("2", "r", {}, answerable=False))
+    answers = {"q": _answer("nine", _citation("d:1")), "r": _answer("nine", _citation("d:1"))}
+    measured, _ = await _measure(dataset, answers)
+    assert (measured["contained"], measured["precision"], measured["any_right"]) == (1.0, None, None)
+    assert dict(rows_of("set", measured))["precision of quotations"] == "not judged in this set"
 
 
-async def test_answers_of_a_model_are_counted_apart() -> None:
-    measured = await _measure({"a": _answer("At nine [1]. [?]", model="m"), "b": _answer("nothing", model="m")})
-    assert measured["model"] == {"answers": 2, "contained": 0.5, "f1": 0.5}
-    assert "by the language model" in dict(rows_of(measured))
+async def test_a_quotation_that_is_not_in_the_document_is_counted_and_named() -> None:
+    citations = [
+        _citation("d:1"),
+        _citation("d:1", quote="Valves close at ten."),
+        _citation("d:1", (1, 21), "Valves close at nine."),
+        _citation("d:1", (3, 3)),
+    ]
+    measured, notes = await _measure(_set(JudgedQuestion("1", "q", {}, ("x",))), {"q": _answer("x", *citations)})
+    assert (measured["counts"]["quotations"], measured["counts"]["exact_quotations"]) == (4, 1)
+    assert notes == ["3 quotations are not the text of their document at their span: d 0-21, d 1-21, d 3-3"]
 
 
-def test_f1_and_kinds() -> None:
-    assert f1("boilers and valves", "valve boiler") == 1.0
-    assert f1("valves", "boilers") == 0.0
-    assert f1("red valves", "valves") == pytest.approx(2 / 3)
-    for question, kind in (
-        ("When?", "when"), ("How many are there?", "number"), ("누구인가?", "who"), ("어디인가?", "where"),
-        ("왜 그런가?", "why, how"), ("Which one?", "what"), ("Name it.", "other"),
-    ):  # fmt: skip
-        assert kind_of(question) == kind
+async def test_a_model_may_answer_without_a_quotation() -> None:
+    answers = {"q": _answer("At nine [1]. [?]", model="m")}
+    measured, _ = await _measure(_set(JudgedQuestion("1", "q", {"a": 1}, ("nine.",))), answers)
+    assert (measured["contained"], measured["sentences"], measured["wrong"]) == (1.0, 0.0, 1.0)
+    assert (measured["precision"], measured["counts"]["by_model"]) == (None, 1)
+
+
+def test_a_document_is_relevant_by_its_names_and_an_article_by_its_number() -> None:
+    assert is_relevant(PASSAGES["d:3"], {"1-1:제2조#2"})
+    assert not is_relevant(PASSAGES["d:3"], {"1-1:제2조"})
+    assert is_relevant(PASSAGES["d:3"], {"학칙"})
+    assert is_relevant(SearchResult("c", source_url="file:///a/leave.md"), {"leave.md"})
+
+
+@st.composite
+def _answered(draw: st.DrawFn) -> AnsweredQuestion:
+    answerable = draw(st.booleans())
+    question = JudgedQuestion("1", "q", {"a": 1} if answerable else {}, ("x",), answerable)
+    decision = draw(st.sampled_from(["answer", "review", "abstain"]))
+    right = tuple(draw(st.lists(st.booleans(), max_size=4))) if decision != "abstain" else ()
+    if not answerable:
+        right = (False,) * len(right)
+    contained = draw(st.booleans()) and decision != "abstain"
+    return AnsweredQuestion(question, decision, len(right), right if decision != "abstain" else None, (), contained)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(_answered(), min_size=1, max_size=12))
+def test_the_shares_add_up(rows: list[AnsweredQuestion]) -> None:
+    measured = measures(rows)
+    counts = measured["counts"]
+    assert counts["answerable"] + counts["unanswerable"] == counts["answered"] + counts["declined"] == len(rows)
+    assert counts["right_quotations"] <= counts["quotations"]
+    if counts["answerable"]:
+        any_right, first_right, wrong = measured["any_right"], measured["first_right"], measured["wrong"]
+        declined = measured["declined_wrongly"]
+        assert any_right is not None and first_right is not None and wrong is not None and declined is not None
+        assert any_right + wrong + declined == pytest.approx(1, abs=2e-4)
+        assert first_right <= any_right
+    if counts["unanswerable"]:
+        shares = measured["unanswerable"]
+        assert sum(shares[name] or 0.0 for name in ("declined", "marked", "answered")) == pytest.approx(1, abs=2e-4)
+    for name in ("contained", "precision", "any_right", "first_right", "wrong", "declined_wrongly"):
+        value, interval = measured[name], measured["intervals"][name]
+        assert (value is None) is (interval is None)
+        assert interval is None or 0 <= interval[0] <= interval[1] <= 1

@@ -1,4 +1,4 @@
-"""`dtrag eval retrieval` and `dtrag eval answers`: measure quality on a collection with judgements."""
+"""`dtrag eval retrieval` and `dtrag eval answers`: measure quality on judged questions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dtrag.delivery.cli.exit_codes import OK
 from dtrag.delivery.cli.search import Mode
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Mapping, Sequence
 
     from dtrag.app import App
     from dtrag.core.documents import SearchMetrics, SearchResult
@@ -22,7 +22,14 @@ if TYPE_CHECKING:
     from dtrag.settings import Settings
 
 NoEmbedder = Annotated[bool, typer.Option("--no-embedder", help="Create no vectors, as DTRAG_EMBEDDER=none.")]
-Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The collection.", show_default=False)]
+Folder = Annotated[
+    Path, typer.Argument(metavar="DIR", help="The set: a folder, or its file of questions.", show_default=False)
+]
+Corpus = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="A file or a folder with the documents.", show_default="DIR/corpus.jsonl"),
+]
+Limit = Annotated[int | None, typer.Option(min=1, help="Number of questions.", show_default="all")]
 app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Measure quality.")
 
 
@@ -35,19 +42,24 @@ def evaluations() -> None:
 def retrieval(
     context: typer.Context,
     folder: Folder,
+    *,
+    corpus: Corpus = None,
     mode: Annotated[Mode, typer.Option(help="The search mode.")] = Mode.hybrid,
+    limit: Limit = None,
     no_embedder: NoEmbedder = False,
     as_json: Json = False,
 ) -> int:
-    """Measure retrieval on a collection with judgements.
+    """Measure retrieval on judged questions.
 
-    DIR contains corpus.jsonl, queries.jsonl and qrels.tsv. The corpus is indexed
-    in a temporary database, every query is searched, the measures are averaged.
+    DIR contains questions (queries.jsonl or questions.jsonl) whose relevant
+    documents or articles are listed with them or in qrels.tsv. The documents
+    are indexed in a temporary database, every question is searched, and the
+    measures are averaged, with 95 % intervals.
     """
     settings = invocation(context).settings(embedder="none" if no_embedder else None)
-    from dtrag.evaluation.retrieval import read_set
+    from dtrag.evaluation.retrieval import read_retrieval_set, rows_of
 
-    measured, notes = run_async(_measure(settings, read_set(folder), mode.value))
+    measured, notes = run_async(_measure(settings, read_retrieval_set(folder, corpus, limit), mode.value))
     from dtrag.delivery.cli.console import data, facts, note, show_json
 
     for text in notes:
@@ -55,7 +67,7 @@ def retrieval(
     if as_json:
         show_json(measured)
     else:
-        data().print(facts(_rows(measured)))
+        data().print(facts(rows_of(measured)))
     return OK
 
 
@@ -71,6 +83,8 @@ async def _indexed(settings: Settings, corpus: Path) -> AsyncIterator[tuple[App,
             report = await app.ingest([corpus], None, update)
         if report.failed:
             raise InvalidInput(f"{report.failed[0][0]}: {report.failed[0][1]}")
+        if not report.documents:
+            raise InvalidInput(f"{corpus} contains no document with text.")
         yield app, report.notes
 
 
@@ -79,53 +93,41 @@ async def _measure(settings: Settings, dataset: RetrievalSet, mode: str) -> tupl
     from dtrag.delivery.cli.progress import progress
     from dtrag.evaluation.retrieval import evaluate
 
-    async with _indexed(settings, dataset.corpus) as (app, notes):
+    async with _indexed(settings, dataset.corpus) as (app, ingest_notes):
 
         async def search(text: str, top_k: int) -> tuple[list[SearchResult], SearchMetrics]:
             return await app.search(text, top_k, mode=mode, scope=OWNER)
 
         with progress("Searching") as show:
-            measured = await evaluate(
+            measured, notes = await evaluate(
                 search, dataset, mode, lambda done, total: show(done, total, f"{done:,}/{total:,} queries")
             )
-        return measured, notes
-
-
-def _rows(measured: RetrievalMeasures) -> list[tuple[str, str]]:
-    latency = measured["latency_ms"]
-    return [
-        ("dataset", measured["dataset"]),
-        ("mode", measured["mode"]),
-        ("queries", str(measured["queries"])),
-        ("ndcg@10", f"{measured['ndcg@10']:.4f}"),
-        ("recall@10", f"{measured['recall@10']:.4f}"),
-        ("recall@50", f"{measured['recall@50']:.4f}"),
-        ("precision@5", f"{measured['precision@5']:.4f}"),
-        ("mrr@10", f"{measured['mrr@10']:.4f}"),
-        ("complete@10", f"{measured['complete@10']:.4f}"),
-        ("latency", f"p50 {latency['p50']:.1f} ms, p95 {latency['p95']:.1f} ms"),
-    ]
+        return measured, ingest_notes + notes
 
 
 @app.command("answers")
 def answers(
     context: typer.Context,
     folder: Folder,
-    limit: Annotated[int | None, typer.Option(min=1, help="Number of questions.", show_default="all")] = None,
+    *,
+    corpus: Corpus = None,
+    limit: Limit = None,
     no_embedder: NoEmbedder = False,
     as_json: Json = False,
 ) -> int:
-    """Measure answers on questions with known answers.
+    """Measure answers to judged questions.
 
-    DIR contains corpus.jsonl and queries.jsonl, with "answers" for each question.
-    The corpus is indexed in a temporary database and every question is asked. The
-    known answers are searched in the answers; every quotation is compared with
-    its document.
+    DIR contains questions (queries.jsonl or questions.jsonl) with known
+    answers, with relevant documents or articles, or marked as unanswerable. The
+    documents are indexed in a temporary database and every question is asked.
+    Known answers are searched in the answers, quotations are compared with what
+    is relevant and with the text of their documents.
     """
     settings = invocation(context).settings(embedder="none" if no_embedder else None)
-    from dtrag.evaluation.answers import read_answers, rows_of
+    from dtrag.evaluation.answers import read_answer_set, rows_of
 
-    measured, notes = run_async(_answers(settings, read_answers(folder, limit)))
+    dataset = read_answer_set(folder, corpus, limit)
+    measured, notes = run_async(_answers(settings, dataset))
     from dtrag.delivery.cli.console import data, facts, note, show_json
 
     for text in notes:
@@ -133,22 +135,31 @@ def answers(
     if as_json:
         show_json(measured)
     else:
-        data().print(facts(rows_of(measured)))
+        data().print(facts(rows_of(dataset.name, measured)))
     return OK
 
 
 async def _answers(settings: Settings, dataset: AnswerSet) -> tuple[AnswerMeasures, list[str]]:
     from dtrag.core.access.confinement import OWNER
+    from dtrag.core.access.scope import EVERYTHING
     from dtrag.delivery.cli.progress import progress
     from dtrag.evaluation.answers import evaluate_answers
 
-    async with _indexed(settings, dataset.corpus) as (app, notes):
+    async with _indexed(settings, dataset.corpus) as (app, ingest_notes):
+        taxonomy = (await app.index.snapshot()).taxonomy
 
-        async def read(document_id: str) -> str:
+        async def read_text(document_id: str) -> str:
             return (await app.document(document_id, scope=OWNER))[1]
 
+        async def read_passages(chunk_ids: Sequence[str]) -> Mapping[str, SearchResult]:
+            return await app.index.fetch(chunk_ids, EVERYTHING, taxonomy)
+
         with progress("Asking") as show:
-            measured = await evaluate_answers(
-                app.ask, read, dataset, lambda done, total: show(done, total, f"{done:,}/{total:,} questions")
+            measured, notes = await evaluate_answers(
+                app.ask,
+                read_text,
+                read_passages,
+                dataset,
+                lambda done, total: show(done, total, f"{done:,}/{total:,} questions"),
             )
-        return measured, notes
+        return measured, ingest_notes + notes

@@ -1,0 +1,156 @@
+"""Reads a set of judged questions: what is relevant to each, its known answers, or that nothing answers it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dtrag.core.text.analysis import normalise
+from dtrag.errors import InvalidInput
+
+PATTERNS = ("queries.jsonl", "questions.jsonl", "queries.*.jsonl", "questions.*.jsonl")
+"""Names of the file of questions, in the order in which they are looked for."""
+MAX_CHARACTERS = 10_000
+FORM = '{"id": ..., "text": "..."} or {"qid": ..., "question": "..."}'
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedQuestion:
+    """A question. `judgements`: relevant document or article -> grade (> 0); each of the `gold` answers suffices."""
+
+    id: str
+    text: str
+    judgements: Mapping[str, int]
+    gold: tuple[str, ...] = ()
+    answerable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedSet:
+    """Questions and the file or folder with the documents that they are about."""
+
+    name: str
+    corpus: Path
+    questions: tuple[JudgedQuestion, ...]
+
+    @property
+    def relevant_ids(self) -> frozenset[str]:
+        """All ids that are relevant to some question."""
+        return frozenset(name for question in self.questions for name in question.judgements)
+
+
+def read_set(source: Path, corpus: Path | None = None) -> JudgedSet:
+    """The set in a folder, or of a file of questions. Raises `InvalidInput` that names the invalid file and line.
+
+    `corpus` replaces `corpus.jsonl` of the folder. A question's own `"relevant"` has priority over `qrels.tsv`.
+    """
+    file = source if source.is_file() else _questions_file(source)
+    corpus = _corpus(file.parent, corpus)
+    qrels = file.with_name("qrels.tsv")
+    judgements = _judgements(qrels) if qrels.is_file() else {}
+    questions: list[JudgedQuestion] = []
+    lines_by_id: dict[str, int] = {}
+    for number, line in _lines(file):
+        where = f"{file}, line {number}"
+        question = _question(line, where, number, judgements)
+        if question.id in lines_by_id:
+            raise InvalidInput(f"{where}: line {lines_by_id[question.id]} has the same id, {question.id!r}.")
+        lines_by_id[question.id] = number
+        questions.append(question)
+    name = source.stem if source.is_file() else source.resolve().name
+    return JudgedSet(name, corpus, tuple(questions))
+
+
+def spread(rows: tuple[JudgedQuestion, ...], limit: int | None) -> tuple[JudgedQuestion, ...]:
+    """At most `limit` rows, at equal distances."""
+    if limit is None or limit >= len(rows):
+        return rows
+    return tuple(rows[position * len(rows) // limit] for position in range(limit))
+
+
+def _questions_file(folder: Path) -> Path:
+    if not folder.is_dir():
+        raise InvalidInput(f"{folder} is not a folder with judged questions, and not a file of them.")
+    for pattern in PATTERNS:
+        files = sorted(folder.glob(pattern))
+        if len(files) > 1:
+            names = ", ".join(file.name for file in files)
+            raise InvalidInput(f"{folder} has several files of questions: {names}. Give one of them instead of DIR.")
+        if files:
+            return files[0]
+    raise InvalidInput(f"{folder} has no file of questions: there is no queries.jsonl or questions.jsonl in it.")
+
+
+def _corpus(folder: Path, corpus: Path | None) -> Path:
+    if corpus is None and not (folder / "corpus.jsonl").is_file():
+        raise InvalidInput(
+            f"{folder} has no documents: there is no corpus.jsonl in it. Give a file or a folder with --corpus."
+        )
+    if corpus is not None and not corpus.exists():
+        raise InvalidInput(f"There is no file or folder {corpus} (--corpus).")
+    return corpus or folder / "corpus.jsonl"
+
+
+def _lines(file: Path) -> list[tuple[int, str]]:
+    """The lines with their numbers. Only line feeds separate them: JSON strings may contain U+2028."""
+    try:
+        text = file.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{file} cannot be read as UTF-8 text: {error}") from error
+    lines = text.removesuffix("\n").split("\n") if text else []
+    return [(number, line.removesuffix("\r")) for number, line in enumerate(lines, start=1)]
+
+
+def _judgements(qrels: Path) -> dict[str, dict[str, int]]:
+    """Question id -> relevant id -> grade."""
+    judgements: dict[str, dict[str, int]] = {}
+    for number, line in _lines(qrels):
+        try:
+            question, name, text = line.split("\t")
+            grade = int(text)
+        except ValueError as error:
+            raise InvalidInput(
+                f"{qrels}, line {number}: expected query id, document id and grade with tabs."
+            ) from error
+        if grade > 0:
+            judgements.setdefault(question, {})[name] = grade
+    return judgements
+
+
+def _question(line: str, where: str, number: int, judged: Mapping[str, Mapping[str, int]]) -> JudgedQuestion:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"{where}: expected {FORM}; this is not valid JSON.") from error
+    if not isinstance(row, dict):
+        raise InvalidInput(f"{where}: expected {FORM}.")
+    text, question_id = row.get("text", row.get("question")), row.get("id", row.get("qid", f"line {number}"))
+    if not isinstance(text, str) or not text.strip() or isinstance(question_id, bool | float | list | dict | None):
+        raise InvalidInput(f"{where}: expected {FORM}.")
+    if len(text) > MAX_CHARACTERS:
+        raise InvalidInput(f"{where}: the question has {len(text):,} characters; the limit is {MAX_CHARACTERS:,}.")
+    relevant = _texts(row, "relevant", where)
+    judgements = judged.get(str(question_id), {}) if relevant is None else dict.fromkeys(relevant, 1)
+    gold = tuple(answer for answer in _texts(row, "answers", where) or () if normalise(answer).strip())
+    return JudgedQuestion(str(question_id), text, judgements, gold, _answerable(row, relevant, where))
+
+
+def _answerable(row: Mapping[str, Any], relevant: list[str] | None, where: str) -> bool:
+    """`"answerable"` or the opposite of `"unanswerable"`; without them, whether `"relevant"` is not an empty list."""
+    for name, meaning in (("answerable", True), ("unanswerable", False)):
+        value = row.get(name)
+        if value is not None:
+            if not isinstance(value, bool):
+                raise InvalidInput(f"{where}: {name} must be true or false.")
+            return value is meaning
+    return relevant is None or bool(relevant)
+
+
+def _texts(row: Mapping[str, Any], name: str, where: str) -> list[str] | None:
+    value = row.get(name)
+    if value is not None and not (isinstance(value, list) and all(isinstance(text, str) for text in value)):
+        raise InvalidInput(f'{where}: expected "{name}": ["...", ...], a list of strings.')
+    return value

@@ -1,0 +1,113 @@
+"""`dtrag eval` on a collection with its documents, and on the sample regulation book."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dtrag.delivery.cli import exit_codes
+from tests.integration.cli_process import Cli, assert_shape, documented_shapes
+from tests.integration.conftest import MakeCli
+
+BOOK = Path(__file__).parents[2] / "examples" / "hanbit-university" / "regulations.hwpx"
+SHAPES = documented_shapes()
+
+
+@pytest.fixture(scope="module")
+def cli(make_cli: MakeCli) -> Cli:
+    return make_cli()
+
+
+def _write(path: Path, *rows: object) -> None:
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8")
+
+
+@pytest.fixture
+def collection(tmp_path: Path) -> Path:
+    """Three documents, and three questions of which they answer two."""
+    texts = {
+        "a": "Kettles boil water at noon.",
+        "b": "Ovens bake bread. They are lit at six.",
+        "c": "Lamps give light.",
+    }
+    _write(tmp_path / "corpus.jsonl", *({"id": key, "title": key.upper(), "text": texts[key]} for key in texts))
+    _write(
+        tmp_path / "queries.jsonl",
+        {"id": "1", "text": "When do kettles boil water?", "answers": ["noon"]},
+        {"id": "2", "text": "what bakes bread", "answers": ["ovens"]},
+        {"id": "3", "text": "Who founded Rome?", "answerable": False},
+    )
+    (tmp_path / "qrels.tsv").write_text("1\ta\t1\n2\tb\t1\n")
+    return tmp_path
+
+
+@pytest.fixture
+def book_questions(tmp_path: Path) -> Path:
+    """Questions about the sample book, as a set without documents."""
+    _write(
+        tmp_path / "questions.dev.jsonl",
+        {"qid": "k1", "question": "휴학은 최대 몇 학기까지 할 수 있나요?", "relevant": ["1-1-1:제12조"]},
+        {"qid": "k2", "question": "도서관에서 학부생은 책을 몇 권까지 빌릴 수 있나요?", "relevant": ["3-1-1:제4조"]},
+        {"qid": "k3", "question": "책을 늦게 반납하면 연체료가 하루에 얼마인가요?", "relevant": ["3-1-1:제7조"]},
+        {"qid": "k4", "question": "공항 셔틀버스 첫차 시간표", "relevant": [], "unanswerable": True},
+    )
+    return tmp_path
+
+
+def test_retrieval_on_a_collection(cli: Cli, collection: Path) -> None:
+    ran = cli.call("eval", "retrieval", collection, "--mode", "lexical", "--no-embedder", "--json")
+    assert ran.code == 0, ran.err
+    assert_shape(ran.json, SHAPES["dtrag eval retrieval"])
+    assert (ran.json["ndcg@10"], ran.json["mrr@10"]) == (1.0, 1.0)
+    assert (ran.json["queries"], ran.json["unanswerable"]) == (2, 1)
+    assert ran.json["intervals"]["recall@10"] == [1.0, 1.0]
+
+
+def test_answers_on_a_collection(cli: Cli, collection: Path) -> None:
+    ran = cli.call("eval", "answers", collection, "--no-embedder", "--json")
+    assert ran.code == 0, ran.err
+    assert_shape(ran.json, SHAPES["dtrag eval answers"])
+    counts = ran.json["counts"]
+    assert (ran.json["contained"], ran.json["any_right"], ran.json["first_right"]) == (1.0, 1.0, 1.0)
+    assert ran.json["unanswerable"]["declined"] == 1.0
+    assert (counts["questions"], counts["unanswerable"], counts["by_model"]) == (3, 1, 0)
+    assert counts["exact_quotations"] == counts["quotations"] > 0
+
+
+def test_articles_of_a_book_are_compared_by_code_and_number(cli: Cli, book_questions: Path) -> None:
+    options = (book_questions, "--corpus", BOOK, "--no-embedder")
+    ran = cli.call("eval", "retrieval", *options, "--limit", "2")
+    assert ran.code == 0, ran.err
+    assert "2, and 1 unanswerable" in ran.out
+    assert max(map(len, ran.out.splitlines())) <= 80
+    asked = cli.call("eval", "answers", *options, "--json")
+    assert asked.code == 0, asked.err
+    assert_shape(asked.json, SHAPES["dtrag eval answers"])
+    assert (asked.json["contained"], asked.json["any_right"], asked.json["wrong"]) == (None, 1.0, 0.0)
+    assert 0 < asked.json["precision"] <= 1
+    assert asked.json["unanswerable"]["answered"] == 0.0
+    documents = cli.call("documents", "--json").json
+    assert documents["total"]["documents"] == 0, "the index of the user is not changed"
+
+
+def test_ids_of_another_collection_are_noted(cli: Cli, collection: Path) -> None:
+    (collection / "qrels.tsv").write_text("1\tx\t1\n2\ty\t1\n")
+    ran = cli.call("eval", "retrieval", collection, "--no-embedder")
+    assert ran.code == 0 and "None of the relevant ids was retrieved" in " ".join(ran.err.split())
+
+
+def test_bad_sets_are_refused_with_file_and_line(cli: Cli, collection: Path) -> None:
+    absent = cli.call("eval", "answers", collection, "--corpus", collection / "book.hwpx")
+    assert absent.code == exit_codes.USAGE and "book.hwpx" in absent.err
+    (collection / "qrels.tsv").unlink()
+    unjudged = cli.call("eval", "retrieval", collection)
+    assert unjudged.code == exit_codes.USAGE and "qrels.tsv" in unjudged.err
+    with (collection / "queries.jsonl").open("a") as file:
+        file.write("{\n")
+    invalid = cli.call("eval", "answers", collection)
+    assert invalid.code == exit_codes.USAGE and "queries.jsonl, line 4" in " ".join(invalid.err.split())
+    (collection / "queries.jsonl").unlink()
+    missing = cli.call("eval", "answers", collection)
+    assert missing.code == exit_codes.USAGE and "queries.jsonl" in missing.err
