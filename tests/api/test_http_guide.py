@@ -45,4 +45,10 @@ async def test_the_examples_work(client: httpx2.AsyncClient, path: str, body: st
 
 
 def test_there_are_examples() -> None:
-    assert {path for path, _ in EXAMPLE.findall(GUIDE)} == {"/search", "/search/batch", "/ask", "/chat/run"}
+    assert {path for path, _ in EXAMPLE.findall(GUIDE)} == {
+        "/search",
+        "/search/batch",
+        "/ask",
+        "/chat/run",
+        "/regulations/search",
+    }

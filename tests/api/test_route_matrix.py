@@ -41,7 +41,8 @@ MINE, THEIRS = ["AI", "ML"], ["HR", "Salary"]
 class Described:
     """What a route needs, which kind of object its address names, and what to send.
 
-    `own` is the status for somebody who may: 404 is asked for a version of the tree that there is not.
+    `own` is the status for somebody who may: 404 is asked for a version of the tree that there is not, and
+    422 for a provision without a reference.
     """
 
     need: Need
@@ -67,6 +68,10 @@ ROUTES: dict[Address, Described] = {
     ("POST", "/documents"): Described("write", sent=UPLOAD, own=201),
     ("GET", "/documents/{document_id:path}"): Described("read", "document"),
     ("DELETE", "/documents/{document_id:path}"): Described("write", "document", own=204),
+    ("GET", "/regulations"): Described("read"),
+    ("GET", "/regulations/show"): Described("read", own=422),
+    ("GET", "/regulations/citations"): Described("read"),
+    ("POST", "/regulations/search"): Described("read", sent={"query": "휴학 기간"}),
     ("GET", "/agents"): Described("read"),
     ("POST", "/agents/from-category"): Described("write", sent=AGENT),
     ("GET", "/agents/{agent_id}"): Described("read", "agent"),

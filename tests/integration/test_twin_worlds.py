@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 from typing import Any
 
@@ -12,11 +13,12 @@ from dtrag.core.access.scope import Scope
 from dtrag.delivery.api.app import create_app
 from dtrag.delivery.isolation.twin_worlds import twin_worlds
 from dtrag.evaluation.canaries import WordHashes
-from dtrag.evaluation.twins.library import VISITORS
+from dtrag.evaluation.twins.library import VISITORS, Visitor
 from dtrag.evaluation.twins.run import play_round
 from dtrag.evaluation.twins.scenarios import EXEMPT, SCENARIOS, routes_tried
-from dtrag.evaluation.twins.visits import PROMPTS, Comparison, Route, compare
+from dtrag.evaluation.twins.visits import PROMPTS, Comparison, Received, Route, Sent, Visit, World, compare
 from dtrag.settings import Settings
+from tests.cases import each
 
 READER = VISITORS[0]
 TWO = tuple(visitor for visitor in VISITORS if visitor.name in {"office-editor", "bread-editor"})
@@ -35,6 +37,25 @@ def test_every_route_of_openapi_is_tried_or_exempt() -> None:
     beside = {("GET", "/docs"), ("GET", "/openapi.json")}  # routes that OpenAPI does not describe
     assert (routes_tried() | EXEMPT.keys()) - routes == beside, "these are no routes any more"
     assert all(len(reason) > 20 for reason in EXEMPT.values())
+
+
+@each(
+    "text",
+    [
+        '{"degraded":["citations"]}',
+        '{"metrics": {"degraded": ["lexical"]}}',
+        '{"degraded":[],"x":{"degraded":["llm"]}}',
+    ],
+)
+async def test_a_late_response_is_recognised(text: str) -> None:
+    for body, late in ((text, True), ('{"degraded":[]}', False), ('{"degraded": []}', False)):
+
+        async def send(visitor: Visitor, sent: Sent, _body: str = body) -> Received:
+            return Received(200, {"content-type": "application/json"}, _body)
+
+        visit = Visit(World(send), READER, random.Random(1))
+        await visit.send("POST", "/search", {})
+        assert [exchange.late for exchange in visit.exchanges] == [late]
 
 
 async def test_both_worlds_answer_alike_and_leaks_are_noticed(
@@ -77,6 +98,29 @@ async def test_both_worlds_answer_alike_and_leaks_are_noticed(
                 broken.setattr(app.index, "lexical", unscoped)
                 app.engine.clear_cache()
                 assert (await noticed("searching")).differing["POST", "/search"] > 0
+            app.engine.clear_cache()
+
+            collections = app.regulations._collections
+            read = collections.read
+
+            async def with_all_regulations(snapshot: Any, scope: Scope, _read: Any = read) -> Any:
+                return await _read(snapshot, EVERYTHING)
+
+            with monkeypatch.context() as broken:
+                broken.setattr(collections, "read", with_all_regulations)
+                differing = (await noticed("regulations")).differing
+                assert differing["GET", "/regulations"] > 0
+                assert differing["GET", "/regulations/citations"] > 0
+
+            statistics = app.index.statistics
+
+            async def of_all_branches(terms: Any, scope: Scope, _statistics: Any = statistics) -> Any:
+                return await _statistics(terms, EVERYTHING)
+
+            with monkeypatch.context() as broken:
+                broken.setattr(app.index, "statistics", of_all_branches)
+                app.engine.clear_cache()
+                assert (await noticed("regulations")).differing["POST", "/regulations/search"] > 0
             app.engine.clear_cache()
 
             documents = app.index.documents

@@ -59,9 +59,10 @@ class Regulations:
         )
         return [pieces[0] for pieces in by_article(results).values()][:requested_k]
 
-    async def regulations(self, *, scope: Viewer | None = None) -> list[RegulationSummary]:
-        """The regulations, by name."""
+    async def regulations(self, name: str | None = None, *, scope: Viewer | None = None) -> list[RegulationSummary]:
+        """The regulations, by name; with `name` only that one. Raises `NotFound` for an unknown name."""
         _, _, collection = await self._collection(scope)
+        regulations = collection.regulations if name is None else [collection.named(name)]
         return [
             RegulationSummary(
                 regulation.name,
@@ -71,7 +72,7 @@ class Regulations:
                 regulation.count("appendix"),
                 regulation.count("addendum"),
             )
-            for regulation in collection.regulations
+            for regulation in regulations
         ]
 
     async def show(self, reference: str, *, scope: Viewer | None = None) -> ShownProvision:

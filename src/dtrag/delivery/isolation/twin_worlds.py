@@ -102,7 +102,9 @@ async def twin_worlds(settings: Settings, embedder: Embedder | None, seed: int =
 
     Without an `embedder` the one of the settings is used, if any.
     """
-    own = replace(settings, classify="auto", reranker="none", llm=None, mcp_servers=None, trace_text="on")
+    own = replace(
+        settings, classify="auto", reranker="none", regulations="auto", llm=None, mcp_servers=None, trace_text="on"
+    )
     with tempfile.TemporaryDirectory(prefix="dtrag-twins-") as name:
         folder = Path(name)
         shared = write_shared(folder / SERVER_FOLDER, _chance(seed))
@@ -125,10 +127,12 @@ async def _world(app: App, part: HiddenPart, shared: dict[tuple[str, ...], Path]
     hidden = write_hidden(part, folder / f"{part.name}.jsonl", _chance(seed))
     if part is ONE:
         await _ingest(app, hidden)
+        await _ingest_books(app, part, folder)
     for path, files in shared.items():
         await _ingest(app, files, path)
     if part is not ONE:
         await _ingest(app, hidden)
+        await _ingest_books(app, part, folder)
     known = await _shared_objects(app, folder, next(iter(part.branches)))
     known |= await _hidden_objects(app, folder) if part is ONE else _no_objects()
     return World(await _sender(app, folder / f"{part.name}-uploads"), known)
@@ -138,6 +142,16 @@ async def _ingest(app: App, path: Path, category: tuple[str, ...] | None = None)
     report = await app.ingest([path], category)
     if report.failed:
         raise InvalidInput(f"The documents of the twin worlds could not be read: {report.failed[0][1]}")
+
+
+async def _ingest_books(app: App, part: HiddenPart, folder: Path) -> None:
+    """Ingest the hidden regulation books. Raises `InvalidInput` for one that is not recognised as regulations."""
+    for number, (path, text) in enumerate(part.books.items()):
+        file = folder / f"{part.name}-book-{number}.md"
+        file.write_text(text, "utf-8")
+        await _ingest(app, file, path)
+    if part.books and not await app.regulations.regulations(scope=EVERYTHING):
+        raise InvalidInput("The regulation books of the twin worlds were not recognised as regulations.")
 
 
 async def _shared_objects(app: App, folder: Path, hidden: tuple[str, ...]) -> dict[str, str]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dtrag.core.access.api_key import Role
+from dtrag.evaluation.twins.regulation_books import EVERYDAY, HIDDEN_BOOK, LEAVE_BOOK, SCHOLARSHIP_BOOK
 
 Path_ = tuple[str, ...]
 
@@ -21,12 +22,16 @@ SHARED: dict[Path_, str] = {
     ("학사", "장학"): "장학금 성적 지급 선발 신청 등록금 평점 근로 학기 심사",
 }
 """Branches of both worlds, with the words of their documents."""
+SHARED_BOOKS: dict[Path_, str] = {("학사", "휴학"): LEAVE_BOOK, ("학사", "장학"): SCHOLARSHIP_BOOK}
+"""Regulation books of both worlds, which cite regulations that one world hides."""
 CATEGORY_WORDS = ("harbour", "lantern", "징계")
 """Words of shared documents that are category names in one world only."""
 NONSENSE = ("quagmire", "zephyrine", "쿼그마이어")
 """Words that occur in neither world."""
 COMMON = (*"harbour lantern orchard granite violin meadow copper timber contract report".split(), "학교", "징계")
 """Words of documents in every branch, shared and hidden."""
+EVERYDAY_SHARE = 0.2
+"""Share of queries and questions in everyday words, which the regulation pack explains."""
 UPLOADED = "minutes.md"
 """A file name that visitors upload, and that an administrator uploaded to another branch in one world."""
 SERVER_FOLDER = "srv-dtrag-originals"
@@ -35,13 +40,17 @@ SERVER_FOLDER = "srv-dtrag-originals"
 
 @dataclass(frozen=True, slots=True)
 class HiddenPart:
-    """The hidden part of one world: branches with their words, and the number and length of their documents."""
+    """The hidden part of one world: branches with their words, and the number and length of their documents.
+
+    `books` are regulation books by branch.
+    """
 
     name: str
     branches: dict[Path_, str]
     per_branch: int
     sentences: int
     titles: tuple[str, ...] = ()
+    books: dict[Path_, str] = field(default_factory=dict)
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -61,6 +70,7 @@ ONE = HiddenPart(
     per_branch=14,
     sentences=9,
     titles=("Charter Nimbus 0", "Charter Nimbus 1", "Guide to Leave 1"),
+    books={("학사", "징계"): HIDDEN_BOOK},
 )
 OTHER = HiddenPart(
     "other",
@@ -112,13 +122,21 @@ class Vocabulary:
         return self.chance.choice(self.chance.choice(kinds))
 
     def query(self) -> str:
+        """One to four words, or a question in everyday words."""
+        if self.chance.random() < EVERYDAY_SHARE:
+            return self.chance.choice(EVERYDAY)
+        return self.words()
+
+    def words(self) -> str:
         """One to four words."""
         return " ".join(self.word() for _ in range(self.chance.randint(1, 4)))
 
     def question(self) -> str:
-        """A question in one of the two languages."""
+        """A question in one of the two languages, made of words or in everyday words."""
+        if self.chance.random() < EVERYDAY_SHARE:
+            return self.chance.choice(EVERYDAY)
         form = self.chance.choice(("What is said about {}?", "How many weeks of {}?", "{}", "{}은 언제 신청하나요?"))
-        return form.format(self.query())
+        return form.format(self.words())
 
     def hidden_path(self) -> list[str]:
         """A branch that the visitor may not see: in one world, in both, or in neither."""
@@ -142,6 +160,8 @@ def write_shared(folder: Path, chance: random.Random, per_branch: int = 12) -> d
             if part == 0:
                 body.append(f"See also the Charter Nimbus {number % 2}, and Guide to Leave 1.")
             (branch / f"guide-{part:02}.md").write_text(f"# {title}\n\n{' '.join(body)}\n", "utf-8")
+        if path in SHARED_BOOKS:
+            (branch / "book.md").write_text(SHARED_BOOKS[path], "utf-8")
         written[path] = branch
     return written
 

@@ -10,8 +10,10 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import quote
 
 from dtrag.evaluation.twins.library import SHARED, UPLOADED
+from dtrag.evaluation.twins.regulation_books import EVERYDAY, NAMES, REFERENCES
 from dtrag.evaluation.twins.visits import Play, Route, Scenario, Visit
 
 SCENARIOS: list[Scenario] = []
@@ -111,6 +113,36 @@ async def asking(visit: Visit) -> None:
         body: dict[str, Any] = {"question": visit.words.question()}
         filters = _filters(visit)
         await visit.send("POST", "/ask", body if filters is None else body | {"filters": filters})
+
+
+@scenario(
+    ("GET", "/regulations"),
+    ("GET", "/regulations/show"),
+    ("GET", "/regulations/citations"),
+    ("POST", "/regulations/search"),
+)
+async def regulations(visit: Visit) -> None:
+    """Regulations of the visitor's branches, which cite hidden ones; one world hides a regulation of the same name."""
+    await visit.send("GET", "/regulations", query=visit.chance.choice(("", "?limit=1", "?limit=1&offset=1")))
+    for reference in visit.chance.sample(REFERENCES, 5):
+        await visit.send("GET", "/regulations/show", query=f"?reference={quote(reference)}")
+    await visit.send("GET", "/regulations/citations")
+    await visit.send("GET", "/regulations/citations", query=f"?regulation={quote(visit.chance.choice(NAMES))}")
+    for query in (visit.chance.choice(EVERYDAY), visit.words.query()):
+        await visit.send("POST", "/regulations/search", {"query": query, "top_k": visit.chance.choice((None, 3, 40))})
+
+
+@scenario(("POST", "/search"), ("POST", "/ask"), ("POST", "/chat/run"), ("POST", "/v1/chat/completions"))
+async def everyday_words(visit: Visit) -> None:
+    """Questions that only the regulation pack can answer, whose lexicon, ranking and citations stay in the scope."""
+    for mode in ("hybrid", "lexical"):
+        body = {"query": visit.chance.choice(EVERYDAY), "mode": mode, "top_k": 20, "explain": True}
+        await visit.send("POST", "/search", body)
+    question = visit.chance.choice(EVERYDAY)
+    await visit.send("POST", "/ask", {"question": question})
+    await visit.send("POST", "/chat/run", {"message": question})
+    messages = [{"role": "user", "content": question}]
+    await visit.send("POST", "/v1/chat/completions", {"model": "dtrag", "messages": messages})
 
 
 @scenario(("POST", "/classify"))

@@ -1,0 +1,118 @@
+"""`/regulations`: Korean regulations, one article with its whole text, citations, and a search for articles."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated, TypeVar
+
+from fastapi import APIRouter, Query, Request
+
+from dtrag.core.provisions import ProvisionCitation, RegulationSummary
+from dtrag.delivery.api.dependencies import app_of, service_of
+from dtrag.delivery.api.json_body import JsonRoute
+from dtrag.delivery.api.middleware.audit import add_subjects
+from dtrag.delivery.api.permissions import READ, caller_of
+from dtrag.delivery.api.request_tasks import until_gone
+from dtrag.delivery.api.schemas.base import Offset
+from dtrag.delivery.api.schemas.common import Passage
+from dtrag.delivery.api.schemas.errors import QUESTION_FAILURES, failures
+from dtrag.delivery.api.schemas.regulations import (
+    CitationsResponse,
+    ProvisionCitationShape,
+    ProvisionShape,
+    RegulationPage,
+    RegulationSearchBody,
+    RegulationSearchResponse,
+    RegulationShape,
+)
+
+T = TypeVar("T")
+MAX_LIMIT = 1_000
+MAX_REFERENCE = 500
+"""Characters of a reference or name; names in books have at most 60."""
+
+router = APIRouter(tags=["regulations"])
+posting = APIRouter(route_class=JsonRoute, tags=["regulations"])
+
+
+@router.get("/regulations", responses=failures(422, 503), dependencies=READ)
+async def regulations(
+    request: Request,
+    limit: Annotated[int, Query(ge=1, le=MAX_LIMIT, description="Maximum number of entries.")] = 100,
+    offset: Offset = 0,
+) -> RegulationPage:
+    """The Korean regulations that you may see, by name, with their codes and numbers of provisions."""
+    scope = caller_of(request).access
+    everything = await _admitted(request, lambda: app_of(request).regulations.regulations(scope=scope))
+    page = everything[offset : offset + limit]
+    request.state.subjects = [regulation.document_id for regulation in page]
+    return RegulationPage(
+        regulations=[RegulationShape.model_validate(regulation) for regulation in page],
+        total=len(everything),
+        limit=limit,
+        offset=offset,
+    )
+
+
+@router.get("/regulations/show", responses=failures(404, 422, 503), dependencies=READ)
+async def show(
+    request: Request,
+    reference: Annotated[
+        str,
+        Query(
+            max_length=MAX_REFERENCE,
+            description="Name or code of a regulation, and an article, appendix or 부칙.",
+            examples=["학칙 제21조"],
+        ),
+    ],
+) -> ProvisionShape:
+    """One article, appendix or addendum with its whole text and its citations."""
+    scope = caller_of(request).access
+    shown = await _admitted(request, lambda: app_of(request).regulations.show(reference, scope=scope))
+    request.state.subjects = [shown.document_id]
+    return ProvisionShape.of(shown)
+
+
+@router.get("/regulations/citations", responses=failures(404, 422, 503), dependencies=READ)
+async def citations(
+    request: Request,
+    regulation: Annotated[
+        str | None,
+        Query(max_length=MAX_REFERENCE, description="Name or code of the only regulation to read; all if absent."),
+    ] = None,
+) -> CitationsResponse:
+    """The citations of articles, appendices and addenda, with the provisions that they mean."""
+    collection, scope = app_of(request).regulations, caller_of(request).access
+
+    async def read() -> tuple[list[RegulationSummary], list[ProvisionCitation]]:
+        sources = await collection.regulations(regulation, scope=scope)
+        return sources, await collection.citations(regulation, scope=scope)
+
+    sources, cited = await _admitted(request, read)
+    request.state.subjects = [source.document_id for source in sources]
+    return CitationsResponse(citations=[ProvisionCitationShape.model_validate(citation) for citation in cited])
+
+
+@posting.post("/regulations/search", responses=QUESTION_FAILURES, dependencies=READ)
+async def search(request: Request, body: RegulationSearchBody) -> RegulationSearchResponse:
+    """The best articles for a question, each once."""
+    scope = caller_of(request).access
+    results = await _admitted(request, lambda: app_of(request).regulations.search(body.query, body.top_k, scope=scope))
+    add_subjects(request, (result.chunk_id.rpartition(":")[0] for result in results))
+    return RegulationSearchResponse(results=[Passage.model_validate(result) for result in results])
+
+
+async def _admitted(request: Request, read: Callable[[], Awaitable[T]]) -> T:
+    """The result of `read`, under the limit of concurrent searches; cancelled when the client disconnects.
+
+    Raises the errors of `read`, and `Overloaded` when too many searches wait.
+    """
+
+    async def run() -> T:
+        async with app_of(request).run.admission.search():
+            return await read()
+
+    return await until_gone(request, service_of(request).in_flight, run())
+
+
+router.include_router(posting)

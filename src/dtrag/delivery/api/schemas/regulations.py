@@ -1,0 +1,104 @@
+"""Bodies and responses of `/regulations`; the fields are those of `dtrag regulations … --json`."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from dtrag.core.provisions import ShownProvision
+from dtrag.delivery.api.schemas.base import StrictBody
+from dtrag.delivery.api.schemas.common import Passage
+from dtrag.retrieval.request import MAX_QUERY, MAX_TOP_K
+
+_RESPONSE = ConfigDict(from_attributes=True)
+
+
+class RegulationSearchBody(StrictBody):
+    """A search for articles."""
+
+    query: str = Field(
+        max_length=MAX_QUERY, description="Words or a question; a blank query has no results.", examples=["휴학 기간"]
+    )
+    top_k: int | None = Field(
+        None,
+        ge=1,
+        le=MAX_TOP_K,
+        description="Maximum number of articles; without it 10 to 20, by the form of the question.",
+    )
+
+
+class RegulationSearchResponse(BaseModel):
+    """The best articles, each once."""
+
+    results: list[Passage] = Field(
+        description="The best passage of each article, best first; its metadata has regulation, article, code, kind."
+    )
+
+
+class RegulationShape(BaseModel):
+    """A regulation without its text."""
+
+    model_config = _RESPONSE
+
+    name: str = Field(description="Its name.")
+    code: str = Field(description="Its code in the book; empty without one.")
+    document_id: str = Field(description="Its document.")
+    articles: int = Field(description="Number of its articles.")
+    appendices: int = Field(description="Number of its appendices.")
+    addenda: int = Field(description="Number of its addenda.")
+
+
+class RegulationPage(BaseModel):
+    """A page of the regulations, by name."""
+
+    regulations: list[RegulationShape] = Field(description="The regulations of this page.")
+    total: int = Field(description="Number of regulations that you may see.")
+    limit: int = Field(description="The requested page size.")
+    offset: int = Field(description="Regulations before this page.")
+
+
+class ProvisionCitationShape(BaseModel):
+    """A citation in a provision."""
+
+    model_config = _RESPONSE
+
+    source: str = Field(description="The provision that cites, such as 학칙 제21조.")
+    start: int = Field(description="Start of the citation, in code points of the text of the source.")
+    end: int = Field(description="End of the citation (exclusive).")
+    text: str = Field(description="The citation, verbatim.")
+    kind: str = Field(
+        description="internal, other-regulation, appendix, addendum, external-law, repealed or missing; provisions "
+        "that you may not see are missing."
+    )
+    targets: list[str] = Field(description="The cited provisions; [] for missing ones and external laws.")
+    paragraph: int | None = Field(description="The first cited paragraph (항).")
+    item: int | None = Field(description="The first cited item (호).")
+
+
+class CitationsResponse(BaseModel):
+    """The citations of one regulation or of all, in the order of the text."""
+
+    citations: list[ProvisionCitationShape] = Field(description="The citations.")
+
+
+class ProvisionShape(BaseModel):
+    """An article, appendix or addendum with its whole text."""
+
+    model_config = _RESPONSE
+
+    name: str = Field(description="Its name in citations, such as 학칙 제21조.")
+    regulation: str = Field(description="Its regulation.")
+    code: str = Field(description="The code of the regulation; empty without one.")
+    article: str = Field(description="Its label, such as 제21조, 별표 1 or 부칙.")
+    title: str = Field(description="Its title; empty without one.")
+    kind: str = Field(description="article, appendix or addendum.")
+    text: str = Field(description="The text without the heading; several addenda with a blank line between them.")
+    document_id: str = Field(description="The document of the regulation.")
+    source_url: str = Field(description="Source address of the document.")
+    taxonomy_path: list[str] = Field(description="Category of the document, outermost name first; [] for none.")
+    spans: list[tuple[int, int]] = Field(description="Its spans [start, end) in code points of the document's text.")
+    citations: list[ProvisionCitationShape] = Field(description="What it cites.")
+
+    @classmethod
+    def of(cls, shown: ShownProvision) -> ProvisionShape:
+        """The response for a provision."""
+        return cls.model_validate(shown)

@@ -1,0 +1,135 @@
+"""`/regulations` over HTTP: the same JSON as the CLI, in the caller's scope, and in the audit log."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import asdict
+from typing import Any
+from urllib.parse import quote
+
+import httpx2
+import pytest
+import pytest_asyncio
+
+from dtrag.adapters.postgres.server.server import EmbeddedServer
+from dtrag.core.access.scope import EVERYTHING
+from dtrag.delivery.api.app import create_app
+from tests.api.confined import House
+from tests.api.shape import assert_failure
+from tests.integration.test_regulations import BOOK, HIDDEN_RULE, OPEN_RULE
+from tests.store import Databases
+
+
+@pytest_asyncio.fixture(scope="module")
+async def built(
+    embedded: EmbeddedServer, template: str, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[House]:
+    folder = tmp_path_factory.mktemp("regulations")
+    databases = Databases(embedded.address, template)
+    api = create_app(databases.settings())
+    async with api.router.lifespan_context(api), AsyncExitStack() as exits:
+        running = House(api, exits)
+        assert not (await running.app.ingest(BOOK, "Book")).failed
+        for name, text, category in (("open", OPEN_RULE, "Open"), ("hidden", HIDDEN_RULE, "Hidden")):
+            (folder / f"{name}.md").write_text(text, "utf-8")
+            assert not (await running.app.ingest(folder / f"{name}.md", category)).failed
+        await running.client("all", None, "reader")
+        await running.client("open", ["Open"], "reader")
+        yield running
+    databases.drop()
+
+
+def plain(value: Any) -> Any:
+    """The value as JSON gives it back: lists for tuples."""
+    return json.loads(json.dumps(value))
+
+
+async def show(client: httpx2.AsyncClient, reference: str) -> httpx2.Response:
+    return await client.get(f"/regulations/show?reference={quote(reference)}")
+
+
+async def test_the_json_is_that_of_the_command_line(built: House) -> None:
+    client, regulations = built.clients["all"], built.app.regulations
+    listed = (await client.get("/regulations")).json()
+    summaries = await regulations.regulations(scope=EVERYTHING)
+    assert listed["regulations"] == [asdict(summary) for summary in summaries]
+    assert (listed["total"], listed["limit"], listed["offset"]) == (len(summaries), 100, 0)
+    page = (await client.get("/regulations?limit=2&offset=1")).json()
+    assert page["regulations"] == listed["regulations"][1:3]
+    assert page["total"] == len(summaries)
+    for reference in ("학칙 제21조", "학칙 부칙", "차량관리규정 제2조"):
+        shown = (await show(client, reference)).json()
+        expected = plain(asdict(await regulations.show(reference, scope=EVERYTHING)))
+        # The address of a file of the server is for its owner.
+        assert {**shown, "source_url": ""} == {**expected, "source_url": ""}
+    cited = (await client.get("/regulations/citations?regulation=" + quote("차량관리규정"))).json()
+    assert cited == plain(
+        {"citations": [asdict(row) for row in await regulations.citations("차량관리규정", scope=EVERYTHING)]}
+    )
+    everything = (await client.get("/regulations/citations")).json()["citations"]
+    assert len(everything) == len(await regulations.citations(scope=EVERYTHING)) > len(cited["citations"])
+
+
+async def test_a_search_finds_each_article_once(built: House) -> None:
+    client = built.clients["all"]
+    body = {"query": "학교를 잠깐 쉬고 싶어요"}
+    results = (await client.post("/regulations/search", json=body)).json()["results"]
+    assert "휴학" in results[0]["metadata"]["article_title"]
+    articles = [(row["metadata"]["regulation"], row["metadata"]["article"]) for row in results]
+    assert 10 <= len(articles) <= 20
+    assert len(set(articles)) == len(articles)
+    few = (await client.post("/regulations/search", json={**body, "top_k": 3})).json()["results"]
+    assert [row["chunk_id"] for row in few] == [row["chunk_id"] for row in results[:3]]
+    assert (await client.post("/regulations/search", json={"query": " "})).json() == {"results": []}
+    for refused in ({"query": "휴학", "top_k": 0}, {"query": "휴학", "filters": {}}, {}):
+        assert_failure(await client.post("/regulations/search", json=refused), 422)
+
+
+async def test_a_hidden_branch_does_not_exist_for_the_caller(built: House) -> None:
+    client = built.clients["open"]
+    listed = (await client.get("/regulations")).json()
+    assert [row["name"] for row in listed["regulations"]] == ["차량관리규정"]
+    assert listed["total"] == 1
+    shown = (await show(client, "차량관리규정 제2조")).json()
+    hidden = next(row for row in shown["citations"] if "비밀차고규정" in row["text"])
+    assert (hidden["kind"], hidden["targets"]) == ("missing", [])
+    assert hidden in (await client.get("/regulations/citations")).json()["citations"]
+    for path in ("show?reference={} 제2조", "citations?regulation={}"):
+        refusals = [
+            assert_failure(await client.get(f"/regulations/{path.format(quote(name))}"), 404)["detail"]
+            for name in ("비밀차고규정", "없는차고규정")
+        ]
+        assert refusals[0].replace("비밀차고규정", "") == refusals[1].replace("없는차고규정", "")
+    results = (await client.post("/regulations/search", json={"query": "차고 위치", "top_k": 50})).json()["results"]
+    assert {row["metadata"]["regulation"] for row in results} == {"차량관리규정"}
+
+
+async def test_every_request_is_in_the_audit_log(built: House) -> None:
+    client = built.clients["open"]
+    document = (await client.get("/regulations")).json()["regulations"][0]["document_id"]
+    await show(client, "차량관리규정 제1조")
+    await show(client, "비밀차고규정 제1조")
+    await client.get("/regulations/citations")
+    await client.post("/regulations/search", json={"query": "배차"})
+    await built.app.audit.newest()
+    lines = [row for row in await built.audited() if row["actor"] == "open"][-5:]
+    assert [(row["action"], row["decision"], row["subjects"]) for row in lines] == [
+        ("GET /regulations", "allowed", [document]),
+        ("GET /regulations/show", "allowed", [document]),
+        ("GET /regulations/show", "denied", []),
+        ("GET /regulations/citations", "allowed", [document]),
+        ("POST /regulations/search", "allowed", [document]),
+    ]
+    assert "비밀차고규정" not in str(lines)
+
+
+async def test_references_that_cannot_be_read_are_refused(built: House) -> None:
+    client = built.clients["all"]
+    assert_failure(await client.get("/regulations/show"), 422)
+    assert_failure(await show(client, "가" * 501), 422)
+    assert_failure(await show(client, "제21조"), 422)
+    assert_failure(await show(client, "학칙"), 422)
+    assert_failure(await show(client, "학칙 제999조"), 404)
+    assert_failure(await show(client, "학칙\x00 제1조"), 404, 422)
