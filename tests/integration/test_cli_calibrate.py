@@ -85,7 +85,7 @@ def test_mistakes_are_told(cli: Cli, folder: Path) -> None:
     bad.write_text('{"question": "x", "answerable": true}\n{"question": 7}\n')
     ran = cli.call("calibrate", bad, "--json")
     assert ran.code == 2
-    assert "line 2: there is no question in it" in ran.json["error"]["message"]
+    assert "line 2: no question. Expected" in ran.json["error"]["message"]
     one = folder / "one-kind.jsonl"
     rows = [{"question": f"Who repaired the {t} in Vienna {n}?", "answerable": False} for t in THINGS for n in range(2)]
     one.write_text("".join(json.dumps(row) + "\n" for row in rows))
