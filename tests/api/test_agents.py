@@ -54,7 +54,7 @@ def branches(response: httpx2.Response) -> set[tuple[str, ...]]:
     return {tuple(hit["metadata"]["canonical_path"]) for hit in response.json()["hits"]}
 
 
-async def test_an_agent_is_kept(boss: httpx2.AsyncClient) -> None:
+async def test_an_agent_is_stored(boss: httpx2.AsyncClient) -> None:
     agent = await made(boss, ["AI", "ML"], name="Learner", options=OPTIONS)
     assert (agent["name"], agent["edition"], agent["unresolved_paths"], agent["created_by"]) == (
         "Learner",
@@ -103,7 +103,7 @@ async def test_of_changes_at_once_each_is_an_edition_of_its_own_or_a_conflict(bo
     assert [edition["edition"] for edition in kept] == list(range(len(done) + 1, 0, -1))
 
 
-async def test_a_deleted_agent_is_gone(boss: httpx2.AsyncClient) -> None:
+async def test_a_deleted_agent_does_not_exist(boss: httpx2.AsyncClient) -> None:
     address = f"/agents/{(await made(boss))['agent_id']}"
     assert (await boss.delete(address)).status_code == 204
     for path in ("", "/manifest", "/editions", "/spending"):
@@ -138,7 +138,7 @@ async def test_a_path_that_leads_nowhere_holds_nothing_until_it_does(built: Hous
     assert (await boss.get(address)).json()["unresolved_paths"] == []
 
 
-async def test_its_manifest_confines_it(boss: httpx2.AsyncClient) -> None:
+async def test_an_agent_is_confined_by_its_manifest(boss: httpx2.AsyncClient) -> None:
     address = f"/agents/{(await made(boss, ['AI', 'ML'], ['학사']))['agent_id']}"
     found = await boss.post(f"{address}/search", json={"query": f"machine learning {CANARY} 휴학"})
     assert branches(found) == {("AI", "ML"), ("학사",)}
@@ -150,7 +150,7 @@ async def test_its_manifest_confines_it(boss: httpx2.AsyncClient) -> None:
             assert "Filter bypass attempt detected" in assert_failure(response, 403)["detail"]
 
 
-async def test_its_numbers_hold(built: House, boss: httpx2.AsyncClient, tmp_path: Path) -> None:
+async def test_limits_of_the_manifest_apply(built: House, boss: httpx2.AsyncClient, tmp_path: Path) -> None:
     for number in range(12):
         (tmp_path / f"{number}.md").write_text(f"# Note {number}\n\nMachine learning, note {number}.", "utf-8")
     await built.app.ingest([tmp_path / f"{number}.md" for number in range(12)], category=["AI", "ML"])
@@ -195,7 +195,7 @@ async def test_foreign_and_unknown_agents_are_alike(boss: httpx2.AsyncClient, a:
     assert_failure(await a.get("/agents/no-uuid"), 404)
 
 
-async def test_nobody_makes_an_agent_that_reaches_further(built: House, a: httpx2.AsyncClient) -> None:
+async def test_no_caller_can_create_an_agent_with_a_wider_scope(built: House, a: httpx2.AsyncClient) -> None:
     for paths in ([["HR"]], [["AI"]], [["AI", "ML"], ["AI", "MLOps"]], [["nowhere"]]):
         response = await a.post("/agents/from-category", json={"version": "1.0.0", "node_paths": paths})
         assert "exceed your own scope" in assert_failure(response, 403)["detail"]
@@ -205,7 +205,7 @@ async def test_nobody_makes_an_agent_that_reaches_further(built: House, a: httpx
     assert (await a.get(f"/agents/{own['agent_id']}")).json() == own
 
 
-async def test_who_may_read_may_not_make(built: House, boss: httpx2.AsyncClient) -> None:
+async def test_readers_cannot_create_agents(built: House, boss: httpx2.AsyncClient) -> None:
     reader = await built.client("reader", ["AI/ML"], "reader")
     own = await made(boss)
     address = f"/agents/{own['agent_id']}"
@@ -219,7 +219,7 @@ async def test_who_may_read_may_not_make(built: House, boss: httpx2.AsyncClient)
     assert branches(await reader.post(f"{address}/search", json={"query": "machine learning"})) == {("AI", "ML")}
 
 
-async def test_an_answer_below_the_threshold_waits_for_a_person(built: House, boss: httpx2.AsyncClient) -> None:
+async def test_an_answer_below_the_threshold_waits_for_review(built: House, boss: httpx2.AsyncClient) -> None:
     careful = await made(boss, options=OPTIONS)
     bold = await made(boss, options={"override_settings": {"features": {"hitl_below_conf": 0.1}}})
     question = {"question": "Which regulations about weather and gardens follow the slope of the loss?"}
@@ -244,7 +244,7 @@ async def test_an_answer_comes_from_its_branches_alone(boss: httpx2.AsyncClient)
     assert answer["hitl_required"] is True
 
 
-async def test_a_budget_is_spent_and_quoting_goes_on(built: House, boss: httpx2.AsyncClient) -> None:
+async def test_after_the_budget_is_spent_answers_are_quotations(built: House, boss: httpx2.AsyncClient) -> None:
     shown = await made(boss, name="Thrifty", options=OPTIONS)
     agents, address = built.app.agents, f"/agents/{shown['agent_id']}"
     agent = await agents.get(shown["agent_id"])
@@ -265,7 +265,7 @@ async def test_a_budget_is_spent_and_quoting_goes_on(built: House, boss: httpx2.
     assert any("budget for today is used up" in note for note in answer["notes"])
 
 
-async def test_without_numbers_the_settings_hold(built: House, boss: httpx2.AsyncClient) -> None:
+async def test_without_limits_in_the_manifest_the_settings_apply(built: House, boss: httpx2.AsyncClient) -> None:
     shown = await made(boss)
     spent = (await boss.get(f"/agents/{shown['agent_id']}/spending")).json()
     settings = built.app.settings

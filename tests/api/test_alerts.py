@@ -83,7 +83,7 @@ def test_an_expression_is_well_formed(rule: dict[str, Any]) -> None:
 
 
 @pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
-def test_promtool_takes_the_file() -> None:
+def test_promtool_accepts_the_file() -> None:
     checked = subprocess.run(["promtool", "check", "rules", str(RULES)], capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stdout + checked.stderr
 

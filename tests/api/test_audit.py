@@ -65,7 +65,7 @@ async def test_refusals_changes_and_strangers_are_logged(opened: House) -> None:
         assert (line_.actor, line_.action, line_.decision, line_.subjects, line_.details["status"]) == expected
 
 
-async def test_no_line_holds_a_word_of_question_or_document(opened: House) -> None:
+async def test_no_line_contains_text_of_questions_or_documents(opened: House) -> None:
     owner = await opened.client("owner", None, "admin")
     for path, body in (
         ("/search", {"query": f"{CANARY} pelargonium", "explain": True}),
@@ -82,7 +82,7 @@ async def test_no_line_holds_a_word_of_question_or_document(opened: House) -> No
     assert (await opened.app.audit.verify()).ok
 
 
-async def test_what_supervisors_ask_is_not_logged(opened: House) -> None:
+async def test_health_and_metrics_requests_are_not_logged(opened: House) -> None:
     owner = await opened.client("owner", None, "admin")
     [before] = await newest(opened)
     for path in sorted(UNLOGGED):
@@ -122,7 +122,7 @@ class Away:
         return []
 
 
-async def test_no_answer_without_its_line(opened: House, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_its_audit_line_no_answer_is_returned(opened: House, monkeypatch: pytest.MonkeyPatch) -> None:
     ml = await opened.client("ml", ["AI/ML"], "editor")
     monkeypatch.setattr(opened.app, "audit", Audit(Away()))
     body = assert_failure(await ml.get("/documents/unknown"), 503)

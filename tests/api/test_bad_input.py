@@ -69,14 +69,14 @@ def _search(field: str, text: str) -> dict[str, Any]:
 @each("mode", ["hybrid", "strict"])
 @each("text", ODD_TEXTS)
 @each("field", TEXT_FIELDS)
-async def test_odd_texts_in_a_search(client: httpx2.AsyncClient, field: str, text: str, mode: str) -> None:
+async def test_unusual_texts_in_a_search(client: httpx2.AsyncClient, field: str, text: str, mode: str) -> None:
     response = await _post(client, "/search", {**_search(field, text), "mode": mode})
     if response.status_code != 200:
         assert_failure(response, 422, *([] if field in {"query", "document"} else [403]))
 
 
 @each("text", ODD_TEXTS)
-async def test_odd_texts_in_a_question(client: httpx2.AsyncClient, text: str) -> None:
+async def test_unusual_texts_in_a_question(client: httpx2.AsyncClient, text: str) -> None:
     response = await _post(client, "/ask", {"question": text, "filters": {"taxonomy_paths": [["x"]]}})
     if response.status_code != 200:
         assert_failure(response, 422)
@@ -85,14 +85,14 @@ async def test_odd_texts_in_a_question(client: httpx2.AsyncClient, text: str) ->
 
 
 @each("text", ODD_TEXTS)
-async def test_odd_texts_as_a_document_id(client: httpx2.AsyncClient, text: str) -> None:
+async def test_unusual_texts_as_a_document_id(client: httpx2.AsyncClient, text: str) -> None:
     name = httpx2.QueryParams({"x": text.encode("utf-8", "replace").decode()}).__str__().removeprefix("x=") or "%00"
     for method in ("GET", "DELETE"):
         assert_failure(await client.request(method, f"/documents/{name.replace('+', '%20')}"), 404)
 
 
 @each("text", [text for text in ODD_TEXTS if text.strip() and text != "\ud800"])
-async def test_odd_texts_as_a_category(client: httpx2.AsyncClient, text: str) -> None:
+async def test_unusual_texts_as_a_category(client: httpx2.AsyncClient, text: str) -> None:
     broken = ("files", b"broken.pdf", b"no PDF at all")
     response = await client.post("/documents", content=form(broken, ("category", None, text.encode())), headers=FORM)
     assert_failure(response, 422)
@@ -103,7 +103,7 @@ WHOLE = ["0", "-1", "1000000000", '"10"', "NaN", "Infinity", "-Infinity", "1.5",
 
 @each("raw", WHOLE)
 @each("field", ["top_k", "bm25_candidates", "vector_candidates"])
-async def test_numbers_that_are_none(client: httpx2.AsyncClient, field: str, raw: str) -> None:
+async def test_invalid_numbers(client: httpx2.AsyncClient, field: str, raw: str) -> None:
     for path, body in (
         ("/search", f'{{"query": "orders", "{field}": {raw}}}'),
         ("/search/batch", f'{{"searches": [{{"query": "orders", "{field}": {raw}}}]}}'),
@@ -116,7 +116,7 @@ async def test_numbers_that_are_none(client: httpx2.AsyncClient, field: str, raw
 
 
 @each("raw", ["-0.1", "1.1", "NaN", '"0.5"', "true", "null", "[]"])
-async def test_min_scores_that_are_none(client: httpx2.AsyncClient, raw: str) -> None:
+async def test_invalid_min_scores(client: httpx2.AsyncClient, raw: str) -> None:
     response = await client.post("/search", content=f'{{"query": "orders", "min_score": {raw}}}', headers=JSON)
     assert_failure(response, 422)
 
@@ -127,7 +127,7 @@ OUT_OF_RANGE = ["0001-01-01T00:00+23:59", "9999-12-31T23:59-23:59"]
 
 @each("value", [*TEXTS_NO_DATE, *OUT_OF_RANGE, 20250101, 1.5, True, [], {}])
 @each("field", ["date_from", "date_to"])
-async def test_dates_that_are_none(client: httpx2.AsyncClient, field: str, value: Any) -> None:
+async def test_invalid_dates(client: httpx2.AsyncClient, field: str, value: Any) -> None:
     assert (
         field
         in assert_failure(await _post(client, "/search", {"query": "x", "filters": {field: value}}), 422)["detail"]

@@ -33,7 +33,7 @@ async def ask(client: httpx2.AsyncClient, *searches: Any) -> list[dict[str, Any]
     return answers
 
 
-async def test_answers_stand_in_the_order_of_the_searches(client: httpx2.AsyncClient) -> None:
+async def test_results_are_in_the_order_of_the_searches(client: httpx2.AsyncClient) -> None:
     first, second = await ask(client, {"query": "rhubarb", "top_k": 1}, {"query": "lentil", "top_k": 1})
     assert "rhubarb" in first["results"][0]["text"]
     assert "lentil" in second["results"][0]["text"]
@@ -64,7 +64,7 @@ async def test_a_wrong_search_does_not_stop_the_others(client: httpx2.AsyncClien
     assert failed["detail"].endswith(".")
 
 
-async def test_a_search_without_a_database_says_so_in_its_place(
+async def test_a_search_without_a_database_fails_in_its_place(
     client: httpx2.AsyncClient, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def sometimes(query: str, *_: Any, **__: Any) -> tuple[list[SearchResult], SearchMetrics]:
@@ -110,14 +110,14 @@ async def test_only_some_run_at_a_time(
 
 
 @pytest.mark.parametrize(("count", "status"), [(0, 422), (1, 200), (MAX_SEARCHES, 200), (MAX_SEARCHES + 1, 422)])
-async def test_how_many_there_may_be(client: httpx2.AsyncClient, count: int, status: int) -> None:
+async def test_the_number_of_searches_is_limited(client: httpx2.AsyncClient, count: int, status: int) -> None:
     response = await client.post("/search/batch", json={"searches": [{"query": "soup"}] * count})
     assert response.status_code == status
     if status != 200:
         assert "'searches'" in assert_failure(response, 422)["detail"]
 
 
-async def test_how_much_they_may_ask_for(client: httpx2.AsyncClient) -> None:
+async def test_the_total_of_passages_is_limited(client: httpx2.AsyncClient) -> None:
     whole = {"searches": [{"query": "soup", "top_k": 1000}] * (MAX_PASSAGES // 1000)}
     assert (await client.post("/search/batch", json=whole)).status_code == 200
     whole["searches"].append({"query": "soup", "top_k": 1})

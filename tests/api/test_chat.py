@@ -55,7 +55,7 @@ async def test_an_answer_with_its_sources(built: House) -> None:
     assert lines[-1]["subjects"] == list(dict.fromkeys(source["document_id"] for source in body["sources"]))
 
 
-async def test_a_conversation_goes_on_and_belongs_to_its_key(built: House) -> None:
+async def test_a_conversation_continues_and_belongs_to_its_key(built: House) -> None:
     mine, theirs = built.clients["all"], built.clients["hr"]
     first = (await mine.post("/chat/run", json={"message": QUESTION})).json()
     talk = first["conversation_id"]
@@ -94,7 +94,7 @@ async def test_branches_and_filters(built: House) -> None:
 
 
 @pytest.mark.parametrize("path", ["/chat/run", "/chat/stream"])
-async def test_what_is_refused(built: House, path: str) -> None:
+async def test_invalid_requests_are_refused(built: House, path: str) -> None:
     ml = built.clients["ml"]
     outside = {"message": "x", "context": {"taxonomy_paths": [["HR"]]}}
     assert_failure(await ml.post(path, json=outside), 403)
@@ -119,7 +119,7 @@ async def test_an_agent_answers_from_its_branches(built: House) -> None:
     assert_failure(await mine.post("/chat/run", json=both), 422)
 
 
-async def test_a_stream_tells_what_run_answers(built: House) -> None:
+async def test_a_stream_has_the_answer_of_run(built: House) -> None:
     mine = built.clients["all"]
     response = await mine.post("/chat/stream", json={"message": QUESTION, "conversation_id": "talk-1"})
     assert response.status_code == 200

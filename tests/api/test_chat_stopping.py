@@ -55,7 +55,7 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIPELINE_TIMEOUT_MULTIPLIER", "20")
 
 
-def test_what_is_being_answered_is_finished(start: Callable[..., Served]) -> None:
+def test_a_running_answer_is_finished(start: Callable[..., Served]) -> None:
     with ModelServer("The millstone. [1]", delay=2.0) as model:
         served, (stream, run) = begun(start, model)
         assert served.stop()[0] == 0
@@ -66,7 +66,7 @@ def test_what_is_being_answered_is_finished(start: Callable[..., Served]) -> Non
         assert "millstone" in events_of(stream.text)[-1][1]["response"]
 
 
-def test_what_cannot_be_finished_is_told(start: Callable[..., Served]) -> None:
+def test_an_unfinished_answer_is_reported(start: Callable[..., Served]) -> None:
     with ModelServer(fault="hang") as model:
         served, (stream, run) = begun(start, model, stop_seconds="4")
         ready: list[int] = []

@@ -79,9 +79,7 @@ async def test_every_fault_of_the_model_ends_in_an_answer(built: House, model: M
     assert not len(service_of(built).in_flight)
 
 
-async def test_silence_is_filled_with_comments(
-    built: House, model: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_idle_streams_send_comments(built: House, model: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sse, "HEARTBEAT_S", 0.1)
     model.delay = 1.0
     text = (await built.clients["all"].post("/chat/stream", json={"message": QUESTION})).text
@@ -89,7 +87,7 @@ async def test_silence_is_filled_with_comments(
     assert events_of(text)[-1][0] == "done"
 
 
-async def test_too_much_to_do_is_said_before_a_stream_begins(built: House, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_overload_is_reported_before_a_stream_begins(built: House, monkeypatch: pytest.MonkeyPatch) -> None:
     async def full(*_: object, **__: object) -> None:
         raise Overloaded(seconds=3)
 
@@ -100,7 +98,7 @@ async def test_too_much_to_do_is_said_before_a_stream_begins(built: House, monke
         assert response.headers["retry-after"] == "3"
 
 
-async def test_a_failure_amid_a_stream_is_an_event(built: House, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_failure_during_a_stream_is_an_event(built: House, monkeypatch: pytest.MonkeyPatch) -> None:
     for error, kind in ((Overloaded(seconds=3), "Overloaded"), (RuntimeError("the secret passage"), "InternalError")):
 
         async def fail(*_: object, emit: Any, failure: Exception = error, **__: object) -> None:
@@ -169,7 +167,7 @@ async def test_the_run_ends_when_the_client_leaves(built: House, model: ModelSer
     assert names == set()
 
 
-async def test_a_stop_is_told(built: House, model: ModelServer) -> None:
+async def test_a_stop_is_reported(built: House, model: ModelServer) -> None:
     model.fault = "hang"
     client = built.clients["all"]
     asks = [

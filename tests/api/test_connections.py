@@ -114,7 +114,7 @@ async def head_of(streams: Streams) -> bytes:
         return await streams[0].readuntil(b"\r\n\r\n")
 
 
-async def test_the_longest_idle_connection_makes_way() -> None:
+async def test_the_longest_idle_connection_is_closed() -> None:
     async with serving(ConnectionLimits(most=3)) as server:
         used = await server.connect(GET % b"/")
         await head_of(used)
@@ -128,7 +128,7 @@ async def test_the_longest_idle_connection_makes_way() -> None:
         assert not idle[0][0].at_eof()
 
 
-async def test_beyond_the_limit_clients_are_told_and_liveness_is_answered() -> None:
+async def test_beyond_the_limit_clients_get_503_and_liveness_is_answered() -> None:
     async with serving(ConnectionLimits(most=3)) as server:
         busy = [await server.connect(GET % b"/busy") for _ in range(3)]
         await server.until(3)
@@ -145,7 +145,7 @@ async def test_beyond_the_limit_clients_are_told_and_liveness_is_answered() -> N
         assert (await head_of(await server.connect(GET % b"/"))).startswith(b"HTTP/1.1 200")
 
 
-async def test_heads_that_do_not_come_end_the_connection() -> None:
+async def test_missing_headers_end_the_connection() -> None:
     async with serving(SHORT) as server:
         silent, half = await server.connect(), await server.connect(b"GET / HTTP/1.1\r\nHost: loc")
         again = await server.connect(GET % b"/")
@@ -159,7 +159,7 @@ async def test_heads_that_do_not_come_end_the_connection() -> None:
         assert len(server.connections) == 0
 
 
-async def test_a_client_that_uses_its_connection_keeps_it() -> None:
+async def test_an_active_connection_stays_open() -> None:
     async with serving(SHORT) as server:
         kept = await server.connect()
         for _ in range(2):
@@ -190,7 +190,7 @@ async def test_an_answer_that_is_not_read_ends_the_connection() -> None:
         receiving.close()
 
 
-async def test_a_body_that_nobody_waits_for_has_a_deadline() -> None:
+async def test_an_unread_body_has_a_deadline() -> None:
     async with serving(SHORT) as server:
         head = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n"
         slow = await server.connect(head)
@@ -202,7 +202,7 @@ async def test_a_body_that_nobody_waits_for_has_a_deadline() -> None:
             await asyncio.sleep(0.1)
 
 
-async def test_bodies_have_to_come_at_a_pace() -> None:
+async def test_bodies_need_a_minimum_rate() -> None:
     async def routes(scope: Scope, receive: Receive, send: Send) -> None:
         limited = BodyLimit(application, lambda _: 1 << 20, ConnectionLimits(grace=0.5, rate=1_000))
         try:
@@ -226,7 +226,7 @@ async def test_bodies_have_to_come_at_a_pace() -> None:
         assert await slow[0].readexactly(3) == b"408"
 
 
-async def test_when_descriptors_run_out_it_rests_and_goes_on(
+async def test_accepting_pauses_while_there_are_no_descriptors(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     failures = 3

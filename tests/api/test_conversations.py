@@ -30,7 +30,7 @@ async def key(built: House, name: str) -> Caller:
     return (await built.app.keys.recognise(secret)).caller()
 
 
-async def test_what_was_said_is_read_back_and_deleted(built: House) -> None:
+async def test_turns_are_read_and_deleted(built: House) -> None:
     kim = await built.client("kim", ["AI"], "reader")
     who = await key(built, "kim")
     assert (await kim.get("/conversations")).json() == {"conversations": [], "total": 0, "limit": 100, "offset": 0}
@@ -51,7 +51,7 @@ async def test_what_was_said_is_read_back_and_deleted(built: House) -> None:
     assert (line["actor"], line["subjects"], line["decision"]) == ("kim", ["talk-1"], "done")
 
 
-async def test_a_conversation_of_another_key_is_not_there(built: House) -> None:
+async def test_a_conversation_of_another_key_does_not_exist_for_the_caller(built: House) -> None:
     await built.client("kim", None, "reader")
     await built.app.conversations.add("secret", await key(built, "kim"), "what does the boss earn?", "much")
     for name, role in (("lee", "reader"), ("boss", "admin")):
@@ -66,7 +66,7 @@ async def test_a_conversation_of_another_key_is_not_there(built: House) -> None:
     assert (await built.clients["kim"].get("/conversations/secret")).status_code == 200
 
 
-async def test_an_answer_about_what_is_out_of_reach_now_is_withheld(built: House) -> None:
+async def test_an_answer_about_inaccessible_documents_is_withheld(built: House) -> None:
     kim = await built.client("kim", ["AI"], "reader")
     who = await key(built, "kim")
     [trees] = [d for d in await built.app.documents() if d.title == "Trees"]
@@ -81,7 +81,7 @@ async def test_an_answer_about_what_is_out_of_reach_now_is_withheld(built: House
 
 
 @pytest.mark.parametrize("of_agent", [False, True])
-async def test_what_later_answers_repeat_goes_with_its_documents(
+async def test_later_answers_that_repeat_a_document_are_withheld_with_it(
     databases: Databases, tmp_path: Path, of_agent: bool
 ) -> None:
     """A model repeats from the history what no passage of its own run holds, and again from its own repetition."""
@@ -140,7 +140,7 @@ async def test_reading_and_adding_at_the_same_time(built: House) -> None:
 @pytest.mark.parametrize(
     "odd", ["a%20b", "%00", "..%2fagents", "a" * 300, "%ED%A0%80", "3f0c6a52-9d1e-4b7a-8c55-0a1b2c3d4e5f"]
 )
-async def test_odd_ids_lead_nowhere(built: House, odd: str) -> None:
+async def test_invalid_ids_are_not_found(built: House, odd: str) -> None:
     kim = await built.client("kim", None, "reader")
     for method in ("GET", "DELETE"):
         assert_failure(await kim.request(method, f"/conversations/{odd}"), 404, 405)

@@ -85,7 +85,7 @@ async def test_a_foreign_host_stays_foreign(client: httpx2.AsyncClient) -> None:
     assert marks(response) == {}
 
 
-async def test_what_pages_may_not_send(client: httpx2.AsyncClient) -> None:
+async def test_requests_that_pages_may_not_send(client: httpx2.AsyncClient) -> None:
     method = {"Origin": PAGE, "Access-Control-Request-Method": "TRACE"}
     assert_failure(await client.options("/chat/run", headers=method), 400)
     header = {"Origin": PAGE, "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "X-Evil"}
@@ -109,12 +109,12 @@ async def test_what_pages_may_not_send(client: httpx2.AsyncClient) -> None:
         "null",
     ],
 )
-def test_what_is_no_origin_is_refused_at_the_start(tmp_path: Path, given: str) -> None:
+def test_an_invalid_origin_is_refused_at_the_start(tmp_path: Path, given: str) -> None:
     with pytest.raises(InvalidInput, match="CORS_ALLOWED_ORIGINS"):
         create_app(Settings.load(environ={"CORS_ALLOWED_ORIGINS": given}, data_dir=tmp_path))
 
 
-def test_origins_as_they_are_listed() -> None:
+def test_spellings_of_origins() -> None:
     assert origins_of(" https://Chat.example.org , http://[::1]:3000,") == {
         "https://chat.example.org",
         "http://[::1]:3000",

@@ -180,7 +180,7 @@ async def test_a_client_library_keeps_korean_names(client: httpx2.AsyncClient) -
         (form(("files", b"a.txt", b"x"), ("category", b"c.txt", b"B")), "category"),
     ],
 )
-async def test_forms_without_what_is_needed(client: httpx2.AsyncClient, content: bytes, word: str) -> None:
+async def test_incomplete_forms(client: httpx2.AsyncClient, content: bytes, word: str) -> None:
     assert word in assert_failure(await client.post("/documents", content=content, headers=FORM), 422)["detail"]
 
 

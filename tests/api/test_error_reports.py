@@ -122,7 +122,7 @@ async def test_a_failing_question_is_reported_without_its_words(
     assert str(Path.home()) not in sent
 
 
-async def test_what_the_sdk_may_add_is_left_out(ingest: Ingest) -> None:
+async def test_additions_of_the_sdk_are_dropped(ingest: Ingest) -> None:
     event: dict[str, Any] = {
         "event_id": "e",
         "message": "secret",
@@ -192,7 +192,7 @@ async def test_without_the_extra_the_error_says_how_to_install_it(
             raise AssertionError("it must not open")
 
 
-async def test_an_address_that_is_none_is_refused() -> None:
+async def test_an_invalid_address_is_refused() -> None:
     with pytest.raises(InvalidInput, match="SENTRY_DSN is not the address"):
         async with error_reports.error_reports("sentry.example/secret", "0"):
             raise AssertionError("it must not open")

@@ -10,7 +10,7 @@ import pytest
 from tests.api.shape import assert_failure
 
 
-async def test_paths_that_are_well_formed(client: httpx2.AsyncClient) -> None:
+async def test_valid_paths(client: httpx2.AsyncClient) -> None:
     response = await client.post("/filter/validate", json=[["AI", "ML"], ["ＡＩ", "ml"], ["학사"]])
     assert response.json() == {
         "valid": True,
@@ -30,18 +30,18 @@ async def test_paths_that_are_well_formed(client: httpx2.AsyncClient) -> None:
         ([], "no document passes"),
     ],
 )
-async def test_paths_that_are_not(client: httpx2.AsyncClient, paths: Any, words: str) -> None:
+async def test_invalid_paths(client: httpx2.AsyncClient, paths: Any, words: str) -> None:
     body = (await client.post("/filter/validate", json=paths)).json()
     assert (body["valid"], body["paths_count"], body["normalized_paths"]) == (False, 0, [])
     assert words in body["message"]
 
 
 @pytest.mark.parametrize("body", [{}, "AI", 7, {"paths": []}, [["AI"]] * 101])
-async def test_what_is_no_list_of_paths(client: httpx2.AsyncClient, body: Any) -> None:
+async def test_invalid_lists_of_paths(client: httpx2.AsyncClient, body: Any) -> None:
     assert_failure(await client.post("/filter/validate", json=body), 422)
 
 
-async def test_documents_are_sent_through_a_filter(client: httpx2.AsyncClient) -> None:
+async def test_documents_are_filtered(client: httpx2.AsyncClient) -> None:
     documents: list[dict[str, Any]] = [
         {"canonical_path": ["AI", "ML"], "text": "two\nlines"},
         {"canonical_path": ["ai"]},
@@ -81,7 +81,7 @@ async def test_without_branches_nothing_passes(client: httpx2.AsyncClient) -> No
         {"allowed_paths": [["AI"]] * 101, "test_documents": []},
     ],
 )
-async def test_trials_that_are_refused(client: httpx2.AsyncClient, body: Any) -> None:
+async def test_refused_attempts(client: httpx2.AsyncClient, body: Any) -> None:
     assert_failure(await client.post("/filter/test", json=body), 422)
 
 

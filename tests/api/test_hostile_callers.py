@@ -29,7 +29,7 @@ def anonymous(built: House) -> httpx2.AsyncClient:
     )
 
 
-async def test_case_39_what_is_no_key_gets_the_same_answer_and_is_told_nowhere(
+async def test_case_39_invalid_keys_get_the_same_answer_and_are_not_repeated(
     built: House, caplog: pytest.LogCaptureFixture
 ) -> None:
     keys = built.app.keys
@@ -74,7 +74,7 @@ async def test_case_40_pages_of_others_and_hosts_of_others_are_refused(built: Ho
     assert (await client.post("/search", json=QUESTION, headers={"host": "evil.example"})).status_code == 400
 
 
-async def test_case_40_one_key_s_flood_is_nobody_else_s_trouble(built: House) -> None:
+async def test_case_40_a_flood_of_one_key_does_not_affect_others(built: House) -> None:
     secret = (await built.app.keys.create("flood", None, "reader", rate=5)).secret
     async with anonymous(built) as client:
         flood = [

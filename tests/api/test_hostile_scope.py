@@ -71,7 +71,7 @@ async def refused(built: House, client: httpx2.AsyncClient, filters: Any) -> Non
     assert len(await built.denials()) == before + 2
 
 
-async def test_without_filters_it_is_the_callers_own_branch(a: httpx2.AsyncClient, boss: httpx2.AsyncClient) -> None:
+async def test_without_filters_the_scope_is_the_callers_branch(a: httpx2.AsyncClient, boss: httpx2.AsyncClient) -> None:
     assert paths_of(await ask(a, None)) == MINE
     assert paths_of(await ask(boss, None)) > {("HR", "Salary"), ("AI", "MLOps"), ("AIX", "Y")}
 
@@ -140,7 +140,7 @@ async def test_case_06_look_alikes(built: House, a: httpx2.AsyncClient, boss: ht
 
 
 @pytest.mark.parametrize("hidden", ["A\u200bI", "A\u202eI", "A\u00adI", "AI\ufeff", "A\u3164I"])
-async def test_case_07_what_cannot_be_seen(a: httpx2.AsyncClient, boss: httpx2.AsyncClient, hidden: str) -> None:
+async def test_case_07_invisible_characters(a: httpx2.AsyncClient, boss: httpx2.AsyncClient, hidden: str) -> None:
     for client in (a, boss):
         body = assert_failure(await ask(client, {"taxonomy_paths": [[hidden]]}), 422)
         assert "Unsafe characters" in body["detail"]
@@ -206,7 +206,7 @@ async def test_case_11_an_unknown_key_is_a_mistake(built: House, a: httpx2.Async
     assert len(await built.denials()) == before
 
 
-async def test_questions_are_guarded_as_searches_are(a: httpx2.AsyncClient) -> None:
+async def test_questions_are_checked_like_searches(a: httpx2.AsyncClient) -> None:
     for filters in ({"taxonomy_paths": [["HR"]]}, {"bypass_attempt": True}):
         response = await a.post("/ask", json={"question": f"What does the shop pay, {CANARY}?", "filters": filters})
         assert DETECTED in assert_failure(response, 403)["detail"]

@@ -64,7 +64,7 @@ async def test_without_any_key_only_this_machine_is_answered(api: FastAPI) -> No
         assert (await remote.get("/livez")).status_code == 200
 
 
-async def test_from_the_first_key_on_everybody_needs_one(api: FastAPI, keys: Keys) -> None:
+async def test_after_the_first_key_every_caller_needs_one(api: FastAPI, keys: Keys) -> None:
     async with client_of(api) as local:
         assert (await local.get("/documents")).status_code == 200
         made = await keys.create("first", role="admin")
@@ -89,7 +89,7 @@ async def test_a_body_is_not_read_before_the_key_is_recognised(api: FastAPI, key
             assert_failure(await local.post("/search", content=content), 401)
 
 
-async def test_the_ways_to_send_it(api: FastAPI, keys: Keys) -> None:
+async def test_headers_for_the_key(api: FastAPI, keys: Keys) -> None:
     secret = (await keys.create("first")).secret
     async with client_of(api) as client:
         for headers in (
@@ -102,7 +102,7 @@ async def test_the_ways_to_send_it(api: FastAPI, keys: Keys) -> None:
             assert (await client.get("/documents", headers=headers)).status_code == 200, headers
 
 
-async def test_what_is_no_key_is_refused_in_the_same_words(api: FastAPI, keys: Keys) -> None:
+async def test_invalid_keys_are_refused_with_the_same_text(api: FastAPI, keys: Keys) -> None:
     secret = (await keys.create("first")).secret
     expired = await keys.create("old", expires=datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=1))
     await keys.create("revoked")
@@ -143,7 +143,7 @@ async def test_a_revoked_key_stops_at_once_here_and_soon_elsewhere(api: FastAPI,
         assert await status(two.secret) == 401
 
 
-async def test_a_key_that_is_revoked_while_it_is_looked_up(keys: Keys) -> None:
+async def test_a_key_is_revoked_during_its_lookup(keys: Keys) -> None:
     one = await keys.create("one")
     looked_up = keys._store.of_prefix
 
@@ -216,7 +216,7 @@ async def test_the_secret_is_nowhere_in_the_database(api: FastAPI, keys: Keys, a
             assert await allowed.fetchone() == {"may": False}
 
 
-async def test_bad_keys_are_not_made(keys: Keys) -> None:
+async def test_invalid_keys_are_not_created(keys: Keys) -> None:
     now = datetime.datetime.now(datetime.UTC)
     for wrong in (
         {"name": ""},
@@ -246,6 +246,6 @@ async def test_names_are_unique_among_the_living(keys: Keys) -> None:
     assert [key.state(datetime.datetime.now(datetime.UTC)) for key in await keys.every()] == ["valid", "revoked"]
 
 
-async def test_a_branch_that_is_not_there_is_told(keys: Keys) -> None:
+async def test_an_unknown_branch_is_reported(keys: Keys) -> None:
     made = await keys.create("a", ["Nowhere/Yet"])
     assert made.unresolved == ("Nowhere/Yet",)

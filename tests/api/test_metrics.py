@@ -87,7 +87,7 @@ async def test_failures_are_counted(
     assert grown(before, after, "dtrag_http_requests_total", method="POST", route="/search", status="500") == 1
 
 
-async def test_no_figure_tells_what_was_asked(client: httpx2.AsyncClient) -> None:
+async def test_no_metric_contains_a_question(client: httpx2.AsyncClient) -> None:
     await client.post("/search", json={"query": "secret", "filters": {"taxonomy_paths": [["secret"]]}})
     await client.post("/search", json={"query": "secret", "mode": "secret"})
     await client.request("SECRET", "/secret/secret", headers={"X-Request-ID": "secret"})

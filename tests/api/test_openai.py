@@ -153,7 +153,7 @@ async def test_two_agents_of_one_name(client: Client, built: House) -> None:
     ],
 )
 @pytest.mark.parametrize("stream", [True, False])
-async def test_what_cannot_be_done_is_refused(client: Client, extra: Any, stream: bool) -> None:
+async def test_unsupported_requests_are_refused(client: Client, extra: Any, stream: bool) -> None:
     with pytest.raises(openai.BadRequestError) as caught:
         await client("all").chat.completions.create(**({"model": "dtrag", "messages": ASKED, "stream": stream} | extra))
     assert caught.value.type == "invalid_request_error"
@@ -161,7 +161,9 @@ async def test_what_cannot_be_done_is_refused(client: Client, extra: Any, stream
     assert caught.value.body["message"].endswith(".")
 
 
-async def test_failures_as_the_client_knows_them(client: Client, built: House, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_failures_have_the_form_of_the_client(
+    client: Client, built: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(openai.AuthenticationError) as unknown:
         await client("nobody").models.list()
     assert unknown.value.code == "invalid_api_key"
@@ -201,7 +203,7 @@ async def test_every_failure_has_both_shapes(built: House) -> None:
     assert "error" not in assert_failure(await mine.post("/chat/run", json={}), 422)
 
 
-async def test_the_audit_log_knows_what_was_shown(client: Client, built: House) -> None:
+async def test_the_audit_log_lists_the_shown_documents(client: Client, built: House) -> None:
     done = await client("all").chat.completions.create(model="dtrag", messages=ASKED)
     stream = await client("all").chat.completions.create(model="dtrag", messages=ASKED, stream=True)
     async for _ in stream:

@@ -52,7 +52,7 @@ def test_every_route_is_tried() -> None:
     assert set(TAKING) >= {"POST /search", "POST /search/batch", "POST /ask", "POST /documents", "GET /documents"}
 
 
-async def test_the_service_stands(client: httpx2.AsyncClient) -> None:
+async def test_the_service_still_works(client: httpx2.AsyncClient) -> None:
     await assert_standing(client)
 
 

@@ -49,7 +49,7 @@ async def test_search_returns_passages_and_metrics(client: httpx2.AsyncClient, h
     assert whole[first["start"] : first["end"]] == first["text"]
 
 
-async def test_filters_reach_the_domain(client: httpx2.AsyncClient) -> None:
+async def test_filters_reach_the_search(client: httpx2.AsyncClient) -> None:
     asked = {"query": "sloop pier", "filters": {"taxonomy_paths": [["Port"]]}}
     assert (await client.post("/search", json=asked)).json()["results"]
     asked = {"query": "sloop pier", "filters": {"taxonomy_paths": [["Nowhere"]]}}
@@ -139,7 +139,7 @@ async def test_a_wrong_body_is_named(client: httpx2.AsyncClient, path: str, body
     ],
 )
 @each("mode", ["hybrid", "strict"])
-async def test_odd_queries_are_answered(client: httpx2.AsyncClient, query: str, mode: str) -> None:
+async def test_unusual_queries_are_answered(client: httpx2.AsyncClient, query: str, mode: str) -> None:
     response = await client.post("/search", json={"query": query, "mode": mode})
     assert response.status_code == 200, response.text
     asked = await client.post("/ask", json={"question": query})

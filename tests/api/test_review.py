@@ -67,7 +67,7 @@ async def test_a_correction(built: House, boss: httpx2.AsyncClient) -> None:
     assert (await boss.get(f"/review/{item['item_id']}")).json()["status"] == "corrected"
 
 
-async def test_who_has_a_scope_sees_nothing_of_it(built: House, boss: httpx2.AsyncClient) -> None:
+async def test_scoped_callers_do_not_see_the_queue(built: House, boss: httpx2.AsyncClient) -> None:
     garden = await built.client("garden", ["House/Garden"])
     item = await only_item(boss)
     assert (await garden.get("/review")).json()["items"] == []
@@ -80,7 +80,7 @@ async def test_who_has_a_scope_sees_nothing_of_it(built: House, boss: httpx2.Asy
     assert (await only_item(boss))["status"] == "waiting"
 
 
-async def test_readers_decide_nothing(built: House, boss: httpx2.AsyncClient) -> None:
+async def test_readers_cannot_decide(built: House, boss: httpx2.AsyncClient) -> None:
     reader = await built.client("reader", None, "reader")
     item = await only_item(boss)
     assert_failure(await reader.get("/review"), 403)
@@ -132,5 +132,5 @@ async def test_a_correction_needs_a_category_of_the_tree(boss: httpx2.AsyncClien
 
 
 @pytest.mark.parametrize("item_id", ["x", "' or 1=1 --", "%00", "0" * 300])
-async def test_strange_ids_are_unknown_items(boss: httpx2.AsyncClient, item_id: str) -> None:
+async def test_invalid_ids_are_unknown_items(boss: httpx2.AsyncClient, item_id: str) -> None:
     assert_failure(await boss.get(f"/review/{item_id}"), 404)

@@ -195,7 +195,7 @@ def same(response: httpx2.Response, object_id: str) -> str:
 
 
 @each("address", ROUTES)
-async def test_without_a_key_in_force_nothing_is_answered(built: House, address: Address) -> None:
+async def test_without_a_valid_key_nothing_is_answered(built: House, address: Address) -> None:
     now = datetime.datetime.now(datetime.UTC)
     names = {"expired": uuid.uuid4().hex, "revoked": uuid.uuid4().hex}
     expired = await built.app.keys.create(names["expired"], role="admin", expires=now + datetime.timedelta(hours=1))
@@ -254,7 +254,7 @@ async def test_own_foreign_and_unknown_objects(built: House, address: Address, w
 
 
 @each("address", [address for address, about in ROUTES.items() if about.about])
-async def test_the_owner_of_another_branch_finds_nothing_here(built: House, address: Address) -> None:
+async def test_the_owner_of_another_branch_finds_nothing(built: House, address: Address) -> None:
     about = ROUTES[address].about
     assert about is not None
     own, unknown = await make(built, about, MINE), str(uuid.uuid4())
@@ -263,7 +263,7 @@ async def test_the_owner_of_another_branch_finds_nothing_here(built: House, addr
     assert same(theirs, own) == same(missing, unknown)
 
 
-async def test_what_ids_may_look_like_makes_no_difference(built: House) -> None:
+async def test_the_form_of_ids_makes_no_difference(built: House) -> None:
     for odd in ("x", "%00", "..%2fagents", "1", "a" * 300):
         for address, described in ROUTES.items():
             if described.about and described.need == "read":

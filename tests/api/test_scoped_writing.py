@@ -41,7 +41,7 @@ async def seen(client: httpx2.AsyncClient) -> set[str]:
     return {document["title"] for document in found["documents"]}
 
 
-async def test_lists_and_totals_are_of_ones_own_branch(built: House) -> None:
+async def test_lists_and_totals_cover_the_callers_branch(built: House) -> None:
     assert await seen(built.clients["a"]) == {"Trees", "Descent"}
     assert await seen(built.clients["hr"]) == {"Pay"}
     assert len(await seen(built.clients["boss"])) == 6
@@ -74,14 +74,14 @@ async def test_documents_that_name_another_branch_are_refused(built: House) -> N
     assert any("inside your own branches" in failed["reason"] for failed in response.json()["failed"])
 
 
-async def test_a_new_category_below_ones_own_branch(built: House) -> None:
+async def test_a_new_category_below_the_callers_branch(built: House) -> None:
     for text in ("# Deep\n\nLearning.", "# Deep\n\nLearning anew."):
         response = await upload(built.clients["a"], "deep.md", text, "AI/ML/Deep")
         assert response.status_code == 201, response.text
     assert await seen(built.clients["a"]) == {"Trees", "Descent", "Deep"}
 
 
-async def test_a_file_of_the_same_name_elsewhere_is_neither_replaced_nor_told(built: House) -> None:
+async def test_a_file_of_the_same_name_elsewhere_is_neither_replaced_nor_revealed(built: House) -> None:
     secret = "# Salary\n\nThe pay is high."
     assert (await upload(built.clients["boss"], "pay.md", secret, "HR/Salary")).status_code == 201
     assert (await upload(built.clients["hr"], "list.md", secret, "HR/Salary")).status_code == 201
@@ -97,13 +97,13 @@ async def test_a_file_of_the_same_name_elsewhere_is_neither_replaced_nor_told(bu
         assert (await built.clients[client].get("/documents")).json()["total"]["documents"] == number
 
 
-async def test_ones_own_file_is_replaced(built: House) -> None:
+async def test_the_callers_file_is_replaced(built: House) -> None:
     for text in ("# Mine\n\nFirst.", "# Mine\n\nSecond."):
         assert (await upload(built.clients["a"], "mine.md", text, "AI/ML")).status_code == 201
     assert await seen(built.clients["a"]) == {"Trees", "Descent", "Mine"}
 
 
-async def test_a_file_whose_document_was_taken_elsewhere_is_left_alone(built: House) -> None:
+async def test_a_file_whose_document_was_moved_elsewhere_is_unchanged(built: House) -> None:
     first = (await upload(built.clients["a"], "mine.md", "# Mine\n\nFirst.", "AI/ML")).json()
     document_id = first["documents"][0]["document_id"]
     hr = (await built.app.index.snapshot()).taxonomy.find(CategoryPath.parse("HR/Salary"))
@@ -174,7 +174,7 @@ async def test_case_13_the_canary_is_a_word_like_any_that_is_nowhere(built: Hous
         assert questions[0] == questions[1]
 
 
-async def test_case_17_rights_that_were_taken_count_from_the_next_request_on(built: House) -> None:
+async def test_case_17_revoked_rights_apply_from_the_next_request_on(built: House) -> None:
     a, asked = built.clients["a"], {"query": "machine learning"}
     assert (await a.post("/search", json=asked)).json()["total_count"] > 0
     assert (await a.post("/search", json=asked)).json()["metrics"]["cache_hit"]

@@ -61,7 +61,7 @@ async def test_the_words_of_the_query_are_marked(client: httpx2.AsyncClient, que
     assert first["highlights"] == []
 
 
-async def test_words_are_not_looked_for_unless_they_are_to_be_marked(
+async def test_words_are_only_located_when_they_are_marked(
     client: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*arguments: object) -> NoReturn:
@@ -95,7 +95,9 @@ async def test_every_option_reaches_the_app(
     assert recorded.asked["bm25_candidates"] == recorded.asked["vector_candidates"] == CANDIDATES
 
 
-async def test_reasons_are_told(client: httpx2.AsyncClient, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_explanations_are_returned(
+    client: httpx2.AsyncClient, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
     found = SearchResult("d:1", "Bicycles", bm25_score=0.8, explanation=WHY)
     absent = Absence("e", "It is the 31st of the list.", "e:4", WHY)
     monkeypatch.setattr(service.app, "search", Recorded(found, absent=(absent, Absence("f", "There is none."))))
@@ -118,7 +120,7 @@ async def test_reasons_are_told(client: httpx2.AsyncClient, service: Service, mo
     ]
 
 
-async def test_what_is_explained_by_the_engine(client: httpx2.AsyncClient, book: str) -> None:
+async def test_explanations_come_from_the_engine(client: httpx2.AsyncClient, book: str) -> None:
     nobody = "00000000-0000-4000-8000-000000000000"
     asked = {"query": "bicycles", "mode": "lexical", "explain": True, "explain_documents": [book, nobody]}
     body = (await client.post("/search", json=asked)).json()
@@ -133,7 +135,7 @@ async def test_what_is_explained_by_the_engine(client: httpx2.AsyncClient, book:
     assert plain["metrics"]["absent"] == []
 
 
-async def test_the_least_score_counts_what_is_comparable(
+async def test_the_minimum_score_applies_to_comparable_scores(
     client: httpx2.AsyncClient, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     by_words = SearchResult("d:1", "x", bm25_score=0.5, vector_score=0.1, hybrid_score=1.0)
@@ -145,7 +147,7 @@ async def test_the_least_score_counts_what_is_comparable(
     assert body["metrics"]["final_results"] == 2
 
 
-async def test_ids_of_the_caller_come_back(client: httpx2.AsyncClient) -> None:
+async def test_correlation_ids_are_returned(client: httpx2.AsyncClient) -> None:
     both = await client.post("/search", json={"query": "x"}, headers={"X-Correlation-ID": "w-7", "X-Request-ID": "r-1"})
     assert (both.headers["x-correlation-id"], both.headers["x-request-id"]) == ("w-7", "r-1")
     assert both.json()["metrics"]["correlation_id"] == "w-7"

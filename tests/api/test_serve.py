@@ -57,7 +57,7 @@ def post(path: str, *headers: str, body: bytes = b"", host: str = "localhost") -
     return "\r\n".join([*head, "", ""]).encode("latin-1") + body
 
 
-def test_it_says_where_it_listens(served: Served) -> None:
+def test_it_reports_its_address(served: Served) -> None:
     assert served.lines[-1] == f"dtrag is listening on http://127.0.0.1:{served.port} (docs at /docs)\n"
     assert served.client.get("/readyz").status_code == 200
     assert not any("Warning" in line for line in served.lines)
@@ -104,7 +104,7 @@ def test_a_streamed_body_is_counted(served: Served) -> None:
         (b"GET /livez HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n", {200}),
     ],
 )
-def test_what_is_hardly_a_request(served: Served, sent: bytes, statuses: set[int]) -> None:
+def test_malformed_requests(served: Served, sent: bytes, statuses: set[int]) -> None:
     status, body = talk(served.port, sent)
     assert status in statuses
     if status >= 400:
@@ -112,7 +112,7 @@ def test_what_is_hardly_a_request(served: Served, sent: bytes, statuses: set[int
     assert served.client.get("/livez").status_code == 200
 
 
-def test_a_client_that_leaves_in_the_middle_harms_nobody(served: Served) -> None:
+def test_a_client_that_disconnects_affects_no_other(served: Served) -> None:
     for path in ("/search", "/documents"):
         with socket.create_connection(("127.0.0.1", served.port)) as connection:
             connection.sendall(post(path, "Content-Length: 1000", body=b'{"query": '))
@@ -194,7 +194,7 @@ def test_addresses_that_cannot_be_listened_on(host: str, port: int) -> None:
     ("host", "loopback"),
     [("127.0.0.1", True), ("localhost", True), ("::1", True), ("0.0.0.0", False), ("192.0.2.1", False), ("x", False)],
 )
-def test_is_loopback(host: str, loopback: bool) -> None:
+def test_loopback_addresses(host: str, loopback: bool) -> None:
     assert is_loopback(host) is loopback
 
 

@@ -142,7 +142,7 @@ async def test_no_such_route(client: httpx2.AsyncClient, method: str, path: str,
     assert_failure(await client.request(method, path), status)
 
 
-async def test_an_unexpected_failure_tells_and_logs_no_text(
+async def test_an_unexpected_failure_returns_and_logs_no_text(
     client: httpx2.AsyncClient, service: Service, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def fail(*_: object, **__: object) -> None:
@@ -158,7 +158,7 @@ async def test_an_unexpected_failure_tells_and_logs_no_text(
     assert "secret" not in record.getMessage()
 
 
-async def test_a_database_that_is_away_is_a_503(
+async def test_an_unavailable_database_is_a_503(
     client: httpx2.AsyncClient, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def away(*_: object, **__: object) -> None:
@@ -193,7 +193,7 @@ async def test_health_without_an_embedder(client: httpx2.AsyncClient) -> None:
     ("where", "status", "feature"),
     [("database", "unhealthy", "failed"), ("memory", "unhealthy", "failed"), ("away", "degraded", "unknown")],
 )
-async def test_health_tries_the_filters(
+async def test_health_tests_the_filters(
     *,
     client: httpx2.AsyncClient,
     service: Service,

@@ -46,7 +46,7 @@ def ids(tree: list[dict[str, Any]]) -> list[Any]:
     return [found for node in tree for found in (node["node_id"], *ids(node["children"]))]
 
 
-async def test_ids_and_version_tell_nothing_of_the_rest_of_the_tree(built: House) -> None:
+async def test_ids_and_version_reveal_nothing_of_the_rest_of_the_tree(built: House) -> None:
     admin = await built.client("all", None, "admin")
     ml = await built.client("ml", ["AI/ML"])
     assert all(isinstance(found, int) for found in ids((await admin.get("/taxonomy/active/tree")).json()["tree"]))
@@ -69,7 +69,7 @@ async def test_ids_and_version_tell_nothing_of_the_rest_of_the_tree(built: House
     assert after["version"] != before["version"] and paths(after["tree"]) == {"AI": 0, "AI/Learning": 2}
 
 
-async def test_a_change_is_proposed_looked_at_brought_in_and_taken_back(built: House) -> None:
+async def test_a_change_is_proposed_previewed_activated_and_rolled_back(built: House) -> None:
     admin = await built.client("all", None, "admin")
     ml = await built.client("ml", ["AI/ML"])
     body = {"operations": [{"op": "merge", "paths": ["AI/ML"], "into": "HR/Salary"}], "rationale": "one house"}

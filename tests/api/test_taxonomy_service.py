@@ -90,7 +90,7 @@ def paths(tree: list[dict[str, Any]]) -> dict[str, int]:
     return found
 
 
-async def test_the_other_service_is_asked_and_its_tree_passed_on(built: House, elsewhere: Elsewhere) -> None:
+async def test_the_tree_of_the_other_service_is_returned(built: House, elsewhere: Elsewhere) -> None:
     everyone = await built.client("all", None)
     sent = await everyone.get("/api/taxonomy/tree/5.2.0")
     assert sent.status_code == 200 and sent.json()["version"] == "5.2.0"
@@ -161,7 +161,7 @@ async def test_a_version_that_the_other_service_does_not_have_is_a_404(built: Ho
     assert missing.status_code == 404 and "TAXONOMY_BASE" in missing.json()["detail"]
 
 
-async def test_a_service_that_is_not_there_is_a_502(settings: Settings) -> None:
+async def test_an_unreachable_service_is_a_502(settings: Settings) -> None:
     async with web_server(always(b"")) as server:
         address = server.address
     gone = TaxonomyService.of(replace(settings, taxonomy_base=address))

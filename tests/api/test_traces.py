@@ -34,7 +34,7 @@ async def asked(built: House, name: str) -> str:
     return str(response.json()["trace_id"])
 
 
-async def test_every_step_stands_against_its_budget(built: House) -> None:
+async def test_every_step_is_shown_with_its_budget(built: House) -> None:
     kim = await built.client("kim", ["AI"], "reader")
     trace_id = await asked(built, "kim")
     response = await kim.get(f"/traces/{trace_id}")
@@ -54,7 +54,7 @@ async def test_every_step_stands_against_its_budget(built: House) -> None:
     assert (line["trace_id"], line["model_calls"], line["question"]) == (trace_id, 0, "")
 
 
-async def test_texts_are_kept_where_they_are_wanted(databases: Databases, tmp_path: Path) -> None:
+async def test_texts_are_stored_when_enabled(databases: Databases, tmp_path: Path) -> None:
     async with house(databases.settings(trace_text="on"), tmp_path) as built:
         kim = await built.client("kim", None, "reader")
         trace = (await kim.get(f"/traces/{await asked(built, 'kim')}")).json()
@@ -62,7 +62,7 @@ async def test_texts_are_kept_where_they_are_wanted(databases: Databases, tmp_pa
         assert (await kim.get("/traces")).json()["traces"][0]["question"] == QUESTION
 
 
-async def test_a_trace_of_another_key_is_not_there(built: House) -> None:
+async def test_a_trace_of_another_key_does_not_exist_for_the_caller(built: House) -> None:
     for name, scope, role in (
         ("kim", None, "reader"),
         ("lee", None, "editor"),
@@ -81,7 +81,7 @@ async def test_a_trace_of_another_key_is_not_there(built: House) -> None:
         assert (await built.clients[name].get(f"/traces/{trace_id}")).status_code == 200
 
 
-async def test_a_trace_goes_with_the_right_to_see_its_documents(built: House) -> None:
+async def test_a_trace_needs_access_to_its_documents(built: House) -> None:
     kim = await built.client("kim", ["AI"], "reader")
     trace_id = await asked(built, "kim")
     used = (await kim.get(f"/traces/{trace_id}")).json()["document_ids"]
@@ -91,7 +91,7 @@ async def test_a_trace_goes_with_the_right_to_see_its_documents(built: House) ->
 
 
 @pytest.mark.parametrize("of_agent", [False, True])
-async def test_an_answer_that_nobody_waits_for_ends_and_leaves_no_trace(
+async def test_an_abandoned_answer_ends_and_leaves_no_trace(
     databases: Databases, tmp_path: Path, of_agent: bool
 ) -> None:
     with ModelServer(fault="hang") as model:
@@ -125,7 +125,7 @@ async def test_reading_a_trace_is_in_the_audit_log(built: House) -> None:
 
 
 @pytest.mark.parametrize("odd", ["x", "%00", "..%2fagents", "1", "a" * 300])
-async def test_odd_ids_lead_nowhere(built: House, odd: str) -> None:
+async def test_invalid_ids_are_not_found(built: House, odd: str) -> None:
     kim = await built.client("kim", None, "reader")
     assert_failure(await kim.get(f"/traces/{odd}"), 404, 405)
 

@@ -61,7 +61,7 @@ async def left_after(api: FastAPI, pieces: Sequence[bytes], length: int, leaves:
     return sent
 
 
-def test_what_killed_services_left_goes_at_the_next_start(tmp_path: Path) -> None:
+def test_files_of_killed_services_are_removed_at_the_next_start(tmp_path: Path) -> None:
     running = UploadFolder.open(tmp_path)
     assert running.path.parent == tmp_path / "uploads"
     assert running.path.parent.stat().st_mode & 0o777 == 0o700
@@ -93,7 +93,7 @@ async def test_files_are_never_in_the_systems_temporary_folder(
     assert (await client.post("/documents", content=form, headers=TYPE)).status_code == 201
 
 
-async def test_an_upload_lies_in_the_folder_of_the_service_and_ends_when_its_client_leaves(
+async def test_an_upload_is_stored_in_the_data_folder_and_ends_when_its_client_disconnects(
     api: FastAPI, service: Service
 ) -> None:
     leaves = asyncio.Event()
@@ -108,7 +108,7 @@ async def test_an_upload_lies_in_the_folder_of_the_service_and_ends_when_its_cli
     assert service.app.run.admission.loads()["upload"].working == 0
 
 
-async def test_reading_ends_when_the_client_leaves(
+async def test_parsing_ends_when_the_client_disconnects(
     api: FastAPI, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reading, cancelled, leaves = asyncio.Event(), asyncio.Event(), asyncio.Event()

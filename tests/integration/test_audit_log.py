@@ -32,7 +32,7 @@ def by_force(store: Store, statement: str) -> None:
         connection.execute(statement.encode())
 
 
-async def test_a_record_is_there_when_it_returns_and_a_note_soon(app: App, store: Store) -> None:
+async def test_a_record_is_durable_on_return_and_a_note_soon(app: App, store: Store) -> None:
     await app.audit.record("kim", "keys.create", **LINE)
     assert count(store) == 1
     await app.audit.note("lee", "GET /documents", **LINE)
@@ -55,7 +55,7 @@ async def test_notes_are_written_by_themselves_and_on_closing(settings: Settings
     assert count(store) == 21
 
 
-async def test_many_at_once_from_two_apps_make_one_chain(settings: Settings) -> None:
+async def test_concurrent_lines_of_two_apps_form_one_chain(settings: Settings) -> None:
     async with open_app(settings) as one, open_app(settings) as other:
         await asyncio.gather(
             *(app.audit.record(f"k{n}", "POST /agents", **LINE) for n in range(60) for app in (one, other))
@@ -88,7 +88,7 @@ async def test_no_role_of_the_app_can_change_a_line(app: App, store: Store, role
         ("delete from dtrag.audit_log where number < 4", 1),
     ],
 )
-async def test_what_was_changed_by_force_is_found(app: App, store: Store, statement: str, first_bad: int) -> None:
+async def test_forced_changes_are_detected(app: App, store: Store, statement: str, first_bad: int) -> None:
     for number in range(5):
         await app.audit.record(f"k{number}", "keys.create", **LINE)
     assert (await app.audit.verify()).ok
@@ -97,7 +97,7 @@ async def test_what_was_changed_by_force_is_found(app: App, store: Store, statem
     assert (verdict.ok, verdict.first_bad) == (False, first_bad)
 
 
-async def test_a_cut_tail_is_found_by_who_kept_the_head(app: App, store: Store) -> None:
+async def test_a_truncated_tail_is_detected_with_a_saved_head(app: App, store: Store) -> None:
     for number in range(5):
         await app.audit.record(f"k{number}", "keys.create", **LINE)
     kept = (await app.audit.verify()).head
@@ -110,7 +110,7 @@ async def test_a_cut_tail_is_found_by_who_kept_the_head(app: App, store: Store) 
     assert (await app.audit.verify((await app.audit.verify()).head)).ok
 
 
-async def test_what_is_kept_depends_on_the_level(databases: Databases) -> None:
+async def test_recorded_lines_depend_on_the_level(databases: Databases) -> None:
     for level, expected in (("all", 2), ("changes", 1), ("off", 0)):
         settings = databases.settings(audit=level)
         async with open_app(settings) as app:
@@ -146,7 +146,7 @@ class Failing(PostgresAudit):
         return await super().append(entries)
 
 
-async def test_reads_wait_out_a_database_that_is_away_and_changes_fail(
+async def test_without_the_database_reads_are_queued_and_changes_fail(
     app: App, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MOST_WAITING", 3)

@@ -51,7 +51,7 @@ def spool(tmp_path: Path) -> AuditSpool:
     return AuditSpool(tmp_path / "spool", "test")
 
 
-async def test_lines_are_written_when_the_database_is_back(app: App, store: Store, spool: AuditSpool) -> None:
+async def test_spooled_lines_are_written_when_the_database_returns(app: App, store: Store, spool: AuditSpool) -> None:
     log = Failing(app.database)
     audit = Audit(log, spool=spool)
     await record(audit, "keys.create")
@@ -66,7 +66,7 @@ async def test_lines_are_written_when_the_database_is_back(app: App, store: Stor
     assert list(spool.folder.iterdir()) == []
 
 
-async def test_a_process_that_ends_meanwhile_leaves_them_to_the_next(
+async def test_the_next_process_writes_lines_left_by_another(
     app: App, store: Store, spool: AuditSpool, tmp_path: Path
 ) -> None:
     ended = Audit(Failing(app.database), spool=spool)
@@ -121,7 +121,7 @@ async def test_reads_go_on_when_no_line_can_be_written(
     assert store.value("select details from audit_log where action = %s", module.LEFT_OUT) == {"lines": 2}
 
 
-async def test_an_app_takes_over_what_was_left(settings: Settings, store: Store, tmp_path: Path) -> None:
+async def test_an_app_writes_lines_left_by_another(settings: Settings, store: Store, tmp_path: Path) -> None:
     spool = AuditSpool.of(settings)
     async with open_app(settings) as app:
         left = Audit(Failing(app.database), spool=spool)

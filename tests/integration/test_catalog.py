@@ -88,7 +88,7 @@ def store(embedded: EmbeddedServer, template: str) -> Iterator[Store]:
     databases.drop()
 
 
-def test_every_table_is_known_here(store: Store) -> None:
+def test_every_table_is_listed_here(store: Store) -> None:
     tables = store.rows(f"select relname::text from pg_class c where {OURS} and relkind in ('r', 'p')")
     assert {name for (name,) in tables} == set(GRANTS)
 
@@ -123,7 +123,7 @@ def test_the_document_is_a_uuid_from_outside(store: Store) -> None:
     assert types == [("uuid", False)]
 
 
-def test_nothing_counts_by_itself(store: Store) -> None:
+def test_there_are_no_sequences(store: Store) -> None:
     assert store.rows(f"select relname from pg_class c where {OURS} and relkind = 'S'") == []
     identity = "select attname from pg_attribute a join pg_class c on c.oid = attrelid where {} and attidentity <> ''"
     assert store.rows(identity.format(OURS)) == []
@@ -152,7 +152,7 @@ def test_there_are_no_triggers_of_ours(store: Store) -> None:
     )
 
 
-def test_no_other_table_hangs_on_a_distributed_one(store: Store) -> None:
+def test_no_other_table_refers_to_a_distributed_one(store: Store) -> None:
     """A foreign key from a local table to a distributed one is accepted by a cluster, and then not kept."""
     keys = store.rows(
         "select conrelid::regclass::text, confrelid::regclass::text,"
@@ -216,7 +216,7 @@ def test_the_search_role_sees_only_facts_of_documents(store: Store) -> None:
     assert writable == []
 
 
-def test_the_owner_owns_everything_and_others_make_nothing(store: Store) -> None:
+def test_the_owner_owns_everything_and_other_roles_create_nothing(store: Store) -> None:
     assert store.rows(f"select distinct relowner::regrole::text from pg_class c where {OURS}") == [("dtrag_owner",)]
     for role in ("dtrag_search", "dtrag_reader", "public"):
         assert not store.value("select has_schema_privilege(%s, 'dtrag', 'CREATE')", role), role

@@ -354,7 +354,7 @@ def test_an_empty_index_says_how_to_fill_it(folder: Path, cli: Cli) -> None:
     assert "dtrag ingest" in cli.call("documents", DTRAG_DATABASE_NAME="empty").err
 
 
-def test_output_that_nobody_reads_is_no_failure(cli: Cli, demo: Ran) -> None:
+def test_a_closed_output_is_not_a_failure(cli: Cli, demo: Ran) -> None:
     for arguments in (["documents"], ["documents", "--json"], ["search", "the", "--top-k", "100"]):
         reading, writing = os.pipe()
         os.close(reading)

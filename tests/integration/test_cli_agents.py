@@ -46,7 +46,7 @@ def agent(cli: Cli) -> Iterator[dict[str, Any]]:
     cli.call("agents", "delete", ran.json["agent_id"])
 
 
-def test_made_listed_and_shown(cli: Cli, agent: dict[str, Any]) -> None:
+def test_agents_are_created_listed_and_shown(cli: Cli, agent: dict[str, Any]) -> None:
     assert agent["allowed_category_paths"] == [["tea"], ["milk", "oat"]]
     assert agent["unresolved_paths"] == ["Milk/Oat"]
     assert (agent["created_by"], agent["taxonomy_version"]) == ("local", "1.0.0")
@@ -65,7 +65,7 @@ def test_made_listed_and_shown(cli: Cli, agent: dict[str, Any]) -> None:
     assert cli.call("agents", "delete", made.out.split()[1], "--json").json == {"deleted": made.out.split()[1]}
 
 
-def test_handed_on(cli: Cli, agent: dict[str, Any], tmp_path: Path) -> None:
+def test_agents_are_exported_and_imported(cli: Cli, agent: dict[str, Any], tmp_path: Path) -> None:
     as_yaml = cli.call("agents", "export", agent["agent_id"])
     as_json = cli.call("agents", "export", agent["agent_id"], "--json").json
     assert_shape(as_json, SHAPES["dtrag agents export"])
@@ -75,7 +75,7 @@ def test_handed_on(cli: Cli, agent: dict[str, Any], tmp_path: Path) -> None:
     assert (tmp_path / "tea.yaml").read_text("utf-8") == as_yaml.out
 
 
-def test_searched_with(cli: Cli, agent: dict[str, Any]) -> None:
+def test_agents_can_be_searched(cli: Cli, agent: dict[str, Any]) -> None:
     ran = cli.call("agents", "search", agent["agent_id"], "tea", "--json")
     assert_shape(ran.json, SHAPES["dtrag agents search"])
     assert [result["taxonomy_path"] for result in ran.json["results"]] == [["Tea", "Green"]]
@@ -87,14 +87,14 @@ def test_searched_with(cli: Cli, agent: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("command", ["show", "export", "delete"])
-def test_one_that_is_not_there(cli: Cli, command: str) -> None:
+def test_an_unknown_agent_is_reported(cli: Cli, command: str) -> None:
     ran = cli.call("agents", command, "00000000-0000-4000-8000-000000000000", "--json")
     assert ran.code == 1
     assert ran.json["error"]["type"] == "NotFound"
     assert "dtrag agents list" in ran.err
 
 
-def test_mistakes_are_told(cli: Cli) -> None:
+def test_mistakes_are_explained(cli: Cli) -> None:
     for arguments, words in (
         (("--path", "Tea", "--version", "1.0"), "Invalid version format"),
         (("--path", "Tea/../Coffee"), "Unsafe characters detected"),

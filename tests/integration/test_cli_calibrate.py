@@ -50,7 +50,7 @@ def cli(folder: Path, make_cli: MakeCli) -> Iterator[Cli]:
     yield made
 
 
-def test_it_changes_the_next_answer_and_can_be_undone(cli: Cli, folder: Path) -> None:
+def test_a_calibration_changes_the_next_answer_and_can_be_reset(cli: Cli, folder: Path) -> None:
     def confidence() -> float:
         return float(cli.call("ask", QUESTION, "--json").json["confidence"])
 
@@ -76,7 +76,7 @@ def test_it_changes_the_next_answer_and_can_be_undone(cli: Cli, folder: Path) ->
     assert "nothing to reset" in cli.call("calibrate", "--reset").out
 
 
-def test_mistakes_are_told(cli: Cli, folder: Path) -> None:
+def test_mistakes_are_explained(cli: Cli, folder: Path) -> None:
     for arguments in ((), ("--reset", "--dry-run"), (str(folder / "asked.jsonl"), "--reset")):
         ran = cli.call("calibrate", *arguments)
         assert ran.code == 2
@@ -94,7 +94,7 @@ def test_mistakes_are_told(cli: Cli, folder: Path) -> None:
     assert "All of these questions are unanswered" in " ".join(ran.err.split())
 
 
-async def test_a_hidden_passage_leaves_nothing_behind(cli: Cli) -> None:
+async def test_hidden_passages_leave_no_trace(cli: Cli) -> None:
     settings = Settings.load(environ=dict(cli.settings), data_dir=cli.data_dir)
     everything, word = Scope.everything(), term_id("violin")
     async with open_app(settings) as app:

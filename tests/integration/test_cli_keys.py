@@ -16,7 +16,7 @@ def cli(make_cli: MakeCli) -> Cli:
     return make_cli()
 
 
-def test_made_listed_and_revoked(cli: Cli) -> None:
+def test_keys_are_created_listed_and_revoked(cli: Cli) -> None:
     none = cli.call("keys", "list")
     assert (none.code, none.out) == (0, "")
     assert "dtrag keys create" in none.err
@@ -65,7 +65,7 @@ def test_mistakes(cli: Cli, arguments: tuple[str, ...], said: str) -> None:
     assert said in " ".join(ran.err.split())
 
 
-def test_a_key_that_is_not_there(cli: Cli) -> None:
+def test_an_unknown_key_is_reported(cli: Cli) -> None:
     ran = cli.call("keys", "revoke", "nobody")
     assert ran.code == 1
     assert "dtrag keys list" in ran.err

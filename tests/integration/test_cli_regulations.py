@@ -53,7 +53,7 @@ def test_one_article(cli: Cli) -> None:
         ("학칙 제8조", "has been deleted"),
     ],
 )
-def test_what_is_not_there_is_answered_with_what_is(cli: Cli, reference: str, advice: str) -> None:
+def test_an_unknown_name_is_answered_with_the_nearest(cli: Cli, reference: str, advice: str) -> None:
     ran = cli.call("regulations", "show", reference)
     assert ran.code == exit_codes.FAILURE
     assert advice in ran.err

@@ -49,7 +49,7 @@ def test_the_list(cli: Cli) -> None:
     assert f"1 of {len(confidences)} items" in text.err
 
 
-def test_the_ways_out(cli: Cli) -> None:
+def test_approve_correct_and_skip(cli: Cli) -> None:
     ids = waiting(cli)
     shown = cli.call("review", "show", ids["Ledger"])
     assert "Ledger" in shown.out

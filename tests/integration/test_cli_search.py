@@ -50,13 +50,13 @@ def test_reasons_come_from_the_search(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("fact", "found"), [("colour=brown", 1), ("minutes=5", 1), ('minutes="5"', 0), ("minutes=6", 0)]
 )
-def test_facts_narrow_the_search(cli: Cli, fact: str, found: int) -> None:
+def test_metadata_filters_narrow_the_search(cli: Cli, fact: str, found: int) -> None:
     ran = cli.call("search", "tea", "--metadata", fact, "--json")
     assert ran.code == 0, ran.err
     assert len(ran.json["results"]) == found
 
 
-def test_facts_that_are_not_declared_are_a_mistake(cli: Cli) -> None:
+def test_undeclared_metadata_fields_are_a_mistake(cli: Cli) -> None:
     ran = cli.call("search", "tea", "--metadata", "taste=sweet")
     assert ran.code == 2
     assert "Declared in DTRAG_FILTER_KEYS: colour, minutes." in ran.err

@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.integration.conftest import MakeCli
 
 
-def test_a_change_goes_from_a_file_into_force_and_back(make_cli: MakeCli) -> None:
+def test_a_change_is_proposed_from_a_file_activated_and_rolled_back(make_cli: MakeCli) -> None:
     folder = Path(tempfile.mkdtemp(prefix="dtrag-cli-taxonomy-"))
     change, note = folder / "change.yaml", folder / "note.md"
     note.write_text("# Note\n\nGreen tea is steeped for two minutes.\n")

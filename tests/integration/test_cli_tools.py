@@ -32,7 +32,7 @@ def cli(folder: Path, make_cli: MakeCli) -> Iterator[Cli]:
     yield make_cli(DTRAG_MCP_SERVERS=str(servers))
 
 
-def test_the_built_in_ones_need_no_server(cli: Cli) -> None:
+def test_built_in_tools_need_no_server(cli: Cli) -> None:
     listed = cli.call("tools", "list", "--json", DTRAG_MCP_SERVERS="")
     assert [(tool["name"], tool["state"]) for tool in listed.json["tools"]] == [
         ("calculator", "built-in"),
@@ -44,7 +44,7 @@ def test_the_built_in_ones_need_no_server(cli: Cli) -> None:
     assert (done.code, done.json["success"], done.json["result"]["result"]) == (0, True, 42)
 
 
-def test_seen_approved_run_and_revoked(cli: Cli, folder: Path) -> None:
+def test_a_tool_is_listed_approved_run_and_revoked(cli: Cli, folder: Path) -> None:
     adds = {"name": "add", "description": LONG, "inputSchema": {"type": "object", "properties": {"first": {}}}}
     sums = Behaviour(folder, tools=[adds])
     text = cli.call("tools", "list")
@@ -81,20 +81,20 @@ def test_seen_approved_run_and_revoked(cli: Cli, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("given", ["{", "[1]", '"text"', "", "[" * 100_000])
-def test_an_input_that_is_none(cli: Cli, given: str) -> None:
+def test_an_invalid_input(cli: Cli, given: str) -> None:
     done = cli.call("tools", "run", "calculator", "--input", given, DTRAG_MCP_SERVERS="")
     assert done.code == 2
     assert '{"query": "rain"}' in done.err
 
 
-def test_a_tool_that_there_is_not(cli: Cli) -> None:
+def test_an_unknown_tool(cli: Cli) -> None:
     shown = cli.call("tools", "show", "other.add", DTRAG_MCP_SERVERS="")
     assert (shown.code, "dtrag tools list" in shown.err) == (1, True)
     approved = cli.call("tools", "approve", "other.add", DTRAG_MCP_SERVERS="")
     assert (approved.code, "dtrag tools list" in approved.err) == (1, True)
 
 
-def test_a_list_that_is_wrong(cli: Cli, folder: Path) -> None:
+def test_an_invalid_server_list(cli: Cli, folder: Path) -> None:
     path = folder / "wrong.json"
     path.write_text(json.dumps({"servers": {"x": {}}}), "utf-8")
     done = cli.call("tools", "list", DTRAG_MCP_SERVERS=str(path))

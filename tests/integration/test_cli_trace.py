@@ -53,7 +53,7 @@ def test_the_list(cli: Cli) -> None:
     assert "1 trace" in text.err
 
 
-def test_texts_when_they_were_kept(cli: Cli) -> None:
+def test_texts_are_shown_when_they_were_stored(cli: Cli) -> None:
     kept = Cli(cli.data_dir, (*cli.settings, ("DTRAG_TRACE_TEXT", "on")))
     assert kept.call("ask", QUESTION).code == 0
     text = cli.call("trace")
@@ -61,7 +61,7 @@ def test_texts_when_they_were_kept(cli: Cli) -> None:
     assert "valves and a lid" in text.out
 
 
-def test_what_is_not_there_is_said(cli: Cli) -> None:
+def test_an_unknown_trace_is_reported(cli: Cli) -> None:
     ran = cli.call("trace", "00000000-0000-0000-0000-000000000000")
     assert (ran.code, "no trace" in ran.err) == (1, True)
     assert cli.call("trace", "x", "--list", "3").code == 2

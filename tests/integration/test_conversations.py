@@ -90,7 +90,7 @@ async def test_the_same_id_of_another_key_is_another_conversation(app: App) -> N
     assert (about.turns, [turn.answer for turn in turns]) == (1, ["much"])
 
 
-async def test_turns_at_the_same_time_are_all_kept_once(settings: Settings, store: Store) -> None:
+async def test_concurrent_turns_are_all_stored_once(settings: Settings, store: Store) -> None:
     async with open_app(settings) as one, open_app(settings) as other:
         numbers = await asyncio.gather(
             *((one, other)[n % 2].conversations.add(f"c{n % 3}", KIM, f"q{n}", f"a{n}") for n in range(60))
@@ -129,7 +129,7 @@ async def test_a_clock_that_jumps_by_years_deletes_no_conversation(app: App, sto
     assert store.value("select count(*) from conversations") == 2
 
 
-async def test_what_is_at_rest_for_too_long_is_gone(app: App, store: Store) -> None:
+async def test_idle_conversations_are_deleted(app: App, store: Store) -> None:
     clock = Clock()
     conversations = kept(app, clock, days=30)
     await conversations.add("old", KIM, "q", "a")
@@ -148,7 +148,7 @@ async def test_what_is_at_rest_for_too_long_is_gone(app: App, store: Store) -> N
     assert len(await kept(app, clock, days=0).history("new", KIM)) == 4
 
 
-async def test_an_answer_is_withheld_from_who_may_not_see_its_documents_any_more(app: App, tmp_path: Path) -> None:
+async def test_an_answer_is_withheld_from_callers_who_lost_access_to_its_documents(app: App, tmp_path: Path) -> None:
     open_id = await document(app, tmp_path, "kettle", "AI")
     closed_id = await document(app, tmp_path, "salary", "HR")
     await app.conversations.add("c", KIM, "what has a valve?", "The kettle.", [open_id])
@@ -174,7 +174,7 @@ async def test_an_answer_is_withheld_from_who_may_not_see_its_documents_any_more
     assert of_agent == said
 
 
-async def test_a_document_that_moves_or_goes_takes_its_answers_with_it(app: App, tmp_path: Path) -> None:
+async def test_answers_of_moved_or_deleted_documents_are_withheld(app: App, tmp_path: Path) -> None:
     document_id = await document(app, tmp_path, "kettle", "AI")
     who = await branch(app, KIM, "AI")
     await app.conversations.add("c", who, "what has a valve?", "The kettle.", [document_id])
@@ -214,12 +214,12 @@ async def test_pages(app: App) -> None:
 
 
 @pytest.mark.parametrize("given", ["a", "conv-1", "대화", "user:42@site.org~x", "x" * MAX_ID])
-def test_ids_that_may_be(given: str) -> None:
+def test_valid_ids(given: str) -> None:
     assert conversation_id(given) == given
 
 
 @pytest.mark.parametrize("given", ["-a", ".", "..", "a b", "a/b", "a\x00", "a\n", "x" * (MAX_ID + 1), 7, ["a"]])
-async def test_ids_that_may_not(app: App, given: object) -> None:
+async def test_invalid_ids(app: App, given: object) -> None:
     with pytest.raises(InvalidInput, match="conversation_id"):
         conversation_id(given)
     with pytest.raises(NotFound):

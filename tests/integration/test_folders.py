@@ -65,7 +65,7 @@ def rename_all(folder: Path) -> None:
         file.rename(file.with_suffix(".hidden"))
 
 
-async def test_what_is_gone_goes_and_nothing_from_elsewhere(app: App, store: Store, folder: Path) -> None:
+async def test_documents_of_deleted_files_are_removed_and_no_others(app: App, store: Store, folder: Path) -> None:
     neighbour = folder.with_name("docs2")
     neighbour.mkdir()
     (neighbour / "boiler.md").write_text("# Another boiler\n\nIn the other folder.\n")
@@ -93,7 +93,7 @@ async def test_what_is_gone_goes_and_nothing_from_elsewhere(app: App, store: Sto
     assert (await app.ingest(folder, prune=True)).removed == 0
 
 
-async def test_without_prune_nothing_goes(app: App, folder: Path) -> None:
+async def test_without_prune_nothing_is_removed(app: App, folder: Path) -> None:
     await app.ingest(folder)
     before = await paths(app)
     (folder / "boiler.md").unlink()
@@ -128,7 +128,7 @@ async def test_a_renamed_file_keeps_its_vectors_and_category(settings: Settings,
         assert "documents.rename" in {row.entry.action for row in await app.audit.newest()}
 
 
-async def test_a_renamed_file_keeps_what_people_decided(app: App, store: Store, tmp_path: Path) -> None:
+async def test_a_renamed_file_keeps_decisions_of_reviewers(app: App, store: Store, tmp_path: Path) -> None:
     await app.ingest(write_shelf(tmp_path / "shelf.jsonl"))
     folder = tmp_path / "notes"
     folder.mkdir()

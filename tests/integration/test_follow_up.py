@@ -49,7 +49,7 @@ def replying(messages: list[dict[str, Any]]) -> str:
     return "Part-time staff get 13 vacation days. [1]"
 
 
-async def test_without_a_model_the_words_before_find_the_page(databases: Databases, tmp_path: Path) -> None:
+async def test_without_a_model_earlier_words_find_the_page(databases: Databases, tmp_path: Path) -> None:
     async with open_app(databases.settings(trace_text="on")) as app:
         await shelved(app, tmp_path)
         alone = await app.pipeline.execute(QUESTION)
@@ -74,7 +74,7 @@ async def test_without_texts_the_trace_does_not_hold_the_rewritten_question(
         assert "vacation" not in str((await app.traces.get(found.trace_id)).as_dict())
 
 
-async def test_a_model_writes_the_question_out(databases: Databases, tmp_path: Path) -> None:
+async def test_a_model_rewrites_the_question(databases: Databases, tmp_path: Path) -> None:
     with ModelServer(replying) as server:
         settings = databases.settings(llm="openai:test", llm_base_url=server.url, llm_api_key="k", trace_text="on")
         async with open_app(settings) as app:
@@ -90,7 +90,7 @@ async def test_a_model_writes_the_question_out(databases: Databases, tmp_path: P
             assert step.facts["search_query"] == WRITTEN
 
 
-async def test_a_model_that_hangs_over_the_question_is_not_waited_for(databases: Databases, tmp_path: Path) -> None:
+async def test_a_hanging_model_is_not_waited_for(databases: Databases, tmp_path: Path) -> None:
     with ModelServer(replying) as server:
         server.fault = lambda body: "hang" if str(body["messages"][0]["content"]).startswith("You rewrite") else None
         settings = databases.settings(llm="openai:test", llm_base_url=server.url, llm_api_key="k")

@@ -128,7 +128,7 @@ class _Interrupted(BaseException):
     """Somebody has lost patience."""
 
 
-async def test_an_interrupted_reindex_is_told_and_can_be_repeated(
+async def test_an_interrupted_reindex_is_reported_and_can_be_repeated(
     settings: Settings, store: Store, notes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reindexing, "BATCH_DOCUMENTS", 4)
@@ -192,7 +192,7 @@ async def test_without_an_embedder_the_vectors_stay(settings: Settings, store: S
     assert store.value("select count(*) from embeddings") == 14
 
 
-async def test_the_embedder_must_keep_its_word(settings: Settings, store: Store, notes: Path) -> None:
+async def test_the_embedder_must_return_its_declared_dimensions(settings: Settings, store: Store, notes: Path) -> None:
     """Vectors of another length than declared are refused by the database; nothing is half written."""
     liar = dataclasses.replace(TOY, dim=5)
     async with opened(settings, TOY) as app:

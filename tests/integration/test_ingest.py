@@ -75,7 +75,7 @@ async def test_a_folder_with_a_broken_file(app: App, store: Store, folder: Path)
     assert "lexical only" in report.notes[0]
 
 
-async def test_the_same_again_does_nothing(app: App, store: Store, folder: Path) -> None:
+async def test_an_unchanged_folder_changes_nothing(app: App, store: Store, folder: Path) -> None:
     await app.ingest(folder)
     (folder / "broken.pdf").unlink()
     before = (await app.index.snapshot()).generation, store.rows("select document_id, processed_at from documents")
@@ -101,7 +101,7 @@ async def test_a_changed_file_replaces_the_old(app: App, store: Store, folder: P
     store.assert_whole()
 
 
-async def test_a_search_meets_the_old_or_the_new_and_never_a_mix(app: App, store: Store) -> None:
+async def test_a_search_sees_the_old_or_the_new_version_and_never_a_mix(app: App, store: Store) -> None:
     writer = PostgresWriter(app.database)
     versions = [[f"kettle {word} {part}" for part in "abc"] for word in ("copper", "brass")]
     await writer.write([indexed_document("toy:kettle", versions[0])])
@@ -125,7 +125,7 @@ async def test_a_search_meets_the_old_or_the_new_and_never_a_mix(app: App, store
     store.assert_whole()
 
 
-async def test_a_line_that_left_the_file_is_removed(app: App, store: Store, tmp_path: Path) -> None:
+async def test_the_document_of_a_removed_line_is_deleted(app: App, store: Store, tmp_path: Path) -> None:
     rows = [{"id": name, "title": name, "text": f"the {name} stands here"} for name in ("lamp", "chair", "table")]
     path = records(tmp_path / "things.jsonl", rows)
     await app.ingest(path)
@@ -237,7 +237,7 @@ async def test_nothing_to_read(app: App, store: Store, tmp_path: Path) -> None:
     assert store.titles() == []
 
 
-async def test_progress_tells_what_is_durable(
+async def test_progress_reports_durable_documents(
     app: App, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "BATCH_CHUNKS", 20)

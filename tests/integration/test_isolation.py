@@ -70,7 +70,7 @@ def break_gate_two(house: Planted, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(house.app.index, "fetch", unscoped)
 
 
-async def test_nothing_comes_out_and_every_way_is_tried(house: Planted) -> None:
+async def test_no_content_leaks_on_any_route(house: Planted) -> None:
     proof = await house.run(call=await service_call(house.app, house.callers))
     assert proof.examples == []
     assert not proof.failed
@@ -79,7 +79,9 @@ async def test_nothing_comes_out_and_every_way_is_tried(house: Planted) -> None:
     assert any(path.startswith("HTTP") for path in proof.paths)
 
 
-async def test_the_second_gate_holds_what_the_first_lets_by(house: Planted, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_row_security_blocks_what_the_scope_filter_misses(
+    house: Planted, monkeypatch: pytest.MonkeyPatch
+) -> None:
     break_gate_one(house, monkeypatch)
     proof = await house.run()
     assert proof.kinds["content"] == 0, proof.examples
@@ -102,7 +104,7 @@ async def test_a_broken_second_gate_alone_is_caught(house: Planted, monkeypatch:
     assert {leak.path for leak in proof.examples} == {"index: fetch"}
 
 
-async def test_wrong_counts_answers_that_tell_and_log_lines_are_caught(
+async def test_wrong_counts_revealing_answers_and_log_lines_are_detected(
     house: Planted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def counts(*, scope: Any = None) -> tuple[int, int]:

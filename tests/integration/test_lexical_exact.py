@@ -130,7 +130,7 @@ async def test_equals_brute_force(app: App, store: Store, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_every_reader_sees_the_same_after_any_merge(
+async def test_every_reader_has_the_same_results_after_any_merge(
     app: App, store: Store, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Segments of a few passages, pages of a few postings and merges by small slices give what one segment gives."""
@@ -153,7 +153,7 @@ async def test_every_reader_sees_the_same_after_any_merge(
         assert_best(found, model.scores(query, scope), wanted)
 
 
-async def test_a_merge_under_a_reader_does_no_harm(app: App) -> None:
+async def test_a_merge_does_not_disturb_readers(app: App) -> None:
     """The reader knows segments that are gone by the time it reads their pages."""
     writer, chance = PostgresWriter(app.database), random.Random(3)
     index = PostgresIndex(app.database)
@@ -200,7 +200,7 @@ async def test_many_segments_become_few(app: App, store: Store) -> None:
     assert (after.chunks, dict(after.lengths)) == (before.chunks, dict(before.lengths))
 
 
-async def test_what_was_deleted_leaves_nothing_behind(app: App, store: Store) -> None:
+async def test_deletions_leave_no_rows(app: App, store: Store) -> None:
     writer, chance = PostgresWriter(app.database), random.Random(9)
     made = [indexed_document(f"toy:{number}", [sentence(chance, 5)]) for number in range(20)]
     await writer.write(made)

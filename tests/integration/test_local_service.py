@@ -142,7 +142,7 @@ def refusal(settings: Settings) -> str:
     return str(refused.value)
 
 
-async def test_other_settings_versions_and_a_stopping_service_are_done_without(
+async def test_commands_ignore_a_service_with_other_settings_or_versions_or_one_that_stops(
     filled: App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mine = filled.settings
@@ -158,7 +158,7 @@ async def test_other_settings_versions_and_a_stopping_service_are_done_without(
         assert await asyncio.to_thread(refusal, mine) == "it is stopping"
 
 
-async def test_direct_and_a_refusing_service_mean_an_own_process_and_a_line(filled: App, cli: Cli) -> None:
+async def test_direct_and_a_refusing_service_use_an_own_process_with_a_note(filled: App, cli: Cli) -> None:
     made = await operations.OPERATIONS["documents"](filled, limit=100, offset=0)
 
     def alone(work: Any) -> Any:
@@ -203,7 +203,7 @@ async def test_a_command_that_leaves_ends_its_work(filled: App, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("line", [b"\n", b"[]\n", b"{}\n", b"GET / HTTP/1.1\r\n", b"\xff\n", b"x" * 2_000_000, b""])
-async def test_what_is_no_dtrag_is_hung_up_on(filled: App, line: bytes) -> None:
+async def test_a_client_that_is_not_dtrag_is_disconnected(filled: App, line: bytes) -> None:
     async with serving(filled):
         with wire.socket_address(filled.settings.data_dir) as address:
             reader, writer = await asyncio.open_unix_connection(address)
@@ -216,7 +216,7 @@ async def test_what_is_no_dtrag_is_hung_up_on(filled: App, line: bytes) -> None:
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the way around long paths is /proc")
-async def test_a_long_path_of_the_data_folder_is_no_obstacle(folder: Path, filled: App) -> None:
+async def test_a_long_path_of_the_data_folder_is_handled(folder: Path, filled: App) -> None:
     deep = folder / ("d" * 100) / ("e" * 100)
     deep.mkdir(parents=True)
     service = Service(Settings.load({}, data_dir=deep), filled)
@@ -251,7 +251,7 @@ class SilentService:
             self.left.set()
 
 
-def test_a_service_that_does_not_answer_is_done_without(folder: Path) -> None:
+def test_a_service_that_does_not_respond_is_ignored(folder: Path) -> None:
     SilentService(folder)
     started = time.monotonic()
     assert refusal(Settings.load({}, data_dir=folder)) == "it did not respond within 0.3 s"
@@ -282,7 +282,7 @@ def test_ctrl_c_while_the_database_starts_leaves_nothing_running(folder: Path) -
     assert server.status(folder / "data").pid is None
 
 
-async def test_an_own_process_gives_the_same_and_closes_what_it_opened(filled: App) -> None:
+async def test_an_own_process_has_the_same_results_and_closes_its_resources(filled: App) -> None:
     settings = filled.settings
     with patch("dtrag.adapters.postgres.server.server.EmbeddedServer.open", wraps=server.EmbeddedServer.open) as opened:
         listing = await own_process.in_this_process(settings, "documents", {"limit": 100, "offset": 0})

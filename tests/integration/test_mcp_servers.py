@@ -71,7 +71,7 @@ async def approved(server: McpServer) -> bytes:
     return fingerprint(tool)
 
 
-async def test_a_program_answers(sums: Behaviour, connect: Open) -> None:
+async def test_a_tool_of_a_program_returns_a_result(sums: Behaviour, connect: Open) -> None:
     server = connect(sums.config())
     mark = await approved(server)
     assert await server.call("add", ADD, mark) == "42"
@@ -86,7 +86,7 @@ async def test_a_program_answers(sums: Behaviour, connect: Open) -> None:
     assert [arguments for _, _, arguments in sums.calls()] == [ADD] * 4
 
 
-async def test_many_at_once_share_one_process(sums: Behaviour, connect: Open) -> None:
+async def test_concurrent_calls_share_one_process(sums: Behaviour, connect: Open) -> None:
     server = connect(sums.config())
     mark = await approved(server)
     results = await asyncio.gather(*(server.call("add", {"first": n, "second": n}, mark) for n in range(50)))
@@ -94,7 +94,7 @@ async def test_many_at_once_share_one_process(sums: Behaviour, connect: Open) ->
     assert len({pid for pid, _, _ in sums.calls()}) == 1
 
 
-async def test_it_sees_only_variables_that_were_named(
+async def test_a_program_sees_only_the_listed_variables(
     sums: Behaviour, connect: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DTRAG_DATABASE_URL", "postgresql://secret")
@@ -126,7 +126,7 @@ async def test_a_tool_that_changed_is_not_called(sums: Behaviour, connect: Open)
     assert len(sums.calls()) == before
 
 
-async def test_a_program_that_dies_is_started_anew(sums: Behaviour, connect: Open) -> None:
+async def test_a_program_that_dies_is_restarted(sums: Behaviour, connect: Open) -> None:
     server = connect(sums.config())
     mark = await approved(server)
     sums.set(call="die")
@@ -167,9 +167,7 @@ async def test_a_call_that_hangs_has_a_limit(sums: Behaviour, connect: Open) -> 
     assert len({pid for pid, _, _ in sums.calls()}) == 1  # the server itself was well, and was kept
 
 
-async def test_a_program_that_is_stuck_is_replaced(
-    sums: Behaviour, connect: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_hanging_program_is_replaced(sums: Behaviour, connect: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "LIST_SECONDS", 0.5)
     server = connect(sums.config(answer_seconds=0.3))
     monkeypatch.setattr(connection, "LIST_SECONDS", 60.0)
@@ -206,13 +204,13 @@ async def test_a_program_that_does_not_start(sums: Behaviour, connect: Open, sta
     assert len(await later.tools()) == 1
 
 
-async def test_a_program_that_there_is_not(tmp_path: Path, connect: Open) -> None:
+async def test_a_missing_program_is_reported(tmp_path: Path, connect: Open) -> None:
     server = connect(ServerConfig(name="none", command=(str(tmp_path / "missing"),)))
     with pytest.raises(ToolServerFailed, match=r"missing' cannot be started \(No such file"):
         await server.tools()
 
 
-async def test_nothing_of_a_stubborn_program_stays_behind(sums: Behaviour, connect: Open) -> None:
+async def test_a_program_that_ignores_signals_leaves_no_process(sums: Behaviour, connect: Open) -> None:
     sums.set(start="stubborn")
     server = connect(sums.config())
     await server.tools()
@@ -224,7 +222,7 @@ async def test_nothing_of_a_stubborn_program_stays_behind(sums: Behaviour, conne
         await server.tools()
 
 
-async def test_without_the_sdk_it_says_how_to_get_it(
+async def test_without_the_sdk_the_error_says_how_to_install_it(
     sums: Behaviour, connect: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def missing() -> None:
@@ -264,7 +262,7 @@ async def test_a_server_over_http(
         await server.call("add", ADD, mark)
 
 
-async def test_an_address_that_is_not_public_is_not_asked(
+async def test_an_address_that_is_not_public_is_not_contacted(
     sums: Behaviour, connect: Open, serve: Callable[[Behaviour], Web]
 ) -> None:
     web = serve(sums)

@@ -19,7 +19,7 @@ NAME = "an_early_database"
 DOCUMENT = uuid.UUID(int=7)
 
 
-async def test_the_first_schema_becomes_the_present_one(
+async def test_the_first_schema_is_migrated_to_the_current_one(
     embedded: EmbeddedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What 0001 held is kept; its lexical index is not, so searches ask for `dtrag reindex`, which finds everything."""

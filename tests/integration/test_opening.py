@@ -21,7 +21,7 @@ from dtrag.settings import Settings
 from tests.store import Store
 
 
-def test_a_forgotten_async_with_says_so(tmp_path: Path) -> None:
+def test_a_forgotten_async_with_is_explained(tmp_path: Path) -> None:
     opening: Any = dtrag.open(data_dir=tmp_path, embedder="none")
     with pytest.raises(dtrag.NotOpened, match=r"app\.search.*async with dtrag\.open\(\) as app"):
         opening.search("x")
@@ -83,7 +83,7 @@ def test_a_callback_cannot_call_back(settings: Settings, tmp_path: Path) -> None
         app.ingest(tmp_path, on_progress=lambda _: app.counts() and None)
 
 
-def test_what_fails_on_opening_is_raised() -> None:
+def test_errors_on_opening_are_raised() -> None:
     with pytest.raises(DatabaseUnavailable):
         dtrag.open_sync(database_url="postgresql://someone:hush@127.0.0.1:1/nothing", embedder="none")
 

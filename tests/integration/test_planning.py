@@ -61,7 +61,7 @@ async def app(
         yield opened
 
 
-async def test_what_is_planned_is_calculated(app: App) -> None:
+async def test_planned_tools_are_run(app: App) -> None:
     response = await app.pipeline.execute(SUM)
 
     assert [(row["tool"], row["success"]) for row in response.tool_results] == [("calculator", True)]

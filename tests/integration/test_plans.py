@@ -81,7 +81,7 @@ def scanned(plan: list[dict[str, Any]]) -> set[str]:
     return {node["Relation Name"] for node in plan if node["Node Type"] == "Seq Scan"}
 
 
-async def test_postings_come_by_their_pages(database: Database) -> None:
+async def test_postings_are_read_by_page(database: Database) -> None:
     async with database.connection("owner") as connection:
         rows = await (await connection.execute("select segment_id, page from posting_pages limit 20")).fetchall()
     values = {"segment_ids": [row["segment_id"] for row in rows], "pages": [row["page"] for row in rows]}
@@ -90,7 +90,7 @@ async def test_postings_come_by_their_pages(database: Database) -> None:
     assert scanned(plan) == set()
 
 
-async def test_the_vectors_of_passages_come_by_their_keys(database: Database) -> None:
+async def test_vectors_of_passages_are_read_by_key(database: Database) -> None:
     async with database.connection("owner") as connection:
         rows = await (await connection.execute("select document_id from documents limit 10")).fetchall()
     [query] = EMBEDDER.embed_queries(["kettle"])
@@ -101,7 +101,7 @@ async def test_the_vectors_of_passages_come_by_their_keys(database: Database) ->
     assert scanned(plan) == set()
 
 
-async def test_nearest_vectors_come_from_the_graph(database: Database) -> None:
+async def test_nearest_vectors_are_read_from_the_graph(database: Database) -> None:
     [query] = EMBEDDER.embed_queries(["kettle"])
     values = {"vec": HalfVector(query), "wanted": 50}
     plan = await nodes(database, "search", filtered(queries("search")["vector_nearest"], []), values)
@@ -109,20 +109,20 @@ async def test_nearest_vectors_come_from_the_graph(database: Database) -> None:
     assert scanned(plan) == set()
 
 
-async def test_exact_vectors_do_not(database: Database) -> None:
+async def test_exact_vectors_do_not_use_the_graph(database: Database) -> None:
     [query] = EMBEDDER.embed_queries(["kettle"])
     values = {"vec": HalfVector(query), "wanted": 50}
     plan = await nodes(database, "search", filtered(queries("search")["vector_exact"], []), values)
     assert "embeddings_hnsw" not in indexes(plan)
 
 
-async def test_a_narrow_scope_of_vectors_comes_from_its_nodes(database: Database) -> None:
+async def test_vectors_of_a_narrow_scope_are_read_by_node(database: Database) -> None:
     values = {"nodes": [7], "wanted": 10_001}
     plan = await nodes(database, "search", filtered(queries("search")["vector_count"], ["scope"]), values)
     assert indexes(plan) == {"embeddings_node"}
 
 
-async def test_passages_come_by_their_keys_under_row_security(database: Database) -> None:
+async def test_passages_are_read_by_key_under_row_security(database: Database) -> None:
     async with database.connection("owner") as connection:
         rows = await (await connection.execute("select document_id from documents limit 10")).fetchall()
     values = {"document_ids": [row["document_id"] for row in rows], "ordinals": [0] * 10}
@@ -132,13 +132,13 @@ async def test_passages_come_by_their_keys_under_row_security(database: Database
         assert scanned(plan) == set()
 
 
-async def test_a_document_comes_by_its_key(database: Database) -> None:
+async def test_a_document_is_read_by_key(database: Database) -> None:
     values = {"document_id": uuid.UUID(int=5)}
     plan = await nodes(database, "reader", queries("content")["document"], values)
     assert indexes(plan) == {"documents_pkey"}
 
 
-async def test_the_strict_ranker_finds_by_its_index(database: Database) -> None:
+async def test_the_strict_ranker_uses_its_index(database: Database) -> None:
     """The statement inside the function, as the owner it runs as."""
     await StrictIndex(database).create()
     async with database.connection("owner") as connection:

@@ -33,6 +33,6 @@ def test_names_titles_and_texts_agree(comparison: Any) -> None:
     assert comparison.same_text >= 0.98
 
 
-def test_addenda_and_appendices_are_kept_apart(comparison: Any) -> None:
+def test_addenda_and_appendices_are_separate(comparison: Any) -> None:
     assert abs(comparison.addenda - 372) <= 4
     assert comparison.appendices >= 300

@@ -116,7 +116,7 @@ async def test_a_citation_into_a_hidden_branch_is_text_only(app: App) -> None:
     assert everything["「비밀차고규정」 제2조"].targets == ("비밀차고규정 제2조",)
 
 
-async def test_a_hidden_regulation_is_not_there(app: App) -> None:
+async def test_a_hidden_regulation_does_not_exist_for_the_caller(app: App) -> None:
     scope = await only(app, "Open")
     assert [regulation.name for regulation in await app.regulations.regulations(scope=scope)] == ["차량관리규정"]
     with pytest.raises(NotFound) as hidden:
@@ -144,7 +144,7 @@ async def test_a_search_puts_what_the_first_articles_cite_behind_the_first_place
     assert len({result.chunk_id for result in results}) == len(results)
 
 
-async def test_a_hop_leads_nowhere_outside_the_filter(app: App) -> None:
+async def test_hops_stay_inside_the_filter(app: App) -> None:
     """What is cited outside the branches that a search is narrowed to stays outside."""
     results, _ = await app.search("배차 운행", top_k=10, filters={"taxonomy_paths": ["Open"]})
     assert results and {result.metadata["regulation"] for result in results} == {"차량관리규정"}
@@ -159,7 +159,7 @@ async def test_a_search_goes_on_when_citations_cannot_be_read(app: App, monkeypa
     assert results and metrics.degraded == ("citations",)
 
 
-async def test_the_number_of_results_is_the_given_one(app: App) -> None:
+async def test_the_number_of_results_is_the_requested_one(app: App) -> None:
     assert len(await app.regulations.search("휴학", 4)) == 4
     assert len(await app.regulations.search("휴학")) >= 10
     with pytest.raises(InvalidInput, match="top_k"):

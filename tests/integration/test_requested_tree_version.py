@@ -67,7 +67,7 @@ async def test_categories_are_read_in_the_tree_of_the_requested_version(app: App
     assert not any("version" in note for note in without_filter.notes)
 
 
-async def test_a_category_that_is_gone_holds_nothing_and_a_note_says_so(app: App, tmp_path: Path) -> None:
+async def test_a_deleted_category_is_empty_and_a_note_reports_it(app: App, tmp_path: Path) -> None:
     await _filled(app, tmp_path)
     first = (await app.taxonomy.tree()).version
     version = (await app.taxonomy.propose([{"op": "delete", "path": "Plant"}])).version
@@ -79,7 +79,7 @@ async def test_a_category_that_is_gone_holds_nothing_and_a_note_says_so(app: App
         assert any(path in note for note in response.notes)
 
 
-async def test_a_version_that_there_is_not_is_refused(app: App, tmp_path: Path) -> None:
+async def test_an_unknown_version_is_refused(app: App, tmp_path: Path) -> None:
     await _filled(app, tmp_path)
     for path in ("HR", None):
         with pytest.raises(NotFound, match=r"no version '9\.9\.9' of the category tree"):

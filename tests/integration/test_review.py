@@ -50,7 +50,7 @@ async def only_item(app: App) -> Item:
     return item
 
 
-async def test_a_sure_document_is_placed_at_once(app: App, store: Store, tmp_path: Path) -> None:
+async def test_a_document_with_high_confidence_is_placed_at_once(app: App, store: Store, tmp_path: Path) -> None:
     await app.ingest([written(tmp_path / "shelf.jsonl", shelf(20))])
     new = "Simmer the onions in butter, then whisk the broth and season the soup with thyme before it is served."
     await app.ingest([one(tmp_path / "new.jsonl", "Soup for a cold evening", new)])
@@ -63,7 +63,7 @@ async def test_a_sure_document_is_placed_at_once(app: App, store: Store, tmp_pat
     store.assert_whole()
 
 
-async def test_an_unsure_document_waits_and_nobody_with_a_scope_sees_it(app: App, store: Store, tmp_path: Path) -> None:
+async def test_an_uncertain_document_waits_and_no_scoped_caller_sees_it(app: App, store: Store, tmp_path: Path) -> None:
     await app.ingest([written(tmp_path / "shelf.jsonl", shelf(20))])
     await app.ingest([one(tmp_path / "new.jsonl", "Ledger", "The ledger lists debits and credits of the quarter.")])
     item = await only_item(app)
@@ -128,7 +128,7 @@ async def test_a_skipped_document_stays_where_it_is(app: App, store: Store, tmp_
     assert store.value("select count(*) from classification_signals") == 0
 
 
-async def test_what_people_decide_is_learned(app: App, tmp_path: Path) -> None:
+async def test_decisions_of_reviewers_are_learned(app: App, tmp_path: Path) -> None:
     await app.ingest([written(tmp_path / "shelf.jsonl", shelf(20))])
     strange = "The ledger lists debits, credits and the balance of the quarter {}."
     before = await app.review.classify(strange.format("nine"))
@@ -220,7 +220,7 @@ async def test_without_any_category_nothing_waits(app: App, tmp_path: Path) -> N
     assert (await app.review.classify("anything")).node_id == UNCLASSIFIED
 
 
-async def test_korean_documents_are_placed_by_their_like(app: App, tmp_path: Path) -> None:
+async def test_korean_documents_are_placed_by_similar_documents(app: App, tmp_path: Path) -> None:
     leave = [f"휴학은 {n}학기까지 할 수 있으며 휴학원을 제출하고 복학은 학기 시작 전에 신청한다." for n in range(20)]
     grant = [f"장학금은 성적 우수자 {n}명에게 지급하며 장학생은 지도교수의 추천을 받는다." for n in range(20)]
     rows = [
@@ -245,7 +245,7 @@ async def test_switched_off_nothing_is_classified(databases: Databases, tmp_path
             pass
 
 
-async def test_an_answer_is_shown_to_those_who_see_what_it_was_made_of(app: App, store: Store, tmp_path: Path) -> None:
+async def test_an_answer_is_shown_to_callers_who_see_its_documents(app: App, store: Store, tmp_path: Path) -> None:
     await app.ingest([written(tmp_path / "shelf.jsonl", shelf(2))])
     agent_id = "6f0d9a52-0c3e-4b7c-9a39-0d3a3a8e4d11"
     store.rows(

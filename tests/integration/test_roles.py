@@ -229,7 +229,7 @@ async def test_the_strict_function_gives_keys_only_and_keeps_to_the_scope(app: A
     assert {result.taxonomy_path[0] for result in visible.values()} == {"Red"}
 
 
-async def test_gate_two_holds_when_gate_one_is_wrong(app: App) -> None:
+async def test_row_security_blocks_what_a_wrong_filter_admits(app: App) -> None:
     """Keys of another branch, however they were come by, give no text."""
     red, _ = await two_branches(app)
     index = PostgresIndex(app.database)

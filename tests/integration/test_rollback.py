@@ -151,7 +151,7 @@ async def connected(settings: Settings, embedder: ToyEmbedder | None) -> AsyncIt
         yield app
 
 
-async def test_a_version_of_the_tree_is_gone_back_to_under_a_running_service(settings: Settings, leave: Path) -> None:
+async def test_the_tree_is_rolled_back_under_a_running_service(settings: Settings, leave: Path) -> None:
     async with service(settings) as (app, client):
         await app.ingest([leave], category="HR")
 
@@ -171,7 +171,7 @@ async def test_a_version_of_the_tree_is_gone_back_to_under_a_running_service(set
         assert await paths() == [["Staff"]]
 
 
-async def test_a_dump_is_restored_beside_the_database_and_gone_back_to(
+async def test_a_dump_is_restored_beside_the_database_and_used(
     databases: Databases, leave: Path, tmp_path: Path
 ) -> None:
     """With the commands of docs/how-to/operations.md; the restored database answers, has its vectors and is whole."""

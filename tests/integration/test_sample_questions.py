@@ -47,7 +47,7 @@ def judged() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("sample", list(judged()))
-def test_a_sample_question_is_answered_rightly_or_declined(samples: SyncApp, sample: dict[str, Any]) -> None:
+def test_a_sample_question_is_answered_correctly_or_declined(samples: SyncApp, sample: dict[str, Any]) -> None:
     answer = samples.ask(sample["question"])
     expected = sample["expect"]
     if expected is None:
@@ -65,7 +65,7 @@ def folded(text: str) -> str:
 
 
 @pytest.mark.parametrize("language", NO_ANSWER)
-def test_the_readme_asks_what_nothing_answers(samples: SyncApp, language: str) -> None:
+def test_the_readme_asks_a_question_without_an_answer(samples: SyncApp, language: str) -> None:
     readme = (ROOT / ("README.md" if language == "en" else "README.ko.md")).read_text("utf-8")
     assert re.search(rf'dtrag ask "{re.escape(NO_ANSWER[language])}" +# ', readme)
     answer = samples.ask(NO_ANSWER[language])
@@ -82,7 +82,7 @@ def shown(readme: str) -> tuple[str, str, str]:
 
 
 @pytest.mark.parametrize("name", ["README.md", "README.ko.md"])
-def test_the_readme_shows_the_answer_that_one_gets(samples: SyncApp, name: str) -> None:
+def test_the_readme_shows_the_actual_answer(samples: SyncApp, name: str) -> None:
     question, text, confidence = shown((ROOT / name).read_text("utf-8"))
     answer: Answer = samples.ask(question)
     assert folded(answer.text).startswith(text)

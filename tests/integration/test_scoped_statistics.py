@@ -52,7 +52,7 @@ async def test_scores_answers_and_confidence_are_those_of_an_index_without_the_o
             assert (one.text, one.confidence, one.reason) == (other.text, other.confidence, other.reason)
 
 
-async def test_a_word_of_others_is_as_good_as_no_word(app: App) -> None:
+async def test_a_word_of_other_scopes_counts_as_unknown(app: App) -> None:
     scope = await filled(app, with_foreign=True)
     scores = []
     for word in ("zanzibar", "merger", "quagmire"):

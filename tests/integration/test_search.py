@@ -30,7 +30,7 @@ ALL = Scope.everything()
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_a_filtered_search_gives_as_many_as_there_are(
+async def test_a_filtered_search_returns_all_matches(
     settings: Settings, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Through the graph of vectors and through the postings, from everything down to one document."""
@@ -71,7 +71,7 @@ def _lines(path: Path, rows: list[dict[str, Any]]) -> Path:
 
 
 @pytest.mark.parametrize("mode", ["lexical", "strict"])
-async def test_facts_of_documents_narrow_a_search(app: App, tmp_path: Path, mode: str) -> None:
+async def test_metadata_filters_narrow_a_search(app: App, tmp_path: Path, mode: str) -> None:
     rows = [
         {"id": "1", "title": "One", "text": "The kettle boils.", "metadata": {"author": "Kim", "year": 2024}},
         {"id": "2", "title": "Two", "text": "The kettle leaks.", "metadata": {"author": "Kim", "year": 2025}},
@@ -137,7 +137,7 @@ async def test_a_title_that_two_share_is_not_followed_and_scope_decides_who_shar
     assert scoped[LINKED_AFTER].title == "Orla Quist (typist)"
 
 
-async def test_a_mentioned_document_outside_the_scope_or_the_filters_stays_away(app: App, tmp_path: Path) -> None:
+async def test_a_mentioned_document_outside_the_scope_or_the_filters_is_not_returned(app: App, tmp_path: Path) -> None:
     await _library(app, tmp_path)
     [director] = [row for row in await app.documents(100) if row.title.startswith("Orla")]
     await app.delete_document(director.document_id)

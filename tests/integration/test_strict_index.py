@@ -53,7 +53,7 @@ async def test_it_is_created_when_the_mode_is_first_used(app: App, store: Store)
     await app._writer.tidy()  # also with the index
 
 
-async def test_a_large_collection_is_read_in_part_until_then_and_says_so(
+async def test_a_large_collection_is_searched_in_part_until_then_with_a_note(
     app: App, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "MOST_READ", 3)

@@ -84,7 +84,7 @@ async def test_moves_and_renames_touch_no_document_and_grants_follow_the_node(fi
     assert (await filled.index.snapshot()).taxonomy == before
 
 
-async def test_merge_and_delete_rehome_and_a_rollback_hangs_back(filled: App, store: Store) -> None:
+async def test_merge_and_delete_move_documents_and_a_rollback_restores_them(filled: App, store: Store) -> None:
     assert await seen(filled, "AI") == of("AI", "AI/ML", "AI/NLP")  # the reader's heads are loaded
     await change(filled, {"op": "merge", "paths": ["AI/ML"], "into": "HR/Pay"}, {"op": "delete", "path": "Law"})
     assert await seen(filled, "AI") == of("AI", "AI/NLP")
@@ -114,7 +114,7 @@ async def test_a_split_goes_by_names_and_keywords(filled: App, store: Store) -> 
     assert_heads(store)
 
 
-async def test_documents_of_a_later_path_go_to_the_nearest_on_the_way_back(filled: App, store: Store) -> None:
+async def test_a_rollback_moves_documents_of_later_paths_to_the_nearest_node(filled: App, store: Store) -> None:
     await change(filled, {"op": "add", "path": "AI/New"})
     writer = PostgresWriter(filled.database)
     taxonomy = await writer.ensure_paths([CategoryPath.parse("AI/New/Deep"), CategoryPath.parse("Top")])
@@ -129,7 +129,7 @@ async def test_documents_of_a_later_path_go_to_the_nearest_on_the_way_back(fille
     assert_heads(store)
 
 
-async def test_what_cannot_come_into_force_is_refused(filled: App) -> None:
+async def test_versions_that_cannot_be_activated_are_refused(filled: App) -> None:
     one = (await filled.taxonomy.propose([{"op": "add", "path": "X"}])).version
     two = (await filled.taxonomy.propose([{"op": "add", "path": "Y"}])).version
     assert (one, two) == ("1.1.0", "1.1.1")
@@ -148,7 +148,7 @@ async def test_what_cannot_come_into_force_is_refused(filled: App) -> None:
         await filled.taxonomy.propose([{"op": "add", "path": "Z"}], version="1.0.0")
 
 
-async def test_paths_that_came_after_the_proposal_stay(filled: App) -> None:
+async def test_paths_added_after_the_proposal_stay(filled: App) -> None:
     version = (await filled.taxonomy.propose([{"op": "merge", "paths": ["AI"], "into": "HR"}])).version
     taxonomy = await PostgresTaxonomy(filled.database).ensure([CategoryPath.parse("AI/Late")])
     late = taxonomy.find(CategoryPath.parse("AI/Late")) or 0
@@ -157,7 +157,7 @@ async def test_paths_that_came_after_the_proposal_stay(filled: App) -> None:
     assert await seen(filled, "HR/Late") == {"late"}
 
 
-async def test_who_gains_is_named_and_must_be_accepted(filled: App) -> None:
+async def test_callers_who_gain_access_are_listed_and_must_be_accepted(filled: App) -> None:
     await filled.keys.create("payroll", ["HR/Pay"], "reader")
     await filled.keys.create("ml", ["AI/ML"], "reader")
     await filled.keys.create("root", None, "admin")
@@ -175,7 +175,7 @@ async def test_who_gains_is_named_and_must_be_accepted(filled: App) -> None:
     assert {(row.name, row.gained, row.lost) for row in back.access} == {("payroll", 0, 4), ("ml", 4, 0)}
 
 
-async def test_a_document_written_for_a_node_that_went_hangs_on_its_successor(filled: App, store: Store) -> None:
+async def test_a_document_written_for_a_removed_node_goes_to_its_successor(filled: App, store: Store) -> None:
     node = (await filled.index.snapshot()).taxonomy.find(CategoryPath.parse("AI/ML")) or 0
     law = (await filled.index.snapshot()).taxonomy.find(CategoryPath.parse("Law")) or 0
     await change(filled, {"op": "merge", "paths": ["AI/ML"], "into": "HR"}, {"op": "delete", "path": "Law"})
@@ -187,7 +187,7 @@ async def test_a_document_written_for_a_node_that_went_hangs_on_its_successor(fi
     assert_heads(store)
 
 
-async def test_ingest_and_searches_go_on_while_branches_go_to_and_fro(filled: App, store: Store) -> None:
+async def test_ingest_and_searches_continue_while_branches_move(filled: App, store: Store) -> None:
     writer, taxonomy = PostgresWriter(filled.database), (await filled.index.snapshot()).taxonomy
     ml = taxonomy.find(CategoryPath.parse("AI/ML")) or 0
     grant = Grant.of([CategoryPath.parse("AI")], taxonomy)
@@ -239,7 +239,9 @@ async def test_ingest_and_searches_go_on_while_branches_go_to_and_fro(filled: Ap
     )
 
 
-async def test_a_moved_document_is_gone_from_answers_and_caches_of_who_may_not_see_it(settings: Settings) -> None:
+async def test_a_moved_document_disappears_from_answers_and_caches_of_callers_without_access(
+    settings: Settings,
+) -> None:
     """Hostile case 18."""
     async with open_app(settings) as one, open_app(settings) as other:
         writer = PostgresWriter(one.database)
@@ -258,7 +260,7 @@ async def test_a_moved_document_is_gone_from_answers_and_caches_of_who_may_not_s
             assert await app.documents(scope=access) == []
 
 
-async def test_trees_go_out_and_come_in_as_yaml(filled: App) -> None:
+async def test_trees_are_exported_and_imported_as_yaml(filled: App) -> None:
     text = await filled.taxonomy.export()
     assert text.startswith("AI:\n  ML: {}\n")
     version = (await filled.taxonomy.import_tree(text + "New:\n  Deep: {}\n")).version
@@ -297,7 +299,7 @@ def assert_heads(store: Store) -> None:
 
 
 @pytest.mark.parametrize("number", [2, 7, 2**40])
-async def test_numbers_of_nodes_are_not_for_callers_to_choose(filled: App, number: int) -> None:
+async def test_callers_cannot_choose_node_ids(filled: App, number: int) -> None:
     """A number that was in use before would revive what was granted with it."""
     for change in (
         {"op": "add", "path": ["Chosen"], "node_id": number},
@@ -308,6 +310,6 @@ async def test_numbers_of_nodes_are_not_for_callers_to_choose(filled: App, numbe
 
 
 @pytest.mark.parametrize("change", [True, None, "x", ["add"], {"op": 1}, {}])
-async def test_what_is_no_operation_is_refused(filled: App, change: Any) -> None:
+async def test_invalid_operations_are_refused(filled: App, change: Any) -> None:
     with pytest.raises(InvalidInput, match="Operation 1"):
         await filled.taxonomy.propose([change])

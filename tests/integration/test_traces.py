@@ -68,7 +68,7 @@ async def document(app: App, folder: Path, name: str, category: str) -> str:
     return next(d.document_id for d in await app.documents() if d.title == name)
 
 
-async def test_a_trace_is_found_at_once_and_is_what_was_kept(app: App) -> None:
+async def test_a_trace_can_be_read_at_once_and_is_unchanged(app: App) -> None:
     traces = kept(app, text=True)
     given = trace()
     await traces.keep(given)
@@ -78,7 +78,7 @@ async def test_a_trace_is_found_at_once_and_is_what_was_kept(app: App) -> None:
     await traces.close()
 
 
-async def test_no_text_is_written_unless_it_is_wanted(app: App, store: Store) -> None:
+async def test_no_text_is_stored_unless_it_is_enabled(app: App, store: Store) -> None:
     given = trace()
     await app.traces.keep(given)
     found = await app.traces.get(str(given.trace_id))
@@ -103,7 +103,7 @@ async def test_traces_are_written_by_themselves_and_on_closing(settings: Setting
     assert store.value("select count(*) from traces") == 251
 
 
-async def test_many_at_once_are_written_once_each(app: App, store: Store) -> None:
+async def test_concurrent_traces_are_written_once_each(app: App, store: Store) -> None:
     async def keep_and_look() -> None:
         given = trace()
         await app.traces.keep(given)
@@ -139,7 +139,7 @@ async def test_an_administrator_of_a_branch_sees_only_his_own(app: App, tmp_path
         await app.traces.get(given.trace_id, caller=confined)
 
 
-async def test_who_may_not_see_a_document_any_more_may_not_see_the_trace(app: App, tmp_path: Path) -> None:
+async def test_callers_who_lost_access_to_a_document_cannot_see_the_trace(app: App, tmp_path: Path) -> None:
     both = (await document(app, tmp_path, "kettle", "AI"), await document(app, tmp_path, "salary", "HR"))
     traces = kept(app, text=True)
     other, given = trace(document_ids=both[:1]), trace(document_ids=both)
@@ -283,7 +283,7 @@ class Away:
         return 0
 
 
-async def test_while_the_database_is_away_traces_wait_and_the_oldest_of_too_many_go(
+async def test_without_the_database_traces_are_queued_and_the_oldest_dropped(
     app: App, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(module, "MOST_WAITING", 10)
@@ -313,7 +313,9 @@ async def test_a_batch_that_cannot_be_stored_does_not_keep_the_others_waiting(
     await traces.close()
 
 
-async def test_what_cannot_be_written_on_closing_is_told(app: App, caplog: pytest.LogCaptureFixture) -> None:
+async def test_traces_that_cannot_be_written_on_closing_are_reported(
+    app: App, caplog: pytest.LogCaptureFixture
+) -> None:
     traces = Traces(Away(), PostgresDocumentVisibility(app.database), app.index)
     await traces.keep(trace())
     await traces.close()

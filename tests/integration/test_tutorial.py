@@ -133,7 +133,7 @@ def test_the_tutorial_does_what_it_shows(tmp_path: Path, monkeypatch: pytest.Mon
                 assert set(block.splitlines()) <= SETUP | {"export KEY=dtrag_…"}, block
 
 
-def test_a_difference_is_noticed() -> None:
+def test_a_difference_is_detected() -> None:
     assert_shown("a\n…\nb … d\n", "a\nx\ny\nb c d\n\n")
     with pytest.raises(AssertionError, match="the page shows"):
         assert_shown("a\nb\n", "a\nc\n")

@@ -44,7 +44,7 @@ def member(mortal: Path) -> Iterator[Store]:
         yield Store(server.address, "elsewhere")
 
 
-async def test_the_login_takes_the_roles_on(member: Store, mortal: Path, tmp_path: Path) -> None:
+async def test_the_login_can_switch_to_the_roles(member: Store, mortal: Path, tmp_path: Path) -> None:
     async with connect(Settings.load(environ={}, data_dir=mortal, database_name=member.name)):
         pass
     settings = behind(url_of(member), tmp_path)
@@ -69,7 +69,7 @@ async def test_the_login_takes_the_roles_on(member: Store, mortal: Path, tmp_pat
     assert not (tmp_path / "unused").exists()
 
 
-async def test_a_login_that_is_no_member_says_what_to_type(store: Store, tmp_path: Path) -> None:
+async def test_a_login_without_membership_is_told_the_command(store: Store, tmp_path: Path) -> None:
     with pytest.raises(DatabaseUnavailable, match=r"permission denied.*Let an administrator run once: create role"):
         async with connect(behind(url_of(store), tmp_path)):
             pass
@@ -84,7 +84,7 @@ async def test_a_login_that_is_no_member_says_what_to_type(store: Store, tmp_pat
         "postgresql://someone:hush@no-such-host.invalid/nothing",
     ],
 )
-async def test_nobody_answers(url: str, tmp_path: Path) -> None:
+async def test_no_server_answers(url: str, tmp_path: Path) -> None:
     settings = behind(url, tmp_path)
     with pytest.raises(DatabaseUnavailable, match=r"^The database cannot be reached: .*\. Diagnose it with") as caught:
         async with connect(settings):
@@ -94,14 +94,14 @@ async def test_nobody_answers(url: str, tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
-async def test_there_is_no_such_database(store: Store, tmp_path: Path) -> None:
+async def test_an_unknown_database_is_reported(store: Store, tmp_path: Path) -> None:
     with pytest.raises(DatabaseUnavailable, match="does not exist"):
         async with connect(behind(url_of(Store(store.address, "nowhere")), tmp_path)):
             pass
 
 
 @pytest.mark.parametrize("url", ["nonsense", "mysql://user:hush@host/db", "postgresql://[half", "host"])
-async def test_a_url_that_is_none(url: str, tmp_path: Path) -> None:
+async def test_an_invalid_url_is_refused(url: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="DTRAG_DATABASE_URL is not a PostgreSQL address") as caught:
         async with connect(behind(url, tmp_path)):
             pass

@@ -59,7 +59,7 @@ def test_owner_creates_databases_that_have_vectors(data_dir: Path) -> None:
             assert connection.execute("select embedding <=> '[2,4]' from items").fetchone() == (0.0,)
 
 
-def test_nobody_logs_in_as_a_superuser(data_dir: Path) -> None:
+def test_no_client_can_log_in_as_a_superuser(data_dir: Path) -> None:
     with EmbeddedServer.open(data_dir) as attached:
         assert value(attached, "select count(*) from pg_roles where rolsuper and rolcanlogin") == 0
         assert value(attached, "select count(*) from pg_roles where rolcanlogin") == len(ROLES)
@@ -88,7 +88,7 @@ def test_settings_hold_and_cannot_be_lifted_by_a_role(data_dir: Path) -> None:
             connection.execute("set temp_file_limit = -1")
 
 
-def test_log_never_shows_what_a_statement_was_about(data_dir: Path) -> None:
+def test_log_never_contains_values_of_statements(data_dir: Path) -> None:
     with EmbeddedServer.open(data_dir) as attached:
         for role in ROLES:
             with connect(attached, role) as connection, pytest.raises(psycopg.errors.InvalidTextRepresentation):

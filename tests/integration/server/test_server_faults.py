@@ -64,7 +64,7 @@ def test_old_backends_that_still_live_are_waited_for(data_dir: Path) -> None:
         connection.close()
 
 
-def test_stale_pid_file_of_a_stranger_is_no_obstacle(data_dir: Path) -> None:
+def test_stale_pid_file_of_another_process_is_ignored(data_dir: Path) -> None:
     own = account.server_account()
     stranger = subprocess.Popen(["sleep", "60"], user=own.uid if own.switched else None)
     try:
@@ -91,7 +91,7 @@ def test_damaged_pid_file_is_no_obstacle_or_explained(data_dir: Path, content: s
         assert value(attached, "select 1") == 1
 
 
-def test_killed_initialisation_leaves_nothing_half_made(tmp_path: Path) -> None:
+def test_killed_initialisation_leaves_nothing_incomplete(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     child = attach_elsewhere(folder)
     until(lambda: any(folder.glob("postgres.new-*/PG_VERSION")))
@@ -165,7 +165,7 @@ def test_cluster_of_another_major_version_is_refused(data_dir: Path) -> None:
         EmbeddedServer.open(data_dir)
 
 
-def test_folder_that_is_no_cluster_is_refused(tmp_path: Path) -> None:
+def test_folder_that_is_not_a_cluster_is_refused(tmp_path: Path) -> None:
     (tmp_path / "postgres").mkdir()
     if ROOT:
         shutil.chown(tmp_path / "postgres", account.server_account().uid)
@@ -194,9 +194,7 @@ def test_damaged_installation_is_explained(tmp_path: Path, monkeypatch: pytest.M
         EmbeddedServer.open(tmp_path / "data")
 
 
-def test_long_start_of_somebody_else_is_not_waited_for_without_end(
-    data_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_waiting_for_another_start_is_limited(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(filelock, "_PATIENCE_S", 0.05)
     with (
         FileLock(data_dir / "start.lock").held(),

@@ -38,7 +38,7 @@ from tests.integration.server.attached import (
 
 
 @as_root
-def test_other_users_meet_closed_folders(initialised: Path, public: Path) -> None:
+def test_folders_are_closed_to_other_users(initialised: Path, public: Path) -> None:
     folder = public / "data"
     copy(initialised, folder)
     with EmbeddedServer.open(folder) as attached:
@@ -86,7 +86,7 @@ def test_nothing_outside_the_folder_changes(initialised: Path, tmp_path: Path) -
 
 
 @as_root
-def test_ordinary_user_runs_the_server_as_himself(public: Path) -> None:
+def test_an_ordinary_user_runs_the_server_under_the_same_user(public: Path) -> None:
     folder = public / "home"
     folder.mkdir()
     nobody = pwd.getpwnam("nobody")
@@ -183,7 +183,7 @@ def test_private_socket_folder_of_a_killed_server_is_removed(initialised: Path, 
 
 
 @as_root
-def test_parents_closed_to_the_system_user_are_no_obstacle(initialised: Path, tmp_path: Path) -> None:
+def test_parents_closed_to_the_system_user_are_handled(initialised: Path, tmp_path: Path) -> None:
     folder = tmp_path / "closed" / "closed too" / "data"
     folder.parent.mkdir(parents=True)
     for parent in (folder.parent, folder.parent.parent):

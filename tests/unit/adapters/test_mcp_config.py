@@ -31,11 +31,11 @@ def written(folder: Path, text: str, name: str = "servers.toml") -> Path:
     return path
 
 
-def test_no_file_is_no_server() -> None:
+def test_without_a_file_there_is_no_server() -> None:
     assert read_config(None) == []
 
 
-def test_everything_that_can_be_said(tmp_path: Path) -> None:
+def test_all_options_of_a_server(tmp_path: Path) -> None:
     files, web = read_config(written(tmp_path, WHOLE))
     assert files == ServerConfig(
         name="files",
@@ -91,7 +91,7 @@ def test_the_same_in_json(tmp_path: Path) -> None:
         ("[servers.x]\nurl = 'https://a.org'\nheaders = {'A:b' = 'X'}", "'A:b'"),
     ],
 )
-def test_mistakes_are_named(tmp_path: Path, text: str, said: str) -> None:
+def test_mistakes_are_explained(tmp_path: Path, text: str, said: str) -> None:
     path = written(tmp_path, text)
     with pytest.raises(InvalidInput) as caught:
         read_config(path)

@@ -81,21 +81,21 @@ async def test_all_pages_are_read_and_no_name_counts_twice() -> None:
     assert near.connections == 1
 
 
-async def test_pages_without_an_end_are_not_followed_for_ever() -> None:
+async def test_endless_pages_are_not_followed_for_ever() -> None:
     near = Near(*[[f"tool{number}"] for number in range(1_000)])
     server = near.server()
     assert len(await server.tools()) == connection.PAGES
     await server.close()
 
 
-async def test_too_many_tools_are_none() -> None:
+async def test_too_many_tools_are_refused() -> None:
     server = Near([f"tool{number}" for number in range(connection.MOST_TOOLS + 1)]).server()
     with pytest.raises(ToolServerFailed, match=r"201 tools; name at most 200 of them"):
         await server.tools()
     await server.close()
 
 
-async def test_what_a_tool_returns() -> None:
+async def test_results_of_a_tool() -> None:
     near = Near()
     linked = types.ResourceLink(type="resource_link", name="a", uri="file:///a")
     text = types.TextResourceContents(uri="file:///b", text="inside")
@@ -109,7 +109,7 @@ async def test_what_a_tool_returns() -> None:
         assert await server.call("find", {}, mark) == {"rows": [1, 2]}
 
 
-async def test_a_change_that_is_announced_is_looked_at() -> None:
+async def test_an_announced_change_is_read() -> None:
     near = Near(["find", "announce"])
     async with opened(near.server()) as (server, mark):
         await server.call("find", {}, mark)
@@ -124,7 +124,7 @@ async def test_a_change_that_is_announced_is_looked_at() -> None:
         assert near.lists == 3
 
 
-async def test_a_list_that_does_not_come_is_asked_for_on_a_new_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_missing_list_is_requested_on_a_new_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     near = Near()
     async with opened(near.server()) as (server, mark):
         monkeypatch.setattr(connection, "LIST_SECONDS", 0.1)

@@ -42,7 +42,7 @@ def document(path: str, *category: str) -> tuple[DocumentSummary, str]:
     return DocumentSummary(path, path, url, "text/markdown", category, "en", 1, 1, {}, ""), file_path(url)
 
 
-def test_a_category_narrows_and_stands_alone() -> None:
+def test_a_category_can_be_combined_or_used_alone() -> None:
     documents = [document("/a/x.md", "HR", "Leave"), document("/a/y.md", "HRX"), document("/b/z.md", "hr")]
     chosen, unmatched = select(documents, [], CategoryPath.parse("HR"))
     assert ([d.document_id for d in chosen], unmatched) == (["/a/x.md", "/b/z.md"], [])

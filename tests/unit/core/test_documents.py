@@ -22,7 +22,7 @@ def test_the_id_of_a_source_never_changes() -> None:
 HANDBOOK = "f097143a-4d2d-5d16-acb3-1a2c7ea80462"
 
 
-def test_everything_that_travels_is_frozen() -> None:
+def test_value_types_are_frozen() -> None:
     shapes = [shape for shape in vars(documents).values() if dataclasses.is_dataclass(shape)]
     assert len(shapes) >= 12
     for shape in shapes:

@@ -32,12 +32,12 @@ def made(options: Any = None, paths: Any = None, version: Any = "1.4.2", **more:
     return manifest_from_category(version, [["HR", "Leave"]] if paths is None else paths, options, **more)
 
 
-def test_without_options_it_is_the_usual_one() -> None:
+def test_without_options_a_manifest_has_the_defaults() -> None:
     assert made().as_dict() == USUAL
     assert made({}).as_dict() == USUAL
 
 
-def test_every_option_is_in_it() -> None:
+def test_every_option_is_in_the_manifest() -> None:
     manifest = made(
         {
             "mcp_tools": ["searcher", "calculator", "searcher"],
@@ -137,7 +137,7 @@ def test_unsafe_paths(path: list[str]) -> None:
         ([["AI", 7]], "a list of names"),
     ],
 )
-def test_paths_that_are_none(paths: object, words: str) -> None:
+def test_invalid_paths(paths: object, words: str) -> None:
     with pytest.raises(InvalidInput, match=words):
         made(paths=paths)
 
@@ -147,7 +147,7 @@ def test_ten_paths_of_five_levels_are_taken() -> None:
     assert len(made(paths=paths).allowed_category_paths) == 10
 
 
-def test_spellings_of_one_path_are_one_line() -> None:
+def test_spellings_of_one_path_are_one_entry() -> None:
     paths = [["Ｆoo", "Straße"], ["FOO", "STRASSE"], ["Bar"], ["foo", "strasse"], [" bar "]]
     manifest = made(paths=paths)
     assert manifest.as_dict()["allowed_category_paths"] == [["foo", "strasse"], ["bar"]]
@@ -202,13 +202,13 @@ def test_a_long_first_path_still_gives_a_name() -> None:
     assert len(made(paths=[["x" * 50] * 5]).name) == 120
 
 
-def test_a_request_is_what_its_body_says() -> None:
+def test_a_request_has_the_values_of_its_body() -> None:
     asked = FromCategoryRequest(version="1.0.0", node_paths=[("AI", "ML")], options={})
     assert asked.dict() == {"version": "1.0.0", "node_paths": [["AI", "ML"]], "options": {}}
 
 
 @given(st.lists(st.lists(st.text(min_size=1, max_size=60), max_size=6), max_size=12))
-def test_whatever_is_accepted_reads_back_the_same(paths: list[list[str]]) -> None:
+def test_any_accepted_manifest_can_be_stored_and_loaded(paths: list[list[str]]) -> None:
     try:
         manifest = made(paths=paths)
     except InvalidInput:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from dtrag.core.rate_limit import MOST_BUCKETS, RateLimit
 
 
-def test_a_minutes_worth_and_then_one_a_second() -> None:
+def test_a_bucket_allows_one_minute_of_requests_and_then_one_per_second() -> None:
     limit = RateLimit()
     taken = [limit.take("a", 60, 0.0) for _ in range(61)]
     assert [one.wait_s for one in taken] == [0] * 60 + [1]
@@ -18,7 +18,7 @@ def test_a_minutes_worth_and_then_one_a_second() -> None:
     assert limit.take("b", 60, 1.0).wait_s == 0
 
 
-def test_it_fills_up_and_no_further() -> None:
+def test_a_bucket_never_holds_more_than_its_capacity() -> None:
     limit = RateLimit()
     limit.take("a", 2, 0.0)
     assert limit.take("a", 2, 3600.0).remaining == 1
@@ -26,7 +26,7 @@ def test_it_fills_up_and_no_further() -> None:
 
 @given(st.integers(1, 1000), st.lists(st.floats(0, 5), max_size=60))
 @example(1, [4.601947699052694, 0.0])  # 0.9999999999999999 of a request after a minute
-def test_whoever_waits_as_told_is_served(rate: int, pauses: list[float]) -> None:
+def test_a_caller_that_waits_for_the_given_time_is_served(rate: int, pauses: list[float]) -> None:
     limit, now = RateLimit(), 0.0
     for pause in pauses:
         now += pause
@@ -37,7 +37,7 @@ def test_whoever_waits_as_told_is_served(rate: int, pauses: list[float]) -> None
             assert limit.take("a", rate, now).wait_s == 0
 
 
-def test_only_so_many_are_remembered() -> None:
+def test_the_number_of_buckets_is_limited() -> None:
     limit = RateLimit()
     for who in range(MOST_BUCKETS + 10):
         limit.take(who, 1, 0.0)

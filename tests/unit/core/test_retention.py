@@ -27,7 +27,7 @@ class Clocks:
         return self.passed
 
 
-def test_it_is_due_at_first_and_then_every_hour() -> None:
+def test_it_is_due_at_once_and_then_every_hour() -> None:
     clocks = Clocks()
     timer = TidyTimer(clocks.now, clocks.monotonic)
     due = []
@@ -38,7 +38,7 @@ def test_it_is_due_at_first_and_then_every_hour() -> None:
 
 
 @pytest.mark.parametrize("years", [10, -10])
-def test_after_a_jump_it_waits_a_day_and_goes_on_by_the_time_that_passes(years: int) -> None:
+def test_after_a_jump_of_the_clock_it_waits_a_day_and_continues_by_elapsed_time(years: int) -> None:
     clocks = Clocks()
     timer = TidyTimer(clocks.now, clocks.monotonic)
     assert timer.due()

@@ -44,7 +44,7 @@ VALUES = st.recursive(st.none() | st.text(max_size=20) | st.integers(), st.lists
 
 
 @given(st.text(max_size=60), st.dictionaries(st.text(max_size=20), VALUES, max_size=5))
-def test_whatever_can_be_approved_has_a_fingerprint(description: str, schema: dict[str, Any]) -> None:
+def test_every_tool_that_can_be_approved_has_a_fingerprint(description: str, schema: dict[str, Any]) -> None:
     tool = offered(description=description, schema=schema | {"type": "object"})
     assert problem(tool) or len(fingerprint(tool)) == 32
 
@@ -55,7 +55,7 @@ def test_names_that_look_like_others_are_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["find", "Find_2", "files.read", "a-b", "_x", "9", "f" * 80])
-def test_names_that_are_fine(name: str) -> None:
+def test_valid_names(name: str) -> None:
     assert problem(offered(name)) == ""
 
 
@@ -76,7 +76,7 @@ def test_schemas_that_are_refused(schema: Mapping[str, Any], said: str) -> None:
     assert said in problem(offered(schema=schema))
 
 
-def test_schemas_that_refer_to_themselves_are_fine() -> None:
+def test_schemas_with_internal_references_are_allowed() -> None:
     tree = PLAIN | {"$defs": {"node": {"items": {"$ref": "#/$defs/node"}}}, "properties": {"n": {"$ref": "#"}}}
     assert problem(offered(schema=tree)) == ""
     assert problem(offered(schema=nested(DEPTH - 3))) == ""

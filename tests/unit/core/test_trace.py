@@ -28,7 +28,7 @@ def trace(**facts: object) -> Trace:
     )
 
 
-def test_there_and_back() -> None:
+def test_a_trace_can_be_stored_and_loaded() -> None:
     given = trace(passages=10, tools={"calculator": True})
     assert Trace.from_dict(json.loads(json.dumps(given.as_dict()))) == given
 
@@ -46,7 +46,7 @@ def test_values_that_no_database_takes_become_plain() -> None:
     }
 
 
-def test_without_text_only_numbers_and_names_are_left() -> None:
+def test_without_text_only_numbers_and_names_remain() -> None:
     left = trace(passages=10).without_text()
     assert (left.question, left.answer, left.calls[0].prompt, left.calls[0].reply) == ("", "", "", "")
     assert left.debate == {"rounds": 2, "elapsed": 1.5, "calls": {"a": 1}}

@@ -62,7 +62,7 @@ def test_term_ids_ascend_in_the_types_of_the_index() -> None:
     assert (np.diff(chunk.term_ids) > 0).all()
 
 
-def test_a_passage_without_words_can_be_written() -> None:
+def test_a_passage_without_words_can_be_indexed() -> None:
     chunk = analyse(replace(DOCUMENT, title=""), _chunk("⚠ !"))
     assert (len(chunk.term_ids), chunk.length) == (0, 1)
 
@@ -100,7 +100,7 @@ def test_a_fingerprint_does_not_change_with_what_is_not_written() -> None:
     assert len(fingerprint(DOCUMENT, None)) == 32
 
 
-def test_a_fingerprint_knows_the_embedder_where_it_speaks_the_language() -> None:
+def test_a_fingerprint_depends_on_the_embedder_for_its_languages() -> None:
     one, other = ToyEmbedder(), ToyEmbedder(id="toy@00000002")
     korean = replace(DOCUMENT, text="밸브가 닫힌다.")
     assert len({fingerprint(DOCUMENT, embedder) for embedder in (None, one, other)}) == 3
@@ -108,13 +108,13 @@ def test_a_fingerprint_knows_the_embedder_where_it_speaks_the_language() -> None
 
 
 @pytest.mark.parametrize("constant", ["CHUNKER", "TITLE_WEIGHT", "BREADCRUMB_WEIGHT"])
-def test_a_fingerprint_knows_how_the_index_was_made(constant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fingerprint_depends_on_the_index_format(constant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     before = fingerprint(DOCUMENT, None)
     monkeypatch.setattr(analysis, constant, "another")
     assert fingerprint(DOCUMENT, None) != before
 
 
-def test_a_fingerprint_knows_the_analyzer() -> None:
+def test_a_fingerprint_depends_on_the_analyzer() -> None:
     assert fingerprint(DOCUMENT, None, Analyzer(id="another")) != fingerprint(DOCUMENT, None)
 
 
@@ -125,7 +125,7 @@ def test_terms_of_an_optional_part_are_indexed_with_the_others() -> None:
     assert set(chunk.term_ids.tolist()) == {*plain.term_ids.tolist(), term_id("extra")}
 
 
-async def test_a_long_analysis_lets_others_in_between() -> None:
+async def test_a_long_analysis_lets_other_tasks_run() -> None:
     turns: list[str] = []
 
     async def other() -> None:
@@ -138,7 +138,7 @@ async def test_a_long_analysis_lets_others_in_between() -> None:
     await waiting
 
 
-async def test_only_spoken_languages_get_vectors() -> None:
+async def test_only_languages_of_the_embedder_get_vectors() -> None:
     embedder = Listening()
     korean = replace(DOCUMENT, title="밸브", text="밸브가 닫힌다.")
     mixed = _draft(DOCUMENT, _chunk("The valve closes."), _chunk("밸브가 닫힌다."), _chunk("1. 2. 3."))

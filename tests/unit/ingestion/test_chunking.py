@@ -170,7 +170,7 @@ def test_words_are_kept_whole_where_there_are_words() -> None:
     assert {word for chunk in chunks for word in chunk.text.split()} == {"lantern"}
 
 
-def test_a_desert_of_white_space_is_in_no_passage() -> None:
+def test_long_white_space_is_in_no_passage() -> None:
     for desert in (" " * 50_000, "\n" * 50_000, " \n" * 50_000):
         texts = [chunk.text for chunk in split(_document(f"One valve.{desert}Two valves.")).chunks]
         assert texts == ["One valve.", "Two valves."]

@@ -102,7 +102,7 @@ async def test_a_batch_is_one_reading_and_one_record() -> None:
     assert store.read == 1
 
 
-async def test_during_an_ingest_it_learns_anew_when_the_index_has_grown() -> None:
+async def test_during_an_ingest_it_learns_again_when_the_index_has_grown() -> None:
     store = memory()
     made = classifier(store)
     await made.prepare([indexed_document("a", [SOUP])])
@@ -120,7 +120,7 @@ async def test_during_an_ingest_it_learns_anew_when_the_index_has_grown() -> Non
     assert store.read == 4
 
 
-async def test_what_a_person_decided_stands_unless_the_category_is_gone() -> None:
+async def test_a_decision_of_a_reviewer_stays_unless_its_category_is_deleted() -> None:
     store = memory()
     document = indexed_document("a", [SOUP])
     store.people = {document.document_id: 3}
@@ -139,7 +139,7 @@ async def test_without_a_tree_nothing_is_recorded() -> None:
     assert store.recorded == []
 
 
-async def test_a_model_is_asked_only_about_what_is_open() -> None:
+async def test_a_model_is_called_only_for_unplaced_documents() -> None:
     store, model = memory(), Oracle("Garden", 0.9)
     made = classifier(store, model)
     assert (await made.classify(SOUP)).path == ("Kitchen",)
@@ -158,7 +158,7 @@ async def test_a_model_that_agrees_places_the_document() -> None:
 
 
 @pytest.mark.parametrize("text", ["", " ", "\u202e\ufeff", "' or 1=1 --", "x" * 10_000, "가" * 5_000])
-async def test_strange_texts_are_nothing_special(text: str) -> None:
+async def test_unusual_texts_are_classified_without_errors(text: str) -> None:
     found = await classifier(memory()).classify(text)
     assert not found.accepted
 

@@ -48,14 +48,14 @@ def test_a_text_is_embedded_once_and_has_the_same_vector() -> None:
     np.testing.assert_array_equal(again, ToyEmbedder().embed_documents(["boiler", "kettle", "valve"]))
 
 
-def test_queries_and_documents_are_kept_apart() -> None:
+def test_queries_and_documents_are_cached_separately() -> None:
     cached = CachedEmbedder(Counting())
     [as_document] = cached.embed_documents(["valve"])
     [as_query] = cached.embed_queries(["valve"])
     assert not np.array_equal(as_document, as_query)
 
 
-def test_the_oldest_vectors_go_first() -> None:
+def test_the_oldest_vectors_are_evicted_first() -> None:
     counting = Counting()
     cached = CachedEmbedder(counting, cache_bytes=2 * (4 * counting.dim + 16))
     for text in ("valve", "boiler", "valve", "kettle", "valve", "boiler"):
@@ -63,7 +63,7 @@ def test_the_oldest_vectors_go_first() -> None:
     assert counting.texts == ("valve", "boiler", "kettle", "boiler")
 
 
-def test_what_is_not_finite_is_not_kept() -> None:
+def test_vectors_that_are_not_finite_are_not_cached() -> None:
     class Failing(Counting):
         def embed_documents(self, texts: Sequence[str]) -> Vector:
             return super().embed_documents(texts) * (np.nan if len(self.texts) < 2 else 1.0)

@@ -29,12 +29,12 @@ def _settings(folder: Path, embedder: str) -> Settings:
     return Settings(data_dir=folder, embedder=embedder)
 
 
-def test_none_is_none(tmp_path: Path) -> None:
+def test_none_means_no_model(tmp_path: Path) -> None:
     assert choose(_settings(tmp_path, "none")) is None
 
 
 @pytest.mark.parametrize("name", ["", "MiniLM", "minilm ", "open", "../minilm"])
-def test_an_unknown_embedder_is_refused_and_the_known_are_named(tmp_path: Path, name: str) -> None:
+def test_an_unknown_embedder_is_refused_with_the_known_names(tmp_path: Path, name: str) -> None:
     with pytest.raises(InvalidInput, match="Known: auto, none, minilm"):
         choose(_settings(tmp_path, name))
 
@@ -49,7 +49,7 @@ def test_without_weights_auto_is_none_and_a_named_one_is_an_error(tmp_path: Path
 
 @here
 @pytest.mark.parametrize("name", ["auto", "minilm"])
-def test_what_is_installed_is_declared_before_it_is_loaded(
+def test_properties_are_declared_before_the_model_is_loaded(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def loading(settings: Settings) -> Embedder:
@@ -83,7 +83,7 @@ def test_it_is_loaded_once_whichever_threads_come_first() -> None:
         np.testing.assert_array_equal(vector, expected)
 
 
-def test_a_load_that_failed_is_tried_again() -> None:
+def test_a_failed_load_is_repeated() -> None:
     second = ToyEmbedder()
     failures = [ModelNotFound(name="minilm")]
 

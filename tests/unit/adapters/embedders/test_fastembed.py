@@ -62,7 +62,7 @@ def test_without_the_extra_the_error_says_what_to_install(tmp_path: Path) -> Non
 
 
 @pytest.mark.usefixtures("described_only")
-def test_models_are_refused_with_what_to_do(tmp_path: Path) -> None:
+def test_refused_models_come_with_advice(tmp_path: Path) -> None:
     with pytest.raises(ModelNotFound, match=f"dtrag models pull {SMALL.name}"):
         choose(_settings(tmp_path))
     with pytest.raises(InvalidInput, match=r"fastembed has no model '\.\./\.\./etc'"):
@@ -75,7 +75,7 @@ def test_models_are_refused_with_what_to_do(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("described_only")
-def test_what_is_here_is_declared_before_it_is_loaded(tmp_path: Path) -> None:
+def test_properties_of_local_files_are_declared_before_the_model_is_loaded(tmp_path: Path) -> None:
     folder = write_model(tmp_path / "models" / SMALL.name, SMALL)
     known = choose(_settings(tmp_path))
     assert isinstance(known, Embedder)
@@ -101,7 +101,7 @@ def test_only_licences_that_allow_any_use_are_offered() -> None:
     assert all(model.languages for model in PUBLISHED)
 
 
-def test_the_list_shows_what_is_here_and_whole(tmp_path: Path) -> None:
+def test_the_list_shows_complete_local_models(tmp_path: Path) -> None:
     settings = _settings(tmp_path)
     assert {info.state for info in list_models(settings)} == {"absent"}
     folder = write_model(tmp_path / "models" / SMALL.name, SMALL)
@@ -135,7 +135,7 @@ def test_prefixes_are_put_before_questions_and_documents(tmp_path: Path) -> None
 
 
 @real
-def test_a_file_that_is_none_is_a_damaged_model(tmp_path: Path) -> None:
+def test_an_invalid_file_is_a_damaged_model(tmp_path: Path) -> None:
     write_model(tmp_path / "models" / SMALL.name, SMALL, weights=b"no graph")
     chosen = choose(_settings(tmp_path))
     assert chosen is not None

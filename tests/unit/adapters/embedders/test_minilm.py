@@ -54,7 +54,7 @@ class TestMiniLM(SemanticEmbedderContract):
     """The whole contract, with one thread and with two."""
 
 
-def test_says_what_it_is(settings: Settings) -> None:
+def test_it_declares_its_name_and_dimensions(settings: Settings) -> None:
     embedder = minilm.create(settings)
     assert embedder.id == "minilm-int8@53aa5117"
     assert (embedder.dim, embedder.max_tokens, embedder.languages) == (384, 256, frozenset({"en"}))
@@ -125,7 +125,7 @@ def test_weights_of_another_shape_are_refused(settings: Settings, copy: Path, mo
         minilm.create(settings)
 
 
-def test_no_model_is_said_so(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_model_is_reported(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     assert minilm.available(settings)
     monkeypatch.setattr(minilm, "MINILM", dataclasses.replace(MINILM, package="no_such_package_here"))
     assert not minilm.available(settings)
@@ -159,7 +159,7 @@ def _python(program: str, folder: Path) -> str:
     return done.stdout + done.stderr
 
 
-def test_asking_whether_it_is_there_loads_nothing_heavy(tmp_path: Path) -> None:
+def test_checking_for_the_model_imports_nothing_heavy(tmp_path: Path) -> None:
     program = """
 from dtrag.adapters.embedders import minilm
 assert minilm.available(Settings(data_dir=here))

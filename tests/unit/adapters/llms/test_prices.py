@@ -18,7 +18,7 @@ def test_prices_by_spec() -> None:
 @pytest.mark.parametrize(
     "text", ["x", "x=1", "x=1/2/3", "=1/2", "x=a/b", "x=-1/2", "x=1/-2", "x=inf/1", "x=nan/1", "x=1/nan", "x=/"]
 )
-def test_what_is_no_price_is_refused(text: str) -> None:
+def test_invalid_prices_are_refused(text: str) -> None:
     with pytest.raises(InvalidInput, match=r"DTRAG_LLM_PRICES holds .* won per million tokens, such as"):
         parse(text)
 

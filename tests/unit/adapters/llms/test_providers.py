@@ -29,7 +29,9 @@ def given(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(("provider", "retries"), [("openai", 0), ("ollama", 0), ("anthropic", 0), ("google_genai", 1)])
-async def test_address_key_and_retries_are_ours(given: list[dict[str, Any]], provider: str, retries: int) -> None:
+async def test_address_key_and_retries_are_set_by_dtrag(
+    given: list[dict[str, Any]], provider: str, retries: int
+) -> None:
     built = build(spec(provider, "a:b"))
     (options,) = given
     assert (options["model"], options["model_provider"]) == ("a:b", PROVIDERS[provider].library)
@@ -41,7 +43,7 @@ async def test_address_key_and_retries_are_ours(given: list[dict[str, Any]], pro
         await built.http.aclose()
 
 
-def test_gemini_is_not_a_google_cloud_project(given: list[dict[str, Any]]) -> None:
+def test_gemini_does_not_use_google_cloud_projects(given: list[dict[str, Any]]) -> None:
     build(spec("google_genai", "gemini-2.5-flash"))
     assert given[0]["vertexai"] is False
 
@@ -60,7 +62,7 @@ def test_each_has_its_own_name_for_the_limit(provider: str, model: str, options:
     assert call_options(spec(provider, model), 50, temperature=True) == options | {"temperature": 0}
 
 
-async def test_libraries_that_tell_what_is_sent_are_quiet_unless_somebody_wants_to_hear(
+async def test_libraries_that_log_requests_are_silenced_by_default(
     given: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(logging.getLogger("openai"), "level", logging.NOTSET)

@@ -17,7 +17,7 @@ def counted(asked: int, reading: int) -> Any:
     return {"input_tokens": asked, "output_tokens": reading, "total_tokens": asked + reading}
 
 
-def test_text_in_parts_is_read_and_thoughts_are_not() -> None:
+def test_text_parts_are_read_and_thoughts_are_ignored() -> None:
     reading = ReplyReader(100)
     parts: list[Any] = [
         {"type": "thinking", "thinking": "Hmm."},
@@ -41,7 +41,7 @@ def test_text_in_parts_is_read_and_thoughts_are_not() -> None:
         ({}, False),
     ],
 )
-def test_whether_it_came_to_an_end(metadata: dict[str, str], finished: bool) -> None:
+def test_whether_a_reply_is_complete(metadata: dict[str, str], finished: bool) -> None:
     reading = ReplyReader(100)
     reading.add(AIMessage("text", response_metadata=metadata))
     reading.check()
@@ -75,13 +75,13 @@ def test_pieces_add_up() -> None:
     assert usage((), reading, Price(1_000_000, 2_000_000)) == Usage(1, 7, 3, 13.0)
 
 
-def test_what_broke_off_is_estimated_because_servers_count_at_the_end() -> None:
+def test_tokens_of_an_interrupted_reply_are_estimated() -> None:
     reading = ReplyReader(100)
     reading.add(AIMessageChunk(content="Twenty-six days.", usage_metadata=counted(7, 1)))
     assert usage((Message("user", "x" * 40),), reading, Price(0, 0)) == Usage(1, 10, 4, 0.0)
 
 
-def test_a_reply_ends_at_sixteen_characters_a_token() -> None:
+def test_a_reply_is_limited_to_sixteen_characters_per_token() -> None:
     reading = ReplyReader(2)
     assert reading.add(AIMessageChunk(content="a" * 20)) == "a" * 20
     assert not reading.cut

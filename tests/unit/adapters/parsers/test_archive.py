@@ -38,7 +38,7 @@ def test_reading(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["../evil", "a/../../evil", "..\\evil", "/etc/x", "C:\\x", "C:x"])
-def test_names_that_lead_out(name: str, tmp_path: Path) -> None:
+def test_names_that_leave_the_archive(name: str, tmp_path: Path) -> None:
     path = made(tmp_path / "a.zip", (zipfile.ZipInfo(name), b"x"))
     with pytest.raises(ParseFailed, match=r"unsafe archive: an entry.* name"):
         archive.open_archive(path)

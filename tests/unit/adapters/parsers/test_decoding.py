@@ -50,7 +50,7 @@ def test_binary_data_is_called_binary() -> None:
         decode(bytes(range(256)) * 20 + b"\x00\x00\x01\x02" * 400)
 
 
-def test_a_stray_nul_in_ascii_is_dropped_not_taken_for_utf16() -> None:
+def test_a_stray_nul_in_ascii_is_dropped_and_not_read_as_utf16() -> None:
     assert clean(decode(b"abc\x00def and so on, with more words")).text == "abcdef and so on, with more words"
     assert clean(decode(b"ab\x00cd")).text == "abcd"
 

@@ -86,7 +86,7 @@ def test_korean_heading_styles_and_outline_levels(read: Read) -> None:
     ]
 
 
-def test_styles_in_a_circle_end(read: Read) -> None:
+def test_circular_styles_terminate(read: Read) -> None:
     document = docx.Document()
     one, two = document.styles.add_style("One", 1), document.styles.add_style("Two", 1)
     one.base_style, two.base_style = two, one

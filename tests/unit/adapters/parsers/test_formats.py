@@ -64,7 +64,7 @@ def test_content_that_contradicts_the_name(name: str, data: bytes, reason: str, 
         formats.check_content(path, formats.format_of(name))
 
 
-def test_a_pdf_may_begin_with_a_little_junk(tmp_path: Path) -> None:
+def test_a_pdf_may_begin_with_a_few_other_bytes(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"\n\njunk\n%PDF-1.4\n")
     formats.check_content(path, formats.format_of("a.pdf"))

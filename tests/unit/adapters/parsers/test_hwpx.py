@@ -166,13 +166,13 @@ def test_without_a_spine_sections_are_in_the_order_of_their_numbers(read: Read) 
 
 
 @pytest.mark.parametrize("title", ["", "제목 없음", "빈 문서 1", "Untitled", "학칙.hwp"])
-def test_a_default_title_gives_way_to_the_file_s_name(read: Read, title: str) -> None:
+def test_a_default_title_is_replaced_by_the_file_name(read: Read, title: str) -> None:
     spine = package("Contents/section0.xml", title=title)
     (document,) = read("학칙 모음.hwpx", packed(section(paragraph("가")), Contents__content_hpf=spine))
     assert document.title == "학칙 모음"
 
 
-def test_namespaces_of_other_editions(read: Read) -> None:
+def test_namespaces_of_other_editions_are_accepted(read: Read) -> None:
     (document,) = read("문서.hwpx", packed(section(paragraph("가", style=1), year="2024")))
     assert document.text == "가"
     assert document.blocks[0].style == "규정명"
@@ -205,7 +205,7 @@ def test_a_zip_without_sections_is_refused(read: Read) -> None:
         read("문서.hwpx", packed())
 
 
-def test_tables_nested_without_end_are_cut(read: Read) -> None:
+def test_endlessly_nested_tables_are_cut_off(read: Read) -> None:
     deep = paragraph("바닥")
     for _ in range(40):
         deep = paragraph("층", table((deep,)))

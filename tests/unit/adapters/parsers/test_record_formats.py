@@ -43,7 +43,7 @@ def test_a_full_line(tmp_path: Path) -> None:
     assert [document.text[b.start : b.end] for b in document.blocks] == ["one", "two"]
 
 
-def test_missing_ids_and_titles_are_made_up(tmp_path: Path) -> None:
+def test_missing_ids_and_titles_are_generated(tmp_path: Path) -> None:
     text = "a sentence of many words " * 10
     (first, second, third), failed = lines(
         tmp_path / "f", {"text": text}, b"\n", {"text": "짧은 글"}, {"text": "x" * 200}
@@ -95,7 +95,7 @@ def test_many_failures_are_summarised(tmp_path: Path) -> None:
     assert failed.endswith("line 6: not JSON; …")
 
 
-def test_an_overlong_line_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_overlong_line_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jsonl, "MAX_LINE_BYTES", 1_000)
     long = {"text": "x" * 5_000}
     documents, failed = lines(tmp_path / "f", {"text": "a"}, long, {"text": "b"}, long)

@@ -102,7 +102,7 @@ line <img src="x" alt="(chart)"></p>
 <button>Send</button><script>alert(1)</script><!-- comment --></body></html>"""
 
 
-def test_html_is_what_a_reader_sees(read: Read) -> None:
+def test_html_gives_the_visible_text(read: Read) -> None:
     [document] = read("page.html", HTML.encode())
     assert document.title == "Staff & rules"
     assert document.metadata == {"hidden_elements": 3}

@@ -50,7 +50,7 @@ def served(
     return list(frames(pipe.getvalue())), usable
 
 
-def test_a_document_survives_the_wire() -> None:
+def test_a_document_can_be_sent_between_processes() -> None:
     [message] = frames(wire.pack({"documents": [wire.to_row(DOCUMENT)]}))
     assert wire.from_row(message["documents"][0]) == DOCUMENT
     with pytest.raises(ValueError, match="object"):
@@ -87,7 +87,7 @@ def test_a_document_longer_than_allowed(tmp_path: Path, monkeypatch: pytest.Monk
     assert "longer than 10 characters" in messages[0]["failed"]
 
 
-def test_the_seam_turns_any_exception_into_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_worker_turns_any_exception_into_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(path: Path, name: str) -> Iterator[ParsedDocument]:
         yield DOCUMENT
         raise IndexError("secret words of the document")
@@ -129,7 +129,7 @@ def run(script: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
     )
 
 
-def test_what_a_library_prints_does_not_reach_the_replies(tmp_path: Path) -> None:
+def test_output_of_libraries_does_not_reach_the_replies(tmp_path: Path) -> None:
     script = """
 import os, sys
 from dtrag.adapters.parsers import text, worker
@@ -169,7 +169,7 @@ FORBIDDEN = {
 
 
 @pytest.mark.parametrize("deed", FORBIDDEN.values(), ids=FORBIDDEN)
-def test_what_the_child_may_not_do(deed: str, tmp_path: Path) -> None:
+def test_operations_that_the_child_may_not_do(deed: str, tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     kept.write_text("kept")
     attempt = f"""

@@ -61,7 +61,7 @@ def test_models_without_a_config_or_token_types_work(tmp_path: Path) -> None:
     assert 0 < scored(_load(folder), QUERY, TEXTS)[0] < 1
 
 
-def test_the_scores_stay_inside_0_and_1_however_sure_the_model_is(tmp_path: Path) -> None:
+def test_scores_stay_within_0_and_1_for_extreme_outputs(tmp_path: Path) -> None:
     for bias in (-1e30, -60.0, 60.0, 1e30):
         (score,) = scored(_load(write_model(tmp_path / str(bias), bias=bias)), QUERY, TEXTS[:1])
         assert 0 < score < 1
@@ -69,7 +69,7 @@ def test_the_scores_stay_inside_0_and_1_however_sure_the_model_is(tmp_path: Path
 
 
 @pytest.mark.parametrize("bias", [math.nan, math.inf, -math.inf])
-def test_an_output_that_is_no_number_is_an_error(tmp_path: Path, bias: float) -> None:
+def test_an_output_that_is_not_a_number_is_an_error(tmp_path: Path, bias: float) -> None:
     model = _load(write_model(tmp_path, bias=bias))
     with pytest.raises(ModelDamaged, match=r"'tiny' gave a score that is not a number.*dtrag models pull tiny"):
         model.score(QUERY, TEXTS, math.inf)
@@ -105,7 +105,7 @@ def _damage(folder: Path, kind: str) -> None:
         "a config that is none",
     ],
 )
-def test_a_model_that_is_not_whole_is_named_with_what_to_do(
+def test_an_incomplete_model_is_reported_with_advice(
     tmp_path: Path, kind: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     folder = write_model(tmp_path / "model")
@@ -123,7 +123,7 @@ def test_a_graph_that_is_no_cross_encoder_is_refused(tmp_path: Path) -> None:
         _load(write_model(tmp_path / "pictures", extra="pixels"))
 
 
-def test_the_clock_is_looked_at_before_each_pair() -> None:
+def test_the_time_limit_is_checked_before_each_pair() -> None:
     read: list[str] = []
 
     def slow(text: str) -> float:

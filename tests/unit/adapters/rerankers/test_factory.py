@@ -49,7 +49,7 @@ def test_none_is_none_even_with_a_model(tmp_path: Path) -> None:
     assert choose(_settings(tmp_path, "none")) is None
 
 
-def test_auto_takes_the_first_that_is_there(tmp_path: Path) -> None:
+def test_auto_uses_the_first_available_model(tmp_path: Path) -> None:
     assert choose(_settings(tmp_path)) is None
     write_model(tmp_path / "models" / ANY_LANGUAGE.name)
     found = choose(_settings(tmp_path))
@@ -61,13 +61,13 @@ def test_auto_takes_the_first_that_is_there(tmp_path: Path) -> None:
     assert (found.id, found.languages) == (SMALL.name, frozenset({"en"}))
 
 
-def test_auto_leaves_an_embedder_alone_and_half_a_model(tmp_path: Path) -> None:
+def test_auto_ignores_embedders_and_incomplete_models(tmp_path: Path) -> None:
     write_model(tmp_path / "models" / "some-embedder")
     (write_model(tmp_path / "models" / SMALL.name) / "tokenizer.json").unlink()
     assert choose(_settings(tmp_path)) is None
 
 
-def test_the_model_folder_is_looked_into(tmp_path: Path) -> None:
+def test_the_model_folder_is_searched(tmp_path: Path) -> None:
     write_model(tmp_path / "elsewhere" / SMALL.name)
     found = choose(Settings(data_dir=tmp_path / "data", model_dir=tmp_path / "elsewhere"))
     assert found is not None
@@ -75,21 +75,21 @@ def test_the_model_folder_is_looked_into(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("model", PUBLISHED, ids=lambda model: model.name)
-def test_a_known_model_that_is_not_here_says_how_to_fetch_it(tmp_path: Path, model: object) -> None:
+def test_a_known_model_without_files_explains_how_to_download_it(tmp_path: Path, model: object) -> None:
     name = getattr(model, "name")  # noqa: B009 - a parameter of any kind
     with pytest.raises(ModelNotFound, match=f"dtrag models pull {name}"):
         choose(_settings(tmp_path, name))
 
 
 @pytest.mark.parametrize("name", ["", "Auto", "ms-marco", "cohere/rerank", "../nothing"])
-def test_an_unknown_name_is_refused_and_the_ways_out_are_named(tmp_path: Path, name: str) -> None:
+def test_an_unknown_name_is_refused_with_the_alternatives(tmp_path: Path, name: str) -> None:
     (tmp_path / "models").mkdir()
     known = rf"Known: auto, none, {SMALL.name}, .*model\.onnx and tokenizer\.json.*pip install 'dtrag\[fastembed\]'"
     with pytest.raises(InvalidInput, match=known):
         choose(_settings(tmp_path, name))
 
 
-def test_a_name_of_ones_own_lies_in_the_model_folder_too(tmp_path: Path) -> None:
+def test_a_custom_name_is_a_folder_in_the_model_folder(tmp_path: Path) -> None:
     write_model(tmp_path / "models" / "our" / "reranker")
     found = choose(_settings(tmp_path, "our/reranker"))
     assert isinstance(found, RerankerOnDemand)
@@ -117,7 +117,7 @@ def test_a_relative_folder_comes_after_the_model_folder(tmp_path: Path, monkeypa
     assert found.id == SMALL.name
 
 
-def test_a_folder_without_a_model_says_what_belongs_there(tmp_path: Path) -> None:
+def test_a_folder_without_a_model_explains_the_expected_files(tmp_path: Path) -> None:
     with pytest.raises(ModelNotFound, match=r"has no model\.onnx and tokenizer\.json. Put both there"):
         choose(_settings(tmp_path, str(tmp_path)))
 

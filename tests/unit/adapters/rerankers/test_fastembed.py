@@ -58,7 +58,7 @@ class TestFastembed(RerankerContract):
     """The whole contract."""
 
 
-def test_it_knows_what_our_name_for_the_model_stands_for(reranker: Reranker, tmp_path: Path) -> None:
+def test_it_resolves_the_name_of_the_model(reranker: Reranker, tmp_path: Path) -> None:
     assert reranker.id == SMALL.repository
     by_their_name = choose(Settings(data_dir=tmp_path / "data", reranker=SMALL.repository))
     assert by_their_name is not None
@@ -90,7 +90,7 @@ def test_non_commercial_models_are_refused(cache: Path, tmp_path: Path) -> None:
         choose(Settings(data_dir=tmp_path, reranker="jinaai/jina-reranker-v2-base-multilingual"))
 
 
-def test_a_name_that_nobody_knows_is_refused(cache: Path, tmp_path: Path) -> None:
+def test_an_unknown_name_is_refused(cache: Path, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="There is no reranker 'cohere/rerank'") as caught:
         choose(Settings(data_dir=tmp_path, reranker="cohere/rerank"))
     assert "pip install" not in str(caught.value)

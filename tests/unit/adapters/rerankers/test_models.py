@@ -41,13 +41,13 @@ def _left(settings: Settings) -> list[str]:
     return sorted(str(path.relative_to(models)) for path in models.rglob("*") if path.is_file())
 
 
-def test_only_models_that_anybody_may_use_are_known() -> None:
+def test_only_models_with_permissive_licences_are_known() -> None:
     assert published("cross-encoder/ms-marco-MiniLM-L-6-v2") is SMALL
     assert {model.licence for model in PUBLISHED} <= {"Apache-2.0", "MIT"}
     assert len({model.name for model in PUBLISHED}) == len(PUBLISHED)
 
 
-def test_nothing_is_here(settings: Settings) -> None:
+def test_no_model_is_installed(settings: Settings) -> None:
     for info, model in zip(list_models(settings), PUBLISHED, strict=True):
         assert (info.name, info.kind, info.state, info.dim) == (model.name, "reranker", "absent", None)
         assert (info.source, info.path, info.size) == (None, None, model.size)
@@ -79,7 +79,7 @@ def test_pull_fetches_one_revision_and_keeps_its_sums(settings: Settings, hub: H
     assert [path.name for path in (settings.data_dir / "models").iterdir()] == ["cross-encoder"]
 
 
-def test_pull_mends_a_damaged_model(settings: Settings, hub: Hub, tmp_path: Path) -> None:
+def test_pull_repairs_a_damaged_model(settings: Settings, hub: Hub, tmp_path: Path) -> None:
     hub.publish(SMALL.repository, SMALL.weights, write_model(tmp_path / "origin"))
     folder = _pulled(settings, hub)
     (folder / "tokenizer.json").write_text("{}")
@@ -90,13 +90,13 @@ def test_pull_mends_a_damaged_model(settings: Settings, hub: Hub, tmp_path: Path
     assert list_models(settings)[0].state == "verified"
 
 
-def test_a_file_that_is_gone_is_damage(settings: Settings, hub: Hub, tmp_path: Path) -> None:
+def test_a_missing_file_counts_as_damage(settings: Settings, hub: Hub, tmp_path: Path) -> None:
     hub.publish(SMALL.repository, SMALL.weights, write_model(tmp_path / "origin"))
     (_pulled(settings, hub) / "model.onnx").unlink()
     assert list_models(settings)[0].state == "damaged"
 
 
-def test_files_put_there_by_hand_are_said_to_be_unpinned(settings: Settings) -> None:
+def test_files_copied_by_hand_are_reported_as_unpinned(settings: Settings) -> None:
     folder = write_model(settings.data_dir / "models" / SMALL.name)
     assert not verify(SMALL.name, folder)
     info = list_models(settings)[0]
@@ -121,13 +121,13 @@ def test_pull_tries_the_model_out(settings: Settings, hub: Hub, tmp_path: Path) 
     assert _left(settings) == []
 
 
-def test_pull_says_what_is_not_there(settings: Settings, hub: Hub) -> None:
+def test_pull_reports_missing_files(settings: Settings, hub: Hub) -> None:
     with pytest.raises(ModelPullFailed, match=rf"{SMALL.name}.*404"):
         _pulled(settings, hub)
     assert _left(settings) == []
 
 
-def test_pull_without_a_network_says_so(settings: Settings) -> None:
+def test_pull_without_a_network_explains_it(settings: Settings) -> None:
     with open_hub() as hub:
         gone = hub.url
     with pytest.raises(ModelPullFailed, match=rf"{SMALL.name}.*(?i:refused|connect)"):
@@ -135,12 +135,12 @@ def test_pull_without_a_network_says_so(settings: Settings) -> None:
     assert _left(settings) == []
 
 
-def test_pull_into_a_folder_that_cannot_be_says_why(tmp_path: Path) -> None:
+def test_pull_into_an_impossible_folder_explains_why(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(ModelPullFailed, match=f"{SMALL.name}.*file"):
         pull(SMALL.name, Settings(data_dir=tmp_path, model_dir=tmp_path / "file" / "models"), lambda step: None)
 
 
-def test_pull_knows_its_models(settings: Settings) -> None:
+def test_pull_lists_its_models_for_unknown_names(settings: Settings) -> None:
     with pytest.raises(ModelNotFound, match=f"'gigantic'.*Known: {SMALL.name}, "):
         pull("gigantic", settings, lambda step: None)

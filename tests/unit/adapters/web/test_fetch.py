@@ -41,7 +41,7 @@ async def ask(
     return await WebFetcher(server.allowed).fetch(wanted, seconds=seconds, most=most, types=JSON)
 
 
-async def test_an_answer_comes_back() -> None:
+async def test_a_response_is_returned() -> None:
     async with web_server(always(answer(body=b'{"a": 1}', content_type="Application/JSON; charset=utf-8"))) as server:
         reply = await ask(server, "/search?q=a%20b")
     assert reply == WebReply(200, f"{server.address}/search?q=a%20b", "application/json", b'{"a": 1}')
@@ -64,7 +64,7 @@ async def test_a_body_is_sent() -> None:
     assert (asked.method, asked.body, asked.headers["authorization"]) == ("POST", b'{"query": 1}', "Bearer k")
 
 
-async def test_a_status_that_is_no_success_comes_back_without_its_body() -> None:
+async def test_an_error_status_is_returned_without_its_body() -> None:
     async with web_server(always(answer(429, b"<html>" * 10_000, "text/html"))) as server:
         reply = await ask(server)
     assert (reply.status, reply.body) == (429, b"")
@@ -91,13 +91,13 @@ async def test_chunked_answers_and_provisional_ones_are_understood() -> None:
         (answer(body=b"{}")[:-1], "not valid HTTP"),
     ],
 )
-async def test_what_is_no_usable_answer_is_refused(said: bytes, reason: str) -> None:
+async def test_an_invalid_response_is_refused(said: bytes, reason: str) -> None:
     async with web_server(always(said)) as server:
         with pytest.raises(FetchFailed, match=reason):
             await ask(server)
 
 
-async def test_an_answer_without_end_is_left_at_its_limit() -> None:
+async def test_an_endless_response_is_cut_at_its_limit() -> None:
     async def pour(asked: Asked, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n")
         while True:
@@ -110,7 +110,7 @@ async def test_an_answer_without_end_is_left_at_its_limit() -> None:
 
 
 @pytest.mark.parametrize("said", [b"", b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n["])
-async def test_a_server_that_is_silent_is_left_in_time(said: bytes) -> None:
+async def test_a_silent_server_times_out(said: bytes) -> None:
     async def hang(asked: Asked, writer: asyncio.StreamWriter) -> None:
         writer.write(said)
         await writer.drain()
@@ -123,7 +123,7 @@ async def test_a_server_that_is_silent_is_left_in_time(said: bytes) -> None:
         assert time.perf_counter() - started < 2
 
 
-async def test_a_broken_connection_is_said() -> None:
+async def test_a_broken_connection_is_reported() -> None:
     async def reset(asked: Asked, writer: asyncio.StreamWriter) -> None:
         writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
         writer.transport.abort()
@@ -133,14 +133,14 @@ async def test_a_broken_connection_is_said() -> None:
             await ask(server)
 
 
-async def test_nobody_there_is_said() -> None:
+async def test_an_unreachable_server_is_reported() -> None:
     async with web_server(always(answer())) as server:
         pass
     with pytest.raises(FetchFailed, match="does not accept connections"):
         await ask(server)
 
 
-async def test_a_name_that_is_not_known_is_said() -> None:
+async def test_an_unknown_name_is_reported() -> None:
     async def unknown(host: str, port: int) -> Sequence[str]:
         raise socket.gaierror(-2, "Name or service not known")
 
@@ -148,7 +148,7 @@ async def test_a_name_that_is_not_known_is_said() -> None:
         await WebFetcher(resolve=unknown).fetch(WebRequest("https://example.com"), seconds=5, most=1, types=JSON)
 
 
-async def test_the_machine_looks_names_up() -> None:
+async def test_names_are_resolved_by_the_machine() -> None:
     async with web_server(always(answer())) as server:
         fetcher = WebFetcher(frozenset({("localhost", server.port)}))
         reply = await fetcher.fetch(WebRequest(f"http://localhost:{server.port}/"), seconds=10, most=1_000, types=())
@@ -179,7 +179,7 @@ async def test_a_redirect_is_followed_and_secrets_stay_with_their_origin() -> No
     assert "x-key" not in second.requests[0].headers
 
 
-async def test_what_was_sent_does_not_go_to_another_server() -> None:
+async def test_a_body_is_not_sent_to_another_server() -> None:
     async with web_server(always(answer())) as second:
         moved = answer(307, Location=f"{second.address}/")
         async with web_server(always(moved)) as first:
@@ -206,7 +206,7 @@ async def test_redirects_end() -> None:
     assert len(server.requests) == server.connections == REDIRECTS + 1
 
 
-async def test_a_redirect_to_nowhere_is_an_answer() -> None:
+async def test_a_redirect_without_a_location_is_a_response() -> None:
     async with web_server(always(answer(302))) as server:
         assert (await ask(server)).status == 302
 
@@ -280,7 +280,7 @@ async def test_hostile_28_what_may_not_be_asked_opens_no_socket(url: str, monkey
     assert names.asked == []
 
 
-async def test_an_address_that_does_not_answer_is_passed_over() -> None:
+async def test_an_address_that_does_not_respond_is_skipped() -> None:
     async with web_server(always(answer(body=b"[1]"))) as server:
         names = Names(search_example=[["127.0.0.2", "127.0.0.1"]])
         fetcher = WebFetcher(frozenset({("search.example", server.port)}), names)
@@ -299,7 +299,7 @@ def self_signed(tmp_path: Path) -> ssl.SSLContext:
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
-async def test_a_server_without_a_valid_certificate_is_not_told_anything(self_signed: ssl.SSLContext) -> None:
+async def test_nothing_is_sent_to_a_server_without_a_valid_certificate(self_signed: ssl.SSLContext) -> None:
     async with web_server(always(answer()), self_signed) as server:
         request = WebRequest(f"https://127.0.0.1:{server.port}/", headers={"X-Key": "k"})
         with pytest.raises(FetchFailed, match="certificate is not valid"):

@@ -25,7 +25,7 @@ def test_secrets_have_256_random_bits_behind_their_prefix() -> None:
         assert len(secret.removeprefix(f"dtrag_{prefix}_")) * 6 >= 256
 
 
-def test_only_the_very_secret_opens() -> None:
+def test_only_the_exact_secret_is_accepted() -> None:
     secret = new_secret()
     key = key_of(secret)
     assert opens(secret, key)
@@ -34,7 +34,7 @@ def test_only_the_very_secret_opens() -> None:
     assert not opens(secret, None)
 
 
-def test_what_is_no_secret_of_ours_is_not_looked_up() -> None:
+def test_a_string_of_another_form_is_not_looked_up() -> None:
     for odd in (
         "",
         "dtrag_",
@@ -48,7 +48,7 @@ def test_what_is_no_secret_of_ours_is_not_looked_up() -> None:
         assert not opens(odd, None)
 
 
-def test_neither_secret_nor_digest_is_in_what_is_shown() -> None:
+def test_neither_secret_nor_digest_is_displayed() -> None:
     secret = new_secret()
     key = key_of(secret)
     for shown in (repr(key), repr(key.as_dict(NOW))):
@@ -56,7 +56,7 @@ def test_neither_secret_nor_digest_is_in_what_is_shown() -> None:
         assert repr(key.digest) not in shown and key.digest.hex() not in shown
 
 
-def test_a_key_ends_at_its_time_or_when_it_is_revoked() -> None:
+def test_a_key_is_invalid_after_it_expires_or_is_revoked() -> None:
     secret, hour = new_secret(), datetime.timedelta(hours=1)
     assert key_of(secret).state(NOW) == "valid"
     assert key_of(secret, expires_at=NOW + hour).state(NOW) == "valid"
@@ -64,5 +64,5 @@ def test_a_key_ends_at_its_time_or_when_it_is_revoked() -> None:
     assert key_of(secret, revoked_at=NOW).state(NOW - hour) == "revoked"
 
 
-def test_its_caller_sees_what_it_was_given() -> None:
+def test_the_caller_of_a_key_has_the_grant_of_the_key() -> None:
     assert key_of(new_secret()).caller().access == Access()

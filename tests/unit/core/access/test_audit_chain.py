@@ -44,7 +44,7 @@ def stored(row: AuditRow) -> AuditRow:
     )
 
 
-def test_lines_follow_each_other_and_are_found_good() -> None:
+def test_an_unchanged_chain_is_verified() -> None:
     rows = chained([entry(number) for number in range(5)], START)
     assert [row.number for row in rows] == [1, 2, 3, 4, 5]
     assert verify(rows) == verify(map(stored, rows))
@@ -67,13 +67,13 @@ def test_lines_follow_each_other_and_are_found_good() -> None:
     ],
     ids=lambda changes: str(next(iter(changes))),
 )
-def test_a_changed_line_is_found(changes: dict[str, Any]) -> None:
+def test_a_changed_line_is_detected(changes: dict[str, Any]) -> None:
     rows = chained([entry(number) for number in range(5)], START)
     rows[2] = dataclasses.replace(rows[2], entry=dataclasses.replace(rows[2].entry, **changes))
     assert (verify(rows).ok, verify(rows).first_bad) == (False, 3)
 
 
-def test_a_line_that_is_gone_or_forged_with_its_hash_is_found() -> None:
+def test_a_missing_or_forged_line_is_detected() -> None:
     rows = chained([entry(number) for number in range(5)], START)
     assert verify(rows[:2] + rows[3:]).first_bad == 3
     assert verify(rows[1:]).first_bad == 1
@@ -81,7 +81,7 @@ def test_a_line_that_is_gone_or_forged_with_its_hash_is_found() -> None:
     assert verify([*rows[:2], forged, *rows[3:]]).first_bad == 4
 
 
-def test_a_line_says_the_same_whatever_the_time_zone_and_the_order_of_keys() -> None:
+def test_a_hash_does_not_depend_on_time_zone_or_key_order() -> None:
     elsewhere = entry(details={"b": 1, "a": 2}, at=AT.astimezone(timezone(timedelta(hours=9))))
     here = entry(details={"a": 2, "b": 1})
     assert content(1, settled(elsewhere)) == content(1, settled(here))
@@ -104,13 +104,13 @@ values = st.recursive(
 
 
 @given(values)
-def test_whatever_is_in_a_line_comes_back_as_it_was_hashed(value: Any) -> None:
+def test_stored_values_are_those_that_were_hashed(value: Any) -> None:
     [row] = chained([entry(details={"value": value}, scope=[value])], START)
     assert verify([stored(row)]).ok
     assert "\x00" not in content(1, row.entry).decode()
 
 
-def test_texts_are_cut_and_unknown_decisions_refused() -> None:
+def test_long_texts_are_truncated_and_unknown_decisions_refused() -> None:
     assert plain({"said": "x" * 5000}) == {"said": "x" * MAX_TEXT}
     assert plain(0.1) == "0.1"
     with pytest.raises(InvalidInput, match="Unknown decision"):
@@ -118,7 +118,7 @@ def test_texts_are_cut_and_unknown_decisions_refused() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "1", "1:", "x:" + "0" * 64, "-1:" + "0" * 64, "1:" + "0" * 63, "1:zz"])
-def test_a_head_is_read_as_it_is_printed(text: str) -> None:
+def test_a_printed_head_can_be_parsed(text: str) -> None:
     head = ChainHead(12, bytes(range(32)))
     assert ChainHead.parse(str(head)) == head
     with pytest.raises(InvalidInput, match="not a head"):

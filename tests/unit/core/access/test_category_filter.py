@@ -20,7 +20,7 @@ OTHERS = [["AI"], ["AIX", "ML"], ["AI", "MLOps"], ["AI ML"], ["AI/ML"], ["ML", "
 
 
 @pytest.mark.parametrize("path", SPELLINGS)
-def test_spellings_of_a_branch_are_let_through(path: Any) -> None:
+def test_all_spellings_of_an_allowed_branch_are_allowed(path: Any) -> None:
     made = CategoryFilter([["AI", "ML"]])
     assert made.is_allowed(path)
     assert made.is_allowed(path)
@@ -38,24 +38,24 @@ def test_everything_else_is_blocked(path: Any) -> None:
 
 
 @pytest.mark.parametrize("allowed", [None, [], ()])
-def test_without_a_path_nothing_passes(allowed: Any) -> None:
+def test_without_a_path_nothing_is_allowed(allowed: Any) -> None:
     made = CategoryFilter(allowed)
     assert made.apply_filter([{"canonical_path": ["AI"]}, {"canonical_path": []}, {"canonical_path": None}, {}]) == []
 
 
 @pytest.mark.parametrize("allowed", ["AI", [[]], [["AI", ".."]], [None], [["АI"]]])
-def test_branches_that_are_none_are_refused(allowed: Any) -> None:
+def test_invalid_branches_are_refused(allowed: Any) -> None:
     with pytest.raises(InvalidInput):
         CategoryFilter(allowed)
 
 
-def test_korean_in_both_normal_forms() -> None:
+def test_korean_in_both_normal_forms_is_the_same() -> None:
     made = CategoryFilter([[unicodedata.normalize("NFD", "학사")]])
     assert made.is_allowed(["학사", "졸업"])
     assert made.is_allowed([unicodedata.normalize("NFD", "학사")])
 
 
-def test_one_and_the_number_one_are_kept_apart() -> None:
+def test_strings_and_numbers_are_distinct() -> None:
     made = CategoryFilter([["1"]])
     number: Any = 1
     assert not made.is_allowed([number])
@@ -63,7 +63,7 @@ def test_one_and_the_number_one_are_kept_apart() -> None:
     assert not made.is_allowed([number])
 
 
-def test_what_is_known_stays_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_memory_of_known_entries_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(category_filter, "MOST_KNOWN", 10)
     made = CategoryFilter([["A7"]])
     assert sum(made.is_allowed([f"A{number}"]) for number in range(100)) == 1
@@ -71,7 +71,7 @@ def test_what_is_known_stays_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(made._known) <= 10
 
 
-def test_it_counts_what_it_does() -> None:
+def test_its_actions_are_counted() -> None:
     made = CategoryFilter([["AI"]])
     assert made.statistics().pass_rate == made.statistics().documents_per_second == 0.0
     made.apply_filter([{"canonical_path": ["AI"]}, {"canonical_path": ["HR"]}, {}, {"canonical_path": ["ai", "x"]}])
@@ -97,7 +97,7 @@ PATHS = st.lists(NAMES, min_size=1, max_size=4)
 
 
 @given(allowed=st.lists(PATHS, max_size=4), path=PATHS, below=PATHS)
-def test_what_lies_below_an_allowed_path_is_allowed(
+def test_descendants_of_an_allowed_path_are_allowed(
     allowed: list[list[str]], path: list[str], below: list[str]
 ) -> None:
     made = CategoryFilter(allowed)
@@ -167,11 +167,11 @@ HONEST: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("sent", HONEST)
-def test_honest_filters_are_no_attempts(sent: dict[str, Any]) -> None:
+def test_ordinary_filters_are_not_attempts(sent: dict[str, Any]) -> None:
     assert attack_in(sent) is None
 
 
-def test_filters_may_ask_for_what_lies_in_and_above_the_allowed_branches() -> None:
+def test_filters_may_name_the_allowed_branches_and_their_ancestors() -> None:
     made = CategoryFilter([["AI", "ML"]])
     for inside in ([["AI", "ML"]], [["ai"]], [["AI", "ml", "Deep"]], []):
         assert not made.validate_filter_bypass_attempt({"taxonomy_paths": inside})
@@ -180,7 +180,7 @@ def test_filters_may_ask_for_what_lies_in_and_above_the_allowed_branches() -> No
     assert not made.validate_filter_bypass_attempt({"canonical_path": ["HR"]})
 
 
-def test_nesting_and_size_are_no_trouble() -> None:
+def test_deep_nesting_and_large_filters_are_handled() -> None:
     deep: Any = "x"
     for _ in range(10_000):
         deep = [deep]

@@ -25,11 +25,11 @@ from dtrag.errors import EgressBlocked, InvalidInput
         ("https://example.com/a%20b?q=%41", Destination("https", "example.com", 443, "/a%20b?q=%41", False)),
     ],
 )
-def test_public_urls_are_taken_apart(url: str, expected: Destination) -> None:
+def test_public_urls_are_parsed(url: str, expected: Destination) -> None:
     assert target(url) == expected
 
 
-def test_the_host_header_names_the_port_where_it_is_not_the_usual_one() -> None:
+def test_the_host_header_contains_a_port_that_is_not_the_default() -> None:
     assert target("https://example.com/").authority == "example.com"
     assert target("http://example.com:443/").authority == "example.com:443"
     assert target("https://[2606:4700::1111]/").authority == "[2606:4700::1111]"
@@ -60,7 +60,7 @@ def test_the_host_header_names_the_port_where_it_is_not_the_usual_one() -> None:
         ("https://example.com/" + "a" * 8_192, "too long"),
     ],
 )
-def test_what_is_no_address_of_the_web_is_refused(url: str, reason: str) -> None:
+def test_an_address_that_is_not_http_or_https_is_refused(url: str, reason: str) -> None:
     with pytest.raises(EgressBlocked, match=reason):
         target(url)
 
@@ -82,7 +82,7 @@ def test_what_is_no_address_of_the_web_is_refused(url: str, reason: str) -> None
         "http://example.1/",
     ],
 )
-def test_private_addresses_are_refused_however_they_are_written(url: str) -> None:
+def test_private_addresses_are_refused_in_every_notation(url: str) -> None:
     with pytest.raises(EgressBlocked, match=r"not a public address|not a name"):
         target(url)
 
@@ -115,7 +115,7 @@ def test_addresses_that_are_public(address: str) -> None:
 
 
 @given(st.ip_addresses(v=4))
-def test_an_ipv4_address_is_judged_alike_inside_an_ipv6_one(address: object) -> None:
+def test_an_ipv4_address_inside_an_ipv6_address_is_judged_as_ipv4(address: object) -> None:
     assert public(f"::ffff:{address}") == public(str(address))
     assert not public(str(address)) or ip_address(str(address)).is_global
 
@@ -143,13 +143,13 @@ def test_an_exception_is_for_one_host_and_port() -> None:
 
 
 @pytest.mark.parametrize("text", ["searx.internal", "a:0", "a:65536", "a:b", ":80", "a b:80", "http://a:80", "*:80"])
-def test_an_exception_that_is_none_is_said(text: str) -> None:
+def test_an_invalid_exception_is_reported(text: str) -> None:
     with pytest.raises(InvalidInput, match="DTRAG_EGRESS_ALLOW holds"):
         allowed_hosts(text)
 
 
 @given(st.text(max_size=80) | st.text("htps:/.@[]0x127%?#\\", max_size=40).map(lambda end: "http://" + end))
-def test_any_text_is_a_target_or_refused(url: str) -> None:
+def test_any_text_is_parsed_or_refused(url: str) -> None:
     try:
         wanted = target(url)
     except EgressBlocked:

@@ -19,7 +19,7 @@ def grant(*paths: str) -> Grant:
     return Grant.of([CategoryPath.parse(path) for path in paths], BEFORE)
 
 
-def test_a_grant_is_the_branches() -> None:
+def test_a_grant_contains_whole_branches() -> None:
     assert grant("AI").nodes(BEFORE) == {2, 3}
     assert grant("AI/ML", "HR").nodes(BEFORE) == {3, 4, 5}
 
@@ -30,24 +30,24 @@ def test_a_grant_follows_its_nodes_when_they_are_renamed_or_moved() -> None:
     assert grant("HR").nodes(AFTER) == {4, 3}
 
 
-def test_a_node_that_is_gone_holds_nothing_even_if_its_path_is_used_again() -> None:
+def test_a_deleted_node_grants_nothing_even_if_its_path_is_reused() -> None:
     again = Taxonomy.of("1.2.0", [*AFTER.nodes.values(), Node(9, 4, "Pay", "pay")])
     assert grant("HR/Pay").nodes(again) == frozenset()
     assert [str(path) for path in grant("HR/Pay").unresolved(again)] == ["HR/Pay"]
 
 
-def test_a_path_that_leads_nowhere_holds_nothing_until_it_leads_somewhere() -> None:
+def test_an_unknown_path_grants_nothing_until_it_exists() -> None:
     waiting = grant("Law")
     assert waiting.nodes(BEFORE) == frozenset()
     assert waiting.nodes(Taxonomy.of("2.0.0", [Node(7, ROOT, "Law", "law")])) == {7}
 
 
-def test_no_grant_is_everything_and_an_empty_grant_is_nothing() -> None:
+def test_no_grant_means_everything_and_an_empty_grant_nothing() -> None:
     assert Access().resolved(BEFORE) == Scope.everything()
     assert Access((Grant(()),)).resolved(BEFORE) == Scope(frozenset())
 
 
-def test_several_grants_are_what_all_of_them_hold() -> None:
+def test_several_grants_are_intersected() -> None:
     assert Access().within(grant("AI")).within(grant("AI/ML", "HR")).resolved(BEFORE) == Scope(frozenset({3}))
 
 
@@ -60,7 +60,7 @@ def test_narrowing_never_widens(paths: list[str], tree: Taxonomy) -> None:
 
 
 @given(st.lists(st.sampled_from(["AI", "AI/ML", "법학/민법", "Law"]), max_size=4))
-def test_a_grant_survives_being_stored(paths: list[str]) -> None:
+def test_a_grant_can_be_stored_and_loaded(paths: list[str]) -> None:
     assert Grant.from_json(grant(*paths).as_json()) == grant(*paths)
 
 

@@ -113,12 +113,12 @@ def test_scope_case_11_an_unknown_filter_is_refused_and_not_repeated() -> None:
         assert not key or key not in str(caught.value)
 
 
-def test_one_way_of_naming_paths_at_a_time() -> None:
+def test_only_one_filter_for_paths_is_allowed() -> None:
     with pytest.raises(InvalidInput, match="not several"):
         SearchFilters.parse({"taxonomy_paths": [["ai"]], "canonical_in": [["ai"]]})
 
 
-def test_content_types_are_those_that_exist() -> None:
+def test_only_known_content_types_are_allowed() -> None:
     assert SearchFilters.parse({"content_types": sorted(CONTENT_TYPES)}).content_types == tuple(sorted(CONTENT_TYPES))
     assert SearchFilters.parse({"content_types": []}).content_types == ()
     for value in ("text/plain", ["text/x"], [None], [["text/plain"]], 5, {"text/plain": 1}, ["TEXT/PLAIN"]):
@@ -144,7 +144,7 @@ def test_dates_are_read_as_utc(value: str, expected: datetime) -> None:
 @pytest.mark.parametrize(
     "value", ["yesterday", "", "2025-13-01", 20250131, 1.5, True, ["2025-01-31"], "1" * 41, "0001-01-01T00:00+23:59"]
 )
-def test_what_is_not_a_date_is_refused(value: object) -> None:
+def test_invalid_dates_are_refused(value: object) -> None:
     with pytest.raises(InvalidInput, match="date_to is not an ISO 8601 date"):
         SearchFilters.parse({"date_to": value})
 
@@ -158,18 +158,18 @@ KEYS = frozenset({"author", "year", "draft", "kind"})
 
 
 @pytest.mark.parametrize("raw", [5, "taxonomy_paths", ["taxonomy_paths"], True, 0, ""])
-def test_filters_that_are_no_object_are_refused(raw: Any) -> None:
+def test_filters_that_are_not_an_object_are_refused(raw: Any) -> None:
     with pytest.raises(InvalidInput, match="filters are an object"):
         SearchFilters.parse(raw)
 
 
-def test_dates_that_nothing_can_lie_between_are_refused() -> None:
+def test_empty_ranges_of_dates_are_refused() -> None:
     with pytest.raises(InvalidInput, match="later than date_to"):
         SearchFilters.parse({"date_from": "2025-02-01", "date_to": "2025-01-31T23:59:59Z"})
     SearchFilters.parse({"date_from": "2025-02-01T00:00:00+09:00", "date_to": "2025-01-31T15:00:00Z"})
 
 
-def test_facts_are_taken_by_declared_keys_in_one_order() -> None:
+def test_metadata_filters_use_declared_keys_in_a_fixed_order() -> None:
     facts = {"year": 2024, "author": "Kim", "draft": False}
     parsed = SearchFilters.parse({"metadata": facts}, KEYS)
     assert parsed.metadata == (("author", "Kim"), ("draft", False), ("year", 2024))
@@ -177,7 +177,7 @@ def test_facts_are_taken_by_declared_keys_in_one_order() -> None:
     assert SearchFilters.parse({"metadata": None}, KEYS) == SearchFilters()
 
 
-def test_a_truth_value_is_not_a_number() -> None:
+def test_a_boolean_is_not_a_number() -> None:
     """Python holds 1 and True equal, the database does not: caches must not, either."""
     one, true, float_one = (SearchFilters.parse({"metadata": {"year": value}}, KEYS) for value in (1, True, 1.0))
     assert one != true
@@ -206,13 +206,13 @@ def test_a_truth_value_is_not_a_number() -> None:
         ({"year": 10**30}, "year must be"),
     ],
 )
-def test_facts_that_cannot_be_asked_for_are_refused(metadata: Any, said: str) -> None:
+def test_undeclared_metadata_fields_are_refused(metadata: Any, said: str) -> None:
     with pytest.raises(InvalidInput, match=said) as caught:
         SearchFilters.parse({"metadata": metadata}, KEYS)
     assert len(str(caught.value)) < 200
 
 
-def test_without_declared_keys_there_are_no_facts_to_ask_for() -> None:
+def test_without_declared_keys_no_metadata_filter_is_allowed() -> None:
     with pytest.raises(InvalidInput, match="DTRAG_FILTER_KEYS: nothing"):
         SearchFilters.parse({"metadata": {"author": "Kim"}})
 
@@ -234,7 +234,7 @@ def test_without_declared_keys_there_are_no_facts_to_ask_for() -> None:
         ({"metadata": {"kind": "x"}}, False),
     ],
 )
-def test_what_filters_admit(raw: dict[str, Any], admitted: bool) -> None:
+def test_documents_that_filters_admit(raw: dict[str, Any], admitted: bool) -> None:
     filters = SearchFilters.parse(raw, KEYS)
     assert filters.admits("text/plain", datetime(2025, 6, 1, tzinfo=UTC), {"author": "Kim", "draft": True}) is admitted
 

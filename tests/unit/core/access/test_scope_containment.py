@@ -35,17 +35,17 @@ ML = Access((grant("AI/ML"),))
 
 
 @pytest.mark.parametrize("asked", ["AI/ML", "ai", "AI/ML/Deep", "AI/ML/nowhere"])
-def test_within_and_above_is_no_reaching_out(asked: str) -> None:
+def test_paths_within_and_above_the_scope_do_not_reach_out_of_it(asked: str) -> None:
     assert not reaches_out(paths(asked), ML, TREE)
 
 
 @pytest.mark.parametrize("asked", ["HR", "HR/nowhere", "nowhere", "AI/NLP", "AI/nowhere", "AI/MLOps"])
-def test_elsewhere_is_whether_or_not_it_exists(asked: str) -> None:
+def test_other_paths_reach_out_of_it_whether_or_not_they_exist(asked: str) -> None:
     assert reaches_out(paths(asked), ML, TREE)
     assert reaches_out(paths("AI/ML", asked), ML, TREE)
 
 
-def test_nobody_reaches_out_of_the_whole_tree() -> None:
+def test_no_path_reaches_out_of_the_whole_tree() -> None:
     assert not reaches_out(paths("HR", "nowhere"), Access(), TREE)
 
 
@@ -56,18 +56,18 @@ def test_every_grant_counts() -> None:
     assert reaches_out(paths("AI"), Access((Grant(()),)), TREE)
 
 
-def test_a_branch_is_where_it_hangs_now() -> None:
+def test_a_branch_is_where_its_node_is_now() -> None:
     assert not reaches_out(paths("HR/Learning"), ML, MOVED)
     assert reaches_out(paths("AI/ML"), ML, MOVED)
 
 
-def test_a_branch_that_is_gone_keeps_its_name() -> None:
+def test_a_deleted_branch_keeps_its_name() -> None:
     gone = Access((Grant((Anchor(CategoryPath.parse("Old/Place"), 99),)),))
     assert not reaches_out(paths("old/place/x"), gone, TREE)
     assert reaches_out(paths("HR"), gone, TREE)
 
 
-def test_an_agent_lies_within_only_as_a_whole() -> None:
+def test_an_agent_is_within_a_scope_only_as_a_whole() -> None:
     outer = Access((grant("AI", "HR"),))
     assert lies_within(grant("AI/ML", "HR"), outer, TREE)
     assert lies_within(grant("AI/not yet"), outer, TREE)

@@ -85,13 +85,13 @@ def test_which_model_speaks(question: str, cosine: float, name: str) -> None:
     assert model_name(question, dict.fromkeys(SIGNALS, 0.0) | {"cosine": cosine}) == name
 
 
-def test_without_passages_there_is_nothing_to_say() -> None:
+def test_without_passages_the_confidence_is_zero() -> None:
     found = confidence_of("zeppelin", [], STATISTICS)
     assert (found.value, found.decision) == (0.0, "abstain")
     assert '"zeppelin"' in found.reason
 
 
-def test_full_evidence_answers_and_little_abstains() -> None:
+def test_strong_evidence_answers_and_weak_evidence_abstains() -> None:
     answer = confidence_of("kettle valve", [_passage("The kettle valve leaks.", 0.8), _passage("winter")], STATISTICS)
     nothing = confidence_of("kettle valve", [_passage("garden")] * 10, STATISTICS)
     assert [answer.decision, nothing.decision] == ["answer", "abstain"]
@@ -100,7 +100,7 @@ def test_full_evidence_answers_and_little_abstains() -> None:
     assert set(answer.signals) == set(SIGNALS)
 
 
-def test_a_missing_number_is_said_and_costs() -> None:
+def test_a_missing_number_lowers_the_confidence_and_is_reported() -> None:
     passages = [_passage("The kettle valve leaked in 1984.", 0.6)]
     there = confidence_of("kettle valve 1984", passages, STATISTICS)
     missing = confidence_of("kettle valve 1985", passages, STATISTICS)
@@ -110,7 +110,7 @@ def test_a_missing_number_is_said_and_costs() -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(SENTENCES, SENTENCES, st.floats(0, 0.5), st.floats(0, 0.5))
-def test_a_better_best_passage_is_never_less_sure(question: str, text: str, one: float, other: float) -> None:
+def test_a_better_first_passage_never_lowers_the_confidence(question: str, text: str, one: float, other: float) -> None:
     low, high = sorted((one, other))
     rest = [_passage("garden", 0.0)] * 4
     base = confidence_of(question, [_passage(text, low), *rest], STATISTICS)
@@ -123,7 +123,7 @@ def test_decisions_follow_the_thresholds(value: float, decision: str) -> None:
     assert decide(value, Thresholds(abstain=0.2, review=0.5)) == decision
 
 
-def test_stored_weights_take_the_place_of_the_models_they_name() -> None:
+def test_stored_weights_replace_the_models_that_they_name() -> None:
     sure = {"intercept": 9.0, "weights": {"lexical": 1.0}}
     limits = {"abstain": 0.3, "review": 0.6}
     stored = {"signals": shipped().signals, "models": {"words": sure}, "thresholds": {"words": limits}}
@@ -137,13 +137,13 @@ def test_stored_weights_take_the_place_of_the_models_they_name() -> None:
     assert confidence_of("kettle", passages, STATISTICS, never).decision == "abstain"
 
 
-def test_a_calibration_without_thresholds_is_left_aside() -> None:
+def test_a_calibration_without_thresholds_is_ignored() -> None:
     """It was stored before calibrations were checked against the shipped confidence."""
     sure = {"intercept": 9.0, "weights": {"lexical": 1.0}}
     assert weights_for({"signals": shipped().signals, "models": {"words": sure}}) == shipped()
 
 
-def test_weights_of_other_signals_are_left_aside() -> None:
+def test_weights_of_other_signals_are_ignored() -> None:
     stored = {"signals": -1, "models": {"words": {"intercept": 9.0, "weights": {"forgotten": 1.0}}}}
     assert weights_for(stored) == shipped()
     with pytest.raises(ValueError, match="no signal 'forgotten'"):
@@ -156,7 +156,7 @@ def test_extreme_weights_stay_within_0_and_1() -> None:
     assert LogisticModel(0.0, {"lexical": -1e6}).probability(found) >= 0.0
 
 
-def test_what_helps_names_the_words_that_occur_nowhere() -> None:
+def test_the_advice_names_words_that_occur_nowhere() -> None:
     assert unknown_words("Does the kettle fly to Saturn, Saturn?", STATISTICS) == ["fly", "saturn"]
     told = advice("Does the kettle fly to Saturn?", STATISTICS)
     assert "5 passages that you may see" in told
@@ -166,6 +166,6 @@ def test_what_helps_names_the_words_that_occur_nowhere() -> None:
     assert len(unknown_words(" ".join(f"word{n}x" for n in range(50)), STATISTICS)) == 5
 
 
-def test_korean_words_that_occur_in_part_are_known() -> None:
+def test_korean_words_that_occur_in_part_count_as_known() -> None:
     statistics = _statistics("기숙사 신청 기간")
     assert unknown_words("기숙사에서 자전거 보관이 가능한가요?", statistics) == ["자전거", "보관"]

@@ -35,7 +35,7 @@ def passage(
 STATISTICS = statistics_of("kettle boiler valve", "kettle ticket", "kettle harbour lantern", "winter", "garden")
 
 
-def test_scores_are_compared_with_those_that_follow() -> None:
+def test_scores_are_compared_with_the_following_ones() -> None:
     found = signals("kettle", [passage("kettle", 0.9), passage("kettle", 0.45)], STATISTICS)
     assert found["lexical"] == 0.9
     assert found["lead"] == pytest.approx(0.9 - 0.45 / 9)
@@ -73,7 +73,7 @@ def test_numbers_and_names_of_the_question_are_looked_for_in_the_best_passage() 
     assert signals("What did it do?", [best], STATISTICS)["names"] == 0.0
 
 
-def test_kind_asks_whether_there_is_a_number_where_one_is_asked_for() -> None:
+def test_kind_tells_whether_a_requested_number_occurs() -> None:
     with_number, without = passage("The kettle holds 3 litres."), passage("The kettle is old.")
     assert signals("How much does the kettle hold?", [with_number], STATISTICS)["kind"] == 1.0
     assert signals("How much does the kettle hold?", [without], STATISTICS)["kind"] == -1.0
@@ -81,7 +81,7 @@ def test_kind_asks_whether_there_is_a_number_where_one_is_asked_for() -> None:
     assert signals("기숙사는 몇 명을 뽑나요?", [passage("기숙사는 3명을 뽑는다.")], STATISTICS)["kind"] == 1.0
 
 
-def test_vectors_speak_where_there_are_some() -> None:
+def test_vector_signals_are_set_when_there_are_vectors() -> None:
     none = signals("kettle", [passage("kettle", 0.9)], STATISTICS)
     assert (none["cosine"], none["together"]) == (0.0, 0.0)
     some = signals("kettle", [passage("kettle", 0.9, cosine=0.7), passage("x", 0.0, cosine=0.3)], STATISTICS)
@@ -90,7 +90,7 @@ def test_vectors_speak_where_there_are_some() -> None:
 
 
 @pytest.mark.parametrize("question", ["", "???", "the of and", "휴학"])
-def test_nothing_is_found_in_nothing(question: str) -> None:
+def test_without_passages_no_signal_is_set(question: str) -> None:
     assert set(signals(question, [], LexicalStatistics()).values()) == {0.0}
 
 
@@ -105,7 +105,7 @@ def test_signals_keep_their_ranges(question: str, passages: list[tuple[str, floa
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(SENTENCES, st.floats(0, 1)), min_size=2, max_size=5), st.randoms())
-def test_the_order_of_passages_is_no_matter(rows: list[tuple[str, float]], chance: random.Random) -> None:
+def test_the_order_of_passages_does_not_matter(rows: list[tuple[str, float]], chance: random.Random) -> None:
     shuffled = rows[:]
     chance.shuffle(shuffled)
     distinct = len({score for _, score in rows}) == len(rows)

@@ -52,15 +52,15 @@ def test_denials(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["It is so.", "The knot is tied.", "할 수 있다.", "안내한다.", "못을 박는다."])
-def test_what_denies_nothing(text: str) -> None:
+def test_texts_without_a_negation(text: str) -> None:
     assert not denied(text)
 
 
-def test_the_first_word_of_a_heading_is_no_name() -> None:
+def test_the_first_word_of_a_heading_is_not_a_name() -> None:
     assert claim_of("# Opening of the Valve").names == {"valve": "Valve"}
 
 
-def test_the_closest_run_of_sentences_backs_a_claim() -> None:
+def test_the_closest_sequence_of_sentences_supports_a_claim() -> None:
     text = "Boilers hum. The valve closes at nine. Students rest."
     found = support_of(claim_of("The valve closes at nine."), passage_sentences(text))
     assert (text[found.start : found.end], found.share, found.reason) == ("The valve closes at nine.", 1.0, "")
@@ -68,18 +68,18 @@ def test_the_closest_run_of_sentences_backs_a_claim() -> None:
     assert text[wide.start : wide.end] == "Boilers hum. The valve closes at nine."
 
 
-def test_what_stands_around_a_passage_counts() -> None:
+def test_title_and_headings_of_a_passage_count() -> None:
     claim = claim_of("In the Valve rules of 2024 students rest.")
     assert support_of(claim, passage_sentences("Students rest.")).reason == "the number 2024 is not in the passage"
     assert support_of(claim, passage_sentences("Students rest.", "Valve rules 2024")).reason == ""
 
 
-def test_a_number_must_stand_where_the_rest_is_repeated() -> None:
+def test_a_number_must_occur_in_the_supporting_sentences() -> None:
     text = "The valve closes at 9 every day. The gate is shut by hand. Ropes are long. The door closes at 10."
     assert "is not where" in support_of(claim_of("The valve closes at 10 every day."), passage_sentences(text)).reason
 
 
-def test_several_passages_back_a_claim_together() -> None:
+def test_several_passages_support_a_claim_together() -> None:
     claim = claim_of("Ada Bell founded the library in 1904.")
     one, other = passage_sentences("Ada Bell founded it."), passage_sentences("The library is from 1904.")
     assert support_of(claim, one).reason
@@ -89,7 +89,7 @@ def test_several_passages_back_a_claim_together() -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(st.text(max_size=80), st.text(max_size=200))
-def test_any_text_has_a_share(sentence: str, passage: str) -> None:
+def test_any_text_has_a_support_between_0_and_1(sentence: str, passage: str) -> None:
     found = support_of(claim_of(sentence), passage_sentences(passage))
     assert 0.0 <= found.share <= 1.0 + 1e-9
     assert 0 <= found.start <= found.end <= len(passage)

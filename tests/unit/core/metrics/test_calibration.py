@@ -53,7 +53,7 @@ def test_calibration_error_is_the_weighed_gap_of_the_bins() -> None:
     assert np.isnan(calibration_error(np.empty(0), np.empty(0)))
 
 
-def test_log_loss_of_a_coin() -> None:
+def test_log_loss_of_chance() -> None:
     assert log_loss(np.array([0.5, 0.5]), np.array([1.0, 0.0])) == pytest.approx(np.log(2))
     assert log_loss(np.array([0.0]), np.array([1.0])) < 20  # finite, however wrong
 
@@ -65,7 +65,7 @@ def test_logistic_finds_the_weights_that_made_the_labels() -> None:
     assert logistic(x, labels, np.ones(20_000)).tolist() == pytest.approx([0.5, 2.0, -1.0], abs=0.1)
 
 
-def test_logistic_stays_with_what_it_knew_where_there_are_few() -> None:
+def test_logistic_stays_near_the_prior_with_few_samples() -> None:
     prior = np.array([0.0, 1.0])
     x, labels = np.array([[1.0], [-1.0]]), np.array([0.0, 1.0])
     near = logistic(x, labels, np.ones(2), prior, ridge=100.0)
@@ -74,7 +74,7 @@ def test_logistic_stays_with_what_it_knew_where_there_are_few() -> None:
     assert far[1] < 0
 
 
-def test_logistic_ends_on_labels_that_can_be_parted() -> None:
+def test_logistic_terminates_on_separable_labels() -> None:
     found = logistic(np.array([[0.0], [0.0], [1.0], [1.0]]), np.array([0.0, 0.0, 1.0, 1.0]), np.ones(4))
     assert np.isfinite(found).all()
     assert found[1] > 0

@@ -57,7 +57,7 @@ def _okapi(query: Passage, passage: Passage, corpus: Sequence[Passage]) -> float
     return score
 
 
-def test_bm25_is_that_of_an_independent_implementation() -> None:
+def test_bm25_equals_an_independent_implementation() -> None:
     dice = random.Random(7)
     corpus = [[dice.randrange(30) for _ in range(dice.randrange(1, 40))] for _ in range(60)]
     statistics = _statistics(corpus)
@@ -75,7 +75,7 @@ def test_bm25_by_hand() -> None:
     assert bm25_weight(0, 10, 10) == 0.0
 
 
-def test_a_rarer_term_weighs_more_and_none_weighs_less_than_nothing() -> None:
+def test_a_rarer_term_weighs_more_and_no_weight_is_negative() -> None:
     values = [idf(df, 1_000) for df in range(1_001)]
     assert values == sorted(values, reverse=True)
     assert len(set(values)) == len(values)
@@ -117,14 +117,14 @@ def test_merged_statistics_are_those_of_the_union_in_any_grouping(
     assert _same(whole, right)
 
 
-def test_a_segment_of_deletions_takes_its_terms_away() -> None:
+def test_a_segment_of_deletions_subtracts_its_terms() -> None:
     there = _statistics([[1, 2], [2, 3]])
     gone = LexicalStatistics(np.array([1, 2]), np.array([-1, -1]), -1, {"en": (-1, -2)})
     left = LexicalStatistics.merged([there, gone])
     assert _same(left, LexicalStatistics(np.array([2, 3]), np.array([1, 1]), 1, {"en": (1, 2)}))
 
 
-def test_nothing_merged_is_nothing() -> None:
+def test_merging_no_statistics_gives_empty_statistics() -> None:
     assert _same(LexicalStatistics.merged([]), LexicalStatistics())
 
 

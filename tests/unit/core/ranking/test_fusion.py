@@ -109,7 +109,7 @@ def test_fusion_brings_the_weights_to_one() -> None:
 
 
 @pytest.mark.parametrize("weights", [(0.5, 0.5), (0.0, 1.0), (1.0, 0.0)])
-def test_where_one_side_could_not_be_asked_the_other_decides(weights: tuple[float, float]) -> None:
+def test_without_one_retriever_the_other_decides(weights: tuple[float, float]) -> None:
     one = {"a": 4.0, "b": 2.0, "c": 3.0}
     expected = {"a": 1.0, "b": 0.0, "c": 0.5}
     assert fuse(one, None, lexical_weight=weights[0], vector_weight=weights[1]) == expected
@@ -117,7 +117,7 @@ def test_where_one_side_could_not_be_asked_the_other_decides(weights: tuple[floa
     assert fuse(None, None, lexical_weight=weights[0], vector_weight=weights[1]) == {}
 
 
-def test_a_side_that_found_nothing_counts_nothing_and_keeps_its_weight() -> None:
+def test_a_retriever_without_results_counts_nothing_and_keeps_its_weight() -> None:
     assert fuse({"a": 4.0, "b": 2.0}, {}, lexical_weight=0.7, vector_weight=0.3) == pytest.approx({"a": 0.7, "b": 0.0})
 
 
@@ -148,7 +148,7 @@ def test_fusion_does_not_depend_on_the_order_and_lies_in_0_1(  # noqa: PLR0917 -
 
 
 @pytest.mark.parametrize("normalization", NORMALIZATIONS)
-def test_what_a_side_misses_is_below_what_it_found(normalization: str) -> None:
+def test_candidates_that_a_retriever_misses_rank_below_those_that_it_returned(normalization: str) -> None:
     fused = fuse({"a": 0.8, "b": 0.4}, {"c": 0.1}, lexical_weight=1, vector_weight=0, normalization=normalization)
     assert fused["a"] > fused["b"] >= fused["c"] >= 0.0
 
@@ -192,7 +192,7 @@ def test_z_scores_are_weighed_as_they_are() -> None:
 @pytest.mark.parametrize(
     "weights", [(0, 0), (-1, 2), (2, -1), (math.nan, 1), (math.inf, 1), (True, 1), ("1", 1), (None, 1)]
 )
-def test_weights_that_mean_nothing_are_refused(weights: tuple[Any, Any]) -> None:
+def test_invalid_weights_are_refused(weights: tuple[Any, Any]) -> None:
     with pytest.raises(InvalidInput, match="weights"):
         shares(*weights)
     with pytest.raises(InvalidInput, match="weights"):
@@ -200,7 +200,7 @@ def test_weights_that_mean_nothing_are_refused(weights: tuple[Any, Any]) -> None
 
 
 @pytest.mark.parametrize("name", ["", "minmax", None, 5])
-def test_an_unknown_normalization_is_refused_and_the_known_are_named(name: Any) -> None:
+def test_an_unknown_normalization_is_refused_with_the_known_names(name: Any) -> None:
     with pytest.raises(InvalidInput, match="min_max, z_score, reciprocal_rank"):
         HybridScoreFusion(normalization=name)
 

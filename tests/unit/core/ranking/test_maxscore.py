@@ -61,7 +61,7 @@ def brute(rows: list[ForwardRow], weights: dict[int, float]) -> list[float]:
     share=st.sampled_from([1.0, 0.5, 0.05]),
 )
 @settings(max_examples=150, deadline=None)
-def test_the_best_are_those_of_brute_force(seed: int, weights: dict[int, float], wanted: int, share: float) -> None:
+def test_the_best_passages_equal_brute_force(seed: int, weights: dict[int, float], wanted: int, share: float) -> None:
     chance = random.Random(seed)
     rows = collection(chance, chance.choice((1, 20, 300)), 40)
     segment, run = build(uuid.uuid4(), rows)
@@ -80,7 +80,7 @@ def test_the_best_are_those_of_brute_force(seed: int, weights: dict[int, float],
         assert score == pytest.approx(everyone[number])
 
 
-def test_common_words_are_only_looked_up_when_the_rare_ones_decide(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_common_terms_are_only_looked_up_when_rare_terms_decide(monkeypatch: pytest.MonkeyPatch) -> None:
     """The common word's postings are never added to all passages, and its share is in the scores nevertheless."""
     rows = [
         ForwardRow(
@@ -117,7 +117,7 @@ def test_common_words_are_only_looked_up_when_the_rare_ones_decide(monkeypatch: 
     assert found.scores == pytest.approx(5.1 * bm25_weight(1, 7, 7.0))
 
 
-def test_ties_at_the_end_of_the_list_are_all_found() -> None:
+def test_all_ties_with_the_last_result_are_returned() -> None:
     rows = [
         ForwardRow(uuid.UUID(int=n), 0, 1, "en", 5, np.array([3], np.int32), quantised(np.ones(1, np.float32)))
         for n in range(30)
@@ -129,7 +129,7 @@ def test_ties_at_the_end_of_the_list_are_all_found() -> None:
 
 @given(seed=st.integers(0, 10_000), most=st.sampled_from([1, 5, 1000]))
 @settings(max_examples=60, deadline=None)
-def test_a_merge_is_the_segment_of_what_is_left(seed: int, most: int) -> None:
+def test_a_merge_equals_the_segment_of_the_remaining_documents(seed: int, most: int) -> None:
     """Several segments without some documents, merged slice by slice, equal one segment of the rest."""
     chance = random.Random(seed)
     parts = [collection(chance, chance.choice((0, 3, 40)), 25) for _ in range(chance.randint(1, 4))]
@@ -163,7 +163,7 @@ def test_a_merge_is_the_segment_of_what_is_left(seed: int, most: int) -> None:
         assert before - dropped.document_frequency(term) == head.statistics().document_frequency(term)
 
 
-def test_common_terms_take_a_byte_a_passage() -> None:
+def test_common_terms_take_one_byte_per_passage() -> None:
     run = np.zeros(100, [("chunk", "<i4"), ("frequency", "u1")])
     run["chunk"] = np.arange(100)
     assert Postings(run, 120).nbytes < Postings(run, 1_000_000).nbytes

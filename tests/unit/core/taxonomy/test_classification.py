@@ -60,7 +60,7 @@ KITCHEN = [sample(n, 3, f"simmer onions butter whisk soup thyme {n}") for n in r
 GARDEN = [sample(100 + n, 4, f"prune roses compost spade hedge frost {n}") for n in range(10)]
 
 
-def test_like_goes_to_like() -> None:
+def test_a_document_goes_to_the_category_of_similar_documents() -> None:
     found = place(
         TREE, NAMES, Centroids.of(KITCHEN + GARDEN), counts("whisk butter and onions into the soup with thyme")
     )
@@ -68,7 +68,7 @@ def test_like_goes_to_like() -> None:
     assert found.reasons == ("Its words are like those of the documents in House/Kitchen.",)
 
 
-def test_one_category_alone_does_not_take_everything() -> None:
+def test_a_single_category_does_not_attract_everything() -> None:
     only = Centroids.of(KITCHEN)
     like = shares(only, counts("whisk the butter into the soup with onions and thyme"))
     foreign = shares(only, counts("whisk the ledger, list debits and credits, count the vouchers"))
@@ -83,7 +83,7 @@ def test_a_few_shared_words_are_not_enough() -> None:
     assert known.shared(counts("soup whisk and a ledger")) == 2
 
 
-def test_few_documents_make_less_sure() -> None:
+def test_few_documents_lower_the_confidence() -> None:
     asked = counts("simmer onions in butter, prune and spade and frost and compost: simmer")
     few = place(TREE, NAMES, Centroids.of([KITCHEN[0], GARDEN[0]]), asked)
     many = place(TREE, NAMES, Centroids.of(KITCHEN + GARDEN), asked)
@@ -91,7 +91,7 @@ def test_few_documents_make_less_sure() -> None:
     assert few.confidence < many.confidence
 
 
-def test_a_name_that_speaks_against_it_asks_a_person() -> None:
+def test_a_contradicting_category_name_sends_the_document_to_review() -> None:
     known = Centroids.of(KITCHEN + GARDEN)
     asked = "whisk the butter into the soup with onions and thyme"
     assert place(TREE, NAMES, known, counts(f"{asked}. 장학")).accepted
@@ -103,7 +103,7 @@ def test_a_name_that_speaks_against_it_asks_a_person() -> None:
     assert ("학사", "장학") in {other.path for other in found.alternatives}
 
 
-def test_a_name_of_the_same_branch_does_not_speak_against_it() -> None:
+def test_a_category_name_of_the_same_branch_does_not_contradict() -> None:
     found = place(TREE, NAMES, Centroids.of(KITCHEN), counts("house house house whisk butter soup"))
     assert not found.disagreeing
 
@@ -137,7 +137,7 @@ def test_names_alone_never_place() -> None:
     assert (found.path, found.accepted) == (("House", "Kitchen"), False)
 
 
-def test_meaning_decides_where_words_are_shared() -> None:
+def test_vectors_decide_when_terms_are_ambiguous() -> None:
     known = Centroids.of(
         [
             *(sample(n, 3, "bed soup", (1.0, 0.1 * n)) for n in range(5)),
@@ -150,7 +150,7 @@ def test_meaning_decides_where_words_are_shared() -> None:
     assert np.ptp(shares(known, asked)) == pytest.approx(0.0, abs=1e-9)
 
 
-def test_meaning_counts_only_where_every_category_has_it() -> None:
+def test_vectors_count_only_when_every_category_has_them() -> None:
     mixed = Centroids.of([sample(1, 3, "soup", (1.0, 0.0)), sample(2, 4, "frost")])
     assert mixed.by_meaning(np.array([1.0, 0.0], np.float32)) is None
     whole = Centroids.of([sample(1, 3, "soup", (1.0, 0.0)), sample(2, 4, "frost", (0.0, 1.0))])
@@ -158,7 +158,7 @@ def test_meaning_counts_only_where_every_category_has_it() -> None:
     assert whole.by_meaning(np.zeros(2, np.float32)) is None
 
 
-def test_what_people_decided_counts_more() -> None:
+def test_decisions_of_reviewers_count_more() -> None:
     machine = [sample(n, 3, "soup ledger") for n in range(2)] + [sample(10 + n, 4, "frost ledger") for n in range(2)]
     person = sample(99, 4, "ledger ledger debits", decided=True)
     plain = sample(99, 4, "ledger ledger debits")
@@ -189,7 +189,7 @@ def test_the_order_of_samples_makes_no_difference(
 
 
 @given(samples, texts)
-def test_shares_are_a_part_of_one(rows: list[tuple[int, str, bool]], asked: str) -> None:
+def test_shares_add_up_to_at_most_one(rows: list[tuple[int, str, bool]], asked: str) -> None:
     known = Centroids.of([sample(n, node, text, decided=decided) for n, (node, text, decided) in enumerate(rows)])
     found = shares(known, counts(asked))
     assert (found >= 0).all()
@@ -244,13 +244,13 @@ def test_drift_is_less_than_half_in_common(rule: Sequence[str], learned: Sequenc
 FOUND = Classification(("House", "Kitchen"), 3, 0.6, ("words",))
 
 
-def test_a_model_that_agrees_makes_surer() -> None:
+def test_an_agreeing_model_raises_the_confidence() -> None:
     found = with_model(TREE, FOUND, "house/kitchen", 0.9)
     assert (found.path, found.accepted) == (("House", "Kitchen"), True)
     assert FOUND.confidence < found.confidence < 1.0
 
 
-def test_a_model_that_disagrees_asks_a_person() -> None:
+def test_a_disagreeing_model_sends_the_document_to_review() -> None:
     found = with_model(TREE, Classification(("House", "Kitchen"), 3, 0.95, ()), ["학사", "장학"], 1.0)
     assert (found.path, found.confidence, found.disagreeing) == (("House", "Kitchen"), DISAGREEING, True)
     assert found.alternatives[0].path == ("학사", "장학")
@@ -264,7 +264,7 @@ def test_a_model_alone_never_places(claimed: float) -> None:
 
 
 @pytest.mark.parametrize("said", ["", "Attic", "../House", "House/Kitchen/x", "' or 1=1", "\u202eHouse"])
-def test_a_model_that_names_nothing_changes_nothing(said: str) -> None:
+def test_a_model_without_an_answer_changes_nothing(said: str) -> None:
     found = with_model(TREE, FOUND, said, 1.0)
     assert (found.path, found.confidence) == (FOUND.path, FOUND.confidence)
     assert with_model(TREE, FOUND, "House/Garden", float("nan")).path == FOUND.path

@@ -51,7 +51,7 @@ def drawn(chance: random.Random, taxonomy: Taxonomy) -> dict[str, Any]:
 
 @settings(max_examples=300, deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 25))
-def test_whatever_is_done_a_tree_remains_and_every_document_has_a_place_in_it(seed: int, steps: int) -> None:
+def test_after_any_operations_a_tree_remains_that_holds_every_document(seed: int, steps: int) -> None:
     chance = random.Random(seed)
     now = tree("ai", "hr", "ai/ml")
     for _ in range(steps):
@@ -77,7 +77,7 @@ def test_whatever_is_done_a_tree_remains_and_every_document_has_a_place_in_it(se
 
 @settings(max_examples=200, deadline=None)
 @given(st.integers(0, 2**32))
-def test_a_diff_names_just_what_was_done(seed: int) -> None:
+def test_a_diff_contains_exactly_the_operations(seed: int) -> None:
     chance = random.Random(seed)
     base = tree("ai", "ai/ml", "hr", "hr/pay", "law")
     try:
@@ -94,7 +94,7 @@ def test_a_diff_names_just_what_was_done(seed: int) -> None:
     assert back.added == tuple(sorted(base.path(node) for node in base.nodes.keys() - kept))
 
 
-def test_a_merge_takes_children_of_one_name_together() -> None:
+def test_a_merge_unites_children_with_the_same_name() -> None:
     base = tree("A", "A/x", "A/x/deep", "A/y", "B", "B/X", "B/X/other")
     done = applied(base, operations([{"op": "merge", "paths": ["A"], "into": "B"}]), "2.0.0", 50)
     assert paths(done.taxonomy) == {"B", "B/X", "B/X/deep", "B/X/other", "B/y"}
@@ -127,7 +127,7 @@ def test_a_child_can_be_merged_into_its_parent_and_a_branch_deleted_elsewhere() 
         ({"op": "add", "path": "Z", "node_id": 1}, "leave it out"),
     ],
 )
-def test_what_cannot_be_is_said(row: dict[str, Any], said: str) -> None:
+def test_impossible_operations_are_explained(row: dict[str, Any], said: str) -> None:
     with pytest.raises(InvalidInput, match=said):
         grown(tree("A", "A/x", "B"), row)
 
@@ -144,7 +144,7 @@ def test_limits_hold() -> None:
         check(wide)
 
 
-def test_versions_are_semantic_and_grow_with_what_is_done() -> None:
+def test_versions_are_semantic_and_increase_with_the_operations() -> None:
     for good in ("1.0.0", "0.0.1", "1.2.3-rc.1+build.5", "10.20.30"):
         parse_version(good)
     for bad in ("1.0", "01.0.0", "1.0.0\n", "１.0.0", "v1.0.0", "1.0.0-", "", None, 1, "1.0.0-01", "1." + "9" * 200):

@@ -142,7 +142,7 @@ def test_lengths_at_their_limits() -> None:
 
 
 @pytest.mark.parametrize("value", [None, 5, b"AI", bytearray(b"AI"), {"AI": 1}, {"AI"}, [1], [["AI"]], [None], [b"AI"]])
-def test_anything_else_than_names_is_refused(value: Sequence[str]) -> None:
+def test_anything_but_names_is_refused(value: Sequence[str]) -> None:
     with pytest.raises(InvalidInput, match="list of names"):
         CategoryPath.parse(value)
 
@@ -162,7 +162,7 @@ def test_every_node_is_found_at_its_path_and_stands_in_the_subtree_of_its_parent
     assert TREE.subtree(99) == {99}
 
 
-def test_a_damaged_tree_with_a_ring_does_not_hang() -> None:
+def test_a_damaged_tree_with_a_cycle_terminates() -> None:
     ring = Taxonomy.of("x", [Node(2, 3, "a", "a"), Node(3, 2, "b", "b")])
     assert ring.subtree(2) == {2, 3}
     assert set(ring.path(2)) == {"a", "b"}

@@ -31,7 +31,7 @@ WRITTEN = st.text(st.sampled_from("ab Z.!?…\"')]”①②가나제조12의\n\t
         ("2024-03-01", ["2024-03-01", "2024", "03", "01"]),
     ],
 )
-def test_an_identifier_survives_whole_beside_its_parts(text: str, expected: list[str]) -> None:
+def test_an_identifier_gives_itself_and_its_parts(text: str, expected: list[str]) -> None:
     assert terms(text) == expected
 
 
@@ -65,7 +65,7 @@ def test_english_words_are_stemmed_in_order_with_repetitions() -> None:
     assert terms("Libraries and the library: running, runs") == ["librari", "librari", "run", "run"]
 
 
-def test_stop_words_are_no_terms_in_any_case() -> None:
+def test_stop_words_are_never_terms() -> None:
     assert terms(" ".join(STOP_WORDS) + " " + " ".join(STOP_WORDS).upper()) == []
 
 
@@ -74,12 +74,12 @@ def test_a_possessive_is_its_noun_and_a_hyphenated_word_its_parts() -> None:
     assert terms("user’s") == terms("user")
 
 
-def test_another_script_gives_words() -> None:
+def test_other_scripts_give_words() -> None:
     assert terms("Привет, мир") == ["привет", "мир"]
 
 
 @pytest.mark.parametrize("text", ["", " \n\t", "?!…", "👩‍🔬🧪", "' -- ;", "& | ! <->", "\x00", "___"])
-def test_no_words_no_terms(text: str) -> None:
+def test_a_text_without_words_has_no_terms(text: str) -> None:
     assert terms(text) == []
 
 
@@ -90,7 +90,7 @@ def test_decomposed_text_has_the_terms_of_composed_text(text: str) -> None:
     assert terms(decomposed) == terms(text)
 
 
-def test_full_width_and_half_width_are_one_text() -> None:
+def test_full_width_and_half_width_forms_are_equal() -> None:
     assert normalise("ＢＭ２５　Ａｉ") == normalise("BM25 AI") == "bm25 ai"
     assert terms("ＢＭ２５") == ["bm25"]
     assert normalise("ﾃｽﾄ") == normalise("テスト")
@@ -101,7 +101,7 @@ def test_case_is_folded_for_every_script(one: str, other: str) -> None:
     assert normalise(one) == normalise(other)
 
 
-def test_normalise_brings_white_space_to_single_blanks() -> None:
+def test_normalise_reduces_white_space_to_single_spaces() -> None:
     assert normalise(" a \t\n b　　c\u00a0") == "a b c"
 
 
@@ -138,7 +138,7 @@ def test_term_ids_do_not_change_between_versions_and_machines() -> None:
     ]
 
 
-def test_clean_drops_what_a_database_cannot_hold_and_nothing_else() -> None:
+def test_clean_drops_only_what_a_database_cannot_store() -> None:
     assert clean("a\x00b\ud800c\udfff") == "abc"
     text = "가\u200b① \U0001f600\x01"
     assert clean(text) == text
@@ -165,11 +165,11 @@ def test_clean_text_can_be_encoded(text: str) -> None:
         ("👩‍🔬", "und"),
     ],
 )
-def test_language_is_told_by_script(text: str, expected: str) -> None:
+def test_language_is_detected_by_script(text: str, expected: str) -> None:
     assert language(text) == expected
 
 
-def test_korean_from_a_quarter_hangul_letters_up() -> None:
+def test_a_text_with_a_quarter_of_hangul_letters_is_korean() -> None:
     assert language("한" + "a" * 3) == "ko"
     assert language("한" + "a" * 4) == "en"
 
@@ -199,7 +199,7 @@ def _split(text: str) -> list[str]:
         (" \n ", []),
     ],
 )
-def test_sentences_end_where_a_reader_ends_them(text: str, expected: list[str]) -> None:
+def test_sentences_end_at_sentence_boundaries(text: str, expected: list[str]) -> None:
     assert _split(text) == expected
 
 

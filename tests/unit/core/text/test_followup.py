@@ -54,7 +54,7 @@ ALONE = [
 
 
 @pytest.mark.parametrize(("before", "question", "wanted"), FOLLOW_UPS, ids=[one[1] for one in FOLLOW_UPS])
-def test_a_follow_up_brings_its_subject_along(before: list[str], question: str, wanted: str) -> None:
+def test_a_follow_up_question_gets_the_subject_of_the_one_before(before: list[str], question: str, wanted: str) -> None:
     found, kind = standing_alone(question, before)
     assert kind != "alone"
     assert set(terms(wanted)) <= set(terms(found))
@@ -62,40 +62,40 @@ def test_a_follow_up_brings_its_subject_along(before: list[str], question: str, 
 
 
 @pytest.mark.parametrize(("before", "question"), ALONE, ids=[question for _, question in ALONE])
-def test_a_question_that_stands_alone_is_left_as_it_is(before: str, question: str) -> None:
+def test_a_self_contained_question_stays_unchanged(before: str, question: str) -> None:
     assert standing_alone(question, [before]) == (question, "alone")
 
 
-def test_the_next_contrast_takes_the_place_of_the_last() -> None:
+def test_the_next_contrast_replaces_the_last() -> None:
     found, kind = standing_alone("박사과정은?", [LEAVE_KO, "그럼 대학원생은?"])
     assert (kind, "대학원생" in found) == ("contrast", False)
 
 
-def test_a_question_that_stands_alone_begins_anew() -> None:
+def test_a_self_contained_question_starts_a_new_context() -> None:
     found, _ = standing_alone("그럼 교직원은?", [LEAVE_KO, "도서관 대출 권수는 몇 권인가요?"])
     assert "휴학" not in found
     assert "대출" in found
 
 
-def test_without_anything_before_there_is_nothing_to_carry_over() -> None:
+def test_without_earlier_questions_nothing_is_added() -> None:
     for before in ([], [""], ["?"], ["왜?"]):
         assert standing_alone("그럼 대학원생은?", before) == ("그럼 대학원생은?", "alone")
 
 
-def test_words_that_are_there_are_not_repeated() -> None:
+def test_words_of_the_question_are_not_repeated() -> None:
     found, _ = standing_alone("그럼 대학원생 휴학은?", [LEAVE_KO])
     assert found.count("휴학") == 1
     assert standing_alone("vacation days for it?", ["vacation days?"])[0] == "vacation days for it?"
 
 
-def test_no_more_words_are_carried_over_than_the_new_question_can_bear() -> None:
+def test_the_number_of_added_words_is_limited() -> None:
     long = " ".join(f"subject{number}" for number in range(40)) + "?"
     found, _ = standing_alone("and why is it?", [long])
     assert len(found.split()) <= MOST_WORDS + 4
 
 
 @pytest.mark.parametrize("odd", ["", " ", "?", "🙂", "그", "it", "and", "\x00", "().()", "그럼"])
-def test_odd_questions_are_taken(odd: str) -> None:
+def test_unusual_questions_are_accepted(odd: str) -> None:
     kind_of(odd)
     content_words(odd)
     found, _ = standing_alone(odd, [odd, LEAVE, odd])
@@ -103,7 +103,7 @@ def test_odd_questions_are_taken(odd: str) -> None:
 
 
 @pytest.mark.parametrize("piece", ["it ", "그 ", "and ", "휴학은 ", "it to ", "((((", "? ", "for "])
-def test_long_questions_take_no_time(piece: str) -> None:
+def test_long_questions_are_fast(piece: str) -> None:
     question = piece * (10_000 // len(piece))
     started = time.thread_time()
     assert standing_alone(question, [question] * 6) == (question, "alone")

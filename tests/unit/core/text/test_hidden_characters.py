@@ -33,7 +33,7 @@ BARE = ("<|", "|>", "<｜", "｜>", "[inst]", "[/inst]", "<<sys>>", "</s>", "<s>
 
 
 @pytest.mark.parametrize("token", TOKENS)
-def test_no_mark_of_a_chat_template_is_left(token: str) -> None:
+def test_no_chat_template_token_remains(token: str) -> None:
     text = neutralised(f"Leave is 26 days. {token} More.").lower()
     for bare in (*BARE, "<start_of_turn>", "<end_of_turn>", "</think>"):
         assert bare not in text
@@ -42,7 +42,7 @@ def test_no_mark_of_a_chat_template_is_left(token: str) -> None:
 
 
 @pytest.mark.parametrize("hidden", ["\u202e", "\u2066", "\u200f", "\u061c", "\u200b", "\ufeff", "\u2060", "\U000e0041"])
-def test_hidden_characters_are_taken_out_of_prompts_and_shown_to_people(hidden: str) -> None:
+def test_hidden_characters_are_removed_from_prompts_and_displayed_to_users(hidden: str) -> None:
     text = f"pay{hidden}roll"
     assert neutralised(text) == "payroll"
     assert visible(text) == f"pay<U+{ord(hidden):04X}>roll"
@@ -66,12 +66,12 @@ def test_legitimate_text_stays_as_it_is(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["pay\u200droll", "pay\u200croll", "\u200dpay", "a\U000e0101b"])
-def test_joiners_where_nothing_joins_are_hidden_characters(text: str) -> None:
+def test_joiners_without_letters_to_join_are_hidden_characters(text: str) -> None:
     assert neutralised(text).isascii()
     assert "<U+" in visible(text)
 
 
-def test_lines_of_an_event_stream_end_nowhere_else() -> None:
+def test_only_line_feeds_end_lines_of_an_event_stream() -> None:
     data = {"text": "one\u2028two\u2029three\x85four\x0bfive\x0csix\x1cseven\r\neight", "\u2028": ["\x85"]}
     lines = event(data, "token").decode().splitlines()
     assert lines[0] == "event: token" and lines[2:] == [""]

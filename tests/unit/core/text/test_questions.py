@@ -22,25 +22,25 @@ from dtrag.core.text.questions import ASKING_WEIGHT, WORD_DAMPING, analyze_query
         ("BM25와 벡터의 관계", "BM25 벡터 관계"),
     ],
 )
-def test_korean_endings_and_particles_go_and_content_stays(question: str, about: str) -> None:
+def test_korean_endings_and_particles_are_removed_and_content_words_stay(question: str, about: str) -> None:
     assert terms(content(question)) == terms(about)
     assert content_terms(question) == [term_id(term) for term in terms(about)]
 
 
 @pytest.mark.parametrize("question", ["어떻게 하나요?", "무엇인가요?", "왜?", "있나요", "???", ""])
-def test_a_question_that_only_asks_stays_as_it_is(question: str) -> None:
+def test_a_question_without_content_words_stays_unchanged(question: str) -> None:
     assert content(question) == question
 
 
 @pytest.mark.parametrize(
     "question", ["How many days of parental leave are there?", "who wrote C++ and when", "text-embedding-3-small"]
 )
-def test_english_is_left_alone(question: str) -> None:
+def test_english_stays_unchanged(question: str) -> None:
     assert terms(content(question)) == terms(question)
     assert {weight for _, weight in weighted_terms(question)} == {1.0}
 
 
-def test_a_term_that_only_asks_weighs_less() -> None:
+def test_a_question_word_weighs_less() -> None:
     weights = dict(weighted_terms("휴학은 최대 몇 학기까지 할 수 있나요?"))
     assert weights[term_id("최대")] == 1.0
     assert weights[term_id("휴학")] == 2**-WORD_DAMPING
@@ -63,7 +63,7 @@ def test_the_pairs_of_a_long_word_count_less_each() -> None:
     ).map(" ".join)
     | st.text(st.characters(), max_size=40)
 )
-def test_content_never_empties_and_weights_lie_in_0_1(question: str) -> None:
+def test_content_is_never_empty_and_weights_are_in_0_1(question: str) -> None:
     weighted = weighted_terms(question)
     assert [term for term, _ in weighted] == [term_id(term) for term in terms(question)]
     assert all(0 < weight <= 1 for _, weight in weighted)
@@ -138,6 +138,6 @@ def test_every_query_has_characteristics(query: str) -> None:
     assert all(term and term in query for term in like.exact_terms)
 
 
-def test_a_long_token_is_looked_at_quickly() -> None:
+def test_a_long_token_is_fast() -> None:
     for token in ("aA" * 5_000 + "%", "a_" * 5_000 + "%", "a." * 5_000 + "%", '"' * 10_000, "+" * 10_000):
         assert analyze_query(token).length <= 1

@@ -21,30 +21,30 @@ from dtrag.core.text.title_mentions import MOST_WORDS, mentions, title_key, titl
         ("７th Street", "on 7th Street"),
     ],
 )
-def test_a_mention_meets_its_title(title: str, text: str) -> None:
+def test_a_mention_matches_its_title(title: str, text: str) -> None:
     assert title_key(title) in mentions(text)
 
 
 @pytest.mark.parametrize("text", ["the silver lantern", "", "of the", "The end."])
-def test_words_without_a_capital_mention_nothing(text: str) -> None:
+def test_words_without_a_capital_are_not_mentions(text: str) -> None:
     assert title_key("The Silver Lantern") not in mentions(text)
 
 
 @pytest.mark.parametrize(
     "title", ["", "It", "휴학", "!?", "one two three four five six seven eight", "(only brackets)"]
 )
-def test_what_is_too_short_or_too_long_is_no_title(title: str) -> None:
+def test_too_short_and_too_long_titles_are_ignored(title: str) -> None:
     assert title_key(title) == ""
     assert title_number(title_key(title)) == 0
 
 
-def test_numbers_are_stable_and_apart() -> None:
+def test_title_numbers_are_stable_and_distinct() -> None:
     assert title_number("silver lantern") == 1215897036181808954
     assert len({title_number(f"title {number}") for number in range(10_000)}) == 10_000
 
 
 @given(st.text(max_size=200))
-def test_any_text_will_do(text: str) -> None:
+def test_any_text_is_accepted(text: str) -> None:
     found = mentions(text)
     assert len(found) == len(set(found))
     assert all(1 <= len(key.split()) <= MOST_WORDS for key in found)
