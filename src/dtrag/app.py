@@ -39,6 +39,7 @@ from dtrag.evaluation.calibration import Calibrated, calibrate
 from dtrag.governance.agents import Agents, budget
 from dtrag.governance.api_keys import Keys
 from dtrag.governance.audit import Audit
+from dtrag.governance.lexicon import OwnLexicon
 from dtrag.governance.review import Review
 from dtrag.governance.taxonomy import TaxonomyVersions
 from dtrag.ingestion.classify import Classifier, classify_enabled
@@ -149,6 +150,7 @@ class App:
         record = self.audit.record
         self.keys = Keys(stores.keys, self.index, rate=self.settings.rate_per_minute, record=record)
         self.taxonomy = TaxonomyVersions(stores.taxonomy, record)
+        self.lexicon = OwnLexicon(stores.index_settings, self.index, record)
         self.taxonomy_service = TaxonomyService.of(self.settings)
         self.review = Review(stores.review, self.index, self.classifier, record)
 

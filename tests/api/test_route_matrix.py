@@ -55,6 +55,7 @@ class Described:
 AGENT = {"version": "1.0.0", "node_paths": [MINE]}
 COMPLETION = {"model": "dtrag", "messages": [{"role": "user", "content": "What does machine learning find?"}]}
 UPLOAD = form(("files", b"matrix.md", b"# Matrix\n\nA machine is learning."), ("category", None, b"AI/ML"))
+LEXICON = {"entries": [{"spoken": ["긱사 밥"], "official": ["식당운영"]}]}
 ROUTES: dict[Address, Described] = {
     ("POST", "/search"): Described("read", sent={"query": "machine"}),
     ("POST", "/search/batch"): Described("read", sent={"searches": [{"query": "machine"}]}),
@@ -99,6 +100,9 @@ ROUTES: dict[Address, Described] = {
     ("GET", "/taxonomy/{version}/preview"): Described("admin", own=404, whole_tree=True),
     ("POST", "/taxonomy/{version}/activate"): Described("admin", sent={}, own=404, whole_tree=True),
     ("POST", "/taxonomy/{version}/rollback"): Described("admin", sent={}, own=404, whole_tree=True),
+    ("GET", "/lexicon"): Described("admin", whole_tree=True),
+    ("POST", "/lexicon"): Described("admin", sent=LEXICON, own=201, whole_tree=True),
+    ("DELETE", "/lexicon/{number}"): Described("admin", own=404, whole_tree=True),
     # What is a caller's own is tried in test_conversations.py and test_traces.py; here about one that there is not.
     ("GET", "/conversations"): Described("read"),
     ("GET", "/conversations/{conversation_id}"): Described("read", own=404),
@@ -178,7 +182,7 @@ async def send(client: httpx2.AsyncClient, address: Address, object_id: str = ""
     method, path = address
     for name in ("{document_id:path}", "{agent_id}", "{item_id}"):
         path = path.replace(name, object_id)
-    path = path.replace("{conversation_id}", "nobodys").replace("{trace_id}", "nobodys")
+    path = path.replace("{conversation_id}", "nobodys").replace("{trace_id}", "nobodys").replace("{number}", "999")
     version = "9.9.9" if ROUTES[address].own == 404 else "active"
     path = path.replace("{version}", version).replace("{base}", version)
     sent = ROUTES[address].sent

@@ -88,3 +88,38 @@ def test_the_lexicon(cli: Cli) -> None:
     assert "→" in cli.call("lexicon", "list", "--field", field).out
     wrong = cli.call("lexicon", "list", "--field", "nonesuch")
     assert wrong.code == 2 and field in wrong.err
+
+
+def test_own_entries_of_the_lexicon(cli: Cli, tmp_path: Path) -> None:
+    question = "뽀로로는 몇 년이에요"
+    assert "There are no own entries" in cli.call("lexicon", "list", "--field", "own").err
+    added = cli.call("lexicon", "add", "--spoken", "뽀로로", "--spoken", "뽀통령", "--official", "수업연한", "--json")
+    assert_shape(added.json, SHAPES["dtrag lexicon add"])
+    assert added.json["added"] == [{"number": 1, "spoken": ["뽀로로", "뽀통령"], "official": ["수업연한"]}]
+    assert cli.call("search", question, "--json").json["results"][0]["metadata"]["article"] == "제3조"
+    checked = cli.call("lexicon", "check", question, "--json").json["matches"][0]
+    assert (checked["form"], checked["official"], checked["field"]) == ("뽀로로", ["수업연한"], "own")
+    assert "1: 뽀로로, 뽀통령 → 수업연한" in cli.call("lexicon", "list", "--field", "own").out
+
+    exported = cli.call("lexicon", "export")
+    (tmp_path / "own.toml").write_text(exported.out, "utf-8")
+    assert_shape(cli.call("lexicon", "export", "--json").json, SHAPES["dtrag lexicon export"])
+    assert "already" in cli.call("lexicon", "add", "--file", tmp_path / "own.toml").err
+    removed = cli.call("lexicon", "remove", "뽀통령", "--json")
+    assert_shape(removed.json, SHAPES["dtrag lexicon remove"])
+    assert "1 entry added" in cli.call("lexicon", "add", "--file", tmp_path / "own.toml").err
+    assert "Removed 2: 뽀로로" in cli.call("lexicon", "remove", "2").out
+
+
+def test_wrong_own_entries_are_refused(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "wrong.toml").write_text("entries = 3", "utf-8")
+    for arguments, code, message in (
+        (["add", "--spoken", "쉬", "--official", "휴학"], 2, "at least 2"),
+        (["add", "--spoken", "뽀로로"], 2, "official words"),
+        (["add"], 2, "--file alone"),
+        (["add", "--file", str(tmp_path / "wrong.toml")], 2, "dtrag lexicon export"),
+        (["add", "--file", str(tmp_path / "none.toml")], 2, "cannot be read"),
+        (["remove", "77"], 1, "dtrag lexicon list"),
+    ):
+        ran = cli.call("lexicon", *arguments)
+        assert (ran.code, message in " ".join(ran.err.split())) == (code, True), ran.err

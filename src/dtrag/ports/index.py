@@ -164,7 +164,10 @@ class IndexWriter(Protocol):
 
 
 class IndexSettings(Protocol):
-    """What the index was built with, and its calibration. All methods raise `DatabaseUnavailable`."""
+    """What the index was built with, its calibration, and the own entries of the lexicon.
+
+    All methods raise `DatabaseUnavailable`.
+    """
 
     async def register(self, analyzer: str, embedder: Embedder | None) -> None:
         """Record analyzer and embedder, when none are recorded. Raises `IndexMismatch` when others are."""
@@ -180,6 +183,9 @@ class IndexSettings(Protocol):
 
     async def forget_calibration(self) -> bool:
         """Return to the shipped weights; whether there was a calibration."""
+
+    async def replace_lexicon(self, value: Mapping[str, Any], previous: Mapping[str, Any] | None) -> bool:
+        """Replace the own entries of the lexicon; False, without a change, when those stored are not `previous`."""
 
 
 class Storage(Protocol):

@@ -14,6 +14,7 @@ from cachetools import LRUCache
 
 from dtrag.core.access.scope import Scope
 from dtrag.core.documents import PackFindings, SearchResult
+from dtrag.core.lexicon_entry import SETTING
 from dtrag.core.ranking.bm25 import K1, LexicalQuery, LexicalStatistics, idf
 from dtrag.core.text.analysis import Analyzer, language
 from dtrag.errors import InvalidInput
@@ -22,6 +23,7 @@ from dtrag.packs.regulation_ko.catalog import article_number
 from dtrag.packs.regulation_ko.concepts import Reading, read
 from dtrag.packs.regulation_ko.evidence import signals
 from dtrag.packs.regulation_ko.lexicon import Lexicon, built_in
+from dtrag.packs.regulation_ko.own_entries import for_matching, from_stored
 from dtrag.packs.regulation_ko.ranking import Article, Scorer, kind_factor, regulation_scores, reranked
 from dtrag.ports import CitedProvision, Index, IndexSnapshot, PackRanking, QueryReading
 from dtrag.retrieval.limits import PACK_ARTICLES
@@ -65,16 +67,18 @@ class RegulationRanking:
         self._mode = mode
         self._analyzer = analyzer
         self._collections = collections
+        self._with_own: tuple[object, Lexicon] | None = None
+        self._adding_own = asyncio.Lock()
         self._has_regulations: LRUCache[Hashable, bool] = LRUCache(CACHED_SCOPES)
 
     @property
     def id(self) -> str:
-        """Identifies the mode and the lexicon in cache keys."""
+        """Identifies the mode and the lexicon in cache keys; own entries change the generation of the index."""
         return f"{self._mode}:{'built-in' if self._lexicon is None else len(self._lexicon.entries)}"
 
     @property
     def lexicon(self) -> Lexicon:
-        """The lexicon in use."""
+        """The lexicon without own entries."""
         return built_in() if self._lexicon is None else self._lexicon
 
     async def load(self, query: str | None) -> None:
@@ -88,7 +92,19 @@ class RegulationRanking:
             return None
         if self._mode == "auto" and not await self._contains_regulations(snapshot, scope):
             return None
-        return read(query, self.lexicon, self._analyzer)
+        return read(query, await self._lexicon_with_own(snapshot), self._analyzer)
+
+    async def _lexicon_with_own(self, snapshot: IndexSnapshot) -> Lexicon:
+        """The lexicon with the own entries of this state of the index; built (.1 s) when they have changed."""
+        stored = snapshot.settings.get(SETTING)
+        if stored is None:
+            return self.lexicon
+        async with self._adding_own:
+            if self._with_own is None or self._with_own[0] != stored:
+                own = for_matching(from_stored(stored))
+                lexicon = await asyncio.to_thread(lambda: self.lexicon.with_entries(own)) if own else self.lexicon
+                self._with_own = (stored, lexicon)
+            return self._with_own[1]
 
     async def _contains_regulations(self, snapshot: IndexSnapshot, scope: Scope) -> bool:
         key = (snapshot.generation, snapshot.taxonomy.version, scope.nodes)

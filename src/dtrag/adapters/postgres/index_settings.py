@@ -1,5 +1,5 @@
 """Settings kept in the index: what it was built with (analyzer, embedder), recorded once and compared at every start,
-and the calibration of the confidence."""
+the calibration of the confidence, and the own entries of the lexicon."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from psycopg.types.json import Jsonb
 from dtrag.adapters.postgres.database import Connection, Database
 from dtrag.adapters.postgres.locks import Lock, lock
 from dtrag.adapters.postgres.queries import queries
+from dtrag.core import lexicon_entry
 from dtrag.core.answers.confidence import SETTING
 from dtrag.ports import Embedder, check_identity
 
@@ -69,6 +70,16 @@ class PostgresIndexSettings:
             existed = await _remove(connection, SETTING)
             await connection.execute(queries("writing")["bump_generation"])
             return existed
+
+    async def replace_lexicon(self, value: Mapping[str, object], previous: Mapping[str, object] | None) -> bool:
+        """Replace the own entries; False, without a change, when those stored are not `previous`."""
+        async with self._database.connection("owner") as connection, connection.transaction():
+            await lock(connection, Lock.IDENTITY)
+            if (await _stored(connection)).get(lexicon_entry.SETTING) != previous:
+                return False
+            await _set(connection, lexicon_entry.SETTING, dict(value))
+            await connection.execute(queries("writing")["bump_generation"])
+            return True
 
 
 async def _stored(connection: Connection) -> DictRow:

@@ -36,7 +36,7 @@ class Lock(IntEnum):
     taken before any document is locked. Exclusive: an activation, which removes categories, and
     `index_settings.forget`, which removes all segments."""
     IDENTITY = 7_203_114_006
-    """What the index was built with (analyzer, embedder)."""
+    """What the index was built with (analyzer, embedder), and the own entries of the lexicon."""
     STRICT_INDEX = 7_203_114_007
     """The creation of the index of mode strict: one process creates it."""
 

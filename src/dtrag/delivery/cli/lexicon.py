@@ -3,52 +3,76 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dtrag.delivery.cli.context import Json
+from dtrag.delivery.cli.context import Direct, Json, with_app
 from dtrag.delivery.cli.exit_codes import OK
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from dtrag.app import App
+    from dtrag.core.lexicon_entry import LexiconEntry
+
 app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Everyday words and their official synonyms.")
+
+_MAX_FILE_BYTES = 4_000_000
 
 
 @app.command("list")
 def list_entries(
+    context: typer.Context,
     field: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Entries of one field, such as leave.", show_default=False)
+        str | None,
+        typer.Option(metavar="NAME", help="Entries of one field, such as leave, or own.", show_default=False),
     ] = None,
+    direct: Direct = False,
     as_json: Json = False,
 ) -> int:
-    """List the fields with their numbers of entries; with --field the entries."""
+    """List the fields with their numbers of entries; with --field the entries.
+
+    The entries of the field own were added here and can be removed.
+    """
     from dtrag.delivery.cli.console import data, note, plural, safe, show_json, table
     from dtrag.errors import InvalidInput
-    from dtrag.packs.regulation_ko.lexicon import built_in
+    from dtrag.packs.regulation_ko.lexicon import OWN_FIELD, built_in
 
-    entries = built_in().entries
-    fields = Counter(entry.field for entry in entries)
-    if field is not None and field not in fields:
-        raise InvalidInput(f"There is no field {field[:40]!r} in the lexicon. Fields: {', '.join(sorted(fields))}.")
-    chosen = [entry for entry in entries if field is None or entry.field == field]
+    rows = [{"field": OWN_FIELD, **entry.as_dict()} for entry in _own_entries(context, direct=direct)] + [
+        {"field": entry.field, "number": None, "spoken": list(entry.spoken), "official": list(entry.official)}
+        for entry in built_in().entries
+    ]
+    fields = Counter(str(row["field"]) for row in rows)
+    counted = [(OWN_FIELD, fields.pop(OWN_FIELD, 0)), *sorted(fields.items())]
+    if field is not None and field not in dict(counted):
+        names = ", ".join(name for name, _ in counted)
+        raise InvalidInput(f"There is no field {field[:40]!r} in the lexicon. Fields: {names}.")
+    chosen = [row for row in rows if field in (None, row["field"])]
     if as_json:
-        rows = [{"field": e.field, "spoken": list(e.spoken), "official": list(e.official)} for e in chosen]
-        show_json({"entries": rows})
+        show_json({"entries": chosen})
     elif field is None:
-        data().print(table(("Field", "Entries"), sorted(fields.items())))
-        note(f"{plural(len(entries), 'entry')}. Entries of a field: dtrag lexicon list --field NAME")
+        data().print(table(("Field", "Entries"), counted))
+        note(f"{plural(len(rows), 'entry')}. Entries of a field: dtrag lexicon list --field NAME")
     else:
         console = data()
-        for entry in chosen:
-            console.print(safe(f"{', '.join(entry.spoken)} → {', '.join(entry.official)}"), soft_wrap=True)
+        for row in chosen:
+            console.print(safe(_line(row)), soft_wrap=True)
+        if not chosen:
+            note("There are no own entries. Add one with: dtrag lexicon add --spoken FORM --official WORD")
     return OK
 
 
 @app.command("check")
 def check(
+    context: typer.Context,
     question: Annotated[
         list[str],
         typer.Argument(metavar="QUESTION", help="A question; - reads standard input.", show_default=False),
     ],
+    direct: Direct = False,
     as_json: Json = False,
 ) -> int:
     """Show the entries that match a question, and its unknown words."""
@@ -56,10 +80,13 @@ def check(
     from dtrag.delivery.cli.console import data, note, safe, show_json
     from dtrag.delivery.cli.question import question_of
     from dtrag.packs.regulation_ko.lexicon import built_in, words_of
+    from dtrag.packs.regulation_ko.own_entries import for_matching
 
     text = question_of(question)
+    own = for_matching(_own_entries(context, direct=direct))
+    lexicon = built_in().with_entries(own) if own else built_in()
     words = words_of(text)
-    matches = built_in().matches(text)
+    matches = lexicon.matches(text)
     explained = {position for match in matches for position in match.words}
     meant = set(words_of(content(text)))
     unknown = [word for position, word in enumerate(words) if position not in explained and word in meant]
@@ -88,3 +115,104 @@ def check(
     if unknown:
         note(f"No entry matches: {', '.join(unknown)}")
     return OK
+
+
+@app.command("add")
+def add(
+    context: typer.Context,
+    *,
+    spoken: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FORM", help="Everyday words, such as 책을 잃어버; may be repeated.", show_default=False),
+    ] = None,
+    official: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="WORD", help="A word of the regulations, the best one first; may be repeated.", show_default=False
+        ),
+    ] = None,
+    file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Add the entries of an export.", show_default=False)
+    ] = None,
+    as_json: Json = False,
+) -> int:
+    """Add an own entry, or those of a file. It applies to the next question.
+
+    An entry that exists already is left out. If one is wrong, none is added.
+    """
+    if (file is None) == (not spoken and not official):
+        raise typer.BadParameter("give either --spoken and --official, or --file alone")
+
+    async def added(opened: App) -> list[LexiconEntry]:
+        if file is not None:
+            return await opened.lexicon.add_toml(_read(file))
+        return await opened.lexicon.add_all([(spoken or [], official or [])])
+
+    entries = with_app(context, added)
+    from dtrag.delivery.cli.console import data, note, plural, safe, show_json
+
+    if as_json:
+        show_json({"added": [entry.as_dict() for entry in entries]})
+        return OK
+    for entry in entries:
+        data().print(safe(_line(entry.as_dict())), soft_wrap=True)
+    note(f"{plural(len(entries), 'entry')} added" if entries else "Nothing was added: the lexicon has this already.")
+    return OK
+
+
+@app.command("remove")
+def remove(
+    context: typer.Context,
+    entry: Annotated[
+        str, typer.Argument(metavar="NUMBER|FORM", help="Its number, or one of its forms.", show_default=False)
+    ],
+    as_json: Json = False,
+) -> int:
+    """Remove an own entry. This applies to the next question."""
+    number_or_form = int(entry) if entry.isdecimal() and len(entry) < 10 else entry
+    removed = with_app(context, lambda opened: opened.lexicon.remove(number_or_form))
+    from dtrag.delivery.cli.console import data, safe, show_json
+
+    if as_json:
+        show_json({"removed": removed.as_dict()})
+    else:
+        data().print(safe(f"Removed {_line(removed.as_dict())}"), soft_wrap=True)
+    return OK
+
+
+@app.command("export")
+def export(context: typer.Context, as_json: Json = False) -> int:
+    """Print the own entries as TOML, for `dtrag lexicon add --file`."""
+    text = with_app(context, lambda opened: opened.lexicon.export())
+    if as_json:
+        from dtrag.delivery.cli.console import show_json
+
+        show_json({"toml": text})
+    else:
+        typer.echo(text, nl=False)
+    return OK
+
+
+def _own_entries(context: typer.Context, *, direct: bool) -> list[LexiconEntry]:
+    from dtrag.delivery.cli.reading import read
+    from dtrag.delivery.local.results import OwnEntries
+
+    return read(context, "lexicon", {}, OwnEntries, direct=direct).entries
+
+
+def _line(row: Mapping[str, Any]) -> str:
+    number = "" if row["number"] is None else f"{row['number']}: "
+    return f"{number}{', '.join(row['spoken'])} → {', '.join(row['official'])}"
+
+
+def _read(file: Path) -> str:
+    from dtrag.errors import InvalidInput
+
+    try:
+        if file.stat().st_size > _MAX_FILE_BYTES:
+            raise InvalidInput(f"{file.name} is too large for own entries. Give a file of `dtrag lexicon export`.")
+        return file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(
+            f"{file.name} cannot be read as UTF-8 text. Give a file of `dtrag lexicon export`."
+        ) from error

@@ -16,6 +16,7 @@ from dtrag.delivery.local.results import (
     CitationList,
     DocumentPage,
     DocumentResult,
+    OwnEntries,
     ReadingResult,
     RegulationList,
     SearchResults,
@@ -66,6 +67,10 @@ async def _citations(app: App, regulation: str | None) -> CitationList:
     return CitationList(await app.regulations.citations(regulation, scope=OWNER))
 
 
+async def _lexicon(app: App) -> OwnEntries:
+    return OwnEntries(await app.lexicon.entries())
+
+
 OPERATIONS: Mapping[str, Callable[..., Coroutine[Any, Any, ReadingResult]]] = {
     "ask": _ask,
     "search": _search,
@@ -74,6 +79,7 @@ OPERATIONS: Mapping[str, Callable[..., Coroutine[Any, Any, ReadingResult]]] = {
     "regulations": _regulations,
     "provision": _provision,
     "citations": _citations,
+    "lexicon": _lexicon,
 }
 """The operations by their names in the socket protocol."""
 

@@ -10,6 +10,7 @@ from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from dtrag.core.documents import Answer, DocumentSummary, SearchMetrics, SearchResult
+from dtrag.core.lexicon_entry import LexiconEntry
 from dtrag.core.provisions import ProvisionCitation, RegulationSummary, ShownProvision
 
 __all__ = [
@@ -75,8 +76,22 @@ class CitationList:
     citations: list[ProvisionCitation]
 
 
+@dataclass(frozen=True, slots=True)
+class OwnEntries:
+    """The own entries of the lexicon."""
+
+    entries: list[LexiconEntry]
+
+
 ReadingResult = (
-    AnswerResult | SearchResults | DocumentPage | DocumentResult | RegulationList | ShownProvision | CitationList
+    AnswerResult
+    | SearchResults
+    | DocumentPage
+    | DocumentResult
+    | RegulationList
+    | ShownProvision
+    | CitationList
+    | OwnEntries
 )
 
 
@@ -95,7 +110,7 @@ def document_ids(result: ReadingResult) -> list[str]:
             ids = [regulation.document_id for regulation in result.regulations]
         case ShownProvision():
             ids = [result.document_id]
-        case CitationList():
+        case CitationList() | OwnEntries():
             ids = []
     return list(dict.fromkeys(ids))
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dtrag.core.text.analysis import Analyzer, term_id, terms
 from dtrag.core.text.questions import content, weighted_terms, without_particle
-from dtrag.packs.regulation_ko.lexicon import Lexicon, Match, words_of
+from dtrag.packs.regulation_ko.lexicon import OWN_FIELD, Lexicon, Match, words_of
 
 EXPANSION_WEIGHT = 0.8
 """Weight of the official words of one entry, divided by the square root of their number; values around it give the same
@@ -88,9 +88,14 @@ def read(question: str, lexicon: Lexicon, analyzer: Analyzer = Analyzer()) -> Re
 
 
 def _official_weights(matches: Sequence[Match], longer: set[int]) -> dict[int, list[tuple[str, float]]]:
-    """Position of a match -> its official words with their weights."""
+    """Position of a match -> its official words with their weights.
+
+    Where an own and a built-in entry have the same form, the built-in words weigh less than the own ones.
+    """
     weighed: dict[int, list[tuple[str, float]]] = {}
-    for number, match in enumerate(matches):
+    below_own: dict[str, float] = {}
+    own_first = sorted(enumerate(matches), key=lambda numbered: numbered[1].entry.field != OWN_FIELD)
+    for number, match in own_first:
         official = match.entry.official
         rivals = sum(other.words == match.words for other in matches)
         weight = EXPANSION_WEIGHT / math.sqrt(len(official) * rivals**RIVALS)
@@ -98,6 +103,10 @@ def _official_weights(matches: Sequence[Match], longer: set[int]) -> dict[int, l
             weight *= WITHIN_LONGER
         if match.by != "words":
             weight *= INEXACT
+        if match.entry.field == OWN_FIELD:
+            below_own[match.form] = weight * LATER ** len(official)
+        elif match.form in below_own:
+            weight = min(weight, below_own[match.form])
         weighed[number] = [(word, weight * LATER**rank) for rank, word in enumerate(official)]
     return weighed
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from dtrag.core import lexicon_entry
 from dtrag.core.access.scope import EVERYTHING, Scope
 from dtrag.core.answers.confidence import SETTING
 from dtrag.core.documents import ChunkedDocument, Draft, IndexedDocument
@@ -131,7 +132,7 @@ def draft_of(stored: StoredDocument) -> Draft:
 
 
 class MemoryIndexSettings:
-    """What the index of one state was built with, and its calibration."""
+    """What the index of one state was built with, its calibration, and the own entries of the lexicon."""
 
     def __init__(self, state: MemoryState):
         self._state = state
@@ -170,3 +171,11 @@ class MemoryIndexSettings:
         """Return to the shipped weights; whether there was a calibration."""
         self._state.changed()
         return self._state.settings.pop(SETTING, None) is not None
+
+    async def replace_lexicon(self, value: Mapping[str, Any], previous: Mapping[str, Any] | None) -> bool:
+        """Replace the own entries; False, without a change, when those stored are not `previous`."""
+        if self._state.settings.get(lexicon_entry.SETTING) != previous:
+            return False
+        self._state.settings[lexicon_entry.SETTING] = dict(value)
+        self._state.changed()
+        return True

@@ -33,6 +33,8 @@ MIN_INSIDE_LENGTH = 3
 MIN_CORRECTED_LENGTH = 3
 """Syllables from which on a misspelt word is compared by its letters (jamo)."""
 SYNONYMS_FILE = "synonyms.toml"
+OWN_FIELD = "own"
+"""The field of entries that administrators have added."""
 MatchedBy = Literal["words", "synonym", "spelling"]
 CACHED_COMPARISONS = 65_536
 """Comparisons of a word of a form with a word of a question that are cached; a question makes about a thousand."""
@@ -95,8 +97,10 @@ class Lexicon:
     @classmethod
     def of(cls, entries: Iterable[Entry], synonyms: Iterable[Sequence[str]] = ()) -> Lexicon:
         """The lexicon of these entries and classes of synonyms."""
-        entries = tuple(entries)
-        same_meaning = _same_meaning(synonyms)
+        return cls._indexed(tuple(entries), _same_meaning(synonyms))
+
+    @classmethod
+    def _indexed(cls, entries: tuple[Entry, ...], same_meaning: Mapping[str, frozenset[str]]) -> Lexicon:
         by_start: dict[str, list[_Form]] = {}
         inside: dict[str, _Form] = {}
         for entry in entries:
@@ -114,8 +118,8 @@ class Lexicon:
         return cls(entries, same_meaning, by_start, inside)
 
     def with_entries(self, entries: Iterable[Entry]) -> Lexicon:
-        """A lexicon with more entries; an entry of the same spoken form comes first in its official words."""
-        return Lexicon.of((*entries, *self.entries), [(word, *others) for word, others in self.synonyms.items()])
+        """A lexicon with more entries, which come before the present ones."""
+        return Lexicon._indexed((*entries, *self.entries), self.synonyms)
 
     @functools.cached_property
     def _spelling(self) -> SpellingIndex[_Form]:

@@ -1,0 +1,53 @@
+"""`/lexicon`: the own entries of the lexicon, for administrators of the whole tree."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Request, Response
+
+from dtrag.delivery.api.dependencies import app_of
+from dtrag.delivery.api.json_body import JsonRoute
+from dtrag.delivery.api.middleware.audit import add_subjects
+from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE, caller_of
+from dtrag.delivery.api.schemas.errors import failures
+from dtrag.delivery.api.schemas.lexicon import AddEntriesBody, EntryList
+
+router = APIRouter(tags=["lexicon"])
+posting = APIRouter(route_class=JsonRoute, tags=["lexicon"])
+MAX_NUMBER = 2**31 - 1
+
+
+@router.get("/lexicon", responses=failures(403, 503), dependencies=ADMIN_WHOLE_TREE)
+async def entries(request: Request) -> EntryList:
+    """The own entries, by number; the built-in ones are shown by `dtrag lexicon list`."""
+    return EntryList.of(await app_of(request).lexicon.entries())
+
+
+@posting.post(
+    "/lexicon",
+    status_code=201,
+    responses=failures(400, 403, 409, 413, 415, 422, 503, 507),
+    dependencies=ADMIN_WHOLE_TREE,
+)
+async def add(request: Request, body: AddEntriesBody) -> EntryList:
+    """Add all entries, or none if one is wrong; returns the new ones. They apply to the next question."""
+    words = [(entry.spoken, entry.official) for entry in body.entries]
+    added = await app_of(request).lexicon.add_all(words, by=caller_of(request))
+    add_subjects(request, [str(entry.number) for entry in added])
+    return EntryList.of(added)
+
+
+@router.delete(
+    "/lexicon/{number}", status_code=204, responses=failures(403, 404, 422, 503), dependencies=ADMIN_WHOLE_TREE
+)
+async def remove(
+    request: Request, number: Annotated[int, Path(ge=1, le=MAX_NUMBER, description="The number of the entry.")]
+) -> Response:
+    """Remove an entry. This applies to the next question."""
+    add_subjects(request, [str(number)])
+    await app_of(request).lexicon.remove(number, by=caller_of(request))
+    return Response(status_code=204)
+
+
+router.include_router(posting)

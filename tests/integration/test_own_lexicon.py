@@ -1,0 +1,115 @@
+"""Own entries of the lexicon on the sample regulations: they apply to the next question of every app on the database,
+and wrong ones do no harm to questions in the words of the regulations."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import pytest_asyncio
+
+from dtrag.app import App, open_app
+from dtrag.errors import NotFound
+from dtrag.packs.regulation_ko.lexicon import Entry, Lexicon, built_in
+from dtrag.retrieval.engine import HybridSearchEngine
+from dtrag.retrieval.regulation_pack import RegulationRanking
+from dtrag.settings import Settings
+from tests.store import Databases
+
+BOOK = Path(__file__).parents[2] / "examples" / "hanbit-university" / "regulations.md"
+FIRST = 3
+"""A question in the words of an article must find it among this many results."""
+
+
+@pytest_asyncio.fixture
+async def settings(databases: Databases) -> Settings:
+    return databases.settings()
+
+
+@pytest_asyncio.fixture
+async def app(settings: Settings) -> AsyncIterator[App]:
+    async with open_app(settings) as opened:
+        assert not (await opened.ingest(BOOK, "Book")).failed
+        yield opened
+
+
+async def labels(app: App, question: str) -> list[str]:
+    results = await app.regulations.search(question)
+    return [f"{result.metadata['regulation']} {result.metadata['article']}" for result in results]
+
+
+async def test_a_change_applies_to_the_next_question_of_another_app(app: App, settings: Settings) -> None:
+    question = "뽀로로는 어떻게 되나요"
+    async with open_app(settings) as other:
+        before = await labels(other, question)
+        assert (await labels(other, question)) == before, "the second result is from the cache"
+        await app.lexicon.add("뽀로로", "수업연한")
+        assert (await labels(other, question))[0] == "학칙 제3조"
+        await other.lexicon.remove("뽀로로")
+        assert await labels(app, question) == before
+        assert await labels(other, question) == before
+    lines = [row.entry for row in await app.audit.newest(limit=10)]
+    changes = [(line.actor, line.action, line.details["spoken"]) for line in lines if "lexicon" in line.action]
+    assert changes == [("local", "lexicon.remove", ["뽀로로"]), ("local", "lexicon.add", ["뽀로로"])]
+
+
+def shuffled(entries: Sequence[Entry], seed: int) -> list[Entry]:
+    """The entries with the official words of others."""
+    official = [entry.official for entry in entries]
+    random.Random(seed).shuffle(official)
+    return [Entry(entry.spoken, words, entry.field) for entry, words in zip(entries, official, strict=True)]
+
+
+def wrong_own_entries(titles: Sequence[str], seed: int) -> list[tuple[str, str]]:
+    """The titles of the articles, each as the everyday form of another one."""
+    others = list(titles)
+    random.Random(seed).shuffle(others)
+    pairs = zip(titles, others, strict=True)
+    return [(title, other) for title, other in pairs if title != other]
+
+
+async def titles_of(app: App) -> dict[str, str]:
+    """Article -> its title."""
+    titles = {}
+    for regulation in await app.regulations.regulations():
+        for number in range(1, regulation.articles + 1):
+            with suppress(NotFound):  # articles such as 제4조의2 are counted, too
+                shown = await app.regulations.show(f"{regulation.name} 제{number}조")
+                titles[shown.name] = shown.title
+    return titles
+
+
+async def answered(app: App, lexicon: Lexicon | None, questions: Mapping[str, str]) -> set[str]:
+    """The questions whose article is among the first results."""
+    engine = HybridSearchEngine(
+        app.embedder,
+        app.index,
+        enable_caching=False,
+        normalization="absolute",
+        analyzer=app.analyzer,
+        pack=RegulationRanking(app.index, lexicon),
+    )
+    right = set()
+    for question, label in questions.items():
+        results, _ = await engine.search(question, FIRST)
+        if label in {f"{row.metadata.get('regulation')} {row.metadata.get('article')}" for row in results}:
+            right.add(question)
+    return right
+
+
+async def test_wrong_entries_leave_articles_findable_by_their_own_words(app: App) -> None:
+    """Official words of all built-in entries exchanged, then every title as an everyday form of another title."""
+    titles = await titles_of(app)
+    by_title = {f"{title}에 관한 사항": label for label, title in titles.items()}
+    by_name = {f"{label.partition(' ')[0]}의 {title}에 관한 사항": label for label, title in titles.items()}
+    right = await answered(app, None, by_title)
+    assert len(right) >= 0.95 * len(by_title) > 70
+    assert right <= await answered(app, Lexicon.of(shuffled(built_in().entries, 0)), by_title)
+
+    added = await app.lexicon.add_all(wrong_own_entries(list(dict.fromkeys(titles.values())), 0))
+    assert len(added) > 70
+    assert await answered(app, None, by_name) == set(by_name)
+    lost = right - await answered(app, None, by_title)
+    assert len(lost) <= 0.1 * len(right), lost
