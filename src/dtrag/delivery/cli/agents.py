@@ -183,14 +183,13 @@ def search(
         return await opened.agents.search(await opened.agents.get(agent_id), query, top_k)
 
     results, metrics = with_app(context, run_search)
-    from dtrag.delivery.cli.search import as_json_rows, show, show_notes
+    from dtrag.delivery.cli.search import as_json_metrics, as_json_rows, show, show_notes
 
     if as_json:
-        from dataclasses import asdict
-
         from dtrag.delivery.cli.console import show_json
 
-        show_json({"agent_id": agent_id, "query": query, "results": as_json_rows(results), "metrics": asdict(metrics)})
+        rows, metrics_row = as_json_rows(results), as_json_metrics(metrics)
+        show_json({"agent_id": agent_id, "query": query, "results": rows, "metrics": metrics_row})
     else:
         show(results)
     show_notes(metrics, empty=False)

@@ -74,7 +74,8 @@ def search(
     if as_json:
         from dtrag.delivery.cli.console import show_json
 
-        show_json({"query": text, "mode": metrics.mode, "results": as_json_rows(results), "metrics": asdict(metrics)})
+        rows, metrics_row = as_json_rows(results), as_json_metrics(metrics)
+        show_json({"query": text, "mode": metrics.mode, "results": rows, "metrics": metrics_row})
     else:
         show(results)
         _show_absent(metrics)
@@ -102,6 +103,11 @@ def _scalar(value: str) -> str | int | float | bool:
     except ValueError:
         return value
     return parsed if isinstance(parsed, str | int | float) else value
+
+
+def as_json_metrics(metrics: SearchMetrics) -> dict[str, object]:
+    """The metrics for `--json`, without the findings of packs, which only answers use."""
+    return {name: value for name, value in asdict(metrics).items() if name != "pack"}
 
 
 def as_json_rows(results: Sequence[SearchResult]) -> list[Mapping[str, object]]:
