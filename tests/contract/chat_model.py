@@ -42,7 +42,7 @@ class ChatServerContract(ChatModelContract):
         await nothing_left(server, model)
 
     @modes
-    async def test_the_limit_of_tokens_is_told(self, server: ModelServer, model: ChatModel, streaming: bool) -> None:
+    async def test_the_limit_of_tokens_is_sent(self, server: ModelServer, model: ChatModel, streaming: bool) -> None:
         await call(model, streaming, max_tokens=123)
         (request,) = server.requests
         assert 123 in (request.get("max_tokens"), request.get("max_completion_tokens"))
@@ -116,7 +116,7 @@ class ChatServerContract(ChatModelContract):
         assert time.monotonic() - began < 10
 
     @modes
-    async def test_whoever_leaves_closes_the_connection(
+    async def test_cancelling_a_call_closes_the_connection(
         self, server: ModelServer, model: ChatModel, streaming: bool
     ) -> None:
         server.fault = "hang-mid"
@@ -129,7 +129,7 @@ class ChatServerContract(ChatModelContract):
         assert await asyncio.to_thread(server.wait_until_idle)
         await nothing_left(server, model)
 
-    async def test_whoever_stops_listening_closes_the_connection(self, server: ModelServer, model: ChatModel) -> None:
+    async def test_abandoning_a_stream_closes_the_connection(self, server: ModelServer, model: ChatModel) -> None:
         server.fault = "hang-mid"
         stream = model.stream(QUESTION, max_tokens=100, seconds=60.0)
         assert isinstance(await anext(stream), str)

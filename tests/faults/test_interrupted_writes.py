@@ -55,9 +55,7 @@ async def _broken(
     raise ConnectionResetError("the process ends here")
 
 
-async def test_what_a_crash_left_is_found_as_soon_as_somebody_opens(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_interrupted_writes_are_completed_on_opening(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_app(settings) as app:
         with monkeypatch.context() as broken, pytest.raises(ConnectionResetError):
             broken.setattr(PostgresWriter, "_count", _broken)

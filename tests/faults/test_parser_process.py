@@ -125,7 +125,7 @@ async def test_leaving_early_kills_the_child(parser: ParserProcess, tmp_path: Pa
     await works(parser, tmp_path)
 
 
-async def test_the_child_waits_when_nobody_reads(parser: ParserProcess, tmp_path: Path) -> None:
+async def test_the_child_waits_while_its_output_is_not_read(parser: ParserProcess, tmp_path: Path) -> None:
     path = long_file(tmp_path)
     documents = parser.parse(path, path.name)
     await anext(documents)
@@ -180,7 +180,7 @@ async def test_a_child_that_dies_fails_one_file(
     await works(parser, tmp_path)
 
 
-def test_an_exit_code_is_said() -> None:
+def test_an_exit_code_is_reported() -> None:
     assert "exit code 3" in ChildDied(3).reason(1)
 
 

@@ -102,7 +102,7 @@ def test_demo_answers_in_both_languages_with_citations(cli: Cli, demo: Ran) -> N
     assert len(re.findall(r"^    \S*dtrag \S", again.out, re.M)) == 3
 
 
-def test_ingest_reports_what_failed_and_goes_on(cli: Cli, demo: Ran, tmp_path: Path) -> None:
+def test_ingest_reports_failures_and_continues(cli: Cli, demo: Ran, tmp_path: Path) -> None:
     good, bad = tmp_path / "kettle.md", tmp_path / "broken.pdf"
     good.write_text("# Kettles\n\nThe kettle on the third floor is descaled on Fridays.\n")
     bad.write_text("not a PDF at all")

@@ -231,7 +231,7 @@ async def test_the_whitelist_holds_for_them_too(built: House, monkeypatch: pytes
     assert await built.add() == (True, "42", None)
 
 
-async def test_without_servers_there_is_nothing_to_do(app: App) -> None:
+async def test_without_servers_nothing_happens(app: App) -> None:
     assert not app.mcp.configured
     await app.mcp.refresh()
     assert await app.mcp.status() == ([], [])

@@ -76,7 +76,7 @@ async def test_an_article_is_shown_whole_with_its_citations(app: App) -> None:
     assert [citation.targets for citation in shown.citations][:2] == [("학칙 제9조",), ("학칙 제13조",)]
 
 
-async def test_every_citation_stands_in_the_text_of_its_source(app: App) -> None:
+async def test_every_citation_is_in_the_text_of_its_source(app: App) -> None:
     citations = await app.regulations.citations()
     assert len(citations) > 50
     assert {"internal", "other-regulation", "appendix"} <= {citation.kind for citation in citations}
@@ -150,7 +150,7 @@ async def test_hops_stay_inside_the_filter(app: App) -> None:
     assert results and {result.metadata["regulation"] for result in results} == {"차량관리규정"}
 
 
-async def test_a_search_goes_on_when_citations_cannot_be_read(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_search_continues_when_citations_cannot_be_read(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     async def broken(*arguments: object) -> None:
         raise DatabaseUnavailable(reason="for the test")
 

@@ -51,7 +51,7 @@ def test_folders_are_absolute_and_a_tilde_is_home(monkeypatch: pytest.MonkeyPatc
 
 
 @each("value", ["eight", "-1", "1.5", "", " ", "8001x", "1e3", "0x10", "nan"])
-def test_a_number_that_is_none_is_refused_by_its_name(value: str) -> None:
+def test_an_invalid_number_is_refused_with_the_name_of_its_setting(value: str) -> None:
     if value:
         with pytest.raises(InvalidInput, match=r"DTRAG_PORT is .* whole number of at least 0"):
             Settings.load(environ={"DTRAG_PORT": value})
@@ -59,7 +59,7 @@ def test_a_number_that_is_none_is_refused_by_its_name(value: str) -> None:
         Settings.load(environ={}, port=value)
 
 
-def test_a_folder_that_is_none_is_refused() -> None:
+def test_an_invalid_folder_is_refused() -> None:
     with pytest.raises(InvalidInput, match="data_dir is 5"):
         Settings.load(environ={}, data_dir=5)
 

@@ -174,8 +174,8 @@ def _findings(
     """What the ranking says about the question: signals for the confidence, and its official terms."""
     ceiling = LexicalQuery.of(reading.own, scored.statistics).ceiling
     lexical = {
-        key: max(piece.bm25_score for piece in found) * _kind_factor(found[0], reading.question) * ceiling
-        for key, found in pieces.items()
+        key: max(piece.bm25_score for piece in group) * _kind_factor(group[0], reading.question) * ceiling
+        for key, group in pieces.items()
     }
     by_key = {article.key: article for article in scored.articles}
     rare_term = idf(1, max(1, scored.statistics.chunks)) * (K1 + 1.0)

@@ -73,7 +73,7 @@ def test_a_bad_line_is_named(tmp_path: Path, line: str, message: str) -> None:
         read_questions(write(tmp_path / "q.jsonl", [GOOD[0], line]))
 
 
-def test_too_few_and_no_file_are_told(tmp_path: Path) -> None:
+def test_too_few_cases_and_a_missing_file_are_reported(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="has 3 questions; at least 20"):
         read_questions(write(tmp_path / "q.jsonl", GOOD[:3]))
     with pytest.raises(InvalidInput, match="cannot be read"):

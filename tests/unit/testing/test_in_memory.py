@@ -114,7 +114,7 @@ async def test_files_and_folders_are_ingested_and_followed(tmp_path: Path) -> No
         assert await app.counts() == (2, 2)
 
 
-async def test_what_cannot_be_read_is_said(app: App) -> None:
+async def test_unreadable_files_are_reported(app: App) -> None:
     with pytest.raises(InvalidInput, match=r"'empty.txt' cannot be read: no text in it"):
         await add_texts(app, {"empty.txt": "  "})
     with pytest.raises(InvalidInput, match=r"'scan.pdf' cannot be read"):

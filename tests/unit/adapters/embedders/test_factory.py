@@ -40,7 +40,7 @@ def test_an_unknown_embedder_is_refused_with_the_known_names(tmp_path: Path, nam
 
 
 @pytest.mark.usefixtures("absent")
-def test_without_weights_auto_is_none_and_a_named_one_is_an_error(tmp_path: Path) -> None:
+def test_without_weights_auto_means_no_embedder_and_a_named_one_is_an_error(tmp_path: Path) -> None:
     assert choose(_settings(tmp_path, "auto")) is None
     for name in EMBEDDERS:
         with pytest.raises(ModelNotFound, match=f"dtrag models pull {name}"):

@@ -75,7 +75,7 @@ def test_meaning_counts_more_than_words(settings: Settings) -> None:
     assert cat @ kitten > cat @ report
 
 
-def test_a_vector_is_the_same_whatever_stands_beside_it(settings: Settings) -> None:
+def test_a_vector_does_not_depend_on_the_other_texts_of_its_batch(settings: Settings) -> None:
     embedder = minilm.create(settings)
     crowd = embedder.embed_documents([*TEXTS, "x" * 500, "", "valve " * 400])
     np.testing.assert_array_equal(crowd[: len(TEXTS)], np.concatenate([embedder.embed_queries([t]) for t in TEXTS]))

@@ -96,7 +96,7 @@ def test_headings_come_from_outline_shapes_and_outline_styles(read: Read) -> Non
     ]
 
 
-def test_a_table_stands_where_it_is_in_its_paragraph(read: Read) -> None:
+def test_a_table_keeps_its_place_in_its_paragraph(read: Read) -> None:
     rows = table((paragraph("구분"), paragraph("금액")), (paragraph("일반"), paragraph("1만원") + paragraph("이내")))
     (document,) = read("문서.hwpx", packed(section(paragraph("앞", rows, "뒤"))))
     assert [(b.kind, document.text[b.start : b.end]) for b in document.blocks] == [

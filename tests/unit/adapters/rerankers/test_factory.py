@@ -44,7 +44,7 @@ class TestOnDemand(RerankerContract):
     """The whole contract for the model that `auto` finds."""
 
 
-def test_none_is_none_even_with_a_model(tmp_path: Path) -> None:
+def test_none_means_no_reranker_even_with_a_model(tmp_path: Path) -> None:
     write_model(tmp_path / "models" / SMALL.name)
     assert choose(_settings(tmp_path, "none")) is None
 

@@ -153,7 +153,7 @@ def test_display_paths_lead_from_the_root() -> None:
     assert TREE.path(UNCLASSIFIED) == TREE.path(ROOT) == TREE.path(99) == ()
 
 
-def test_every_node_is_found_at_its_path_and_stands_in_the_subtree_of_its_parents() -> None:
+def test_every_node_has_its_path_and_is_in_the_subtree_of_its_parents() -> None:
     for node_id in TREE.nodes:
         assert TREE.find(CategoryPath.parse(TREE.path(node_id))) == node_id
         parent = TREE.nodes[node_id].parent_id

@@ -91,7 +91,7 @@ def test_options_reach_the_app(cli: Cli, told: Told) -> None:
 
 
 @pytest.mark.parametrize("fact", ["language", "=ko", ""])
-def test_a_fact_that_is_none_is_a_mistake(cli: Cli, told: Told, fact: str) -> None:
+def test_an_invalid_metadata_filter_is_a_mistake(cli: Cli, told: Told, fact: str) -> None:
     ran = cli.call("search", "x", "--metadata", fact)
     assert ran.code == 2
     assert "KEY=VALUE" in ran.err
