@@ -64,13 +64,13 @@ class GraphBuilder:
         weight = self.weight(f"{name}.weight", [outputs, blocks, minilm.BLOCK], TensorProto.UINT8)
         scale = self.weight(f"{name}.weight.scale", [outputs * blocks])
         bias = self.weight(f"{name}.bias", [outputs])
-        inputs = [x, weight, scale, "", "", bias]
+        tensors = [x, weight, scale, "", "", bias]
         sizes = {"K": inputs, "N": outputs, "bits": 8, "block_size": minilm.BLOCK}
-        return self.node("MatMulNBits", inputs, f"{name}.out", OURS, accuracy_level=4, **sizes)
+        return self.node("MatMulNBits", tensors, f"{name}.out", OURS, accuracy_level=4, **sizes)
 
     def norm(self, x: str, name: str) -> str:
-        inputs = [x, self.weight(f"{name}.weight", [HIDDEN]), self.weight(f"{name}.bias", [HIDDEN])]
-        return self.node("LayerNormalization", inputs, f"{name}.out", axis=-1, epsilon=EPSILON)
+        tensors = [x, self.weight(f"{name}.weight", [HIDDEN]), self.weight(f"{name}.bias", [HIDDEN])]
+        return self.node("LayerNormalization", tensors, f"{name}.out", axis=-1, epsilon=EPSILON)
 
 
 def embeddings(graph: GraphBuilder) -> str:

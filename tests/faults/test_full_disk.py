@@ -57,7 +57,7 @@ def test_the_reserve_is_given_up_and_made_again(tmp_path: Path, fake: FakeDisk) 
     fake.free = 29 * MIB  # below a fifth of the disk
     watched.look()
     assert reserve.exists()
-    with pytest.raises(StorageFull, match="29 MiB are free, and 30 MiB must be"):
+    with pytest.raises(StorageFull, match="29 MiB are free, and 30 MiB are required"):
         watched.require()
     watched.require_any()
     fake.free = MIB // 2

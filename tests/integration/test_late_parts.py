@@ -110,7 +110,7 @@ def hanging(monkeypatch: pytest.MonkeyPatch) -> Iterator[HangingEmbedder]:
     """What every app is opened with."""
     embedder = HangingEmbedder()
     embedder.released.clear()
-    monkeypatch.setattr("dtrag.app.embedders.choose", lambda settings: embedder)
+    monkeypatch.setattr("dtrag.assembly.embedders.choose", lambda settings: embedder)
     yield embedder
     embedder.released.set()
 
@@ -180,7 +180,7 @@ async def test_a_slow_cross_encoder_reads_what_fits(
     databases: Databases, folder: Path, monkeypatch: pytest.MonkeyPatch, milliseconds: int
 ) -> None:
     reranker = SlowReranker(milliseconds / 1000)
-    monkeypatch.setattr("dtrag.app.rerankers.choose", lambda settings: reranker)
+    monkeypatch.setattr("dtrag.assembly.rerankers.choose", lambda settings: reranker)
     async with _serving(databases.settings()) as (app, client):
         await app.ingest([folder])
         await app.search(QUESTION, mode="lexical")  # connections and caches are there
@@ -230,7 +230,7 @@ async def test_an_embedder_is_loaded_before_the_time_of_a_question_begins(
         time.sleep(LOADING_S)
         return ToyEmbedder()
 
-    monkeypatch.setattr("dtrag.app.embedders.choose", lambda settings: EmbedderOnDemand(ToyEmbedder, load))  # type: ignore[arg-type]
+    monkeypatch.setattr("dtrag.assembly.embedders.choose", lambda settings: EmbedderOnDemand(ToyEmbedder, load))  # type: ignore[arg-type]
     settings = databases.settings()
     async with open_app(settings) as app:
         await app.ingest([folder])

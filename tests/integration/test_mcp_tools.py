@@ -114,7 +114,7 @@ async def test_a_change_is_seen_by_a_call_on_a_new_connection(built: House) -> N
     assert (success, "its process has ended" in str(error)) == (False, True)
     built.sums.set(tools=[{"name": "add", "description": "Subtracts.", "inputSchema": SCHEMA}])
     success, _, error = await built.add()
-    assert (success, "not what was approved" in str(error)) == (False, True)
+    assert (success, "changed since it was approved" in str(error)) == (False, True)
     assert built.app.tools.get_tool("sums.add") is None
     assert await built.states() == {"sums.add": ("changed", False)}
 

@@ -103,7 +103,7 @@ async def test_vectors_of_passages_are_read_by_key(database: Database) -> None:
 
 async def test_nearest_vectors_are_read_from_the_graph(database: Database) -> None:
     [query] = EMBEDDER.embed_queries(["kettle"])
-    values = {"vec": HalfVector(query), "wanted": 50}
+    values = {"vec": HalfVector(query), "limit": 50}
     plan = await nodes(database, "search", filtered(queries("search")["vector_nearest"], []), values)
     assert indexes(plan) == {"embeddings_hnsw"}
     assert scanned(plan) == set()
@@ -111,13 +111,13 @@ async def test_nearest_vectors_are_read_from_the_graph(database: Database) -> No
 
 async def test_exact_vectors_do_not_use_the_graph(database: Database) -> None:
     [query] = EMBEDDER.embed_queries(["kettle"])
-    values = {"vec": HalfVector(query), "wanted": 50}
+    values = {"vec": HalfVector(query), "limit": 50}
     plan = await nodes(database, "search", filtered(queries("search")["vector_exact"], []), values)
     assert "embeddings_hnsw" not in indexes(plan)
 
 
 async def test_vectors_of_a_narrow_scope_are_read_by_node(database: Database) -> None:
-    values = {"nodes": [7], "wanted": 10_001}
+    values = {"nodes": [7], "limit": 10_001}
     plan = await nodes(database, "search", filtered(queries("search")["vector_count"], ["scope"]), values)
     assert indexes(plan) == {"embeddings_node"}
 
@@ -166,7 +166,7 @@ async def test_replacing_a_document_touches_its_own_rows(database: Database) -> 
         plan = await nodes(database, "owner", statements[name], values)
         assert indexes(plan) <= {"lexical_index_pkey", "documents_pkey"}, name
         assert scanned(plan) == set(), name
-    for name in ("fingerprints", "kept_of_segment"):
+    for name in ("fingerprints", "documents_of_segment"):
         keys = {"document_ids": [uuid.UUID(int=number) for number in range(20)], "segment_id": uuid.UUID(int=1)}
         plan = await nodes(database, "owner", statements[name], keys)
         assert indexes(plan) == {"documents_pkey"}, name
