@@ -21,6 +21,7 @@ _DELETED_APPENDIX = re.compile(
     r"(별\s*[표지첨](?:\s*(?:서식)?\s*제?\s*\d+(?:\s*[-–의]\s*\d+)*\s*호?)?(?:\s*서\s*식)?)"
     r"\s*[>〉\])）】」〕］]?\s*[<〈(（\[]\s*삭\s*제"
 )
+_WHITE_SPACE = re.compile(r"\s+")
 _INSTITUTION = re.compile(r"^(?:학교법인[가-힣]+?(?=정관)|[가-힣]+?대학교(?=.))")
 _APPENDIX_SPACE = re.compile(r"[\s#]+")
 _WITH_BRACKETS = re.compile(r"[\s․·ㆍ・‧･•⸱]+")
@@ -122,7 +123,7 @@ def article_label(number: Number) -> str:
 def deleted_articles(text: str) -> frozenset[Number]:
     """The articles that the text of the regulation marks as 삭제, ranges included."""
     deleted: set[Number] = set()
-    for match in _DELETED.finditer(text):
+    for match in _DELETED.finditer(_with_single_blanks(text)):
         first = (int(match[1]), int(match[2] or 0))
         deleted.add(first)
         if match[3]:
@@ -137,7 +138,12 @@ def deleted_articles(text: str) -> frozenset[Number]:
 
 def deleted_appendices(text: str) -> frozenset[str]:
     """Folded labels of the appendices that the text of the regulation marks as 삭제."""
-    return frozenset(folded_appendix(match[1]) for match in _DELETED_APPENDIX.finditer(text))
+    return frozenset(folded_appendix(match[1]) for match in _DELETED_APPENDIX.finditer(_with_single_blanks(text)))
+
+
+def _with_single_blanks(text: str) -> str:
+    """The text with one line break or blank for each run of white space, on which patterns would take cubic time."""
+    return _WHITE_SPACE.sub(lambda run: "\n" if "\n" in run.group() else " ", text)
 
 
 def folded_appendix(label: str) -> str:

@@ -1,7 +1,7 @@
 """Patterns of citations in the text of regulations: articles, their parts, names of rules and laws, appendices.
 
 Patterns that a reader matches at a position do not consume white space before them, except those for what follows an
-article (항, 호, titles). `SPACE` is white space within a line.
+article (항, 호, titles). `SPACE` is white space within a line; it is possessive, so that runs of blanks are read once.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 DOTS = "·ㆍ‧•・․･⸱∙⋅"
-SPACE = r"[ \t\u00a0\u3000]*"
+SPACE = r"[ \t\u00a0\u3000]*+"
 MARK = re.compile(
     r"[<〈(（\[【「][^<>〈〉()（）\[\]【】\n]{0,120}?(?:개\s*정|신\s*설|삭\s*제|이\s*동|전문|본조|제목|제\s*정)[^<>〈〉()（）\[\]【】\n]{0,200}[>〉)）\]】」]"
 )
@@ -110,8 +110,8 @@ PREFIXES = (
     "각",
 )
 PLAIN = re.compile(
-    rf"(?:[「『｢]?[가-힣{DOTS}]*(?:{RULE_ENDING})[」』｣]?{SPACE})?제{SPACE}\d{{1,4}}{SPACE}조(?:{SPACE}의{SPACE}\d{{1,3}})?"
-    rf"|[가-힣{DOTS}]+(?:{RULE_ENDING})"
+    rf"(?:[「『｢]?(?<![가-힣{DOTS}])[가-힣{DOTS}]*(?:{RULE_ENDING})[」』｣]?{SPACE})?제{SPACE}\d{{1,4}}{SPACE}조(?:{SPACE}의{SPACE}\d{{1,3}})?"
+    rf"|(?<![가-힣{DOTS}])[가-힣{DOTS}]+(?:{RULE_ENDING})"
 )
 SHORT_LAW = re.compile(rf"(?<![가-힣])(?:법|영|시행령|시행규칙)(?={SPACE}(?:제{SPACE}\d+{SPACE}조|별{SPACE}표))")
 LAW_ABOUT = re.compile(r"에\s?관한\s?(?:특별법|법률|특례법)$")

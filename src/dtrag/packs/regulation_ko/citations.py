@@ -6,6 +6,8 @@ names with or without quotation marks, blanks and middle dots, 별표, 별지, �
 
 from __future__ import annotations
 
+import bisect
+import functools
 import re
 from dataclasses import dataclass, field
 from typing import Literal
@@ -24,6 +26,8 @@ from dtrag.packs.regulation_ko.cited_names import CitedName, NameFinder
 
 Kind = Literal["internal", "other-regulation", "appendix", "addendum", "external-law", "repealed", "missing"]
 WIDEST_RANGE = 200
+ORDERED_OUTLINES = 512
+"""Regulations whose articles stay cached in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +81,8 @@ class _Reader:
         self._names = {name.start: name for name in NameFinder(self._masked, source, catalog).find()}
         self._last_owner: Outline | None = source
         self._last_number: Number | None = self._own
-        self._last_law_line = -1
+        self._cited_law = False
+        self._paragraph_marks = [match.start() for match in re.finditer(r"[①-⑳]", text)]
         self._citations: list[Citation] = []
 
     def read(self) -> list[Citation]:
@@ -109,7 +114,7 @@ class _Reader:
     def _named(self, name: CitedName) -> int:
         self._last_owner = name.owner
         if name.is_law or name.owner is None:
-            self._last_law_line = self._line(name.start)
+            self._cited_law = True
         after = patterns.AFTER_NAME.match(self._masked, name.end)
         if after:
             place = after.end()
@@ -220,8 +225,9 @@ class _Reader:
             return
         numbers = list(read.numbers)
         for first, last in read.ranges:
-            inside = sorted(number for number in owner.articles if first <= number <= last)
-            numbers += inside[:WIDEST_RANGE] or [first, last]
+            articles = _ordered(owner.articles)
+            place, end = bisect.bisect_left(articles, first), bisect.bisect_right(articles, last)
+            numbers += articles[place : min(end, place + WIDEST_RANGE)] or [first, last]
         present = [number for number in sorted(set(numbers)) if number in owner.articles]
         self._last_owner, self._last_number = owner, numbers[-1] if numbers else None
         targets = tuple(f"{owner.name} {article_label(number)}" for number in present)
@@ -247,8 +253,11 @@ class _Reader:
         return self._cite_own(match, self._own)
 
     def _previous_article(self, match: re.Match[str]) -> int:
-        before = [number for number in self._source.articles if self._own and number < self._own]
-        return self._cite_own(match, max(before, default=None))
+        if self._own is None:
+            return 0
+        articles = _ordered(self._source.articles)
+        place = bisect.bisect_left(articles, self._own)
+        return self._cite_own(match, articles[place - 1] if place else None)
 
     def _cite_own(self, match: re.Match[str], number: Number | None) -> int:
         if number is None:
@@ -289,8 +298,9 @@ class _Reader:
         return read.end
 
     def _paragraph_before(self, position: int) -> int | None:
-        marks = re.findall(r"[①-⑳]", self._text[:position])
-        return ord(marks[-1]) - ord("①") if marks and marks[-1] != "①" else None
+        place = bisect.bisect_left(self._paragraph_marks, position)
+        number = ord(self._text[self._paragraph_marks[place - 1]]) - ord("①") if place else 0
+        return number or None
 
     def _self_rule(self, match: re.Match[str]) -> int:
         """이 규정 제5조 cites; 이 규정 alone does not."""
@@ -321,7 +331,7 @@ class _Reader:
         after = patterns.AFTER_NAME.match(self._masked, match.end())
         if after and (end := self._references_of(match.start(), after.end(), None, is_law=True)):
             return end
-        if self._last_law_line >= 0:
+        if self._cited_law:
             self._add(match.start(), match.end(), "external-law")
         return match.end()
 
@@ -369,9 +379,6 @@ class _Reader:
         blanks = patterns.BLANKS.match(self._masked, position)
         return blanks.end() if blanks else position
 
-    def _line(self, position: int) -> int:
-        return self._text.count("\n", 0, position)
-
     def _add(  # noqa: PLR0917 - in the order of the fields of `Citation`
         self,
         start: int,
@@ -399,6 +406,11 @@ _ACTIONS = (
     (patterns.APPENDIX, _Reader._appendix),
     (patterns.ADDENDUM, _Reader._addendum),
 )
+
+
+@functools.lru_cache(ORDERED_OUTLINES)
+def _ordered(articles: frozenset[Number]) -> list[Number]:
+    return sorted(articles)
 
 
 def _numeral(match: re.Match[str]) -> int:

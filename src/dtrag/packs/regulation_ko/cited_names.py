@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import re
 from collections.abc import Iterator, Sequence
@@ -14,6 +15,10 @@ LONG_NAME_WORDS = 3
 """Words from which on a name of a law may itself contain 및 or 등."""
 MAX_NAME_LENGTH = 60
 """Characters before the ending of a long rule name that are searched for its beginning."""
+MAX_WORDS_LENGTH = 300
+"""Characters before the ending of an unknown rule that are searched for the words of its name."""
+LONGEST_COLLECTION_NAME = 100
+"""Characters of a name of the collection that is recognised without quotation marks."""
 CONTEXT_LENGTH = 12
 """Characters before the name of an unknown rule that may show it to be a rule of the state."""
 _GENERIC = frozenset({"규정", "세칙", "지침", "내규", "기준", "요령", ""})
@@ -43,8 +48,10 @@ class NameFinder:
         """The names, none within another: a longer one comes before a shorter one."""
         taken: list[tuple[int, int]] = []
         for name in sorted(self._candidates(), key=lambda name: (name.start - name.end, name.start)):
-            if all(name.end <= start or end <= name.start for start, end in taken):
-                taken.append((name.start, name.end))
+            place = bisect.bisect(taken, (name.start, name.end))
+            before, after = taken[max(0, place - 1) : place], taken[place : place + 1]
+            if all(end <= name.start for _, end in before) and all(name.end <= start for start, _ in after):
+                taken.insert(place, (name.start, name.end))
                 yield name
 
     def _candidates(self) -> Iterator[CitedName]:
@@ -73,7 +80,7 @@ class NameFinder:
 
     def _quoted(self) -> Iterator[CitedName]:
         for match in patterns.QUOTED.finditer(self._masked):
-            if re.search(r"이하\s*$", self._masked[: match.start()]):
+            if re.search(r"이하\s*$", self._masked[max(0, match.start() - CONTEXT_LENGTH) : match.start()]):
                 continue
             quoted = match[1]
             article = patterns.ARTICLE.search(quoted)
@@ -92,7 +99,7 @@ class NameFinder:
     def _of_collection(self) -> Iterator[CitedName]:
         """Names without quotation marks that end as a rule does, of the collection or not."""
         folded, places = _folded_with_places(self._masked)
-        longest = self._catalog.longest() + 6
+        longest = min(self._catalog.longest(), LONGEST_COLLECTION_NAME) + 6
         for match in patterns.RULE_ENDINGS.finditer(folded):
             end = match.end()
             if not patterns.PARTICLE_AFTER.match(folded, end):
@@ -108,16 +115,16 @@ class NameFinder:
     def _unknown_rule(self, places: Sequence[int], end: int) -> Iterator[CitedName]:
         """A rule outside the collection, when a part of it is cited: its articles are not those of the source."""
         stop = places[end - 1] + 1
-        word = re.search(r"[가-힣]+$", self._masked[:stop])
+        word = self._masked[_word_start(self._masked, stop) : stop]
         if not patterns.AFTER_NAME.match(self._masked, stop):
-            if word and len(word.group()) > 4 and patterns.STATE_RULE.match(word.group()):
-                yield CitedName(word.start(), stop, None, is_law=True)
+            if len(word) > 4 and patterns.STATE_RULE.match(word):
+                yield CitedName(stop - len(word), stop, None, is_law=True)
             return
         line = self._masked.rfind("\n", 0, stop) + 1
         if long_name := patterns.LONG_RULE.search(self._masked, max(line, stop - MAX_NAME_LENGTH), stop):
             yield CitedName(long_name.start() + _outer_words(long_name.group()), stop, None, is_law=True)
             return
-        words = patterns.WORDS_BEFORE.search(self._masked, 0, stop)
+        words = patterns.WORDS_BEFORE.search(self._masked, max(0, stop - MAX_WORDS_LENGTH), stop)
         if words is None:
             return
         start = words.start() + len(words.group()) - len(words.group().lstrip())
@@ -137,8 +144,7 @@ class NameFinder:
         before = self._masked[first - 1] if first else " "
         if not ("가" <= before <= "힣" or before.isalnum()):
             return owner
-        word = re.search(r"[가-힣]+$", self._masked[:first])
-        return owner if word and word.group() in self._prefixes else None
+        return owner if self._masked[_word_start(self._masked, first) : first] in self._prefixes else None
 
     def _owner(self, folded: str) -> Outline | None:
         """The regulation of the collection with this name, with or without a prefix such as 본교."""
@@ -153,6 +159,14 @@ class NameFinder:
             if owner is not None:
                 return owner
         return None
+
+
+def _word_start(text: str, end: int) -> int:
+    """Where the Korean word that ends at `end` starts, at most `MAX_WORDS_LENGTH` characters before; `end` if none."""
+    start = end
+    while start > max(0, end - MAX_WORDS_LENGTH) and "가" <= text[start - 1] <= "힣":
+        start -= 1
+    return start
 
 
 def _folded(name: str) -> str:
