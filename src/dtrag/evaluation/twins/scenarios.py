@@ -132,6 +132,14 @@ async def regulations(visit: Visit) -> None:
         await visit.send("POST", "/regulations/search", {"query": query, "top_k": visit.chance.choice((None, 3, 40))})
 
 
+@scenario(("GET", "/lexicon"), ("POST", "/lexicon"), ("DELETE", "/lexicon/{number}"))
+async def lexicon(visit: Visit) -> None:
+    """The entries of all callers; only unscoped administrators may read or change them."""
+    await visit.send("GET", "/lexicon")
+    await visit.send("POST", "/lexicon", {"entries": [{"spoken": ["쉬고 싶다"], "official": ["휴학"]}]})
+    await visit.send("DELETE", "/lexicon/{number}", number="1")
+
+
 @scenario(("POST", "/search"), ("POST", "/ask"), ("POST", "/chat/run"), ("POST", "/v1/chat/completions"))
 async def everyday_words(visit: Visit) -> None:
     """Questions that only the regulation pack can answer, whose lexicon, ranking and citations stay in the scope."""
