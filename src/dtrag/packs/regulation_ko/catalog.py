@@ -153,6 +153,18 @@ def folded_appendix(label: str) -> str:
     return f"{numbered[1]}{numbered[2]}서식" if numbered else folded.replace("의", "-")
 
 
+def appendix_labels(owner: Outline, label: str) -> tuple[str, ...]:
+    """The appendices that a label means: one, or all parts of it (별표 1-1 and 1-2 of 별표 1)."""
+    exact = appendix_label(owner, label)
+    if exact is not None:
+        return (exact,)
+    number = re.fullmatch(r"(별[표지첨]\d+)(?:호?서식)?", folded_appendix(label))
+    if number is None:
+        return ()
+    parts = (f"{number[1]}-", f"{number[1]}(")
+    return tuple(sorted(written for folded, written in owner.appendices.items() if folded.startswith(parts)))
+
+
 def appendix_label(owner: Outline, label: str) -> str | None:
     """The label of an appendix as the regulation `owner` writes it; None when it has no such appendix."""
     folded = folded_appendix(label)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import bisect
 import functools
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from dtrag.packs.regulation_ko import citation_patterns as patterns
@@ -18,16 +18,20 @@ from dtrag.packs.regulation_ko.catalog import (
     Number,
     Outline,
     appendix_label,
+    appendix_labels,
     article_label,
     article_number,
     folded_appendix,
 )
+from dtrag.packs.regulation_ko.cited_articles import ReferenceReader, References
 from dtrag.packs.regulation_ko.cited_names import CitedName, NameFinder
 
 Kind = Literal["internal", "other-regulation", "appendix", "addendum", "external-law", "repealed", "missing"]
 WIDEST_RANGE = 200
 ORDERED_OUTLINES = 512
 """Regulations whose articles stay cached in order."""
+FARTHEST_ITEM = 80
+"""Characters between an item and a further one of the same paragraph (1호는 …, 5호는)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +51,6 @@ class Citation:
     item: int | None = None
 
 
-@dataclass(slots=True)
-class _References:
-    """The cited articles that were read up to `end`."""
-
-    end: int
-    numbers: list[Number] = field(default_factory=list)
-    ranges: list[tuple[Number, Number]] = field(default_factory=list)
-    paragraph: int | None = None
-    item: int | None = None
-
-
 def citations(text: str, source: Outline, label: str, catalog: Catalog) -> list[Citation]:
     """The citations of an article, appendix or addendum (`label`) of the regulation `source`, in reading order."""
     return _Reader(text, source, label, catalog).read()
@@ -65,7 +58,7 @@ def citations(text: str, source: Outline, label: str, catalog: Catalog) -> list[
 
 def cited_texts(text: str) -> list[str]:
     """The citations in a passage of an unknown collection, as text: articles (제15조), or names with articles."""
-    return list(dict.fromkeys(match.group().strip() for match in patterns.PLAIN.finditer(_masked(text))))
+    return list(dict.fromkeys(match.group().strip() for match in patterns.PLAIN.finditer(patterns.masked(text))))
 
 
 class _Reader:
@@ -76,9 +69,11 @@ class _Reader:
         self._source = source
         self._own = article_number(label)
         self._is_addendum = re.match(r"부\s*칙", label) is not None
+        self._first_mark = text.find("①")
         self._catalog = catalog
-        self._masked = _masked(text)
+        self._masked = patterns.masked(text)
         self._names = {name.start: name for name in NameFinder(self._masked, source, catalog).find()}
+        self._references = ReferenceReader(self._masked, self._names)
         self._last_owner: Outline | None = source
         self._last_number: Number | None = self._own
         self._cited_law = False
@@ -99,10 +94,12 @@ class _Reader:
         if name is not None:
             return self._named(name)
         if self._masked[position].isdigit() and (bare := patterns.BARE_ARTICLE.match(self._masked, position)):
-            read = _References(bare.end(), [(int(bare[1]), int(bare[2] or 0))])
-            self._read_paragraphs(read)
+            read = References(bare.end(), [(int(bare[1]), int(bare[2] or 0))])
+            self._references.read_paragraphs(read)
             self._cite(position, read, self._source)
             return read.end
+        if further := self._further_item(position):
+            return further
         for pattern, action in _ACTIONS:
             match = pattern.match(self._masked, position)
             if match:
@@ -111,7 +108,32 @@ class _Reader:
                     return end
         return position
 
+    def _further_item(self, position: int) -> int:
+        """5호 after 제1항의 1호 in the same line; 0 when there is none."""
+        before = self._citations[-1] if self._citations else None
+        match = patterns.FURTHER_ITEM.match(self._masked, position)
+        if match is None or before is None or before.item is None or self._masked[position - 1] not in " ,":
+            return 0
+        between = self._masked[before.end : min(position, before.end + FARTHEST_ITEM + 1)]
+        if len(between) > FARTHEST_ITEM or "\n" in between:
+            return 0
+        self._add(position, match.end(), before.kind, before.targets, before.paragraph, int(match[1]))
+        return match.end()
+
     def _named(self, name: CitedName) -> int:
+        end = self._name_with_references(name)
+        return self._further_decrees(end) if name.is_law else end
+
+    def _further_decrees(self, end: int) -> int:
+        """시행령 and 시행규칙 after a law or its decree."""
+        while following := patterns.FURTHER_DECREE.match(self._masked, end):
+            if following.start(1) in self._names:
+                break
+            self._add(following.start(1), following.end(), "external-law")
+            end = following.end()
+        return end
+
+    def _name_with_references(self, name: CitedName) -> int:
         self._last_owner = name.owner
         if name.is_law or name.owner is None:
             self._cited_law = True
@@ -153,72 +175,20 @@ class _Reader:
 
     def _references_of(self, start: int, place: int, owner: Outline | None, *, is_law: bool = False) -> int:
         """The citations of a list of articles from `place` on; the first begins at `start`. 0 when there is none."""
-        references = self._read_references(place)
+        references = self._references.articles(place)
         if references is None:
             return 0
         self._cite(start, references, owner, is_law=is_law)
         end = references.end
         while following := patterns.AND.match(self._masked, end):
-            references = self._read_references(following.end())
+            references = self._references.articles(following.end())
             if references is None or following.end() in self._names:
                 break
             self._cite(following.end(), references, owner, is_law=is_law)
             end = references.end
         return end
 
-    def _read_references(self, place: int) -> _References | None:
-        """An article with its 항 and 호, or a range or list of bare articles."""
-        first = self._one_article(place)
-        if first is None:
-            return None
-        while first.paragraph is None and first.item is None:
-            span = patterns.TO.match(self._masked, first.end)
-            following = self._one_article(span.end()) if span else None
-            if following is not None:
-                first.ranges.append((first.numbers.pop(), following.numbers[0]))
-            else:
-                listed = patterns.AND.match(self._masked, first.end)
-                following = self._one_article(listed.end()) if listed and listed.end() not in self._names else None
-                if following is None or following.paragraph is not None or following.item is not None:
-                    break
-                first.numbers.append(following.numbers[0])
-            first.end = following.end
-            first.paragraph, first.item = following.paragraph, following.item
-            if until := patterns.UNTIL.match(self._masked, first.end):
-                first.end = until.end()
-            if span and following.paragraph is not None:
-                break
-        return first
-
-    def _one_article(self, place: int) -> _References | None:
-        match = patterns.ARTICLE.match(self._masked, place)
-        if match is None:
-            return None
-        read = _References(match.end(), [(int(match[1]), int(match[2] or 0))])
-        titled = patterns.TITLE.match(self._masked, read.end)
-        if titled and not re.search(r"제\s*\d", titled.group()):
-            read.end = titled.end()
-        self._read_paragraphs(read)
-        return read
-
-    def _read_paragraphs(self, read: _References) -> None:
-        """항 and 호 behind an article, their ranges and lists included; the first of each is kept."""
-        for pattern, name in ((patterns.PARAGRAPH, "paragraph"), (patterns.ITEM, "item"), (patterns.SUBITEM, "")):
-            match = pattern.match(self._masked, read.end)
-            if match is None:
-                continue
-            if name:
-                setattr(read, name, _numeral(match))
-            read.end = match.end()
-            while joined := (patterns.TO.match(self._masked, read.end) or patterns.AND.match(self._masked, read.end)):
-                further = pattern.match(self._masked, joined.end())
-                if further is None or patterns.ARTICLE.match(self._masked, joined.end()):
-                    break
-                read.end = further.end()
-                if until := patterns.UNTIL.match(self._masked, read.end):
-                    read.end = until.end()
-
-    def _cite(self, start: int, read: _References, owner: Outline | None, *, is_law: bool = False) -> None:
+    def _cite(self, start: int, read: References, owner: Outline | None, *, is_law: bool = False) -> None:
         if owner is None:
             self._add(start, read.end, "external-law" if is_law else "missing", (), read.paragraph, read.item)
             self._last_owner, self._last_number = None, None
@@ -241,8 +211,8 @@ class _Reader:
         self._add(start, read.end, kind, targets, read.paragraph, read.item)
 
     def _same_article(self, match: re.Match[str]) -> int:
-        read = _References(match.end(), [self._last_number] if self._last_number else [])
-        self._read_paragraphs(read)
+        read = References(match.end(), [self._last_number] if self._last_number else [])
+        self._references.read_paragraphs(read)
         if self._last_owner is None or self._last_number is None:
             self._add(match.start(), read.end, "external-law", (), read.paragraph, read.item)
             return read.end
@@ -262,29 +232,40 @@ class _Reader:
     def _cite_own(self, match: re.Match[str], number: Number | None) -> int:
         if number is None:
             return 0
-        read = _References(match.end(), [number])
-        self._read_paragraphs(read)
+        read = References(match.end(), [number])
+        self._references.read_paragraphs(read)
         self._cite(match.start(), read, self._source)
         return read.end
 
     def _own_paragraph(self, match: re.Match[str]) -> int:
         """제2항, 제1호 without an article: of the article that stands here."""
-        if self._own is None or (match.start() and self._masked[match.start() - 1].isalnum()):
+        if match.start() and self._masked[match.start() - 1].isalnum():
             return 0
+        if self._own is None:
+            return self._addendum_paragraph(match)
         if patterns.DIVISION_BEFORE.search(self._masked[max(0, match.start() - 12) : match.start()]):
             return match.end()
-        read = _References(match.start(), [self._own])
-        self._read_paragraphs(read)
+        read = References(match.start(), [self._own])
+        self._references.read_paragraphs(read)
         if read.end == match.start():
             return 0
         self._cite(match.start(), read, self._source)
         return read.end
 
+    def _addendum_paragraph(self, match: re.Match[str]) -> int:
+        """제1항 in an addendum whose provisions have paragraphs: of the addendum."""
+        read = References(match.start())
+        self._references.read_paragraphs(read)
+        if not self._is_addendum or read.paragraph is None or not 0 <= self._first_mark < match.start():
+            return read.end
+        self._add(match.start(), read.end, "addendum", (f"{self._source.name} 부칙",), read.paragraph, read.item)
+        return read.end
+
     def _previous_paragraph(self, match: re.Match[str]) -> int:
         if self._own is None:
             return 0
-        read = _References(match.end(), [self._own])
-        self._read_paragraphs(read)
+        read = References(match.end(), [self._own])
+        self._references.read_paragraphs(read)
         read.paragraph = self._paragraph_before(match.start()) if read.paragraph is None else read.paragraph
         self._cite(match.start(), read, self._source)
         return read.end
@@ -292,8 +273,8 @@ class _Reader:
     def _same_paragraph(self, match: re.Match[str]) -> int:
         if self._last_number is None or self._last_owner is None:
             return 0
-        read = _References(match.end(), [self._last_number])
-        self._read_paragraphs(read)
+        read = References(match.end(), [self._last_number])
+        self._references.read_paragraphs(read)
         self._cite(match.start(), read, self._last_owner)
         return read.end
 
@@ -333,7 +314,7 @@ class _Reader:
             return end
         if self._cited_law:
             self._add(match.start(), match.end(), "external-law")
-        return match.end()
+        return self._further_decrees(match.end())
 
     def _appendix(self, match: re.Match[str]) -> int:
         return self._appendix_of(match.start(1), match, self._source)
@@ -344,11 +325,13 @@ class _Reader:
         if is_bare and not patterns.PARTICLE_AFTER.match(self._masked, end):
             return end
         label = "".join(part for part in (match[1], match[2], match[3]) if part)
-        target = appendix_label(owner, label)
-        if target is None:
+        targets = appendix_labels(owner, label)
+        if not targets and owner is self._source and (cited := self._cited_before(start)):
+            owner, targets = cited, appendix_labels(cited, label)
+        if targets:
+            self._add(start, end, "appendix", tuple(f"{owner.name} {target}" for target in targets))
+        elif match[2] or patterns.APPENDIX_CITED.match(self._masked, end):
             self._add(start, end, *_appendix_kind(owner, label))
-        else:
-            self._add(start, end, "appendix", (f"{owner.name} {target}",))
         while following := patterns.FURTHER_APPENDIX.match(self._masked, end):
             target = appendix_label(owner, match[1] + following[1] + following[2])
             self._add(
@@ -359,15 +342,27 @@ class _Reader:
             end = following.end()
         return end
 
+    def _cited_before(self, start: int) -> Outline | None:
+        """The other regulation that is named directly before its appendix (…규정에 따른 [별표])."""
+        before = self._citations[-1] if self._citations else None
+        if before is None or before.kind != "other-regulation":
+            return None
+        between = patterns.CITES_APPENDIX.fullmatch(self._masked, before.end, start)
+        return self._last_owner if between else None
+
     def _addendum(self, match: re.Match[str]) -> int:
         return self._addendum_of(match.start(), match.end(), self._source)
 
     def _addendum_of(self, start: int, end: int, owner: Outline) -> int:
-        read = self._one_article(self._after_blanks(end))
+        read = self._references.article(self._after_blanks(end))
         if read is not None:
             end = read.end
         elif owner is self._source and not patterns.AFTER_OWN_ADDENDUM.match(self._masked, end):
             return end
+        if read is None and (before := patterns.ADDENDUM_PARAGRAPH.match(self._masked, end)):
+            read = References(before.end())
+            self._references.read_paragraphs(read)
+            end = read.end
         if owner.has_addendum:
             paragraph, item = (read.paragraph, read.item) if read else (None, None)
             self._add(start, end, "addendum", (f"{owner.name} 부칙",), paragraph, item)
@@ -411,16 +406,6 @@ _ACTIONS = (
 @functools.lru_cache(ORDERED_OUTLINES)
 def _ordered(articles: frozenset[Number]) -> list[Number]:
     return sorted(articles)
-
-
-def _numeral(match: re.Match[str]) -> int:
-    """The number of 제2항 or 제②항."""
-    return int(match[1]) if match[1] else ord(match[2]) - ord("①") + 1
-
-
-def _masked(text: str) -> str:
-    """The text with amendment marks blanked: `[제5조에서 이동]` and `[본조신설 …]` cite nothing."""
-    return patterns.MARK.sub(lambda match: " " * len(match.group()), text)
 
 
 def _appendix_kind(owner: Outline, label: str) -> tuple[Kind, tuple[str, ...]]:

@@ -19,6 +19,10 @@ MAX_WORDS_LENGTH = 300
 """Characters before the ending of an unknown rule that are searched for the words of its name."""
 LONGEST_COLLECTION_NAME = 100
 """Characters of a name of the collection that is recognised without quotation marks."""
+MIN_NAME_LENGTH = 4
+"""Length of the name of an abolished rule that is too short to identify one."""
+LONGEST_LIST = 600
+"""Characters before 폐지한다 that may list rules."""
 CONTEXT_LENGTH = 12
 """Characters before the name of an unknown rule that may show it to be a rule of the state."""
 _GENERIC = frozenset({"규정", "세칙", "지침", "내규", "기준", "요령", ""})
@@ -61,8 +65,13 @@ class NameFinder:
             if self._is_law(match):
                 start = match.start() + (_outer_words(match[1]) if "관한" in match[1] else 0)
                 yield CitedName(start, match.end(), None, is_law=True)
-        for match in patterns.SHORT_LAW.finditer(self._masked):
-            yield CitedName(match.start(), match.end(), None, is_law=True)
+        yield from self._abolished()
+        for pattern in (patterns.SHORT_LAW, patterns.LAW_ALONE):
+            for match in pattern.finditer(self._masked):
+                yield CitedName(match.start(), match.end(), None, is_law=True)
+        for match in patterns.FOLLOWED_RULE.finditer(self._masked):
+            if self._owner(_folded(match[1])) is None and not patterns.GENERAL_RULE.search(match[1]):
+                yield CitedName(match.start(1), match.end(1), None)
 
     def _is_law(self, match: re.Match[str]) -> bool:
         law, name = match.group().strip(), match[1]
@@ -93,8 +102,33 @@ class NameFinder:
                     yield CitedName(match.start(), match.end(), owner)
             elif patterns.LAW_ENDING.search(quoted.strip()) and not patterns.NOT_LAW.search(quoted.strip()):
                 yield CitedName(match.start(), match.end(), None, is_law=True)
-            elif patterns.ENDS_AS_RULE.search(folded) and len(folded) > 3:
+            elif patterns.ENDS_AS_RULE.search(folded) and len(folded) > 3 and not self._is_heading(match):
                 yield CitedName(match.start(), match.end(), None, is_law=bool(patterns.STATE_RULE.search(folded)))
+
+    def _is_heading(self, quoted: re.Match[str]) -> bool:
+        """<평가 기준> alone in its line, or [평가 기준]."""
+        line = self._masked[self._masked.rfind("\n", 0, quoted.start()) + 1 :].partition("\n")[0]
+        return quoted.group()[0] == "[" or (line.strip() == quoted.group() and quoted.group()[0] in "<〈")
+
+    def _abolished(self) -> Iterator[CitedName]:
+        """The rules of the collection or of former days that are abolished or created (폐지한다)."""
+        for match in patterns.ABOLISHES.finditer(self._masked):
+            before = self._masked[max(0, match.start() - LONGEST_LIST) : match.start()]
+            names = before[max(before.rfind(mark) for mark in ".\n()") + 1 :]
+            start = match.start() - len(names)
+            separators = list(patterns.LIST_SEPARATOR.finditer(names))
+            starts = [0, *(separator.end() for separator in separators)]
+            ends = [*(separator.start() for separator in separators), len(names)]
+            for first, last in zip(starts, ends, strict=True):
+                name = names[first:last].strip()
+                if self._names_a_rule(name):
+                    begin = start + names.index(name, first)
+                    yield CitedName(begin, begin + len(name), self._owner(_folded(name)))
+
+    @staticmethod
+    def _names_a_rule(name: str) -> bool:
+        is_rule = patterns.ENDS_AS_RULE.search(name) is not None and len(name) > MIN_NAME_LENGTH
+        return is_rule and not patterns.FORMER_RULE.match(name)
 
     def _of_collection(self) -> Iterator[CitedName]:
         """Names without quotation marks that end as a rule does, of the collection or not."""
@@ -116,6 +150,8 @@ class NameFinder:
         """A rule outside the collection, when a part of it is cited: its articles are not those of the source."""
         stop = places[end - 1] + 1
         word = self._masked[_word_start(self._masked, stop) : stop]
+        if self._is_own_rule(word, stop):
+            return
         if not patterns.AFTER_NAME.match(self._masked, stop):
             if len(word) > 4 and patterns.STATE_RULE.match(word):
                 yield CitedName(stop - len(word), stop, None, is_law=True)
@@ -133,6 +169,15 @@ class NameFinder:
         if not is_reference and (not patterns.BARE_RULE.fullmatch(name) or "기준" in name):
             before = self._masked[max(0, start - CONTEXT_LENGTH) : start]
             yield CitedName(start, stop, None, is_law=bool(patterns.STATE_RULE.search(before + name)))
+
+    def _is_own_rule(self, word: str, stop: int) -> bool:
+        """기준 제4조, in a regulation of this kind (…보상기준)."""
+        start = stop - len(word)
+        return (
+            patterns.BARE_RULE.fullmatch(word) is not None
+            and self._source.name.endswith(word)
+            and not patterns.ABOUT_BEFORE.search(self._masked[max(0, start - CONTEXT_LENGTH) : start])
+        )
 
     def _owner_at(self, folded: str, places: Sequence[int], start: int, end: int) -> Outline | None:
         owner = self._owner(folded[start:end])
