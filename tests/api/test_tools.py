@@ -12,7 +12,7 @@ import pytest_asyncio
 from dtrag.tools import execute_tool
 from tests.api.confined import House, house
 from tests.api.shape import assert_failure
-from tests.mcp_house import ADD, PATIENT_S, Behaviour
+from tests.mcp_setup import ADD, PATIENT_S, Behaviour
 from tests.store import Databases
 
 BUILT_IN = ["calculator", "doc_parser", "web_search"]

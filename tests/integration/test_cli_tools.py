@@ -12,7 +12,7 @@ import pytest
 
 from tests.integration.cli_process import Cli, assert_shape, documented_shapes
 from tests.integration.conftest import MakeCli
-from tests.mcp_house import Behaviour
+from tests.mcp_setup import Behaviour
 
 SHAPES = documented_shapes()
 LONG = "Adds two numbers. " + "It is very good at it. " * 30

@@ -20,7 +20,7 @@ from dtrag.adapters.mcp.config import ServerConfig
 from dtrag.core.access.egress import allowed_hosts
 from dtrag.core.tool_approval import fingerprint
 from dtrag.errors import EgressBlocked, MissingExtra, ToolChanged, ToolFailed, ToolServerFailed
-from tests.mcp_house import ADD, Behaviour, Web, alive
+from tests.mcp_setup import ADD, Behaviour, Web, alive
 
 Open = Callable[..., McpServer]
 

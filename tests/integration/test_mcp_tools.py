@@ -19,7 +19,7 @@ from dtrag.settings import Settings
 from dtrag.tools import Tool, execute_tool
 from dtrag.tools.listing import listing
 from dtrag.tools.mcp import McpTools
-from tests.mcp_house import ADD, PATIENT_S, Behaviour
+from tests.mcp_setup import ADD, PATIENT_S, Behaviour
 from tests.store import Databases
 
 BOSS = Caller("boss", "admin", Access())
