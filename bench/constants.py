@@ -22,8 +22,8 @@ from dtrag.adapters.embedders import factory
 from dtrag.adapters.parsers import jsonl
 from dtrag.core.metrics.ranking import ndcg_at
 from dtrag.core.text.analysis import language, term_id, terms
+from dtrag.core.text.passage_title_mentions import mentions, title_key
 from dtrag.core.text.questions import weighted_terms
-from dtrag.core.text.title_mentions import mentions, title_key
 from dtrag.evaluation.retrieval import read_retrieval_set
 from dtrag.ingestion.analysis import title_weight
 from dtrag.ingestion.chunking import split

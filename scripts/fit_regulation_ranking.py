@@ -27,12 +27,12 @@ from dtrag.app import App, open_throwaway
 from dtrag.core.access.scope import Scope
 from dtrag.core.documents import SearchResult
 from dtrag.evaluation.passage_names import judged_name
-from dtrag.packs.regulation_ko.concepts import Reading
+from dtrag.packs.regulation_ko.question_concepts import Reading
 from dtrag.packs.regulation_ko.ranking import FEATURES, feature_rows
 from dtrag.ports import PackRanking, QueryReading
 from dtrag.retrieval.engine import HybridSearchEngine
-from dtrag.retrieval.limits import PACK_ARTICLES
 from dtrag.retrieval.regulation_pack import RegulationRanking, by_article
+from dtrag.retrieval.stage_sizes import PACK_ARTICLES
 from dtrag.settings import Settings
 
 C = 0.1

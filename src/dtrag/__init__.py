@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from dtrag.ingestion.folders import FolderPlan
     from dtrag.ingestion.sources import IngestReport, Progress
     from dtrag.opening import SyncApp
-    from dtrag.packs.regulation_ko.entities import EntityMatch, EntityType, RegulationEntityRecognizer
     from dtrag.packs.regulation_ko.expansion import MultiStageQueryExpander
     from dtrag.packs.regulation_ko.hops import MultiHopRetriever
+    from dtrag.packs.regulation_ko.question_entities import EntityMatch, EntityType, RegulationEntityRecognizer
     from dtrag.packs.regulation_ko.top_k import AdaptiveTopKSelector
     from dtrag.pipeline.debate.agent import DebateAgent
     from dtrag.pipeline.debate.engine import DebateEngine
@@ -111,9 +111,9 @@ _HOMES = {
     "SyncApp": "dtrag.opening",
     "IngestReport": "dtrag.ingestion.sources",
     "Progress": "dtrag.ingestion.sources",
-    "RegulationEntityRecognizer": "dtrag.packs.regulation_ko.entities",
-    "EntityType": "dtrag.packs.regulation_ko.entities",
-    "EntityMatch": "dtrag.packs.regulation_ko.entities",
+    "RegulationEntityRecognizer": "dtrag.packs.regulation_ko.question_entities",
+    "EntityType": "dtrag.packs.regulation_ko.question_entities",
+    "EntityMatch": "dtrag.packs.regulation_ko.question_entities",
     "MultiStageQueryExpander": "dtrag.packs.regulation_ko.expansion",
     "AdaptiveTopKSelector": "dtrag.packs.regulation_ko.top_k",
     "MultiHopRetriever": "dtrag.packs.regulation_ko.hops",

@@ -6,8 +6,8 @@ import pytest
 
 from dtrag.core.access.scope import EVERYTHING
 from dtrag.core.lexicon_entry import LexiconEntry
-from dtrag.packs.regulation_ko.concepts import Reading
 from dtrag.packs.regulation_ko.own_entries import as_stored
+from dtrag.packs.regulation_ko.question_concepts import Reading
 from dtrag.ports import QueryPack, Stores
 from dtrag.retrieval.regulation_collection import CollectionReader
 from dtrag.retrieval.regulation_pack import RegulationRanking

@@ -24,7 +24,7 @@ from dtrag import __version__
 from dtrag.adapters.postgres.server import server
 from dtrag.app import App
 from dtrag.delivery.api.dependencies import Service
-from dtrag.delivery.api.server import local_socket as side
+from dtrag.delivery.api.server import command_socket as side
 from dtrag.delivery.cli import exit_codes, own_process, reading
 from dtrag.delivery.local import operations, results
 from dtrag.delivery.local import socket as wire

@@ -16,8 +16,8 @@ from dtrag.core.access.scope import Access, Grant
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.errors import DatabaseUnavailable, InvalidInput, NotFound
 from dtrag.packs.regulation_ko.lexicon import Lexicon
-from dtrag.retrieval.limits import LINKED_AFTER
 from dtrag.retrieval.regulation_pack import RegulationRanking
+from dtrag.retrieval.stage_sizes import LINKED_AFTER
 from tests.store import Databases
 
 BOOK = Path(__file__).parents[2] / "examples" / "hanbit-university" / "regulations.md"

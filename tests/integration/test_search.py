@@ -20,7 +20,7 @@ from dtrag.core.ranking.bm25 import LexicalQuery
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.core.text.analysis import ANALYZER
 from dtrag.core.text.questions import weighted_terms
-from dtrag.retrieval.limits import LINKED_AFTER
+from dtrag.retrieval.stage_sizes import LINKED_AFTER
 from dtrag.settings import Settings
 from dtrag.testing.builders import indexed_document
 from tests.toy import ENGLISH, ToyEmbedder

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import dtrag
-import dtrag.adapters.parsers.child
+import dtrag.adapters.parsers.child_process
 import dtrag.delivery.cli.demo
 from dtrag import errors
 from dtrag.delivery.cli.exit_codes import EXIT_CODES

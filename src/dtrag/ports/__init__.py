@@ -1,6 +1,6 @@
 """Interfaces between services and adapters: protocols, implemented in `dtrag.adapters` and in `dtrag.testing`."""
 
-from dtrag.ports.conversations import ConversationStore, DocumentVisibility, TraceStore
+from dtrag.ports.conversations import ConversationStore, DocumentVisibility
 from dtrag.ports.files import FolderStore, Parser, StoredFile
 from dtrag.ports.governance import (
     AgentStore,
@@ -28,6 +28,7 @@ from dtrag.ports.packs import CitedProvision, PackRanking, QueryPack, QueryReadi
 from dtrag.ports.stores import Stores
 from dtrag.ports.taxonomy import PlacementStore, ReviewStore, TaxonomyStore
 from dtrag.ports.tools import ApprovalStore, Fetcher, ToolServer, WebReply, WebRequest
+from dtrag.ports.traces import TraceStore
 
 __all__ = [
     "NOT_CONFIGURED",

@@ -1,15 +1,14 @@
-"""Ports of what the pipeline stores: conversations and traces."""
+"""Ports of conversations: their store, and which of their documents a caller may see."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from datetime import datetime
 from typing import Protocol
 
 from dtrag.core.access.scope import Scope
 from dtrag.core.conversation import Conversation, Turn
-from dtrag.core.trace import Trace
 
 
 class DocumentVisibility(Protocol):
@@ -44,22 +43,3 @@ class ConversationStore(Protocol):
 
     async def forget(self, before: datetime) -> int:
         """Delete all conversations whose last turn is older than `before`; returns their number."""
-
-
-class TraceStore(Protocol):
-    """Traces of pipeline runs."""
-
-    async def add(self, traces: Sequence[Trace]) -> None:
-        """Store all traces, or none; traces with known ids are ignored."""
-
-    async def get(self, trace_id: uuid.UUID, since: datetime) -> Trace | None:
-        """The trace; None when unknown or older than `since`."""
-
-    async def newest(self, limit: int, owner: str | None, since: datetime, after: Trace | None) -> list[Trace]:
-        """The next `limit` traces not older than `since` that follow `after`, newest first.
-
-        `owner` restricts to the owner's (None: all); `after` None starts with the newest.
-        """
-
-    async def forget(self, before: datetime) -> int:
-        """Delete all traces older than `before`; returns their number."""

@@ -74,7 +74,7 @@ class Index(Protocol):
         """BM25 statistics of these terms over the passages in scope; passages outside it do not contribute."""
 
     async def titled(self, numbers: Sequence[int], scope: Scope) -> dict[int, list[str]]:
-        """Title number (core/text/title_mentions.py) -> chunk ids of the document with that title.
+        """Title number (core/text/passage_title_mentions.py) -> chunk ids of the document with that title.
 
         Titles that no document in scope has, or several have, are absent.
         """

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dtrag.ports.conversations import ConversationStore, DocumentVisibility, TraceStore
+from dtrag.ports.conversations import ConversationStore, DocumentVisibility
 from dtrag.ports.files import FolderStore
 from dtrag.ports.governance import AgentStore, AuditSpoolStore, AuditStore, KeyStore
 from dtrag.ports.index import DocumentIndex, IndexSettings, IndexWriter, Storage
 from dtrag.ports.packs import RegulationStore
 from dtrag.ports.taxonomy import PlacementStore, ReviewStore, TaxonomyStore
 from dtrag.ports.tools import ApprovalStore
+from dtrag.ports.traces import TraceStore
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from dtrag.core.documents import SearchResult
-from dtrag.core.text.title_mentions import mentioned_numbers
+from dtrag.core.text.passage_title_mentions import mentioned_numbers
 from dtrag.ports import Index
 from dtrag.retrieval.hybrid import Ranking
-from dtrag.retrieval.limits import LINKED_AFTER, LINKED_PASSAGES
 from dtrag.retrieval.request import SearchTarget
 from dtrag.retrieval.retrievers import RetrieverOutcome
+from dtrag.retrieval.stage_sizes import LINKED_AFTER, LINKED_PASSAGES
 
 SOURCE_DOCUMENTS = 3
 """Documents whose mentions are followed; with 1 the share above is .02 lower."""

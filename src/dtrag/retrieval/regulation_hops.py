@@ -10,9 +10,9 @@ from dtrag.packs.regulation_ko.collection import Collection, Source
 from dtrag.packs.regulation_ko.hops import MAX_HOPS, MultiHopRetriever
 from dtrag.ports import CitedProvision, Index, IndexSnapshot
 from dtrag.retrieval.hybrid import Ranking
-from dtrag.retrieval.limits import LINKED_AFTER, LINKED_PASSAGES
 from dtrag.retrieval.multihop import LinkedPassage, lexical_shares, vector_shares
 from dtrag.retrieval.request import SearchTarget
+from dtrag.retrieval.stage_sizes import LINKED_AFTER, LINKED_PASSAGES
 
 SOURCE_ARTICLES = 3
 """Articles among the first results whose citations are followed."""

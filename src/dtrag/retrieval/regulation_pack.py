@@ -18,17 +18,17 @@ from dtrag.core.lexicon_entry import SETTING
 from dtrag.core.ranking.bm25 import K1, LexicalQuery, LexicalStatistics, idf
 from dtrag.core.text.analysis import Analyzer, language
 from dtrag.errors import InvalidInput
-from dtrag.packs.regulation_ko.article_terms import term_ids
 from dtrag.packs.regulation_ko.catalog import article_number
-from dtrag.packs.regulation_ko.concepts import Reading, read
 from dtrag.packs.regulation_ko.evidence import signals
 from dtrag.packs.regulation_ko.lexicon import Lexicon, built_in
 from dtrag.packs.regulation_ko.own_entries import for_matching, from_stored
+from dtrag.packs.regulation_ko.question_concepts import Reading, read
 from dtrag.packs.regulation_ko.ranking import Article, Scorer, kind_factor, regulation_scores, reranked
+from dtrag.packs.regulation_ko.term_coverage import term_ids
 from dtrag.ports import CitedProvision, Index, IndexSnapshot, PackRanking, QueryReading
-from dtrag.retrieval.limits import PACK_ARTICLES
 from dtrag.retrieval.regulation_collection import CollectionReader
 from dtrag.retrieval.regulation_hops import follow_citations
+from dtrag.retrieval.stage_sizes import PACK_ARTICLES
 
 KIND = "regulation"
 """`metadata["kind"]` of documents that the pack has split."""

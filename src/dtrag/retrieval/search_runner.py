@@ -15,11 +15,11 @@ from dtrag.ports import Index, QueryPack, QueryReading
 from dtrag.retrieval.config import EngineConfig
 from dtrag.retrieval.explain import Explainer
 from dtrag.retrieval.hybrid import HybridRetriever, Ranking
-from dtrag.retrieval.limits import LINKED_AFTER, PACK_LEXICAL_CANDIDATES, PACK_PASSAGES, RERANKED_PASSAGES
 from dtrag.retrieval.multihop import mentioned_passages, with_linked
 from dtrag.retrieval.regulation_hops import cited_passages
 from dtrag.retrieval.request import SearchRequest, SearchTarget
 from dtrag.retrieval.results import Passages, RerankOutcome
+from dtrag.retrieval.stage_sizes import LINKED_AFTER, PACK_LEXICAL_CANDIDATES, PACK_PASSAGES, RERANKED_PASSAGES
 from dtrag.retrieval.time_limits import TimeLimits
 
 Results = tuple[list[SearchResult], SearchMetrics]

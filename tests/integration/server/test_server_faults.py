@@ -14,7 +14,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from dtrag.adapters.postgres.server import account, binaries, filelock, process, server
+from dtrag.adapters.postgres.server import binaries, filelock, process, server, system_user
 from dtrag.adapters.postgres.server.failures import explain_os_error
 from dtrag.adapters.postgres.server.filelock import FileLock
 from dtrag.adapters.postgres.server.server import EmbeddedServer
@@ -65,7 +65,7 @@ def test_old_backends_that_still_live_are_waited_for(data_dir: Path) -> None:
 
 
 def test_stale_pid_file_of_another_process_is_ignored(data_dir: Path) -> None:
-    own = account.server_account()
+    own = system_user.server_account()
     stranger = subprocess.Popen(["sleep", "60"], user=own.uid if own.switched else None)
     try:
         stale = data_dir / "postgres" / "postmaster.pid"
@@ -86,7 +86,7 @@ def test_damaged_pid_file_is_no_obstacle_or_explained(data_dir: Path, content: s
     stale = data_dir / "postgres" / "postmaster.pid"
     stale.write_text(content, encoding="ascii")
     if ROOT:
-        shutil.chown(stale, account.SYSTEM_USER, account.SYSTEM_USER)
+        shutil.chown(stale, system_user.SYSTEM_USER, system_user.SYSTEM_USER)
     with EmbeddedServer.open(data_dir) as attached:
         assert value(attached, "select 1") == 1
 
@@ -168,7 +168,7 @@ def test_cluster_of_another_major_version_is_refused(data_dir: Path) -> None:
 def test_folder_that_is_not_a_cluster_is_refused(tmp_path: Path) -> None:
     (tmp_path / "postgres").mkdir()
     if ROOT:
-        shutil.chown(tmp_path / "postgres", account.server_account().uid)
+        shutil.chown(tmp_path / "postgres", system_user.server_account().uid)
     with pytest.raises(DatabaseStartFailed, match="is not a PostgreSQL cluster"):
         EmbeddedServer.open(tmp_path)
 
@@ -224,8 +224,8 @@ def test_missing_programs_are_explained(tmp_path: Path, monkeypatch: pytest.Monk
 
 @as_root
 def test_missing_system_user_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(account, "SYSTEM_USER", "dtrag-not-there")
-    monkeypatch.setattr(account, "_CREATE_USER", ((("dtrag-no-such-program",),), (("false",),)))
+    monkeypatch.setattr(system_user, "SYSTEM_USER", "dtrag-not-there")
+    monkeypatch.setattr(system_user, "_CREATE_USER", ((("dtrag-no-such-program",),), (("false",),)))
     with pytest.raises(DatabaseStartFailed, match="useradd --system dtrag-not-there"):
         EmbeddedServer.open(tmp_path / "data")
 

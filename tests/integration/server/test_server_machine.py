@@ -17,7 +17,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from dtrag.adapters.postgres.server import account, binaries, process, server
+from dtrag.adapters.postgres.server import binaries, process, server, system_user
 from dtrag.adapters.postgres.server.server import EmbeddedServer
 from tests.integration.server.attached import (
     ROLES,
@@ -107,7 +107,7 @@ def test_an_ordinary_user_runs_the_server_under_the_same_user(public: Path) -> N
 @as_root
 @on_linux
 def test_as_root_the_server_is_the_system_users(data_dir: Path) -> None:
-    system = pwd.getpwnam(account.SYSTEM_USER)
+    system = pwd.getpwnam(system_user.SYSTEM_USER)
     with EmbeddedServer.open(data_dir):
         running = Path(f"/proc/{postmaster(data_dir)}")
         assert running.stat().st_uid == system.pw_uid

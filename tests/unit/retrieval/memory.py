@@ -17,7 +17,7 @@ from dtrag.core.documents import SearchResult, Vector
 from dtrag.core.ranking.bm25 import LexicalQuery, LexicalStatistics, bm25_weight
 from dtrag.core.taxonomy.tree import Taxonomy
 from dtrag.core.text.analysis import term_id, terms
-from dtrag.core.text.title_mentions import title_key, title_number
+from dtrag.core.text.passage_title_mentions import title_key, title_number
 from dtrag.ports import Embedder, IndexSnapshot
 
 

@@ -12,7 +12,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dtrag.adapters.mcp.config import ServerConfig
-from dtrag.adapters.mcp.health import Health
+from dtrag.adapters.mcp.failure_reason import Health
 from dtrag.core.tool_approval import OfferedTool
 from dtrag.errors import DtragError, FetchFailed, MissingExtra, ToolServerFailed
 

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from dtrag.adapters.mcp.config import ServerConfig
-from dtrag.adapters.mcp.health import Health
+from dtrag.adapters.mcp.failure_reason import Health
 from dtrag.adapters.mcp.stdio_transport import MESSAGE_BYTES
 from dtrag.adapters.web.bounded_body import bound
 from dtrag.adapters.web.fetch import guarded_transport

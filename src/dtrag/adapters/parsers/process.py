@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 from dtrag.adapters.parsers import wire
-from dtrag.adapters.parsers.child import Child, ChildDied, ChildSilent
+from dtrag.adapters.parsers.child_process import Child, ChildDied, ChildSilent
 from dtrag.adapters.parsers.formats import format_of, knows
 from dtrag.core.documents import ParsedDocument
 from dtrag.errors import ParseFailed

@@ -16,7 +16,7 @@ from typing import BinaryIO, cast
 
 from dtrag.adapters.parsers import wire
 from dtrag.adapters.parsers.formats import Format, check_content, format_of
-from dtrag.adapters.parsers.limits import allow_cpu, restrict
+from dtrag.adapters.parsers.sandbox import allow_cpu, restrict
 from dtrag.core.documents import ParsedDocument
 from dtrag.errors import ParseFailed
 

@@ -26,7 +26,7 @@ DOCUMENTS = np.dtype(
     [("document_id", "<u8", (2,)), ("origin", "<u8", (2,)), ("title", "<u8"), ("node_id", "<i4"), ("chunks", "<i4")]
 )
 """One row per document; ids as their upper and lower half. `origin` is the segment that it was written with: it
-distinguishes two versions of a document; `title` is the number of its title (core/text/title_mentions.py)."""
+distinguishes two versions of a document; `title` is the number of its title (core/text/passage_title_mentions.py)."""
 CHUNKS = np.dtype([("length", "<i4"), ("language", "u1")])
 """One row per passage: its length in terms and the number of its language."""
 POSTINGS = np.dtype([("chunk", "<i4"), ("frequency", "u1")])

@@ -20,8 +20,8 @@ from dtrag.delivery.api.middleware.audit import Audited
 from dtrag.delivery.api.middleware.authentication import Authentication
 from dtrag.delivery.api.middleware.cors import Cors, origins_of
 from dtrag.delivery.api.middleware.forwarding import Forwarding, trusted_networks
-from dtrag.delivery.api.middleware.http import BodyLimit, Guard, RequestLog
 from dtrag.delivery.api.middleware.pacing import Pacing
+from dtrag.delivery.api.middleware.request_guard import BodyLimit, Guard, RequestLog
 from dtrag.delivery.api.routes import (
     agents,
     audit,

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dtrag.packs.regulation_ko.contents import Contents, folded, split_label
+from dtrag.packs.regulation_ko.document_lines import Line
 from dtrag.packs.regulation_ko.heads import (
     addendum_head,
     appendix_head,
@@ -24,7 +25,6 @@ from dtrag.packs.regulation_ko.heads import (
     is_name_style,
     may_be_name,
 )
-from dtrag.packs.regulation_ko.lines import Line
 
 LONGEST_PREAMBLE = 40
 """Lines between a name and its 제1조: the headings of a part and a chapter, and a history of amendments."""

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from dtrag.packs.regulation_ko.document_lines import Line
 from dtrag.packs.regulation_ko.heads import LONGEST_NAME, article_head, division_head, is_history
-from dtrag.packs.regulation_ko.lines import Line
 
 _ENTRY = re.compile(
     r"(?P<name>[^\s|].{0,80}?)[\s|]*(?P<gone>[【\[(<]\s*폐\s*지\s*[】\])>])?"

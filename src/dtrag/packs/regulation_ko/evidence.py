@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dtrag.core.answers.evidence import PACK_SIGNALS
-from dtrag.packs.regulation_ko.concepts import Reading
 from dtrag.packs.regulation_ko.lexicon import words_of
+from dtrag.packs.regulation_ko.question_concepts import Reading
 from dtrag.packs.regulation_ko.ranking import Article, Scorer, regulation_scores
 
 FULL_SCORE = 2.0

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from dtrag.packs.regulation_ko.entities import EntityMatch, EntityType, RegulationEntityRecognizer
 from dtrag.packs.regulation_ko.lexicon import Lexicon, built_in
+from dtrag.packs.regulation_ko.question_entities import EntityMatch, EntityType, RegulationEntityRecognizer
 
 MAX_SYNONYMS = 3
 MAX_HYPERNYMS = 2

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from dtrag.packs.regulation_ko.document_lines import Line
 from dtrag.packs.regulation_ko.heads import (
     ArticleHead,
     addendum_head,
@@ -23,7 +24,6 @@ from dtrag.packs.regulation_ko.heads import (
     may_be_name,
     without_marks,
 )
-from dtrag.packs.regulation_ko.lines import Line
 
 Kind = Literal["article", "addendum", "appendix", "preamble"]
 WIDEST_GAP = 40

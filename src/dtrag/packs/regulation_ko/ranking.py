@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dtrag.core.text.analysis import term_id, terms
-from dtrag.packs.regulation_ko.article_terms import QuestionTerms, article_terms, term_ids
 from dtrag.packs.regulation_ko.catalog import Catalog, Outline, article_label, article_number, folded_name
-from dtrag.packs.regulation_ko.concepts import Concept, Reading, Wording
+from dtrag.packs.regulation_ko.question_concepts import Concept, Reading, Wording
 from dtrag.packs.regulation_ko.question_patterns import (
     ASKS_FOR_FORM,
     BOILERPLATE_TITLE,
@@ -28,6 +27,7 @@ from dtrag.packs.regulation_ko.question_patterns import (
     kinds_of_question,
     title_answers,
 )
+from dtrag.packs.regulation_ko.term_coverage import QuestionTerms, article_terms, term_ids
 
 REGULATION_SHARE = 0.3
 """Weight of a regulation's score (mean of its three best articles) in an article's first score: measured on data sets

@@ -13,8 +13,8 @@ from dataclasses import replace
 from dtrag.core.documents import Block, Chunk, ChunkedDocument, ParsedDocument, Scalar
 from dtrag.packs.regulation_ko.book import Span, find_regulations
 from dtrag.packs.regulation_ko.contents import read_contents
+from dtrag.packs.regulation_ko.document_lines import Line, lines_of
 from dtrag.packs.regulation_ko.heads import has_name_ending
-from dtrag.packs.regulation_ko.lines import Line, lines_of
 from dtrag.packs.regulation_ko.pieces import cut
 from dtrag.packs.regulation_ko.provisions import Provision, ProvisionReader
 

@@ -12,7 +12,7 @@ from dtrag.core.documents import document_id
 from dtrag.core.ranking.bm25 import LexicalQuery, LexicalStatistics
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
 from dtrag.core.text.analysis import term_id, terms
-from dtrag.core.text.title_mentions import title_key, title_number
+from dtrag.core.text.passage_title_mentions import title_key, title_number
 from dtrag.ports import DocumentIndex, Stores
 from dtrag.testing.builders import chunk_id, indexed_document
 from dtrag.testing.models import HashEmbedder

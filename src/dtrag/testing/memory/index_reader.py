@@ -16,7 +16,7 @@ from dtrag.core.ranking.bm25 import LexicalQuery, LexicalStatistics, bm25_weight
 from dtrag.core.ranking.segments import FREQUENCY_UNIT, quantised
 from dtrag.core.taxonomy.tree import Taxonomy
 from dtrag.core.text.analysis import terms
-from dtrag.core.text.title_mentions import title_key, title_number
+from dtrag.core.text.passage_title_mentions import title_key, title_number
 from dtrag.ports import IndexSnapshot
 from dtrag.testing.memory.state import MemoryState, StoredDocument
 

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from dtrag.packs.regulation_ko import lexicon as lexicon_package
 from dtrag.packs.regulation_ko.conjugation import begins
-from dtrag.packs.regulation_ko.jamo import within_one
 from dtrag.packs.regulation_ko.lexicon import (
     SYNONYMS_FILE,
     Entry,
@@ -25,6 +24,7 @@ from dtrag.packs.regulation_ko.lexicon import (
     read_synonyms,
     words_of,
 )
+from dtrag.packs.regulation_ko.spelling import within_one
 
 QUESTIONS = Path(__file__).parents[5] / "shared/data/korean-regulations/questions.dev.jsonl"
 FILES = sorted(

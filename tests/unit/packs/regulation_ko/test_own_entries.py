@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from dtrag.core.lexicon_entry import LexiconEntry
 from dtrag.errors import InvalidInput
-from dtrag.packs.regulation_ko.concepts import read
 from dtrag.packs.regulation_ko.lexicon import OWN_FIELD, Entry, Lexicon, built_in
 from dtrag.packs.regulation_ko.own_entries import (
     MAX_FORMS,
@@ -21,6 +20,7 @@ from dtrag.packs.regulation_ko.own_entries import (
     next_number,
     to_toml,
 )
+from dtrag.packs.regulation_ko.question_concepts import read
 
 ENTRY = LexiconEntry(3, ("책을 잃어버",), ("도서분실", "변상"))
 

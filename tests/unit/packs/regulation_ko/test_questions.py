@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dtrag.packs.regulation_ko.entities import EntityType, RegulationEntityRecognizer
 from dtrag.packs.regulation_ko.expansion import MultiStageQueryExpander, is_formal
 from dtrag.packs.regulation_ko.hops import MAX_SOURCES, MultiHopRetriever
+from dtrag.packs.regulation_ko.question_entities import EntityType, RegulationEntityRecognizer
 from dtrag.packs.regulation_ko.top_k import AdaptiveTopKSelector, QueryComplexity
 
 

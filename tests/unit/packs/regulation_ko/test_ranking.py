@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from dtrag.core.answers.evidence import PACK_SIGNALS
 from dtrag.core.text.analysis import term_id, terms
-from dtrag.packs.regulation_ko.concepts import read
 from dtrag.packs.regulation_ko.evidence import signals
 from dtrag.packs.regulation_ko.lexicon import Entry, Lexicon
+from dtrag.packs.regulation_ko.question_concepts import read
 from dtrag.packs.regulation_ko.ranking import (
     FEATURES,
     Article,

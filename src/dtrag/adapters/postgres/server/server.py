@@ -24,10 +24,10 @@ from typing import Self
 from dtrag.adapters.postgres.disk import release_reserve
 from dtrag.adapters.postgres.server import cluster as clusters
 from dtrag.adapters.postgres.server import process
-from dtrag.adapters.postgres.server.account import Account, server_account, system_user
 from dtrag.adapters.postgres.server.binaries import usable_binaries
 from dtrag.adapters.postgres.server.failures import StartFailure, explain_os_error
 from dtrag.adapters.postgres.server.filelock import FileLock
+from dtrag.adapters.postgres.server.system_user import Account, server_account, system_user
 from dtrag.errors import DatabaseStartFailed
 
 _LOG = logging.getLogger(__name__)

@@ -20,7 +20,7 @@ from typing import Literal
 from dtrag.core.text.analysis import normalise
 from dtrag.core.text.questions import without_particle
 from dtrag.packs.regulation_ko import conjugation
-from dtrag.packs.regulation_ko.jamo import SpellingIndex
+from dtrag.packs.regulation_ko.spelling import SpellingIndex
 
 MAX_GAP = 3
 """Other words between two words of a form: "책을 도서관에서 잃어버렸어요" still matches "책 잃어버"."""

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dtrag.core.text.title_mentions import MOST_WORDS, mentions, title_key, title_number
+from dtrag.core.text.passage_title_mentions import MOST_WORDS, mentions, title_key, title_number
 
 
 @pytest.mark.parametrize(

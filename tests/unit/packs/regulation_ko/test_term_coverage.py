@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dtrag.core.text.analysis import sentences, term_id, terms
-from dtrag.packs.regulation_ko.article_terms import MAX_SENTENCES, ArticleTerms, QuestionTerms, article_terms
+from dtrag.packs.regulation_ko.term_coverage import MAX_SENTENCES, ArticleTerms, QuestionTerms, article_terms
 
 PARTS = ["제", "15", "조", "의", "2", "①", "②", "3", " ", "\n", "다.", "a", "-", "휴학한다", ".", "１", "BM25", "학기"]
 TEXTS = st.lists(st.sampled_from(PARTS), max_size=30).map("".join)

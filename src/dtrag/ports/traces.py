@@ -1,0 +1,29 @@
+"""Port of the store of traces."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Protocol
+
+from dtrag.core.trace import Trace
+
+
+class TraceStore(Protocol):
+    """Traces of pipeline runs."""
+
+    async def add(self, traces: Sequence[Trace]) -> None:
+        """Store all traces, or none; traces with known ids are ignored."""
+
+    async def get(self, trace_id: uuid.UUID, since: datetime) -> Trace | None:
+        """The trace; None when unknown or older than `since`."""
+
+    async def newest(self, limit: int, owner: str | None, since: datetime, after: Trace | None) -> list[Trace]:
+        """The next `limit` traces not older than `since` that follow `after`, newest first.
+
+        `owner` restricts to the owner's (None: all); `after` None starts with the newest.
+        """
+
+    async def forget(self, before: datetime) -> int:
+        """Delete all traces older than `before`; returns their number."""
