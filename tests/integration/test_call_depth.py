@@ -69,7 +69,7 @@ async def test_the_lexical_sql_is_at_most_ten_calls_below_the_search_step(
     loop = asyncio.get_running_loop()
     loop.set_task_factory(stacks.create_task)
     try:
-        await step2_retrieve(PipelineState(query="kettle valve"))
+        await step2_retrieve(PipelineState(query="kettle valve", run=app.run))
     finally:
         loop.set_task_factory(None)
     assert depths
