@@ -324,7 +324,7 @@ class App:
         """
         all_cases: list[Case] = []
         done = 0
-        async for question_cases in cases(judged, self.index, self.embedder, self.analyzer):
+        async for question_cases in cases(judged, self.index, self.embedder, self.analyzer, self.settings.regulations):
             all_cases += question_cases
             done += 1
             if on_progress is not None:

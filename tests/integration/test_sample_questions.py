@@ -96,3 +96,16 @@ def test_first_questions_are_samples(name: str) -> None:
     asked = set(re.findall(r'dtrag ask "(.+?)"', section))
     assert len(asked) == 3
     assert asked <= {sample["question"] for sample in SAMPLES} | set(NO_ANSWER.values())
+
+
+def test_the_same_question_has_the_same_answer_from_the_cache(samples: SyncApp) -> None:
+    question = "도서관에서 학부생은 책을 몇 권까지 빌릴 수 있나요?"
+    first, again = samples.ask(question), samples.ask(question)
+    assert (first.text, first.confidence, first.reason) == (again.text, again.confidence, again.reason)
+    assert "best regulation" in first.reason
+
+
+def test_a_greeting_is_answered_by_what_dtrag_does(samples: SyncApp) -> None:
+    answer = samples.ask("안녕")
+    assert (answer.decision, answer.confidence, answer.citations) == ("abstain", 0.0, ())
+    assert "dtrag" in answer.text

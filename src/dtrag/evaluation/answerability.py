@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable
 from dataclasses import dataclass
 
 from dtrag.core.access.scope import EVERYTHING
-from dtrag.core.answers.confidence import model_name
-from dtrag.core.answers.evidence import READ, signals
-from dtrag.core.documents import SearchResult
+from dtrag.core.answers.confidence import judged_signals, model_name
+from dtrag.core.answers.evidence import READ
+from dtrag.core.documents import SearchMetrics, SearchResult
 from dtrag.core.text.analysis import Analyzer, normalise
 from dtrag.core.text.questions import content_terms, weighted_terms
 from dtrag.evaluation.hidden_passages import HidingIndex, hiding_engine
@@ -52,33 +52,45 @@ class Case:
 
 
 async def cases(
-    judged: Iterable[Judged], index: Index, embedder: Embedder | None, analyzer: Analyzer
+    judged: Iterable[Judged],
+    index: Index,
+    embedder: Embedder | None,
+    analyzer: Analyzer,
+    regulations: str = "off",
 ) -> AsyncIterator[list[Case]]:
-    """For each question its case; if its known answer was retrieved, also the case without it."""
+    """For each question its case; if its known answer was retrieved, also the case without it.
+
+    `regulations` is the mode of the regulation pack, whose signals decide where it ranks the passages.
+    """
     hiding = HidingIndex(index, analyzer)
-    engine = hiding_engine(hiding, embedder, analyzer)
+    engine = hiding_engine(hiding, embedder, analyzer, regulations)
 
-    async def retrieve(question: str, top_k: int) -> list[SearchResult]:
-        passages, _ = await engine.search(
-            question, top_k, None, CANDIDATES, CANDIDATES, scope=EVERYTHING, highlight=False
+    async def retrieve(question: str, top_k: int, mode: str = "hybrid") -> tuple[list[SearchResult], SearchMetrics]:
+        return await engine.search(
+            question, top_k, None, CANDIDATES, CANDIDATES, scope=EVERYTHING, highlight=False, mode=mode
         )
-        return passages
 
-    async def case(row: Judged, kind: str, passages: Sequence[SearchResult], label: float) -> Case:
+    async def case(row: Judged, kind: str, found: tuple[list[SearchResult], SearchMetrics], label: float) -> Case:
+        passages, metrics = found
         terms = {*content_terms(row.question), *(term for term, _ in weighted_terms(row.question))}
-        values = signals(row.question, passages[:PASSAGES], await hiding.statistics(terms, EVERYTHING))
+        statistics = await hiding.statistics(terms, EVERYTHING)
+        values = judged_signals(row.question, passages[:PASSAGES], statistics, metrics.pack)
         return Case(row.question, row.group or row.question, kind, label, values, model_name(row.question, values))
 
     for row in judged:
-        passages = await retrieve(row.question, HIDDEN_OF)
+        found = await retrieve(row.question, HIDDEN_OF)
         if not row.answerable:
-            yield [await case(row, "absent", passages, 0.0)]
+            yield [await case(row, "absent", found, 0.0)]
             continue
+        passages, metrics = found
         known = bool(row.documents or row.answers)
         gold = [passage for passage in passages if answers(passage, row)]
         read = not known or any(passage in gold for passage in passages[:READ])
-        row_cases = [await case(row, "answerable", passages, float(read))]
+        row_cases = [await case(row, "answerable", found, float(read))]
         if gold:
+            if metrics.pack is not None:  # the pack returns one piece of an article: hide the others, too
+                pieces, _ = await retrieve(row.question, HIDDEN_OF, "lexical")
+                gold += [piece for piece in pieces if answers(piece, row)]
             with hiding.without(gold):
                 row_cases.append(await case(row, "hidden", await retrieve(row.question, PASSAGES), 0.0))
         yield row_cases

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dtrag.core.answers.confidence import LogisticModel, Thresholds, shipped
-from dtrag.core.answers.evidence import SIGNALS
+from dtrag.core.answers.evidence import PACK_SIGNALS, SIGNALS
 from dtrag.core.metrics.calibration import (
     Values,
     auroc_within,
@@ -150,13 +150,13 @@ class _Part:
 
     model: LogisticModel
     limits: Thresholds
-    names: tuple[str, ...] = tuple(SIGNALS)
+    names: tuple[str, ...] = (*SIGNALS, *PACK_SIGNALS)
     rows: list[list[float]] = field(default_factory=list)
     labels: list[float] = field(default_factory=list)
     folds: list[int] = field(default_factory=list)
 
     def add(self, case: Case) -> None:
-        self.rows.append([case.signals[name] for name in self.names])
+        self.rows.append([case.signals.get(name, 0.0) for name in self.names])
         self.labels.append(case.label)
         # By question: a hidden case must not be measured with weights fitted to the same question with its answer.
         self.folds.append(int.from_bytes(blake2b(case.group.encode(), digest_size=4).digest(), "big") % FOLDS)

@@ -18,6 +18,7 @@ from dtrag.core.ranking.bm25 import LexicalQuery, LexicalStatistics
 from dtrag.core.text.analysis import Analyzer, term_id
 from dtrag.ports import Embedder, Index
 from dtrag.retrieval.engine import HybridSearchEngine
+from dtrag.retrieval.regulation_pack import RegulationRanking
 
 
 class HidingIndex:
@@ -68,13 +69,17 @@ class HidingIndex:
         return dict(visible[:top_k])
 
 
-def hiding_engine(index: HidingIndex, embedder: Embedder | None, analyzer: Analyzer) -> HybridSearchEngine:
-    """An engine that ranks like that of an app, without reranker and cache."""
+def hiding_engine(
+    index: HidingIndex, embedder: Embedder | None, analyzer: Analyzer, regulations: str = "off"
+) -> HybridSearchEngine:
+    """An engine that ranks like that of an app, without reranker and cache; `regulations` is the mode of the pack."""
+    reader = cast("Index", index)
     return HybridSearchEngine(
         embedder,
-        cast("Index", index),
+        reader,
         enable_caching=False,
         enable_reranking=False,
         normalization="absolute",
         analyzer=analyzer,
+        pack=RegulationRanking(reader, mode=regulations, analyzer=analyzer),
     )

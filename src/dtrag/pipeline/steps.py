@@ -18,7 +18,7 @@ from dtrag.pipeline.answer.citations import chunks_of, sources_of
 from dtrag.pipeline.answer.compose import compose, unfinished
 from dtrag.pipeline.answer.grounding import verify
 from dtrag.pipeline.debate.step import debate
-from dtrag.pipeline.intent import intent_of
+from dtrag.pipeline.intent import intent_of, is_greeting
 from dtrag.pipeline.plan import planner
 from dtrag.pipeline.rewrite import by_rules, standalone
 from dtrag.pipeline.run import Run, of_active_app, question_statistics
@@ -34,6 +34,7 @@ SEARCH_SHARE = 0.75
 """Share of the retrieve step's time for the search; the answer is made from what it has found by then."""
 STATISTICS_SHARE = 0.95
 """Share of that time until which the statistics of the question's terms, needed for the confidence, must arrive."""
+GREETED = Confidence(0.0, "abstain", "A greeting asks nothing of the documents.")
 UNJUDGED = Confidence(0.0, "review", "How far the passages answer could not be judged in time: check the sources.")
 
 
@@ -107,7 +108,10 @@ async def step2_retrieve(state: PipelineState) -> PipelineState:
             snapshot, statistics = await question_statistics(question, run, official)
     except TimeoutError:
         return unjudged(state)
-    judged = confidence_of(question, passages, statistics, snapshot.settings.get(SETTING), metrics.pack)
+    if is_greeting(question):
+        judged = GREETED
+    else:
+        judged = confidence_of(question, passages, statistics, snapshot.settings.get(SETTING), metrics.pack)
     state.evidence = Evidence(tuple(passages), statistics, metrics, judged)
     state.taxonomy_version = seen_version(snapshot.taxonomy, run.scope.resolved(snapshot.taxonomy))
     state.notes += metrics.notes

@@ -400,4 +400,5 @@ def _metrics_of_hit(metrics: SearchMetrics) -> SearchMetrics:
         cache_hit=True,
         degraded=metrics.degraded,
         notes=metrics.notes,
+        pack=metrics.pack,
     )

@@ -151,24 +151,43 @@ def confidence_of(
     """
     if not passages:
         return Confidence(0.0, "abstain", f"No passage holds a word of the question. {advice(question, statistics)}")
-    values = signals(question, passages, statistics) | (dict(pack.signals) if pack is not None else {})
+    values = judged_signals(question, passages, statistics, pack)
     name = model_name(question, values)
     weights = weights_for(stored)
     value = weights.models[name].probability(values)
     decision = decide(value, weights.thresholds[name])
-    evidence = (
-        f"a passage holds {values['coverage']:.0%} of what the question asks about, by weight of its words, and "
-        f"reaches {values['lexical']:.0%} of the highest possible text score"
-    )
-    if values["numbers"]:
-        evidence += "; a number of the question is not in it"
+    evidence = _evidence(name, values)
     if decision == "abstain":
-        reason = f"Too little evidence: at best {evidence}. {advice(question, statistics)}"
+        reason = f"Too little evidence: {evidence}. {advice(question, statistics)}"
     elif decision == "review":
-        reason = f"Weak evidence, check the sources: at best {evidence}."
+        reason = f"Weak evidence, check the sources: {evidence}."
     else:
-        reason = f"{evidence[0].upper()}{evidence[1:]}."
+        stated = evidence.removeprefix("at best ")
+        reason = f"{stated[0].upper()}{stated[1:]}."
     return Confidence(round(value, 3), decision, reason, values)
+
+
+def judged_signals(
+    question: str, passages: Sequence[SearchResult], statistics: LexicalStatistics, pack: PackFindings | None
+) -> dict[str, float]:
+    """The signals that a question is judged by: those of the passages, and those of the pack that ranked them."""
+    return signals(question, passages, statistics) | (dict(pack.signals) if pack is not None else {})
+
+
+def _evidence(model: str, values: Mapping[str, float]) -> str:
+    """The signals that the model decides by, in words."""
+    if model == "regulations":
+        score, explained = values["regulation_score"], values["regulation_situations"]
+        return (
+            f"the best regulation reaches {score:.0%} of a full text score, the lexicon explains {explained:.0%} of "
+            f"the question's words as a situation, and the first article covers "
+            f"{'the whole question' if values['regulation_covered'] else 'a part of the question'}"
+        )
+    evidence = (
+        f"at best a passage holds {values['coverage']:.0%} of what the question asks about, by weight of its words, "
+        f"and reaches {values['lexical']:.0%} of the highest possible text score"
+    )
+    return f"{evidence}; a number of the question is not in it" if values["numbers"] else evidence
 
 
 def advice(question: str, statistics: LexicalStatistics) -> str:

@@ -24,7 +24,7 @@ from dtrag.core.answers.confidence import (
     weights_for,
 )
 from dtrag.core.answers.evidence import SIGNALS
-from dtrag.core.documents import SearchResult
+from dtrag.core.documents import PackFindings, SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics
 from dtrag.core.text.analysis import term_id, terms
 
@@ -169,3 +169,16 @@ def test_the_advice_names_words_that_occur_nowhere() -> None:
 def test_korean_words_that_occur_in_part_count_as_known() -> None:
     statistics = _statistics("기숙사 신청 기간")
     assert unknown_words("기숙사에서 자전거 보관이 가능한가요?", statistics) == ["자전거", "보관"]
+
+
+def test_the_reason_of_a_regulation_names_the_signals_that_decided() -> None:
+    strong = PackFindings({"regulation_score": 0.9, "regulation_situations": 0.5, "regulation_covered": 1.0})
+    weak = PackFindings({"regulation_score": 0.1, "regulation_situations": 0.0, "regulation_covered": 0.0})
+    passages = [_passage("휴학은 두 학기까지 한다.", 0.8)]
+    answered = confidence_of("학교 쉬고 싶어요", passages, STATISTICS, None, strong)
+    declined = confidence_of("학교 쉬고 싶어요", passages, STATISTICS, None, weak)
+    assert answered.decision == "answer"
+    assert answered.reason.startswith("The best regulation reaches 90% of a full text score")
+    assert declined.decision == "abstain"
+    assert "reaches 10%" in declined.reason
+    assert "a part of the question" in declined.reason
