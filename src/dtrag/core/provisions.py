@@ -25,6 +25,18 @@ class Provision:
 
 
 @dataclass(frozen=True, slots=True)
+class Amendment:
+    """One amendment of a provision: `kind` as written without blanks (개정, 신설, 삭제, 전문개정), `date` in ISO form.
+
+    `paragraph` is the amended 항; None for the whole provision.
+    """
+
+    kind: str
+    date: str | None
+    paragraph: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RegulationText:
     """A regulation as it is stored: one document with its provisions in the order of the text."""
 

@@ -1,0 +1,211 @@
+"""Amendments and effective dates in the text of regulations: `<개정 2019. 3. 1.>`, `이 규정은 … 시행한다`.
+
+Dates are ISO strings (`2019-03-01`), which sort in the order of time.
+"""
+
+from __future__ import annotations
+
+import calendar
+import datetime
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+
+from dtrag.core.provisions import Amendment
+
+LONGEST_MARK = 1_500
+"""Characters of a mark: some list fifty amendments."""
+LONGEST_CLAUSE = 160
+"""Characters between the subject of a sentence (이 규정은) and 시행."""
+LONGEST_HISTORY_LINE = 200
+_DATE_PATTERN = (
+    r"(?<![\d.])(?:19|20)\d{2}(?:\s?년\s?\d{1,2}\s?월\s?\d{1,2}\s?일|\s?[.,]\s{0,2}\d{1,2}\s?\.\s{0,2}\d{1,2}"
+    r"|\s\d{1,2}\.\s\d{1,2}|\s?-\s?\d{1,2}\s?-\s?\d{1,2}|\s?/\s?\d{1,2}\s?/\s?\d{1,2})(?!\d)"
+)
+_DATE = re.compile(_DATE_PATTERN)
+_NUMBER = re.compile(r"\d+")
+_KIND_PATTERN = (
+    r"(?:조\s?번호|단서\s?조항|단서|제목|조문|전\s?문|전\s?부|전\s?면|일\s?부|(?:규정|학칙|세칙|지침)?\s?명칭|후단|각\s?호)?\s?"
+    r"(?:개\s?정|신\s?설|삭\s?제|폐\s?지|변\s?경|삽\s?입|이\s?동|제\s?정|시\s?행)"
+)
+_MARK = re.compile(
+    rf"(?:(?P<before>전\s?문\s?개\s?정|개\s?정|신\s?설|삭\s?제|폐\s?지)\s?)?"
+    rf"[<〈(（\[【「〔](?P<content>[^<>〈〉()（）\[\]【】「」〔〕]{{2,{LONGEST_MARK}}})[>〉)）\]】」〕]"
+)
+_TOKEN = re.compile(
+    rf"(?P<date>{_DATE_PATTERN})|(?P<whole>(?:본\s?조|조(?=\s?[신개삭]))\s?)?(?P<kind>{_KIND_PATTERN})"
+    r"|종전(?:의)?|제\s?\d{1,4}\s?[조항호](?:\s?의\s?\d{1,3})?|에서|으로|일자|일부로|[항호목은는로을를와과및일자]|[\s,，.;:ㆍ·]+"
+)
+_ALONE = frozenset({"삭제", "전문개정"})
+"""Kinds that need no date (<삭제>); (변경), (이동) and the like are ordinary words in brackets."""
+_OF_ARTICLE = frozenset({"전문개정", "전부개정", "전면개정", "제목개정", "조번호개정", "이동", "폐지"})
+_PARAGRAPH = re.compile(r"[①-⑳㉑-㉟㊱-㊿]")
+_RULE = r"(?:규정|세칙|학칙|정관|규칙|기준|지침|내규|요령|준칙|강령|요강|규약|헌장|(?<!방)법|법률|영|조례|회칙|편람)"
+_WHOLE_RULE = re.compile(
+    rf"(?<![가-힣])[이본]\s?(?:(?:변경|개정|일부\s?개정|전부\s?개정|전면\s?개정|신설|제정)\s?)?[가-힣]{{0,12}}?{_RULE}[은는]\s"
+    rf"(?P<clause>(?:(?!다\.\s).){{0,{LONGEST_CLAUSE}}}?)(?:시행|적용)"
+)
+_WITHOUT_SUBJECT = re.compile(
+    rf"(?:^|[)）.:]\s?|시행일[은:]?\s)(?P<clause>{_DATE_PATTERN})\s?\.?\s?(?:자로|부터|부로|에|로)\s?(?:시행|적용|한다)"
+)
+_AFTER_PROMULGATION = re.compile(r"(?:공포|공고|고시|발령)\s?후\s?(\d{1,3})\s?(년|개월|월|일)")
+_ON_PROMULGATION = re.compile(r"(?:공포|공고|고시|발령|인가|승인|의결|등기)[가-힣\s]{0,8}[날일]\s?(?:로부터|부터|에)")
+_PARENTHESES = re.compile(r"[(（][^()（）]{0,80}[)）]")
+_DATED_LINE = re.compile(rf"(?m)^[ \t]*+(?:\d{{1,3}}\.\s[ \t]*+)?(?:{_DATE_PATTERN})[^\n]{{0,60}}$")
+
+
+def dates(text: str) -> tuple[str, ...]:
+    """The dates in the text: `2019. 3. 1.`, `2019-3-1`, `2019년 3월 1일`. Impossible ones are left out."""
+    return tuple(iso for match in _DATE.finditer(text) if (iso := _iso(match.group())))
+
+
+def amendments(text: str, heading: str = "") -> tuple[Amendment, ...]:
+    """The amendment marks of an article, in its order; `heading` is the line with its number and title.
+
+    `paragraph` is the 항 whose text a mark ends, None for marks of the whole article.
+    """
+    entries = [Amendment(kind, date) for _, kind, date, _ in _marks(heading)]
+    starts = [match.start() for match in _PARAGRAPH.finditer(text) if _begins_paragraph(text, match.start())]
+    for position, kind, date, whole in _marks(text):
+        place = bisect_right(starts, position)
+        of_article = whole or not place or kind in _OF_ARTICLE
+        entries.append(Amendment(kind, date, None if of_article else _circled(text[starts[place - 1]])))
+    return tuple(dict.fromkeys(entries))
+
+
+def history(preface: str) -> tuple[Amendment, ...]:
+    """The history of a regulation, from the lines between its name and 제1조 (`제정 2001. 3. 1.`)."""
+    entries: list[Amendment] = []
+    for line in preface.split("\n"):
+        if len(line) <= LONGEST_HISTORY_LINE and not line.rstrip().endswith("다."):
+            tokens = ((match["kind"], match["date"], False) for match in _TOKEN.finditer(line))
+            entries += [Amendment(kind, date) for kind, date, _ in _dated(tokens) if date]
+    return tuple(dict.fromkeys(entries))
+
+
+def effective_dates(text: str, heading: str = "") -> tuple[str, ...]:
+    """The dates on which an addendum (부칙) makes the whole regulation effective, in the order of the text.
+
+    Dates of single articles (다만, 제5조는 …) and of transitional provisions are left out. `heading` is what follows
+    부칙, such as `<제12호, 2020. 3. 1.>`: the date of 공포한 날부터, and of an addendum without any other.
+    """
+    folded = " ".join(text.split())
+    promulgated = dates(heading)[-1:]
+    clauses = sorted(
+        (match.start("clause"), match["clause"])
+        for pattern in (_WHOLE_RULE, _WITHOUT_SUBJECT)
+        for match in pattern.finditer(folded)
+    )
+    effective = [date for _, clause in clauses for date in _clause_dates(clause, promulgated)]
+    if not effective and not clauses:
+        effective = [dates(match.group())[0] for match in _DATED_LINE.finditer(text) if dates(match.group())]
+    return tuple(dict.fromkeys(effective or ([] if clauses else promulgated)))
+
+
+def effective_date(addenda: Iterable[tuple[str, str]], preface: str = "") -> str | None:
+    """The newest date on which a regulation became effective; `addenda` are pairs of text and heading.
+
+    Without one, the newest date of its history.
+    """
+    past = history(preface)
+    effective = [date for text, heading in addenda for date in effective_dates(text, heading)]
+    effective += [entry.date for entry in past if entry.date and entry.kind == "시행"]
+    return max(effective or [entry.date for entry in past if entry.date], default=None)
+
+
+def _marks(text: str) -> Iterator[tuple[int, str, str | None, bool]]:
+    """Position, kind, date of each amendment in brackets, and whether the mark names the whole article (본조신설)."""
+    for match in _MARK.finditer(text):
+        tokens = _tokens(match["content"])
+        if tokens is None:
+            continue
+        before = (
+            [(match["before"], None, False)] if match["before"] and all(kind is None for kind, _, _ in tokens) else []
+        )
+        for kind, date, whole in _dated(iter([*before, *tokens])):
+            if date or kind in _ALONE:
+                yield match.start(), kind, date, whole
+
+
+def _tokens(content: str) -> list[tuple[str | None, str | None, bool]] | None:
+    """Kinds and dates of a mark; None when it contains anything else, and is thus not a mark."""
+    tokens: list[tuple[str | None, str | None, bool]] = []
+    position = 0
+    while position < len(content):
+        match = _TOKEN.match(content, position)
+        if match is None:
+            return None
+        position = match.end()
+        if match["date"] or match["kind"]:
+            tokens.append((match["kind"], match["date"], bool(match["whole"])))
+    return tokens
+
+
+def _dated(tokens: Iterator[tuple[str | None, str | None, bool]]) -> Iterator[tuple[str, str | None, bool]]:
+    """Pairs of kind and date: a kind has the dates after it, kinds in a row share them (제목개정, 개정 2025. 5. 1.).
+
+    A date before the first kind belongs to that kind (2005. 3. 1. 신설).
+    """
+    kinds: list[tuple[str, bool]] = []
+    leading: list[str] = []
+    has_dates = False
+    for kind, date, whole in tokens:
+        if kind is not None:
+            if has_dates:
+                kinds, has_dates = [], False
+            kinds.append(("".join(kind.split()), whole))
+            for early in leading:
+                yield kinds[0][0], early, whole
+                has_dates = True
+            leading = []
+        elif date is not None and (iso := _iso(date)):
+            if not kinds:
+                leading.append(iso)
+            for name, of_article in kinds:
+                yield name, iso, of_article
+                has_dates = True
+    if not has_dates:
+        yield from ((name, None, whole) for name, whole in kinds)
+
+
+def _clause_dates(clause: str, promulgated: tuple[str, ...]) -> tuple[str, ...]:
+    """The date of one sentence about the whole regulation."""
+    if written := dates(_PARENTHESES.sub(" ", clause)):
+        return written[-1:]
+    if (later := _AFTER_PROMULGATION.search(clause)) and promulgated:
+        return (_later(promulgated[0], int(later[1]), later[2]),)
+    return dates(clause)[-1:] or (promulgated if _ON_PROMULGATION.search(clause) else ())
+
+
+def _later(iso: str, count: int, unit: str) -> str:
+    """The date so many years, months or days after another."""
+    date = datetime.date.fromisoformat(iso)
+    if unit == "일":
+        return (date + datetime.timedelta(days=count)).isoformat()
+    months = date.year * 12 + date.month - 1 + count * (12 if unit == "년" else 1)
+    year, month = divmod(months, 12)
+    return date.replace(
+        year=year, month=month + 1, day=min(date.day, calendar.monthrange(year, month + 1)[1])
+    ).isoformat()
+
+
+def _iso(date: str) -> str | None:
+    year, month, day = (int(number) for number in _NUMBER.findall(date))
+    try:
+        return datetime.date(year, month, day).isoformat()
+    except ValueError:
+        return None
+
+
+def _begins_paragraph(text: str, position: int) -> bool:
+    """Whether a circled number begins a line, or follows the end of a sentence or a bracket."""
+    before = text[max(0, position - 40) : position].rstrip(" \t\u3000*")
+    return not before or before[-1] in "\n.>〉)）]】"
+
+
+def _circled(mark: str) -> int:
+    """The number of ①, ㉑ or ㊱."""
+    for first, number in (("㊱", 36), ("㉑", 21), ("①", 1)):
+        if mark >= first:
+            return ord(mark) - ord(first) + number
+    raise ValueError(mark)
