@@ -45,12 +45,19 @@ def test_one_article(cli: Cli) -> None:
     assert "학칙 제21조(학위의 수여)" in people and "internal → 학칙 제20조" in people
 
 
+def test_amendments_dates_and_links(cli: Cli) -> None:
+    people = " ".join(cli.call("regulations", "show", "장학금지급규정 별표 1").out.split())
+    assert "Named by 제2조" in people
+    people = " ".join(cli.call("regulations", "show", "학칙 제8조").out.split())
+    assert "State deleted (삭제)" in people and "Amended 2022-09-01 삭제" in people
+
+
 @pytest.mark.parametrize(
     ("reference", "advice"),
     [
         ("장학규정 제8조", "Nearest: 장학금지급규정"),
         ("학칙 제99조", "It has 제1조 to 제7조"),
-        ("학칙 제8조", "has been deleted"),
+        ("학칙 별표 9", "has no 별표 9"),
     ],
 )
 def test_an_unknown_name_is_answered_with_the_nearest(cli: Cli, reference: str, advice: str) -> None:

@@ -13,6 +13,7 @@ import pytest_asyncio
 from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.app import App, open_app
 from dtrag.core.access.scope import Access, Grant
+from dtrag.core.provisions import Amendment
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.errors import DatabaseUnavailable, InvalidInput, NotFound
 from dtrag.packs.regulation_ko.lexicon import Lexicon
@@ -90,8 +91,37 @@ async def test_every_citation_is_in_the_text_of_its_source(app: App) -> None:
 async def test_every_target_can_be_shown(app: App) -> None:
     names = {regulation.name for regulation in await app.regulations.regulations()}
     for citation in await app.regulations.citations():
-        for target in citation.targets if citation.kind != "repealed" else ():
+        for target in citation.targets:
             assert target in names or (await app.regulations.show(target)).name == target
+
+
+async def test_amendments_and_dates_are_shown(app: App) -> None:
+    article = await app.regulations.show("학칙 제12조")
+    assert article.amendments == (Amendment("개정", "2024-03-01", 1),)
+    assert (article.deleted, article.repealed, article.effective_dates) == (False, False, ())
+    assert article.effective_date == "2024-03-01"
+    added = await app.regulations.show("학칙 제12조의2")
+    assert added.amendments == (Amendment("신설", "2019-03-01"),)
+    assert (await app.regulations.show("학칙 부칙")).effective_dates == ("2001-03-01", "2024-03-01")
+
+
+async def test_what_remains_of_a_deleted_article_is_shown(app: App) -> None:
+    shown = await app.regulations.show("학칙 제8조")
+    assert (shown.deleted, shown.text, shown.citations) == (True, "삭제 <2022. 9. 1.>", ())
+    assert shown.amendments == (Amendment("삭제", "2022-09-01"),)
+    _, text = await app.document(shown.document_id)
+    assert [text[start:end] for start, end in shown.spans] == [shown.text]
+    assert shown.source_url == (await app.regulations.show("학칙 제9조")).source_url
+
+
+async def test_provisions_are_linked_both_ways(app: App) -> None:
+    appendix = await app.regulations.show("장학금지급규정 별표 1")
+    assert appendix.named_by
+    for name in appendix.named_by:
+        assert appendix.name in (await app.regulations.show(name)).names
+    addenda = await app.regulations.show("학칙 부칙")
+    assert "학칙 제12조" in addenda.names
+    assert "학칙 부칙" in (await app.regulations.show("학칙 제12조")).named_by
 
 
 async def test_addenda_of_several_years_are_shown_together(app: App) -> None:

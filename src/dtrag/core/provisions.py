@@ -82,7 +82,10 @@ class ShownProvision:
     """A provision with its full text. `name` is how citations refer to it, `학칙 제21조`.
 
     `spans` are its ranges in the document's text; several provisions with one label (addenda of several years) are
-    shown together, with a blank line between them.
+    shown together, with a blank line between them. `deleted`: only its number and mark remain (`삭제 <2020. 1. 1.>`).
+    `repealed`: the whole regulation is marked as 폐지. `effective_dates` are those of an addendum, `effective_date` is
+    the newest of the regulation; both in ISO form. `names` are the provisions that it cites, `named_by` the provisions
+    of the same regulation that cite it.
     """
 
     name: str
@@ -97,3 +100,10 @@ class ShownProvision:
     taxonomy_path: tuple[str, ...]
     spans: tuple[tuple[int, int], ...]
     citations: tuple[ProvisionCitation, ...]
+    amendments: tuple[Amendment, ...] = ()
+    deleted: bool = False
+    repealed: bool = False
+    effective_dates: tuple[str, ...] = ()
+    effective_date: str | None = None
+    names: tuple[str, ...] = ()
+    named_by: tuple[str, ...] = ()

@@ -13,6 +13,7 @@ from dtrag.core.provisions import ProvisionCitation, RegulationSummary, Regulati
 from dtrag.current_app import active
 from dtrag.errors import NotFound
 from dtrag.packs.regulation_ko.collection import BETWEEN, Collection, Source
+from dtrag.packs.regulation_ko.provision_details import details
 from dtrag.packs.regulation_ko.top_k import AdaptiveTopKSelector
 from dtrag.ports import Index, IndexSnapshot, RegulationStore
 from dtrag.retrieval.engine import HybridSearchEngine
@@ -78,17 +79,21 @@ class Regulations:
     async def show(self, reference: str, *, scope: Viewer | None = None) -> ShownProvision:
         """The whole text of a provision such as `학칙 제21조`, `학칙 별표 1` or `학칙 부칙`, with its citations.
 
+        Of a deleted one, what remains: `삭제 <2020. 1. 1.>`.
+
         Raises `NotFound` with the existing provisions or names, and `InvalidInput` for a reference without an article.
         """
         snapshot, within, collection = await self._collection(scope)
         source = collection.find(reference)
         text = await self._text(source, within)
-        first_passage = f"{source.regulation.document_id}:{source.provisions[0].first}"
+        first_passage = f"{source.regulation.document_id}:{max(0, source.provisions[0].first)}"
         passage = (await self._index.fetch([first_passage], within, snapshot.taxonomy)).get(first_passage)
         if passage is None:
             raise NotFound(f"{source.name} was replaced during the request. Try again.")
         texts = _texts(source, text)
-        citations = await asyncio.to_thread(lambda: tuple(collection.citations_of(source, texts)))
+        citations, known = await asyncio.to_thread(
+            lambda: (tuple(collection.citations_of(source, texts)), details(collection, source, text))
+        )
         first = source.provisions[0]
         return ShownProvision(
             name=source.name,
@@ -103,6 +108,13 @@ class Regulations:
             taxonomy_path=tuple(passage.taxonomy_path),
             spans=tuple((provision.start, provision.end) for provision in source.provisions),
             citations=citations,
+            deleted=source.is_deleted,
+            amendments=known.amendments,
+            repealed=known.repealed,
+            effective_dates=known.effective_dates,
+            effective_date=known.effective_date,
+            names=known.names,
+            named_by=known.named_by,
         )
 
     async def citations(self, regulation: str | None = None, *, scope: Viewer | None = None) -> list[ProvisionCitation]:

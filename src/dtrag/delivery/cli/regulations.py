@@ -12,7 +12,12 @@ from dtrag.delivery.cli.context import Direct, Json
 from dtrag.delivery.cli.exit_codes import OK
 
 if TYPE_CHECKING:
-    from dtrag.core.provisions import ProvisionCitation
+    from collections.abc import Iterator, Sequence
+
+    from dtrag.core.provisions import Amendment, ProvisionCitation, ShownProvision
+
+MOST_AMENDMENTS = 5
+"""Amendments in the terminal, the newest ones; `--json` has all."""
 
 app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="List regulations, show articles and citations.")
 
@@ -56,25 +61,26 @@ def show_provision(
     direct: Direct = False,
     as_json: Json = False,
 ) -> int:
-    """Show one article in full, with its citations.
+    """Show one article in full, with its amendments and citations.
 
     The name of the regulation may be shortened if it stays unique; its code
     works, too.
     """
+    from dtrag.core.provisions import ShownProvision
     from dtrag.delivery.cli.reading import read
-    from dtrag.delivery.local.results import ShownProvision
 
     shown = read(context, "provision", {"reference": " ".join(reference)}, ShownProvision, direct=direct)
     from dtrag.delivery.cli.console import data, facts, place, safe, show_json
 
     if as_json:
-        show_json({**asdict(shown), "citations": [asdict(citation) for citation in shown.citations]})
+        show_json(asdict(shown))
         return OK
     rows = [
         ("Article", f"{shown.name}({shown.title})" if shown.title else shown.name),
         *([("Code", shown.code)] if shown.code else []),
         ("Category", "/".join(shown.taxonomy_path) or "no category"),
         ("Source", place(shown.source_url)),
+        *((name, text) for name, text in _details(shown) if text),
     ]
     console = data()
     console.print(facts(rows))
@@ -115,6 +121,30 @@ def show_citations(
     counted = ", ".join(f"{number:,} {kind}" for kind, number in kinds.most_common())
     note(f"{plural(len(citations), 'citation')}" + (f": {counted}" if counted else ""))
     return OK
+
+
+def _details(shown: ShownProvision) -> Iterator[tuple[str, str]]:
+    """Rows with the state, the dates and the links of a provision; "" for what it does not have."""
+    yield "State", ", ".join(["deleted (삭제)"] * shown.deleted + ["regulation repealed (폐지)"] * shown.repealed)
+    yield "Amended", _amended(shown.amendments)
+    yield "Effective", ", ".join(shown.effective_dates)
+    yield "Names", ", ".join(_within(shown.regulation, name) for name in shown.names)
+    yield "Named by", ", ".join(_within(shown.regulation, name) for name in shown.named_by)
+
+
+def _amended(amendments: Sequence[Amendment]) -> str:
+    """The newest amendments: `2024-03-01 개정 제1항`."""
+    newest = sorted(amendments, key=lambda amendment: amendment.date or "", reverse=True)
+    parts = [
+        " ".join(filter(None, (entry.date, entry.kind, f"제{entry.paragraph}항" if entry.paragraph else "")))
+        for entry in newest[:MOST_AMENDMENTS]
+    ]
+    return ", ".join(parts) + (f" and {len(newest) - MOST_AMENDMENTS} more" if len(newest) > MOST_AMENDMENTS else "")
+
+
+def _within(regulation: str, name: str) -> str:
+    """The name of a provision, without that of its own regulation."""
+    return name.removeprefix(f"{regulation} ")
 
 
 def _one_line(text: str) -> str:

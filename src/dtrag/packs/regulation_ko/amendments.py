@@ -51,6 +51,8 @@ _WITHOUT_SUBJECT = re.compile(
 _AFTER_PROMULGATION = re.compile(r"(?:공포|공고|고시|발령)\s?후\s?(\d{1,3})\s?(년|개월|월|일)")
 _ON_PROMULGATION = re.compile(r"(?:공포|공고|고시|발령|인가|승인|의결|등기)[가-힣\s]{0,8}[날일]\s?(?:로부터|부터|에)")
 _PARENTHESES = re.compile(r"[(（][^()（）]{0,80}[)）]")
+_FIRST_HEAD = re.compile(r"(?m)^[ \t#*_]*+제\s?\d{1,4}\s?[조장편절관]")
+_REPEALED_NAME = re.compile(r"[【\[(（<〈]\s?폐\s?지")
 _DATED_LINE = re.compile(rf"(?m)^[ \t]*+(?:\d{{1,3}}\.\s[ \t]*+)?(?:{_DATE_PATTERN})[^\n]{{0,60}}$")
 
 
@@ -81,6 +83,18 @@ def history(preface: str) -> tuple[Amendment, ...]:
             tokens = ((match["kind"], match["date"], False) for match in _TOKEN.finditer(line))
             entries += [Amendment(kind, date) for kind, date, _ in _dated(tokens) if date]
     return tuple(dict.fromkeys(entries))
+
+
+def preface(text: str) -> str:
+    """What precedes the first article or chapter of a regulation: its name and its history."""
+    head = _FIRST_HEAD.search(text)
+    return text[: head.start()] if head else ""
+
+
+def is_repealed(preface: str) -> bool:
+    """Whether the name or the history says that the whole regulation is abolished (폐지): 복학규정【폐지】."""
+    name = preface.strip().partition("\n")[0]
+    return bool(_REPEALED_NAME.search(name)) or any(entry.kind == "폐지" for entry in history(preface))
 
 
 def effective_dates(text: str, heading: str = "") -> tuple[str, ...]:

@@ -11,21 +11,9 @@ Number = tuple[int, int]
 
 _NOT_LETTERS = re.compile(r"[\s․·ㆍ・‧･•⸱\-()「」『』]+")
 _LABEL = re.compile(r"제\s*(\d{1,4})\s*조(?:\s*의\s*(\d{1,3}))?")
-_DELETED = re.compile(
-    r"(?m)^[ \t*#]*제\s*(\d{1,4})\s*조(?:\s*의\s*(\d{1,3}))?"
-    r"(?:\s*(?:부터|내지|[~∼～\-])\s*제\s*(\d{1,4})\s*조(?:\s*의\s*(\d{1,3}))?(?:\s*까지)?)?"
-    r"\s*(?:[(（][^()（）\n]*[)）])?\s*[<〈(（\[]?\s*삭\s*제"
-)
-_DELETED_APPENDIX = re.compile(
-    r"(?m)^[ \t*]*[<〈\[(（【「〔［]?\s*"
-    r"(별\s*[표지첨](?:\s*(?:서식)?\s*제?\s*\d+(?:\s*[-–의]\s*\d+)*\s*호?)?(?:\s*서\s*식)?)"
-    r"\s*[>〉\])）】」〕］]?\s*[<〈(（\[]\s*삭\s*제"
-)
-_WHITE_SPACE = re.compile(r"\s+")
 _INSTITUTION = re.compile(r"^(?:학교법인[가-힣]+?(?=정관)|[가-힣]+?대학교(?=.))")
 _APPENDIX_SPACE = re.compile(r"[\s#]+")
 _WITH_BRACKETS = re.compile(r"[\s․·ㆍ・‧･•⸱]+")
-WIDEST_DELETED = 60
 MIN_SHARED_LENGTH = 4
 """Length from which on a name may lack the name of the organisation that it shares with the citing regulation."""
 
@@ -118,32 +106,6 @@ def article_number(label: str) -> Number | None:
 def article_label(number: Number) -> str:
     """제15조의2 of (15, 2)."""
     return f"제{number[0]}조의{number[1]}" if number[1] else f"제{number[0]}조"
-
-
-def deleted_articles(text: str) -> frozenset[Number]:
-    """The articles that the text of the regulation marks as 삭제, ranges included."""
-    deleted: set[Number] = set()
-    for match in _DELETED.finditer(_with_single_blanks(text)):
-        first = (int(match[1]), int(match[2] or 0))
-        deleted.add(first)
-        if match[3]:
-            last = (int(match[3]), int(match[4] or 0))
-            deleted.add(last)
-            if last[0] - first[0] <= WIDEST_DELETED:
-                deleted |= {(number, 0) for number in range(first[0] + 1, last[0])}
-                if first[0] == last[0]:
-                    deleted |= {(first[0], minor) for minor in range(first[1], last[1] + 1) if minor}
-    return frozenset(deleted)
-
-
-def deleted_appendices(text: str) -> frozenset[str]:
-    """Folded labels of the appendices that the text of the regulation marks as 삭제."""
-    return frozenset(folded_appendix(match[1]) for match in _DELETED_APPENDIX.finditer(_with_single_blanks(text)))
-
-
-def _with_single_blanks(text: str) -> str:
-    """The text with one line break or blank for each run of white space, on which patterns would take cubic time."""
-    return _WHITE_SPACE.sub(lambda run: "\n" if "\n" in run.group() else " ", text)
 
 
 def folded_appendix(label: str) -> str:

@@ -18,12 +18,11 @@ from dtrag.packs.regulation_ko.catalog import (
     appendix_label,
     article_label,
     article_number,
-    deleted_appendices,
-    deleted_articles,
     folded_appendix,
     folded_name,
 )
 from dtrag.packs.regulation_ko.citations import citations
+from dtrag.packs.regulation_ko.deletions import deletions
 
 SUGGESTIONS = 3
 """Similar names in the message about an unknown name."""
@@ -33,6 +32,8 @@ MAX_LISTED = 12
 CACHED_TEXTS = 2_048
 """Provisions of one collection whose citations are cached."""
 ADDENDUM = "부칙"
+NO_PASSAGE = -1
+"""`first` and `last` of a deleted provision."""
 _REFERENCE = re.compile(
     r"(?:(?P<article>제?\s*\d{1,4}\s*조(?:\s*의\s*\d{1,3}(?!\s*[항호\d]))?)(?:\s*[(（][^()（）]*[)）])?"
     r"(?:\s*(?:의\s*)?제?\s*\d{1,3}\s*[항호])*|(?P<appendix>별\s*[표지첨](?:[^가-힣]|서식|양식|의|호|제)*)"
@@ -51,6 +52,8 @@ class Regulation:
     code: str
     outline: Outline
     provisions: tuple[Provision, ...]
+    deleted: tuple[Provision, ...] = ()
+    """What remains of deleted provisions (`삭제 <2020. 1. 1.>`); they have no passages (`NO_PASSAGE`)."""
 
     @classmethod
     def of(cls, regulation: RegulationText) -> Regulation:
@@ -58,16 +61,35 @@ class Regulation:
         labels = [(provision.kind, provision.label) for provision in regulation.provisions]
         numbers = (article_number(label) for kind, label in labels if kind == "article")
         articles = frozenset(number for number in numbers if number)
+        appendices = {folded_appendix(label): label for kind, label in reversed(labels) if kind == "appendix"}
+        deleted = [
+            deletion
+            for deletion in deletions(regulation.text)
+            if deletion.number not in articles and folded_appendix(deletion.label) not in appendices
+        ]
         outline = Outline(
             regulation.name,
             regulation.code,
             articles,
-            deleted_articles(regulation.text) - articles,
-            {folded_appendix(label): label for kind, label in reversed(labels) if kind == "appendix"},
+            frozenset(deletion.number for deletion in deleted if deletion.number),
+            appendices,
             any(kind == "addendum" for kind, _ in labels),
-            deleted_appendices(regulation.text),
+            frozenset(folded_appendix(deletion.label) for deletion in deleted if deletion.kind == "appendix"),
         )
-        return cls(regulation.document_id, regulation.name, regulation.code, outline, regulation.provisions)
+        remains = {
+            deletion.label: Provision(
+                deletion.kind, deletion.label, deletion.title, 1, deletion.start, deletion.end, NO_PASSAGE, NO_PASSAGE
+            )
+            for deletion in deleted
+        }
+        return cls(
+            regulation.document_id,
+            regulation.name,
+            regulation.code,
+            outline,
+            regulation.provisions,
+            tuple(remains.values()),
+        )
 
     def count(self, kind: str) -> int:
         """Number of its provisions of a kind."""
@@ -81,6 +103,11 @@ class Source:
     name: str
     regulation: Regulation
     provisions: tuple[Provision, ...]
+
+    @property
+    def is_deleted(self) -> bool:
+        """Whether only the mark of a deleted provision remains."""
+        return self.provisions[0].first == NO_PASSAGE
 
 
 @dataclass(frozen=True)
@@ -174,9 +201,8 @@ class Collection:
         source = self.sources.get(f"{regulation.name} {label}") if label else None
         if source is not None:
             return source
-        number = article_number(label) if label else None
-        if number in regulation.outline.repealed:
-            raise NotFound(f"{regulation.name} {label} has been deleted (삭제). {provisions}")
+        if (remains := _remains(match, regulation)) is not None:
+            return Source(_cited_name(regulation, remains), regulation, (remains,))
         raise NotFound(f"{regulation.name} has no {label or ' '.join(match.group().split())}. {provisions}")
 
     def citations_of(self, source: Source, texts: Sequence[str]) -> Iterator[ProvisionCitation]:
@@ -230,6 +256,15 @@ def _label(match: re.Match[str], regulation: Regulation) -> str | None:
         number = article_number(text if text.startswith("제") else f"제{text}")
         return article_label(number) if number else None
     return ADDENDUM if match["addendum"] else appendix_label(regulation.outline, match["appendix"].strip(_AROUND_NAME))
+
+
+def _remains(match: re.Match[str], regulation: Regulation) -> Provision | None:
+    """What remains of the deleted provision that the reference names."""
+    if match["article"]:
+        label = _label(match, regulation) or ""
+        return next((provision for provision in regulation.deleted if provision.label == label), None)
+    folded = folded_appendix((match["appendix"] or "").strip(_AROUND_NAME))
+    return next((provision for provision in regulation.deleted if folded_appendix(provision.label) == folded), None)
 
 
 def _sources(regulation: Regulation) -> Iterator[Source]:

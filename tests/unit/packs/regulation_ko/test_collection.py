@@ -8,8 +8,9 @@ import pytest
 
 from dtrag.core.provisions import Provision, RegulationText
 from dtrag.errors import InvalidInput, NotFound
-from dtrag.packs.regulation_ko.catalog import Catalog, Outline, deleted_appendices, deleted_articles, folded_appendix
+from dtrag.packs.regulation_ko.catalog import Catalog, Outline
 from dtrag.packs.regulation_ko.collection import BETWEEN, Collection, Regulation
+from dtrag.packs.regulation_ko.deletions import deletions
 
 
 def regulation(name: str, code: str, *labels: str, text: str = "") -> Regulation:
@@ -35,7 +36,7 @@ COLLECTION = Collection.of(
     [
         regulation("JA교원인사규정", "9-9-9", "제8조"),
         regulation("교원인사규정", "2-1-1", "제1조", "제2조", "제8조", "제8조의2", "별표 1", "별지 제2호 서식",
-                   "부칙", "부칙", text="제5조 삭제 <2020. 1. 1.>"),
+                   "부칙", "부칙", text="제5조 삭제 <2020. 1. 1.>\n[별표 3] <삭제 2021. 1. 1.>"),
         regulation("한빛대학교학칙", "1-1-1", "제20조", "제21조", "서식 1"),
     ]
 )  # fmt: skip
@@ -76,7 +77,6 @@ def test_addenda_of_several_years_are_one_source() -> None:
     [
         ("교원인사규칙 제8조", "Nearest: 교원인사규정"),
         ("교원인사규정 제7조", "교원인사규정 has no 제7조. It has 제1조 to 제2조, 제8조 to 제8조의2"),
-        ("교원인사규정 제5조", "has been deleted"),
         ("교원인사규정 별표 9", "교원인사규정 has no 별표 9"),
     ],
 )
@@ -111,10 +111,28 @@ def test_the_passage_of_a_result_belongs_to_a_provision() -> None:
     assert COLLECTION.source_at(f"{uuid.uuid4()}:0") is None
 
 
-def test_deleted_articles_and_appendices_are_read_from_the_text() -> None:
-    text = "제3조 삭제 <2020>\n제5조부터 제7조까지 삭제\n제9조의2(휴가) <삭제 2021>\n[별표 2] <삭제>"
-    assert deleted_articles(text) >= {(3, 0), (5, 0), (6, 0), (7, 0), (9, 2)}
-    assert deleted_appendices(text) == {folded_appendix("별표 2")}
+def test_deleted_provisions_are_read_from_the_text() -> None:
+    text = (
+        "제3조 삭제 <2020. 1. 1.>\n제5조부터 제7조까지 삭제\n제9조의2(휴가) <삭제 2021. 1. 1.>\n"
+        "### 제11조\n\n삭제 <2022. 9. 1.>\n**제12조** (삭제)\n[별표 2] <삭제 2020. 1. 1.>"
+    )
+    assert [(deletion.label, deletion.title, text[deletion.start : deletion.end]) for deletion in deletions(text)] == [
+        ("제3조", "", "삭제 <2020. 1. 1.>"),
+        ("제5조", "", "제5조부터 제7조까지 삭제"),
+        ("제6조", "", "제5조부터 제7조까지 삭제"),
+        ("제7조", "", "제5조부터 제7조까지 삭제"),
+        ("제9조의2", "휴가", "<삭제 2021. 1. 1.>"),
+        ("제11조", "", "삭제 <2022. 9. 1.>"),
+        ("제12조", "", "(삭제)"),
+        ("별표 2", "", "<삭제 2020. 1. 1.>"),
+    ]
+
+
+def test_a_deleted_provision_is_what_remains_of_it() -> None:
+    source = COLLECTION.find("교원인사규정 5조")
+    assert (source.name, source.is_deleted) == ("교원인사규정 제5조", True)
+    assert COLLECTION.source(source.name) is None, "citations do not lead there"
+    assert COLLECTION.find("교원인사규정 별표 3").is_deleted
 
 
 def test_an_exact_name_comes_before_a_short_one() -> None:

@@ -9,9 +9,10 @@ import pytest
 
 from dtrag.core.documents import ParsedDocument
 from dtrag.core.provisions import Provision, RegulationText
-from dtrag.packs.regulation_ko.catalog import Catalog, Outline, deleted_appendices, deleted_articles
+from dtrag.packs.regulation_ko.catalog import Catalog, Outline
 from dtrag.packs.regulation_ko.citations import citations, cited_texts
 from dtrag.packs.regulation_ko.collection import Collection, Regulation
+from dtrag.packs.regulation_ko.deletions import deletions
 from dtrag.packs.regulation_ko.structure import split
 from tests.cases import each
 from tests.growth import grows_linearly
@@ -104,18 +105,16 @@ def test_citations_of_an_unknown_collection_are_read_in_linear_time(text: str) -
 @each("text", ["제1조{}", "제1조{}(", "[별표 1{}", "[별표{}1"])
 @each("run", [" ", "\n", " \n", "\t*"])
 def test_deleted_provisions_are_found_in_linear_time(text: str, run: str) -> None:
-    def read(size: int) -> None:
-        hostile = text.format(run * size)
-        deleted_articles(hostile)
-        deleted_appendices(hostile)
-
-    assert grows_linearly(read, 2_000)
+    assert grows_linearly(lambda size: list(deletions(text.format(run * size))), 2_000)
 
 
 def test_deleted_provisions_are_found_across_white_space() -> None:
-    assert deleted_articles("내용\n\n  제3조   (제목) \n 삭제 <2020.1.1>") == {(3, 0)}
-    assert deleted_articles("제3조 내지  제5조 삭 제") == {(3, 0), (4, 0), (5, 0)}
-    assert deleted_appendices("\n[별표  2] <삭제 2020. 1. 1.>") == {"별표2"}
+    for text, labels in (
+        ("내용\n\n  제3조   (제목) \n 삭제 <2020.1.1>", ["제3조"]),
+        ("제3조 내지  제5조 삭 제", ["제3조", "제4조", "제5조"]),
+        ("\n[별표  2] <삭제 2020. 1. 1.>", ["별표 2"]),
+    ):
+        assert [deletion.label for deletion in deletions(text)] == labels
 
 
 @pytest.mark.parametrize("length", [1, 2, 200])

@@ -80,6 +80,16 @@ class CitationsResponse(BaseModel):
     citations: list[ProvisionCitationShape] = Field(description="The citations.")
 
 
+class AmendmentShape(BaseModel):
+    """One amendment mark of a provision."""
+
+    model_config = _RESPONSE
+
+    kind: str = Field(description="As written, without blanks: 개정, 신설, 삭제, 전문개정, 제목개정, 이동.")
+    date: str | None = Field(description="Its date (YYYY-MM-DD); null without one.")
+    paragraph: int | None = Field(description="The amended paragraph (항); null for the whole provision.")
+
+
 class ProvisionShape(BaseModel):
     """An article, appendix or addendum with its whole text."""
 
@@ -97,6 +107,18 @@ class ProvisionShape(BaseModel):
     taxonomy_path: list[str] = Field(description="Category of the document, outermost name first; [] for none.")
     spans: list[tuple[int, int]] = Field(description="Its spans [start, end) in code points of the document's text.")
     citations: list[ProvisionCitationShape] = Field(description="What it cites.")
+
+    amendments: list[AmendmentShape] = Field(description="Its amendment marks, in the order of the text.")
+    deleted: bool = Field(description="Whether it was deleted: the text is what remains, such as 삭제 <2020. 1. 1.>.")
+    repealed: bool = Field(description="Whether the whole regulation is marked as abolished (폐지).")
+    effective_dates: list[str] = Field(
+        description="Of addenda: the dates (YYYY-MM-DD) on which they make the regulation effective; else []."
+    )
+    effective_date: str | None = Field(
+        description="The newest date on which the regulation became effective; null if its text has none."
+    )
+    names: list[str] = Field(description="The provisions that it cites, each once.")
+    named_by: list[str] = Field(description="The provisions of the same regulation that cite it.")
 
     @classmethod
     def of(cls, shown: ShownProvision) -> ProvisionShape:

@@ -1,0 +1,73 @@
+"""Deleted articles and appendices (`제5조 삭제 <2020. 1. 1.>`): what remains of them in the text of a regulation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dtrag.packs.regulation_ko.catalog import Number, article_label
+
+WIDEST_RANGE = 60
+"""Articles that a range (제5조 내지 제9조) may delete."""
+_BEFORE = r"(?m)^[ \t\r\f\u00a0\u3000*#]*+"
+_ARTICLE = re.compile(
+    rf"{_BEFORE}(?P<head>제\s*+(\d{{1,4}})\s*+조(?:\s*+의\s*+(\d{{1,3}}))?)"
+    r"(?P<range>\s*+(?:부터|내지|[~∼～\-])\s*+제\s*+(\d{1,4})\s*+조(?:\s*+의\s*+(\d{1,3}))?(?:\s*+까지)?)?"
+    r"(?P<title>\s*+[(（](?!\s*+삭\s*+제)[^()（）\n]*+[)）])?[*\s]*+[<〈(（\[]?\s*+삭\s*+제"
+)
+_APPENDIX = re.compile(
+    rf"{_BEFORE}(?:[<〈\[(（【「〔［]\s*+)?"
+    r"(?P<label>별\s*+[표지첨](?:\s*+(?:서식)?\s*+제?\s*+\d+(?:\s*+[-–의]\s*+\d+)*+\s*+호?)?(?:\s*+서\s*+식)?)"
+    r"\s*+[>〉\])）】」〕］]?\s*+[<〈(（\[]\s*+삭\s*+제"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """A deleted provision: `label` (제5조, 별표 2) and the span of what remains, such as `삭제 <2020. 1. 1.>`."""
+
+    kind: str
+    label: str
+    title: str
+    number: Number | None
+    start: int
+    end: int
+
+
+def deletions(text: str) -> Iterator[Deletion]:
+    """The deleted articles and appendices, in the order of the text; every article of a range."""
+    for match in _ARTICLE.finditer(text):
+        title = (match["title"] or "").strip()[1:-1]
+        start = match.start("head") if match["range"] else match.end("title" if title else "head")
+        span = _span(text, start, match.end())
+        for number in _numbers(match):
+            yield Deletion("article", article_label(number), " ".join(title.split()), number, *span)
+    for match in _APPENDIX.finditer(text):
+        span = _span(text, match.end("label"), match.end())
+        yield Deletion("appendix", " ".join(match["label"].split()), "", None, *span)
+
+
+def _numbers(match: re.Match[str]) -> list[Number]:
+    first = (int(match[2]), int(match[3] or 0))
+    if not match["range"]:
+        return [first]
+    last = (int(match[5]), int(match[6] or 0))
+    if last[0] - first[0] > WIDEST_RANGE:
+        return [first, last]
+    if first[0] == last[0]:
+        between = [(first[0], minor) for minor in range(first[1] + 1, last[1])]
+    else:
+        between = [(number, 0) for number in range(first[0] + 1, last[0])]
+    return list(dict.fromkeys([first, *between, last]))
+
+
+def _span(text: str, start: int, inside: int) -> tuple[int, int]:
+    """From `start` to the end of the line that contains `inside`, without blanks and the marks of Markdown."""
+    end = text.find("\n", inside)
+    end = len(text) if end < 0 else end
+    while start < end and text[start] in " \t\r\n*)）>〉]】」〕］":
+        start += 1
+    while start < end and text[end - 1] in " \t\r*":
+        end -= 1
+    return start, end

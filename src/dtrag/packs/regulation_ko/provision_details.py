@@ -1,0 +1,82 @@
+"""Facts of a provision from its regulation: amendments, effective dates, and the provisions it is linked with."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from dtrag.core.provisions import Amendment, Provision, RegulationText
+from dtrag.packs.regulation_ko.amendments import amendments, effective_date, effective_dates, is_repealed, preface
+from dtrag.packs.regulation_ko.collection import Collection, Source
+
+LONGEST_HEADING = 200
+_HEADING = re.compile(r"제\s*+\d{1,4}\s*+조|부\s*+칙|별\s*+[표지첨]|서\s*+식")
+_RELATED = re.compile(r"[(（]([^()（）]{2,80}?)\s*+관련\s*+[)）]")
+"""제8조 in the title of an appendix: 배차 기준(제8조 관련)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProvisionDetails:
+    """`names` are the provisions that it cites, `named_by` those of the same regulation that cite it."""
+
+    amendments: tuple[Amendment, ...]
+    repealed: bool
+    effective_dates: tuple[str, ...]
+    effective_date: str | None
+    names: tuple[str, ...]
+    named_by: tuple[str, ...]
+
+
+def details(collection: Collection, source: Source, regulation: RegulationText) -> ProvisionDetails:
+    """The details of a provision of the regulation, whose citations in `collection` are followed."""
+    text = regulation.text
+    addenda = [
+        (text[provision.start : provision.end], provision.title)
+        for provision in regulation.provisions
+        if provision.kind == "addendum"
+    ]
+    own = {(text[provision.start : provision.end], provision.title) for provision in source.provisions}
+    before = preface(text)
+    return ProvisionDetails(
+        amendments=tuple(
+            dict.fromkeys(
+                amendment
+                for provision in source.provisions
+                if provision.kind != "addendum"
+                for amendment in amendments(text[provision.start : provision.end], _heading(text, provision))
+            )
+        ),
+        repealed=is_repealed(before),
+        effective_dates=tuple(
+            dict.fromkeys(date for addendum in addenda if addendum in own for date in effective_dates(*addendum))
+        ),
+        effective_date=effective_date(addenda, before),
+        names=_names(collection, source, text),
+        named_by=tuple(
+            other.name
+            for other in collection.sources.values()
+            if other.regulation is source.regulation
+            and other.name != source.name
+            and source.name in _names(collection, other, text)
+        ),
+    )
+
+
+def _names(collection: Collection, source: Source, text: str) -> tuple[str, ...]:
+    """The provisions that the text or the title (`별표 1`, 제8조 관련) of a provision cites, each once."""
+    return tuple(
+        dict.fromkeys(
+            name
+            for provision in source.provisions
+            for part in (*_RELATED.findall(provision.title), text[provision.start : provision.end])
+            for name in collection.cited_names(source, part)
+            if name != source.name
+        )
+    )
+
+
+def _heading(text: str, provision: Provision) -> str:
+    """The line with the number and the title of a provision."""
+    before = text[max(0, provision.start - LONGEST_HEADING) : provision.start]
+    heads = list(_HEADING.finditer(before))
+    return before[heads[-1].start() :] if heads else ""
