@@ -167,12 +167,16 @@ def sentences(text: str) -> Iterator[tuple[int, int]]:
     """
     start = 0
     for match in _SENTENCE_END.finditer(text):
-        before = text[max(start, match.start() - _LOOK_BACK) : match.start()]
-        if "\n" not in match.group() and _ABBREVIATION.search(before):
+        if "\n" not in match.group() and ends_in_abbreviation(text, start, match.start()):
             continue
         yield from _trimmed(text, start, match.end("closing") if match["closing"] else match.start())
         start = match.end()
     yield from _trimmed(text, start, len(text))
+
+
+def ends_in_abbreviation(text: str, start: int, end: int) -> bool:
+    """Whether `text[start:end]` ends in an abbreviation, an initial, a list number or a date, which end no sentence."""
+    return _ABBREVIATION.search(text[max(start, end - _LOOK_BACK) : end]) is not None
 
 
 def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:

@@ -133,10 +133,12 @@ def extract(
     }
     passages = passages[:PASSAGES] if pack is None else _leading(passages)
     candidates = [
-        _Sentence(number, sentence.start, sentence.end, frozenset(map(term_id, sentence.terms)))
+        _Sentence(
+            number, sentence.start, sentence.end, frozenset(map(term_id, sentence.terms + sentence.context_terms))
+        )
         for number, passage in enumerate(passages)
         for sentence in analysed_sentences(passage.text)
-        if sentence.end - sentence.start <= MAX_CHARACTERS and _has_words(sentence)
+        if sentence.quotable and sentence.end - sentence.start <= MAX_CHARACTERS and _has_words(sentence)
     ]
     if not candidates or not term_weights:
         return []

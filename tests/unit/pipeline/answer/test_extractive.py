@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from dtrag.core.answers.evidence import signals
 from dtrag.core.documents import SearchResult, Vector
 from dtrag.core.ranking.bm25 import LexicalStatistics
-from dtrag.core.text.analysis import normalise, sentences, terms
+from dtrag.core.text.analysis import normalise, terms
+from dtrag.core.text.units import QUOTABLE, units_of
 from dtrag.pipeline.answer.extractive import (
     FLOOR,
     MAX_CHARACTERS,
@@ -70,7 +71,9 @@ def _check(quotes: Sequence[Quote], passages: Sequence[SearchResult]) -> None:
     for quote in quotes:
         text = passages[quote.passage].text
         assert text[quote.start : quote.end] == quote.text
-        assert (quote.start, quote.end) in set(sentences(text))
+        assert (quote.start, quote.end) in {
+            (unit.start, unit.end) for unit in units_of(text).units if unit.kind in QUOTABLE
+        }
         assert math.isfinite(quote.score)
     assert len(quotes) <= MAX_SENTENCES
     assert len(" ".join(_texts(quotes))) <= MAX_CHARACTERS

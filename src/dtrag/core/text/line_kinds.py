@@ -1,0 +1,220 @@
+"""What one line of a text is, by its own characters: contents entry, page number, heading, caption, unit, list item.
+
+Each function sees one line only; units.py decides with the lines around it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+LONGEST_HEADING = 60
+"""Width in cells of a heading that only its form tells (a Hangul syllable takes two cells)."""
+MOST_HEADING_WORDS = 9
+LONGEST_FORM_TITLE = 80
+LONGEST_ENTRY = 240
+"""Characters of a line in a table of contents."""
+
+_WIDE = re.compile("[\u1100-\u11ff\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff60]")
+_TERMINATED = re.compile(r"[.!?。？！…;][\"'”’)\]>〉]*$")
+_CONTENTS = re.compile(r"(?:\.{3,}|…{2,}|·{3,}|‥{2,}|(?:\s?[.·]\s){3,}[.·]?|_{4,}|-{4,})\s*(?:[ivxlc]{1,6}|\d{1,4})$")
+_NUMERALS = frozenset("0123456789ivxlcIVXLC")
+_NAMES_UNIT = re.compile(r"단위|[Uu](?:nits?|NITS?)|\((?:in|[Aa]ll) ")
+_CONTENTS_TITLE = re.compile(r"[<\[(]?\s*(?:목\s*차|차\s*례|(?:table of )?contents)\s*[>\])]?$", re.I)
+_LISTED = re.compile(r"\S\s+\d{1,4}$")
+_PAGE = re.compile(
+    r"[-–—]\s*\d{1,4}\s*[-–—]$|\d{1,4}(?:\s*/\s*\d{1,4})?$"
+    r"|(?:page|p\.|쪽|페이지)\s?\d{1,4}(?:\s?(?:of|/)\s?\d{1,4})?$|\d{1,4}\s?(?:쪽|페이지|page)$"
+    r"|.{0,70}(?:\s{2,}|\t|[|·•]\s?|\[)page\s\d{1,4}(?:\s?(?:of|/)\s?\d{1,4})?\]?$",
+    re.I,
+)
+_LETTER = re.compile(r"[^\W_]")
+_RULE = re.compile(r"[-=_~*+|:#─━═│┼┬┴├┤┌┐└┘.\s]{3,}$")
+_DIVISION = re.compile(
+    r"제\s?\d{1,4}\s?(?:편|장|절|관|조)(?:\s?의\s?\d{1,3})?"
+    r"(?:\s*[(（][^()（）]{0,60}[)）]|(?<!조)(?:\s+\S{1,20}){0,4})?(?:\s*[<〈\[][^<>〈〉\[\]]{0,80}[>〉\]])*$"
+)
+_ARTICLE_ONLY = re.compile(
+    r"제\s?\d{1,4}\s?조(?:\s?의\s?\d{1,3})?\s*(?:[(（][^()（）]{0,60}[)）])?(?:\s*[<〈\[][^<>〈〉\[\]]{0,80}[>〉\]])*$"
+)
+_FORM = re.compile(
+    r"[\[<〈【(「]?\s*(?:별지|별표|별첨|붙임|첨부|서식|양식)\s*"
+    r"(?:제?\s?\d{1,3}(?:-\d{1,3})?\s?호?(?:\s?의\s?\d{1,2})?)?\s*(?:서식|양식)?\s*[\]>〉】)」]"
+    r"|(?:별지|별표)\s*제?\s?\d{1,3}(?:-\d{1,3})?\s?호?(?:\s?의\s?\d{1,2})?(?:\s*(?:서식|양식))?(?=\s|[<〈(\[]|$)"
+)
+_FORM_TITLE = re.compile(
+    r"[가-힣ㆍ·\s]{0,22}(?:신청서|신청원|원서|확인서|서약서|동의서|계획서|보고서|증명서|추천서|평가서|명세서|청구서|승낙서"
+    r"|위임장|대장|명부|조서|각서|의뢰서|통지서|신고서|요청서|허가서|서식|양식)\s*(?:\([^()]{0,20}\))?$"
+)
+_CAPTION = re.compile(
+    r"[<〈\[【(]?\s*(?:표|그림|도표|사진|table|figure|fig\.?|chart|exhibit)\s?\d{1,3}(?:[-.]\d{1,3})?\s*"
+    r"(?:[\]>〉】)]|[.:](?:\s|$)|\s+(?=\S))",
+    re.I,
+)
+_CAPTION_MARKED = re.compile(r"[<〈\[【(]|[^\d]{1,8}\d{1,3}(?:[-.]\d{1,3})?\s*[.:\]>〉】)]")
+_UNIT = re.compile(
+    r"[(\[（<]\s*(?:금액\s?)?(?:단위|units?)\s*[:：]\s*[^()\[\]（）<>\n]{1,40}(?:\([^()\n]{1,20}\)[^()\[\]\n]{0,10})?[)\]）>]"
+    r"|(?:금액\s?)?(?:단위|units?)\s*[:：]\s*[^()\[\]（）<>|\n]{1,40}$"
+    r"|\((?:in|all (?:amounts|figures|prices) in)\s[^()\n]{2,40}\)",
+    re.I,
+)
+_NUMBERED = re.compile(
+    r"(?:\d{1,2}(?:\.\d{1,2}){1,3}\.?|[IVX]{1,5}\.|[Ⅰ-Ⅻ]\.?|(?:chapter|section|part|appendix)\s\w+[.:]?)\s+", re.I
+)
+_KEY_VALUE = re.compile(r"(?:[A-Z][\w/-]*(?: [\w/-]+){0,2}|[가-힣][가-힣\s]{0,11})\s?[:：]\s*\S")
+_TOPIC = re.compile(r"[가-힣](?:은|는|을|를|에게|에서|으로|까지|부터)(?:\s|$)")
+_PREDICATE = re.compile(r"(?:다|요|까|함|됨|음|임|것|바람|바랍니다|하기|하지)[)\]]?$")
+_LETTERS = "가나다라마바사아자차카타파하거너더러머버서어저처커터퍼허"
+_MARKER = re.compile(
+    r"(?P<bullet>[-–—•·▪◦○●■□▶▷►◆◇☞☐☑✓✔※*∙ㆍ‣])[ \t]+(?=\S)|(?P<touching>[•▪◦○●■□▶▷►◆◇☞☐☑✓✔※‣])(?=\S)"
+    r"|(?P<circled>[①-⑳㉑-㉟㊱-㊿])[ \t]*"
+    r"|(?P<number>\d{1,3})\.(?!\d|[ \t]?\d{1,2}\.)(?:[ \t]*(?=[^\s\d])|[ \t]+(?=\S)|$)"
+    r"|\((?P<round>\d{1,3})\)[ \t]*(?=\S)|(?P<half>\d{1,3})\)[ \t]*(?=\S)"
+    rf"|(?P<letter>[{_LETTERS}])\.(?:[ \t]+(?=\S)|$)"
+    rf"|\((?P<roundletter>[{_LETTERS}])\)[ \t]*(?=\S)"
+    rf"|(?P<halfletter>[{_LETTERS}])\)[ \t]*(?=\S)"
+    r"|(?P<latin>[a-zA-Z])[.)][ \t]+(?=\S)|\((?P<roundlatin>[a-zA-Z])\)[ \t]*(?=\S)"
+    r"|\((?P<roman>[ivx]{2,5})\)[ \t]*(?=\S)"
+)
+_LEAD_IN = re.compile(
+    r"다음\s?(?:의\s)?각\s?(?:호|목|항|조|사항)|(?:다음|아래)(?:과|와)?\s?같(?:다|습니다|이|은|으며|고)"
+    r"|(?:다음|아래)의?\s?(?:사항|서류|표|항목|내용|경우|업무|절차|순서|기준|요건|자료|물품)"
+    r"|\b(?:as follows|the following|following|listed below|shown below|below)\b",
+    re.I,
+)
+
+
+_ITEMS = re.compile(r"다음\s?(?:의\s)?각\s?(?:호|목)")
+
+
+def width(text: str) -> int:
+    """Width in cells: a Hangul syllable and other wide characters take two."""
+    return len(text) if text.isascii() else len(text) + len(_WIDE.findall(text))
+
+
+def is_terminated(line: str) -> bool:
+    """Whether the line ends like a sentence."""
+    return _TERMINATED.search(line[-6:]) is not None
+
+
+def is_contents(line: str) -> bool:
+    """Whether it is an entry of a table of contents: dots that lead to a page number."""
+    return line[-1] in _NUMERALS and len(line) <= LONGEST_ENTRY and _CONTENTS.search(line) is not None
+
+
+def is_contents_title(line: str) -> bool:
+    """Whether it is the title of a table of contents."""
+    return _CONTENTS_TITLE.match(line) is not None
+
+
+def ends_in_page_number(line: str) -> bool:
+    """Whether it may be an entry below the title of a table of contents."""
+    return line[-1].isdigit() and _LISTED.search(line) is not None and not is_terminated(line)
+
+
+def is_page_mark(line: str) -> bool:
+    """Whether it is the header or footer of a page: a page number, alone or after a short title."""
+    return _PAGE.match(line) is not None
+
+
+def is_rule(line: str) -> bool:
+    """Whether it only draws a line, between the rows of a table for example, or has no letter and no figure."""
+    return _RULE.match(line) is not None or _LETTER.search(line) is None
+
+
+def is_form_title(line: str) -> bool:
+    """Whether it is the name of a form or an appendix (`[별지 제1호 서식]`, `휴학 신청서`)."""
+    if len(line) > LONGEST_FORM_TITLE or is_terminated(line):
+        return False
+    return (_FORM.match(line) is not None and not _PREDICATE.search(line)) or _FORM_TITLE.match(line) is not None
+
+
+def is_caption(line: str) -> bool:
+    """Whether it is the caption of a table or a figure."""
+    if not _CAPTION.match(line) or width(line) > 2 * LONGEST_HEADING:
+        return False
+    return _CAPTION_MARKED.match(line) is not None or not (is_terminated(line) or _PREDICATE.search(line))
+
+
+def is_division(line: str) -> bool:
+    """Whether it is the head of a chapter or an article without its text."""
+    return _ARTICLE_ONLY.match(line) is not None or (
+        _DIVISION.match(line) is not None and not is_terminated(line) and not _PREDICATE.search(line)
+    )
+
+
+def is_heading(line: str) -> bool:
+    """Whether it is a heading for certain, whatever follows."""
+    return (line.startswith("#") and line.lstrip("#").startswith(" ")) or (
+        is_division(line) or is_form_title(line) or is_caption(line) or is_contents_title(line)
+    )
+
+
+def may_be_heading(line: str) -> bool:
+    """Whether it is a heading if a text, a list or a table follows: short, without an end, a verb, a number."""
+    if len(line) > LONGEST_FORM_TITLE:
+        return False
+    numbered = _NUMBERED.match(line)
+    bare = line[numbered.end() :] if numbered else line
+    if marker := _MARKER.match(bare):
+        bare = bare[marker.end() :]
+    if not bare or width(bare) > LONGEST_HEADING or len(bare.split()) > MOST_HEADING_WORDS:
+        return False
+    if is_terminated(bare) or bare[-1] in ",-–—/(" or any(character.isdigit() for character in bare):
+        return False
+    if _KEY_VALUE.match(bare) or "@" in bare or "|" in bare or _TOPIC.search(bare) or _PREDICATE.search(bare):
+        return False
+    return not bare[0].islower()
+
+
+def is_key_value(line: str) -> bool:
+    """Whether it begins with a short name and a colon, as the lines of a letter's head do."""
+    return _KEY_VALUE.match(line) is not None
+
+
+def unit_span(line: str) -> tuple[int, int] | None:
+    """Where the line names the unit of a table's values: `(단위: 천원)`, `(unit: kg)`."""
+    match = _UNIT.search(line) if _NAMES_UNIT.search(line) else None
+    return (match.start(), match.start() + len(match[0].rstrip())) if match else None
+
+
+def introduces(sentence: str) -> bool:
+    """Whether the sentence introduces a list or a table, if one follows."""
+    return ends_in_colon(sentence) or _LEAD_IN.search(sentence) is not None
+
+
+def ends_in_colon(sentence: str) -> bool:
+    """Whether something must follow."""
+    return sentence.endswith((":", "："))
+
+
+def refers_to_items(sentence: str) -> bool:
+    """Whether it introduces a list even where the list itself is not in the text."""
+    return ends_in_colon(sentence) or _ITEMS.search(sentence) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """The mark of a list item: its kind, its place in the sequence (0 for bullets), and its length with the blanks."""
+
+    kind: str
+    number: int
+    length: int
+
+
+def marker_of(line: str) -> Marker | None:
+    """The mark with which the line begins, if any."""
+    match = _MARKER.match(line)
+    if match is None:
+        return None
+    kind = match.lastgroup or ""
+    sign = match[kind]
+    if kind in {"bullet", "touching"}:
+        return Marker(f"bullet{sign}", 0, match.end())
+    if kind == "circled":
+        return Marker(kind, ord(sign) - ord("①") + 1, match.end())
+    if kind in {"letter", "roundletter", "halfletter"}:
+        return Marker(kind, _LETTERS.index(sign) + 1, match.end())
+    if kind in {"latin", "roundlatin"}:
+        return Marker(f"{kind}{sign.isupper()}", ord(sign.lower()) - ord("a") + 1, match.end())
+    return Marker(kind, int(sign) if sign.isdecimal() else 0, match.end())

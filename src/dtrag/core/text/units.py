@@ -1,0 +1,505 @@
+"""The units of a text: what can be quoted (sentences, list items, table rows) and what cannot be quoted alone.
+
+Headings, captions, lead-ins of lists, headers and units of tables, entries of a table of contents and page numbers are
+not sentences. A row goes with its header and unit, an item with its lead-in: these are its `context`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from dtrag.core.text import line_kinds, table_rows
+from dtrag.core.text.analysis import ends_in_abbreviation
+from dtrag.core.text.line_wrapping import breaks_words, continues, margin
+
+UnitKind = Literal["sentence", "item", "row", "heading", "lead_in", "header", "unit", "contents", "page", "mark"]
+ContextKind = Literal["header", "unit", "lead_in"]
+QUOTABLE: frozenset[UnitKind] = frozenset({"sentence", "item", "row"})
+
+_BOUNDARY = re.compile(
+    r"""(?<=[.!?。？！…])(?P<closing>["'”’)\]]*(?:\s*[<〈][^<>〈〉\n]{0,120}[>〉])*)\s+(?:>[>\s]*)?"""
+    r"""(?=["'“‘(\[]?[A-Z0-9가-힣一-鿿①-⑳])"""
+    r"""|(?<=\S)(?:\s+|(?<![조항,ㆍ·(“"\s]))(?=[①-⑳㉑-㉟](?![항호]))"""
+)
+_MARK_ONLY = re.compile(r"(?:[①-⑳㉑-㉟]|\(?\d{1,3}[.)]|[가-하][.)]|[-–—•·▪◦○●■□*])$")
+_QUOTE_PREFIX = re.compile(r"(?:>[ \t]?)+")
+_PAIRS = re.compile(r"([^:;|\n]{1,40}): [^;\n]*; [^:;\n]{1,40}: ")
+
+
+@dataclass(frozen=True, slots=True)
+class ContextSpan:
+    """`[start, end)` of a text that belongs to a quoted unit: header or unit of a row, or the lead-in of an item."""
+
+    kind: ContextKind
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """`[start, end)` of the text, its kind, and the spans that a quotation of it needs, in their order in the text."""
+
+    start: int
+    end: int
+    kind: UnitKind
+    context: tuple[ContextSpan, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TextUnits:
+    """The units of a text in order. `words_broken`: its lines end inside words, as Korean ones may.
+
+    `continued`: the text begins with a row without a header, or an item without a lead-in: what precedes may have it.
+    """
+
+    units: tuple[Unit, ...]
+    words_broken: bool = False
+    continued: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line without blanks around it; `raw` has those before it. `gap`: an empty line precedes."""
+
+    start: int
+    end: int
+    text: str
+    raw: str
+    gap: bool
+
+    @property
+    def indent(self) -> int:
+        return len(self.raw) - len(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Level:
+    """An open list: the kind of its marks, their indent, and the unit that introduces it, if any."""
+
+    kind: str
+    indent: int
+    lead: ContextSpan | None
+
+
+def units_of(text: str) -> TextUnits:
+    """The units of `text`, a passage or a longer part of a document."""
+    lines = list(_lines(text))
+    reader = _Reader(text, lines)
+    reader.read()
+    first = next((unit for unit in reader.units if unit.kind not in {"page", "mark"}), None)
+    continued = (
+        first is not None
+        and first.kind in {"row", "item"}
+        and not first.context
+        and not _PAIRS.match(text, first.start, first.end)
+    )
+    joints = [(lines[number].text, lines[number + 1].text) for number in reader.continued_lines]
+    return TextUnits(tuple(reader.units), breaks_words(joints, reader.margin), continued)
+
+
+def _lines(text: str) -> Iterator[_Line]:
+    offset, gap = 0, True
+    for line in text.split("\n"):
+        prefix = _QUOTE_PREFIX.match(line)
+        begin = prefix.end() if prefix else 0
+        body = line[begin:]
+        stripped = body.strip()
+        if stripped:
+            start = offset + begin + body.index(stripped[0])
+            yield _Line(start, start + len(stripped), stripped, body.rstrip(), gap)
+            gap = False
+        else:
+            gap = True
+        offset += len(line) + 1
+
+
+class _Reader:
+    """Goes over the lines once and collects units; lists that are open are on a stack."""
+
+    def __init__(self, text: str, lines: Sequence[_Line]) -> None:
+        self._text = text
+        self._lines = lines
+        self._tables = dict(_tables(lines))
+        rows = {number for first, last in self._tables.items() for number in range(first, last)}
+        self.margin = margin([line.text for number, line in enumerate(lines) if number not in rows])
+        self._levels: list[_Level] = []
+        self._seen: dict[str, int] = {}
+        self._contents = self._marked = False
+        self._pairs = _first_names(lines)
+        self.units: list[Unit] = []
+        self.continued_lines: list[int] = []
+
+    def read(self) -> None:
+        number = 0
+        while number < len(self._lines):
+            if number in self._tables:
+                self._table(number, self._tables[number])
+                number = self._tables[number]
+                continue
+            kind = self._kind_of_line(number)
+            if kind is not None:
+                self._add(self._lines[number].start, self._lines[number].end, kind)
+                number += 1
+                continue
+            last = self._flow(number, self.continued_lines)
+            self._paragraph(number, last)
+            number = last
+        self._close()
+
+    def _kind_of_line(self, number: int) -> UnitKind | None:
+        """The kind of a line that is a unit of its own, whatever the lines around it are."""
+        line = self._lines[number].text
+        if (kind := self._kind_of_layout(line)) is not None:
+            return kind
+        if _is_mark(line):
+            self._open_mark(number)
+            return "mark"
+        if self._is_item(number):
+            return None
+        span = line_kinds.unit_span(line)
+        if span is not None and span[1] - span[0] >= len(line) - 2:
+            return "unit"
+        if line_kinds.is_heading(line) or self._is_loose_heading(number):
+            return "heading"
+        return "row" if (match := _PAIRS.match(line)) and self._pairs.get(match[1], 0) > 1 else None
+
+    def _kind_of_layout(self, line: str) -> UnitKind | None:
+        """The kind of a line that belongs to the layout of a page: of a table of contents, a header or a footer."""
+        if line_kinds.is_rule(line):
+            return "mark"
+        if line_kinds.is_contents_title(line):
+            self._contents = True
+            return "heading"
+        if line_kinds.is_contents(line) or (self._contents and line_kinds.ends_in_page_number(line)):
+            return "contents"
+        self._contents = False
+        return "page" if line_kinds.is_page_mark(line) else None
+
+    def _open_mark(self, number: int) -> None:
+        """Begins a list item whose mark is on a line of its own."""
+        marker = line_kinds.marker_of(self._lines[number].text)
+        if marker is not None:
+            self._enter(marker, self._lines[number].indent)
+            self._marked = True
+
+    def _is_loose_heading(self, number: int) -> bool:
+        """Whether a line that may be a heading is one: it does not go on, and text, a list or a table follows."""
+        line = self._lines[number]
+        above = self._lines[number - 1] if number and not line.gap else None
+        if not line_kinds.may_be_heading(line.text) or (above and continues(above.text, line.text, self.margin)):
+            return False
+        for following in range(number + 1, len(self._lines)):
+            below = self._lines[following]
+            if not below.gap and continues(line.text, below.text, self.margin):
+                return False
+            if self._is_text(following):
+                return True
+            if not line_kinds.is_heading(below.text) and not line_kinds.may_be_heading(below.text):
+                return False
+        return line.gap and any(
+            unit.kind == "sentence" and line_kinds.is_terminated(self._text[unit.start : unit.end])
+            for unit in self.units
+        )
+
+    def _is_text(self, number: int) -> bool:
+        """Whether a heading may be above this line: a table, a list, a sentence or a paragraph begins."""
+        if number in self._tables or self._is_item(number):
+            return True
+        last = self._flow(number, [])
+        end = self._lines[last - 1].text
+        return last - number > 1 or line_kinds.is_terminated(end) or line_kinds.ends_in_colon(end)
+
+    def _is_item(self, number: int) -> bool:
+        """Whether the line begins a list item rather than a line of a paragraph that begins with a number."""
+        line = self._lines[number]
+        marker = line_kinds.marker_of(line.text)
+        if marker is None:
+            return False
+        if marker.number in {0, 1} or marker.kind == "circled" or line.gap or number == 0:
+            return True
+        before = self._lines[number - 1].text
+        above = line_kinds.marker_of(before)
+        return (
+            marker.number == self._seen.get(marker.kind, 0) + 1
+            or (above is not None and above.kind == marker.kind)
+            or line_kinds.is_terminated(before)
+            or line_kinds.ends_in_colon(before)
+            or number - 1 in self._tables
+        )
+
+    def _flow(self, first: int, continued: list[int]) -> int:
+        """One past the last line of the paragraph or list item that begins at line `first`.
+
+        Lines that go on in the next one are added to `continued`.
+        """
+        last = first + 1
+        while last < len(self._lines):
+            line, before = self._lines[last], self._lines[last - 1]
+            if line.gap or last in self._tables or self._is_item(last) or line_kinds.is_rule(line.text):
+                break
+            if line_kinds.is_key_value(line.text) and not line.text[0].islower() and not self._is_open(before.text):
+                break
+            if _is_mark(line.text) or not self._goes_on(first, before, line):
+                break
+            continued.append(last - 1)
+            last += 1
+        return last
+
+    def _goes_on(self, first: int, before: _Line, line: _Line) -> bool:
+        if line_kinds.is_page_mark(line.text) or line_kinds.is_contents(line.text):
+            return False
+        marker = line_kinds.marker_of(self._lines[first].text)
+        hanging = marker is not None and line.indent >= self._lines[first].indent + 2
+        if hanging and not line_kinds.is_terminated(before.text):
+            return True
+        return continues(before.text, line.text, self.margin)
+
+    def _is_open(self, line: str) -> bool:
+        return line[-1] in ",(" or (bool(self.margin) and line_kinds.width(line) + 8 > self.margin)
+
+    def _paragraph(self, first: int, last: int) -> None:
+        """The sentences of a paragraph or of a list item."""
+        marker = line_kinds.marker_of(self._lines[first].text) if self._is_item(first) else None
+        start, end = self._lines[first].start, self._lines[last - 1].end
+        if marker is not None:
+            self._enter(marker, self._lines[first].indent)
+        if marker is not None or self._marked:
+            context = self._leads()
+            kind: UnitKind = "item" if context or marker is None or marker.kind != "circled" else "sentence"
+        else:
+            if not (self._levels and self._lines[first].indent > self._levels[-1].indent):
+                self._levels.clear()
+            lead = self._introduction(only_colon=True)
+            context, kind = (lead,) if lead is not None else (), "sentence"
+        self._marked = False
+        for piece_start, piece_end in _sentences(self._text, start, end):
+            if line_kinds.is_division(self._text[piece_start:piece_end]):
+                self._levels.clear()
+                self._add(piece_start, piece_end, "heading")
+                continue
+            circled = line_kinds.marker_of(self._text[piece_start:piece_end])
+            if circled is not None and circled.kind == "circled" and piece_start > start:
+                self._enter(circled, self._lines[first].indent)
+                context = self._leads()
+            self.units.append(Unit(piece_start, piece_end, kind, context))
+
+    def _leads(self) -> tuple[ContextSpan, ...]:
+        return tuple(level.lead for level in self._levels if level.lead is not None)
+
+    def _enter(self, marker: line_kinds.Marker, indent: int) -> None:
+        """Closes the lists that a mark ends, or opens the list that it begins."""
+        self._seen[marker.kind] = marker.number
+        for depth, level in enumerate(self._levels):
+            if level.kind == marker.kind and (indent <= level.indent or not marker.kind.startswith("bullet")):
+                del self._levels[depth + 1 :]
+                return
+        while self._levels and indent < self._levels[-1].indent:
+            self._levels.pop()
+        self._levels.append(_Level(marker.kind, indent, self._introduction(indent=indent)))
+
+    def _introduction(self, *, only_colon: bool = False, indent: int = 0) -> ContextSpan | None:
+        """The unit right above, if it introduces what follows; a sentence that does so becomes a lead-in."""
+        place = len(self.units) - 1
+        while place >= 0 and self.units[place].kind in {"page", "mark", "unit"}:
+            place -= 1
+        if place < 0:
+            return None
+        unit = self.units[place]
+        text = self._text[unit.start : unit.end]
+        if unit.kind == "heading":
+            fits = line_kinds.ends_in_colon(text) if only_colon else not line_kinds.is_division(text)
+            return ContextSpan("lead_in", unit.start, unit.end) if fits else None
+        if unit.kind == "lead_in" and not only_colon:
+            return ContextSpan("lead_in", unit.start, unit.end)
+        if unit.kind not in {"sentence", "item"}:
+            return None
+        nested = unit.kind == "item" and bool(self._levels) and indent > self._levels[-1].indent
+        opens = line_kinds.ends_in_colon(text) if only_colon else line_kinds.introduces(text)
+        if not opens and not (nested and not line_kinds.is_terminated(text)):
+            return None
+        self.units[place] = replace(unit, kind="lead_in")
+        return ContextSpan("lead_in", unit.start, unit.end)
+
+    def _table(self, first: int, last: int) -> None:
+        """The rows of a table with its headers, its unit, its caption or lead-in."""
+        above = self._introduction()
+        lines = self._lines[first:last]
+        unit = self._unit_around(first, last)
+        self._levels.clear()
+        self.units += _Table(self._text, lines, [span for span in (above, unit) if span is not None]).units()
+
+    def _unit_around(self, first: int, last: int) -> ContextSpan | None:
+        """The unit of the values that a line above the table names, or the line below it."""
+        above = [line for line in self._lines[max(0, first - 2) : first] if not line_kinds.is_terminated(line.text)]
+        for line in (*reversed(above), *self._lines[last : last + 1]):
+            span = line_kinds.unit_span(line.text)
+            if span is not None:
+                return ContextSpan("unit", line.start + span[0], line.start + span[1])
+        return None
+
+    def _close(self) -> None:
+        """A sentence at the end that introduces items is a lead-in, although its items are in the next passage."""
+        if self.units and self.units[-1].kind in {"sentence", "item"}:
+            unit = self.units[-1]
+            if line_kinds.refers_to_items(self._text[unit.start : unit.end]):
+                self.units[-1] = replace(unit, kind="lead_in")
+
+    def _add(self, start: int, end: int, kind: UnitKind) -> None:
+        if kind not in {"page", "mark", "unit"}:
+            self._levels.clear()
+        self.units.append(Unit(start, end, kind))
+
+
+def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The sentences of a paragraph; marks such as ① or 1. belong to the next one, amendment marks to the one before."""
+    begin = start
+    for match in _BOUNDARY.finditer(text, start, end):
+        stop = match.end("closing") if match["closing"] else match.start()
+        if stop <= begin or _is_mark(text[begin:stop].strip()):
+            continue
+        if match["closing"] is not None and _is_abbreviated(text, begin, match.start()):
+            continue
+        yield begin, stop
+        begin = match.end()
+    if begin < end:
+        yield begin, end
+
+
+def _is_mark(piece: str) -> bool:
+    return _MARK_ONLY.match(piece) is not None
+
+
+def _is_abbreviated(text: str, start: int, end: int) -> bool:
+    """Whether no sentence ends here; 다. in a broken line is the end of a verb, at the beginning it is a list mark."""
+    if "가" <= text[end - 2] <= "힣" and end - 2 > start:
+        return False
+    return ends_in_abbreviation(text, start, end)
+
+
+def _first_names(lines: Sequence[_Line]) -> dict[str, int]:
+    """How many lines of the form `name: value; name: value` begin with each name: rows of a list of values."""
+    names: dict[str, int] = {}
+    for line in lines:
+        if "; " in line.text and (match := _PAIRS.match(line.text)):
+            names[match[1]] = names.get(match[1], 0) + 1
+    return names
+
+
+def _tables(lines: Sequence[_Line]) -> Iterator[tuple[int, int]]:
+    """Runs of lines `[first, last)` that are tables."""
+    number = 0
+    while number < len(lines):
+        last = _piped(lines, number) or _aligned(lines, number)
+        if last:
+            yield number, last
+            number = last
+        else:
+            number += 1
+
+
+def _piped(lines: Sequence[_Line], first: int) -> int:
+    """One past the last row of a table with separators that begins here; 0 for none."""
+    last, rows = first, 0
+    while last < len(lines) and (last == first or not lines[last].gap):
+        if table_rows.has_pipes(lines[last].text):
+            rows += 1
+        elif not (line_kinds.is_rule(lines[last].text) or _within(lines, last)):
+            break
+        last += 1
+    if rows == 0 or (rows == 1 and (last > first + 1 or len(table_rows.cells_of(lines[first].text)) < 3)):
+        return 0
+    return last
+
+
+def _within(lines: Sequence[_Line], number: int) -> bool:
+    """Whether a line without separators is a row of one cell: rows follow, and it is not a sentence."""
+    line = lines[number].text
+    if line_kinds.is_terminated(line) or len(line) > table_rows.LONGEST_HEADER_CELL:
+        return False
+    below = lines[number + 1 : number + 2]
+    return bool(below) and not below[0].gap and table_rows.has_pipes(below[0].text)
+
+
+def _aligned(lines: Sequence[_Line], first: int) -> int:
+    """One past the last row of a table in columns that begins here; 0 for none."""
+    rows = [first]
+    if line_kinds.is_contents(lines[first].text) or len(table_rows.cells_of(lines[first].text)) < 2:
+        return 0
+    last = first + 1
+    while last < len(lines) and not lines[last].gap:
+        line = lines[last]
+        if len(table_rows.cells_of(line.text)) >= 2 and not line_kinds.is_contents(line.text):
+            rows.append(last)
+        elif not (line_kinds.is_rule(line.text) or _below_a_column(lines[rows[-1]], line)):
+            break
+        last += 1
+    return last if table_rows.aligned([lines[row].raw for row in rows]) else 0
+
+
+def _below_a_column(row: _Line, line: _Line) -> bool:
+    """Whether a line continues a cell of the row above: it begins where one of its later cells does."""
+    starts = table_rows.column_starts(row.raw)
+    return line.indent > 0 and any(abs(line.indent - start) <= 2 for start in starts)
+
+
+@dataclass(slots=True)
+class _Table:
+    """The lines of a table and the context that all its rows share."""
+
+    text: str
+    lines: Sequence[_Line]
+    shared: list[ContextSpan] = field(default_factory=list)
+
+    def units(self) -> Iterator[Unit]:
+        rows = self._rows()
+        single = [len([cell for cell in cells if cell]) < 2 for _, _, cells in rows]
+        body = [number for number, alone in enumerate(single) if not alone]
+        count = table_rows.header_rows([rows[number][2] for number in body])
+        headers = body[:count]
+        shared = [*self.shared, *(ContextSpan("header", rows[number][0], rows[number][1]) for number in headers)]
+        repeated = {tuple(rows[number][2]) for number in headers}
+        section: ContextSpan | None = None
+        left: ContextSpan | None = None
+        for number, (start, end, cells) in enumerate(rows):
+            if line_kinds.is_rule(self.text[start:end]):
+                yield Unit(start, end, "mark")
+            elif number in headers or tuple(cells) in repeated:
+                yield Unit(start, end, "header")
+            elif single[number]:
+                span = line_kinds.unit_span(self.text[start:end])
+                if span is not None:
+                    shared.append(ContextSpan("unit", start + span[0], start + span[1]))
+                    yield Unit(start, end, "unit")
+                    continue
+                section = ContextSpan("header", start, end)
+                left = None
+                yield Unit(start, end, "header" if number + 1 < len(rows) else "row", _ordered(shared))
+            else:
+                left = self._left(start, cells) if cells[0] else left
+                above = [left] if left is not None and not cells[0] else []
+                yield Unit(start, end, "row", _ordered([*shared, *([section] if section else []), *above]))
+
+    def _left(self, start: int, cells: Sequence[str]) -> ContextSpan:
+        first = self.text.index(cells[0], start)
+        return ContextSpan("header", first, first + len(cells[0]))
+
+    def _rows(self) -> list[tuple[int, int, list[str]]]:
+        """Spans and cells of the rows; a line that continues a cell belongs to the row above it."""
+        rows: list[tuple[int, int, list[str]]] = []
+        piped = any(table_rows.has_pipes(line.text) for line in self.lines)
+        row: _Line | None = None
+        for line in self.lines:
+            cells = table_rows.cells_of(line.text)
+            if not piped and rows and row is not None and len(cells) < 2 and _below_a_column(row, line):
+                rows[-1] = (rows[-1][0], line.end, rows[-1][2])
+                continue
+            row = line
+            rows.append((line.start, line.end, cells))
+        return rows
+
+
+def _ordered(spans: Sequence[ContextSpan]) -> tuple[ContextSpan, ...]:
+    return tuple(sorted(dict.fromkeys(spans), key=lambda span: (span.start, span.end)))
