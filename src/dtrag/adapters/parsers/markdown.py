@@ -70,7 +70,7 @@ class _Walk:
 
     def __init__(self, builder: TextBuilder) -> None:
         self._builder = builder
-        self._lists: list[int | None] = []  # number of the next item of each open list; None = bullets
+        self._lists: list[int | None] = []  # number of the last item of each open list; None = bullets
         self._items: list[str] = []
         self._marker = ""
         self._rows: list[list[str]] = []
@@ -88,9 +88,9 @@ class _Walk:
             elif token.type == "heading_open":
                 self._heading = int(token.tag[1:])
             elif token.type in ("bullet_list_open", "ordered_list_open"):
-                self._lists.append(int(token.attrGet("start") or 1) if token.type.startswith("ordered") else None)
+                self._lists.append(-1 if token.type.startswith("ordered") else None)
             elif token.type == "list_item_open":
-                self._item()
+                self._item(token)
             elif token.type in ("bullet_list_close", "ordered_list_close"):
                 self._close_list()
             elif token.type.startswith(("table", "tr", "th_", "td_")):
@@ -124,11 +124,14 @@ class _Walk:
         else:
             read_into(self._builder, markup)
 
-    def _item(self) -> None:
-        number = self._lists[-1]
-        self._marker = "- " if number is None else f"{number}. "
-        if number is not None:
-            self._lists[-1] = number + 1
+    def _item(self, token: Token) -> None:
+        """Start an item with its number as written, which may have gaps; a repeated number (1. 1. 1.) is counted on."""
+        last = self._lists[-1]
+        if last is None:
+            self._marker = "- "
+            return
+        number = self._lists[-1] = max(int(token.info), last + 1)
+        self._marker = f"{number}{token.markup} "
 
     def _line(self, text: str) -> None:
         indent = "  " * (len(self._lists) - 1)

@@ -1,7 +1,8 @@
 """PDF with pypdf: the text of each page, its lines joined into paragraphs with their page number.
 
 The limits of pypdf on decompressed streams apply. PDF text has no marked headings: a short line in a font size above
-that of the body text counts as one. Every block has the style `page:N`.
+that of the body text counts as one. Running headers and page numbers are left out, and a paragraph that continues after
+a page break is one block. Every block has the style `page:N`, of its first page.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from pypdf import PageObject, PasswordType, PdfReader
 from pypdf.errors import DependencyError, FileNotDecryptedError, LimitReachedError, PdfReadError
 
 from dtrag.adapters.parsers.blocks import TextBuilder, title_of
+from dtrag.adapters.parsers.page_margins import PageLine, without_margins
 from dtrag.core.documents import ParsedDocument
 from dtrag.errors import ParseFailed
 
@@ -28,10 +30,29 @@ LONGEST_HEADING = 200
 FULL_LINE = 0.75
 """A line that ends a sentence and is shorter than this share of the page's longest lines ends a paragraph."""
 
-Line = tuple[str, float]
-"""Text and font size in points."""
-
 _ITEM = re.compile(r"(?:[-–•·▪◦○●■□※*]|\(?\d{1,3}[.)]|\(?[a-zA-Z가-하][.)]|[①-⑳]|제\s?\d+\s?[장절조관편])\s?(?=\S)")
+_CONTENTS_ROW = re.compile(
+    r"\S.{0,80}?(?:\s|[.·…]{3,})\s*\d{1,3}(?:-\d{1,4}){1,3}|\S.{0,80}?(?:[.·…]\s?){4,}\s*\d{1,4}"
+)
+"""A row of a table of contents: a name, and its code or page."""
+_OPENING, _CLOSING = r"[<〈\[(（【「〔［]", r"[>〉\])）】」〕］]"
+_APPENDIX_MARK = (
+    rf"(?:{_OPENING}\s?(?:별\s?[표지첨]|서\s?식|양\s?식)[\s\d제호의서식양\-]{{0,20}}{_CLOSING}"
+    r"|별\s?[표지]\s?제?\s?\d{1,3}\s?호?(?:의\s?\d+)?\s?(?:서\s?식)?)"
+)
+_APPENDIX = re.compile(rf"{_APPENDIX_MARK}(?=$|\s?{_OPENING}|\s[^의에과와을를은는\s])")
+_APPENDIX_ALONE = re.compile(rf"{_APPENDIX_MARK}(?:\s?[<〈(\[](?:개정|신설|삭제|변경)[^<>〈〉()\[\]]*[>〉)\]])*")
+"""The mark of an appendix without its title, which is below it."""
+_OPEN_MARK = re.compile(r"[<〈](?:개정|신설|삭제)[^<>〈〉()]{0,400}$")
+_MARK_CONTINUES = re.compile(r"\d|개정|신설|삭제|[>〉]")
+"""An amendment mark that is broken at the margin, and the beginning of the next line."""
+LONGEST_APPENDIX_LINE = 70
+"""Characters of the mark of an appendix with its title, or of the title below it."""
+_OWN_LINE = re.compile(
+    rf"{_OPENING}?\s?부\s?칙\s?{_CLOSING}?(?:\s?{_OPENING}.{{0,80}})?"
+    r"|(?:제\s?정|개\s?정|전부\s?개정)\s?[\d.,\s년월일]{6,80}"
+)
+"""A line of a Korean regulation that is a paragraph of its own: 부칙 <2001. 3. 1.>, 제정 2001. 3. 1."""
 _SENTENCE_END = re.compile(r"[.!?:;。…][\"'”’)\]]*$")
 _HYPHENATED = re.compile(r"[A-Za-zÀ-ɏ]{2}-$")
 _PRODUCER_PREFIX = re.compile(r"^Microsoft (?:Word|PowerPoint|Excel) - ")
@@ -40,7 +61,7 @@ _PRODUCER_PREFIX = re.compile(r"^Microsoft (?:Word|PowerPoint|Excel) - ")
 def parse(path: Path, name: str) -> Iterator[ParsedDocument]:
     """One document with the metadata `pages`, and `unreadable_pages` if there are any. Raises `ParseFailed`."""
     builder = TextBuilder()
-    pages: list[tuple[int, list[Line]]] = []
+    pages: list[tuple[int, list[PageLine]]] = []
     unreadable = 0
     with path.open("rb") as file:
         reader = _open(PdfReader(file, strict=False))
@@ -53,10 +74,10 @@ def parse(path: Path, name: str) -> Iterator[ParsedDocument]:
             except (PdfReadError, LimitReachedError):
                 unreadable += 1
         title = reader.metadata.title if reader.metadata else None
+    pages = list(zip((number for number, _ in pages), without_margins([lines for _, lines in pages]), strict=True))
     levels = _heading_levels([line for _, lines in pages for line in lines])
-    for number, lines in pages:
-        for text, level in _blocks(lines, levels):
-            builder.add(text, "heading" if level else "paragraph", level, style=f"page:{number}")
+    for text, level, number in _joined((_blocks(lines, levels), number) for number, lines in pages):
+        builder.add(text, "heading" if level else "paragraph", level, style=f"page:{number}")
     if unreadable and unreadable == count:
         raise ParseFailed("the PDF is damaged: none of its pages can be read")
     yield builder.document(
@@ -79,45 +100,72 @@ def _open(reader: PdfReader) -> PdfReader:
     return reader
 
 
-def _lines(page: PageObject) -> list[Line]:
+def _lines(page: PageObject) -> list[PageLine]:
     """The lines of a page in reading order, each with the font size of most of its characters."""
-    pieces: list[Line] = []
+    pieces: list[PageLine] = []
 
     def visit(text: str, user: list[float], matrix: list[float], _font: object, size: float) -> None:
         scale = math.hypot(matrix[2], matrix[3]) * math.hypot(user[2], user[3])
-        pieces.append((text, round(size * scale, 1)))
+        height = matrix[4] * user[1] + matrix[5] * user[3] + user[5]
+        pieces.append(PageLine(text, round(size * scale, 1), height))
 
     page.extract_text(visitor_text=visit)
-    lines: list[Line] = []
-    line, sizes = "", Counter[float]()
-    for text, size in pieces:
-        for position, part in enumerate(text.split("\n")):
+    lines: list[PageLine] = []
+    line, sizes, height = "", Counter[float](), 0.0
+    for piece in pieces:
+        for position, part in enumerate(piece.text.split("\n")):
             if position:
-                lines.append((line, _most(sizes)))
+                lines.append(PageLine(line, _most(sizes), height))
                 line, sizes = "", Counter()
+            if part.strip() and not line.strip():
+                height = piece.height
             line += part
-            sizes[size] += len(part.strip())
-    return [*lines, (line, _most(sizes))]
+            sizes[piece.size] += len(part.strip())
+    return [*lines, PageLine(line, _most(sizes), height)]
 
 
 def _most(sizes: Counter[float]) -> float:
     return max(sizes, key=lambda size: (sizes[size], size), default=0.0)
 
 
-def _heading_levels(lines: Sequence[Line]) -> dict[float, int]:
+def _heading_levels(lines: Sequence[PageLine]) -> dict[float, int]:
     """Font sizes of headings -> level: those clearly above the size of most characters, the largest first."""
     characters = Counter[float]()
-    for text, size in lines:
-        characters[size] += len(text.strip())
+    for line in lines:
+        characters[line.size] += len(line.text.strip())
     body = _most(characters)
-    larger = sorted({size for text, size in lines if text.strip() and size >= HEADING_SCALE * body}, reverse=True)
+    larger = sorted(
+        {line.size for line in lines if line.text.strip() and line.size >= HEADING_SCALE * body}, reverse=True
+    )
     return {size: min(level, 6) for level, size in enumerate(larger, start=1)} if body else {}
 
 
-def _blocks(lines: Sequence[Line], levels: dict[float, int]) -> Iterator[tuple[str, int]]:
+def _joined(pages: Iterable[tuple[Iterable[tuple[str, int]], int]]) -> Iterator[tuple[str, int, int]]:
+    """The blocks of all pages with their page; a paragraph without an end continues on the next page."""
+    last: tuple[str, int, int] | None = None
+    for blocks, number in pages:
+        is_first = True
+        for text, level in blocks:
+            if last is not None:
+                if is_first and level == last[1] == 0 and _continues(last[0], text):
+                    last = (join_lines(last[0], text), 0, last[2])
+                    is_first = False
+                    continue
+                yield last
+            last = (text, level, number)
+            is_first = False
+    if last is not None:
+        yield last
+
+
+def _continues(before: str, after: str) -> bool:
+    return not (_SENTENCE_END.search(before) or _begins(after) or _is_alone(before) or _is_alone(after))
+
+
+def _blocks(lines: Sequence[PageLine], levels: dict[float, int]) -> Iterator[tuple[str, int]]:
     """Headings (with their level) and paragraphs (with 0) of a page."""
-    for level, run in groupby(lines, key=lambda line: levels.get(line[1], 0) if line[0].strip() else -1):
-        texts = [text for text, _ in run]
+    for level, run in groupby(lines, key=lambda line: levels.get(line.size, 0) if line.text.strip() else -1):
+        texts = [line.text for line in run]
         heading = " ".join(" ".join(texts).split())
         if level > 0 and len(heading) <= LONGEST_HEADING:
             yield heading, level
@@ -132,19 +180,36 @@ def reflow(lines: Sequence[str]) -> Iterator[str]:
         return
     full = FULL_LINE * lengths[int(0.9 * (len(lengths) - 1))]
     paragraph = ""
+    is_title = False
     for raw in lines:
         line = " ".join(raw.split())
-        if not line or _ITEM.match(line):
+        is_short = len(line) < full
+        is_inside_mark = _OPEN_MARK.search(paragraph) is not None and _MARK_CONTINUES.match(line) is not None
+        is_alone = _is_alone(line) or (is_title and len(line) <= LONGEST_APPENDIX_LINE)
+        if not line or (not is_inside_mark and (is_alone or _begins(line))):
             if paragraph:
                 yield paragraph
             paragraph = line
         else:
             paragraph = join_lines(paragraph, line)
-        if paragraph and len(line) < full and _SENTENCE_END.search(line):
+        is_title = _APPENDIX_ALONE.fullmatch(paragraph) is not None  # The title is the next line.
+        if paragraph and (is_title or is_alone or (is_short and _SENTENCE_END.search(line))):
             yield paragraph
             paragraph = ""
     if paragraph:
         yield paragraph
+
+
+def _begins(line: str) -> bool:
+    """Whether a line begins a paragraph: a list item, a heading or the mark of an appendix."""
+    return (_ITEM.match(line) or _APPENDIX.match(line)) is not None
+
+
+def _is_alone(line: str) -> bool:
+    """Whether a line is a paragraph: a row of contents, 부칙, an appendix with its title."""
+    if len(line) <= LONGEST_APPENDIX_LINE and _APPENDIX.match(line) and not _OPEN_MARK.search(line):
+        return True
+    return (_CONTENTS_ROW.fullmatch(line) or _OWN_LINE.fullmatch(line)) is not None
 
 
 def join_lines(before: str, after: str) -> str:

@@ -48,6 +48,8 @@ def _line(raw: str, start: int, block: Block | None) -> Line | None:
     if block is not None and block.kind == "table":
         text = raw.strip()
         begin = start + raw.index(text)
+        only_cell = text.rstrip(" \t|")
+        text = only_cell if only_cell and "|" not in only_cell else text
         return Line(begin, begin + len(text), text, table=True)
     markup = _MARKUP.match(raw)
     offset = markup.end() if markup else 0

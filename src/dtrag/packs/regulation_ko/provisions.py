@@ -59,6 +59,7 @@ class _Open:
     title: str
     divisions: tuple[str, ...]
     start: int
+    heading: int
 
 
 class ProvisionReader:
@@ -76,7 +77,7 @@ class ProvisionReader:
     def read(self, lines: Sequence[Line], end: int) -> list[Provision]:
         """The provisions of the lines, whose last character is before `end`."""
         if lines:
-            self._open = _Open("preamble", "", "", (), lines[0].start)
+            self._open = _Open("preamble", "", "", (), lines[0].start, lines[0].start)
         for line in lines:
             self._line(line)
             self._above = line
@@ -153,7 +154,7 @@ class ProvisionReader:
     def _begin(self, kind: Kind, label: str, title: str, line: Line, start: int) -> None:
         self._close(line.start)
         divisions = tuple(self._divisions[r] for r in sorted(self._divisions)) if kind == "article" else ()
-        self._open = _Open(kind, label, title, divisions, start)
+        self._open = _Open(kind, label, title, divisions, start, line.start)
 
     def _set_appendix_title(self, line: Line) -> None:
         """Take the line below the mark of an appendix as its title."""
@@ -168,6 +169,8 @@ class ProvisionReader:
         if opened is None:
             return
         start, end = _trimmed(self._text, opened.start, end)
+        if start == end and opened.kind == "appendix" and opened.title:
+            start, end = _trimmed(self._text, opened.heading, end)  # a picture: only the heading is text
         body = self._text[start:end]
         if opened.kind == "preamble":
             if not _is_prose(body):
@@ -182,8 +185,8 @@ _FIRST_CHARACTERS = frozenset("제부별[<〈(（【「〔［붙서양")
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
-    """The span without the white space and Markdown marks around it."""
-    while start < end and text[start] in " \t\n*_#":
+    """The span without the white space, empty cells and Markdown marks around it."""
+    while start < end and text[start] in " \t\n*_#|":
         start += 1
     while start < end and text[end - 1] in " \t\n#":
         end -= 1

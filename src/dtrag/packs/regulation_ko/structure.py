@@ -66,7 +66,7 @@ def _is_mostly_regulations(length: int, lines: list[Line], regulations: list[tup
 
 def _is_wrapped(document: ParsedDocument) -> bool:
     """Whether a line may continue the line above: PDF and plain text are broken at the margin."""
-    return not any(block.style for block in document.blocks)
+    return not any(block.style and not block.style.startswith("page:") for block in document.blocks)
 
 
 def _provisions(document: ParsedDocument, lines: list[Line], span: Span, wrapped: bool) -> list[Provision]:

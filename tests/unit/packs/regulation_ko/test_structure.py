@@ -255,6 +255,15 @@ class TestBook:
         (one,) = found
         assert [label for label, _ in labels(one.chunks)] == ["제1조", "제2조", "제3조", "제4조"]
 
+    def test_a_row_of_one_cell_may_be_the_head_of_an_appendix(self) -> None:
+        head = "회의규정\n제1조(목적) 정한다.\n제2조(뜻) 말한다.\n제3조(표) 별표 1과 같다.\n"
+        text = head + "[별표 1] |  |\n구분 | 금액\n일반 | 1만원\n"
+        row = text.index("[별표 1]")
+        found = split(document(text, (Block(row, len(text) - 1, "table"),)))
+        assert found is not None
+        (appendix,) = of_kind(next(found).chunks, "appendix")
+        assert (appendix.metadata["article"], appendix.text) == ("별표 1", "구분 | 금액\n일반 | 1만원")
+
     def test_blocks_move_with_their_regulation(self) -> None:
         text = self.BODY
         at = text.index("등록규정")
