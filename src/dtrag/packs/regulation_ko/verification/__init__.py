@@ -1,0 +1,1 @@
+"""Verifies citations in any text against a collection of regulations."""

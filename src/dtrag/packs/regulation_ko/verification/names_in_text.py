@@ -1,0 +1,186 @@
+"""Finds the names of regulations, rules and laws in any text, and which regulation each one means."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from dtrag.packs.regulation_ko import citation_patterns as patterns
+from dtrag.packs.regulation_ko.catalog import Catalog, Outline, folded_name
+from dtrag.packs.regulation_ko.citation_patterns import SPACE
+from dtrag.packs.regulation_ko.cited_names import NameFinder
+from dtrag.packs.regulation_ko.verification.rule_names import (
+    CODE,
+    ENDING,
+    RuleNames,
+    WrittenName,
+    is_generic,
+    is_of_the_state,
+)
+
+MOST_WORDS = 5
+"""Words before a reference that may be an unknown name."""
+SHORTEST_UNQUOTED = 5
+"""Letters of an unknown name without quotation marks and without a reference behind it."""
+LONGEST_WORDS = 60
+_NOWHERE = Outline("")
+_QUOTED = patterns.QUOTED
+_CORNERS = "「『｢《"
+_REFERENCE_AFTER = re.compile(
+    rf"{SPACE}(?:[(（](?!{SPACE}제{SPACE}\d)[^()（）\n]{{0,60}}[)）])?{SPACE}(?:의{SPACE}|중{SPACE}|상의{SPACE}|상{SPACE})?"
+    rf"(?:제{SPACE}\d{{1,3}}{SPACE}[편장절관]{SPACE})*[(（\[<〈「【,]?{SPACE}"
+    rf"(?:제{SPACE}\d{{1,4}}{SPACE}(?:조|[,~∼·ㆍ-])|\d{{1,3}}조(?![원각])|별{SPACE}[표지첨]|부{SPACE}칙)"
+)
+_RULE_WORD = re.compile(
+    r"(?<![가-힣])(?P<word>[가-힣A-Za-z0-9·ㆍ․]{0,40}(?:규정|세칙|규칙|학칙|정관|지침|내규|요령|준칙|강령|요강|규약|헌장|기준|회칙|편람))"
+    r"(?![가-힣](?<![에의은을과와및이가로상중내]))(?!집|류)"
+)
+_WORDS_BEFORE = re.compile(r"(?:[가-힣A-Za-z0-9·ㆍ․()]+[ \t]{1,2}){0,4}$")
+_SELF = re.compile(r"^(?:이|본|동|같은|위|해당|상기|전기|그|현|각|관련|다른|모든|타)$")
+_FOLLOWED = re.compile(
+    r"(?:을|를|은|는|이|가|의)?\s?(?:에\s?)?(?:따라|따른|따르|의하여|의해|의한|의거|근거|준하여|준용|준수|적용|위반|정한|정하는|정하고|규정)"
+)
+_CODE_BESIDE = re.compile(rf"{SPACE}[(（\[]{SPACE}(\d{{1,2}}-\d{{1,4}}-\d{{1,4}}){SPACE}[)）\]]")
+_CODE_BEFORE = re.compile(
+    rf"(?<![\d-])({CODE.pattern})(?={SPACE}(?:제{SPACE}\d{{1,4}}{SPACE}조|별{SPACE}[표지]|부{SPACE}칙))"
+)
+_PARTICLES = re.compile(r"(?:은|는|이|가|을|를|에|에서|의|와|과|및|또는|하여|따라|의한|위한|대한|한|하는|된|되는)$")
+_EMPTY = Catalog.of([])
+
+
+class NamesInText:
+    """Finds names in texts with the names of one collection."""
+
+    def __init__(self, names: RuleNames) -> None:
+        self._rules = names
+
+    def find(self, text: str) -> list[WrittenName]:
+        """The names in order, none within another: quoted ones first, then those of the collection, then others."""
+        chosen: list[WrittenName] = []
+        covered = bytearray(len(text) + 1)
+        for source in (self._quoted, self._of_collection, self._laws, self._unknown, self._codes):
+            for name in source(text):
+                if not any(covered[name.start : name.end]):
+                    covered[name.start : name.end] = b"\x01" * (name.end - name.start)
+                    chosen.append(name)
+        return sorted((self._with_code(text, name) for name in chosen), key=lambda name: name.start)
+
+    def _quoted(self, text: str) -> Iterator[WrittenName]:
+        for match in _QUOTED.finditer(text):
+            article = patterns.ARTICLE.search(match[1])
+            written = match[1][: article.start()] if article else match[1]
+            end = match.start(1) + article.start() if article else match.end()
+            if len(folded_name(written)) < 2 or text[max(0, match.start() - 4) : match.start()].rstrip().endswith(
+                "이하"
+            ):
+                continue
+            regulation = self._rules.exact(written)
+            in_corners = match.group()[0] in _CORNERS
+            if regulation is not None:
+                yield WrittenName(match.start(), end, written.strip(), regulation)
+                continue
+            is_cited = article is not None or _REFERENCE_AFTER.match(text, match.end()) is not None
+            is_rule = ENDING.search(written.strip()) is not None and not is_generic(written)
+            is_name = (is_rule or is_of_the_state(written)) and (in_corners or is_cited)
+            if is_name or (in_corners and is_cited):
+                yield self._outside(match.start(), end, written.strip())
+
+    def _outside(self, start: int, end: int, written: str) -> WrittenName:
+        """A name that is not in the collection: a law, a misspelt name, or none."""
+        is_law = written.endswith(("법", "법률", "시행령")) or folded_name(written).endswith("시행규칙")
+        near = None if is_law else self._rules.near(written)
+        return WrittenName(start, end, written, near=near, is_law=is_law or (near is None and is_of_the_state(written)))
+
+    def _of_collection(self, text: str) -> Iterator[WrittenName]:
+        for start, end, regulation in self._rules.occurrences(text):
+            longer = _RULE_WORD.match(text, _after_blanks(text, end))
+            if (
+                longer
+                and folded_name(longer["word"]).startswith("시행")
+                and _REFERENCE_AFTER.match(text, longer.end("word"))
+            ):
+                written = text[start : longer.end("word")]
+                exact = self._rules.exact(written)
+                if exact is None:
+                    yield self._outside(start, longer.end("word"), written)
+                    continue
+            yield WrittenName(start, end, text[start:end], regulation)
+
+    def _laws(self, text: str) -> Iterator[WrittenName]:
+        """Laws and rules of the state, with the grammar of citations in regulations."""
+        for name in NameFinder(text, _NOWHERE, _EMPTY).find():
+            written = text[name.start : name.end]
+            if not name.is_law or _QUOTED.fullmatch(written):
+                continue
+            if ENDING.search(written) and not written.endswith("시행규칙"):
+                near = self._rules.near(written)
+                if near is not None:
+                    yield WrittenName(name.start, name.end, written, near=near)
+                    continue
+            yield WrittenName(name.start, name.end, written, is_law=True)
+
+    def _unknown(self, text: str) -> Iterator[WrittenName]:
+        """Names that end as those of rules and are not in the collection."""
+        for match in _RULE_WORD.finditer(text):
+            start, end, word = match.start("word"), match.end("word"), match["word"]
+            is_cited = _REFERENCE_AFTER.match(text, end) is not None
+            if not is_cited:
+                if len(word) >= SHORTEST_UNQUOTED and not is_generic(word) and not _SELF_WORD.match(word):
+                    near = self._rules.near(word)
+                    if near is not None or _FOLLOWED.match(text, end):
+                        yield self._outside(start, end, word)
+                continue
+            name = self._longest_near(text, start, end, word)
+            if name is not None:
+                yield name
+
+    def _longest_near(self, text: str, start: int, end: int, word: str) -> WrittenName | None:
+        """The cited name that ends at `end`: with the words before it that make it most similar to a known one."""
+        words = _WORDS_BEFORE.search(text, max(0, start - LONGEST_WORDS), start)
+        starts = [start]
+        if words:
+            starts += [words.start() + match.start() for match in reversed(list(re.finditer(r"\S+", words.group())))]
+        before = text[starts[1] : start].strip() if len(starts) > 1 else ""
+        if _SELF.match(before) or _SELF_WORD.match(word):
+            return None
+        for begin in starts[:MOST_WORDS]:
+            written = text[begin:end]
+            near = None if is_generic(written) else self._rules.near(written)
+            if near is not None:
+                return WrittenName(begin, end, written, near=near)
+        begin = start
+        if is_generic(word):  # 드론 운영 규정: the name has several words
+            for earlier in starts[1:3]:
+                if _PARTICLES.search(text[earlier:start].split(maxsplit=1)[0]):
+                    break
+                begin = earlier
+            if begin == start:
+                return None
+        written = text[begin:end]
+        return WrittenName(begin, end, written, is_law=is_of_the_state(written))
+
+    def _codes(self, text: str) -> Iterator[WrittenName]:
+        for match in _CODE_BEFORE.finditer(text):
+            regulation = self._rules.by_code(match[1])
+            if regulation is not None:
+                yield WrittenName(match.start(), match.end(), match[1], regulation)
+
+    def _with_code(self, text: str, name: WrittenName) -> WrittenName:
+        """The name with the code in brackets behind it, when that is the code of another regulation."""
+        match = _CODE_BESIDE.match(text, name.end)
+        if match is None or name.is_law:
+            return name
+        if name.regulation is None:
+            of_code = self._rules.by_code(match[1])
+            return WrittenName(name.start, name.end, name.text, near=of_code or name.near)
+        if name.regulation.code and name.regulation.code != match[1]:
+            return WrittenName(name.start, name.end, name.text, name.regulation, other_code=match[1])
+        return name
+
+
+_SELF_WORD = re.compile(r"^(?:이|본|동|위|그|각|타|현|제|신|구)(?:규정|세칙|규칙|지침|내규|학칙|정관|기준)$")
+
+
+def _after_blanks(text: str, place: int) -> int:
+    match = patterns.BLANKS.match(text, place)
+    return match.end() if match else place

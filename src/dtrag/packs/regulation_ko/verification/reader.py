@@ -1,0 +1,339 @@
+"""Reads the citations of any text (a memorandum, a contract, a draft), whose regulation each one names or implies.
+
+A name counts for the references after it, until another one is named: 교원인사규정 제8조 … 제9조 … 같은 조 제2항.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from dtrag.packs.regulation_ko import citation_patterns as patterns
+from dtrag.packs.regulation_ko.catalog import Number
+from dtrag.packs.regulation_ko.citation_patterns import SPACE
+from dtrag.packs.regulation_ko.verification.names_in_text import NamesInText
+from dtrag.packs.regulation_ko.verification.references import (
+    WHOLE,
+    Member,
+    Part,
+    read_members,
+    read_parts,
+)
+from dtrag.packs.regulation_ko.verification.rule_names import WrittenName
+
+Kind = Literal["regulation", "article", "appendix", "addendum", "division", "unknown"]
+_STARTS = re.compile(r"[\d제같동본이위해상그별부법영시]")
+_SAME_RULE = re.compile(
+    r"(?<![가-힣])(?:같은|동|위|이|본|해당|상기|전기|그)\s?"
+    r"(?:규정|시행\s?세칙|세칙|학칙|정관|지침|내규|규칙|요령|준칙|기준)(?!집|류)"
+)
+_SAME_LAW = re.compile(
+    r"(?<![가-힣])(?:같은|동|위|이|본)\s?(?:(?:법률|법)(?:\s?시행령|\s?시행규칙)?|시행령|시행규칙|령|영)(?=[\s제에의은을상]|$)"
+)
+_SAME_ARTICLE = re.compile(r"(?<![가-힣])(?:같은|동|위)\s?조(?!\s?[직정사합건치각])(?=[\s의에은을와과및제,.)]|$)")
+_SAME_PARAGRAPH = re.compile(r"(?<![가-힣])(?:같은|동|위)\s?항(?!\s?[목공만구])(?=[\s의에은을와과및제,.)]|$)")
+_PARAGRAPH_MARK = re.compile(rf"제{SPACE}(?:\d{{1,3}}|[①-⑳]){SPACE}항(?![가-힣](?<![의에은을과와및]))")
+_ITEM_MARK = re.compile(
+    rf"제{SPACE}(?:\d{{1,3}}|[①-⑳]){SPACE}호(?=[의에은을과와및는를,가\s])(?!{SPACE}(?:서식|양식|안건|의안|의결))"
+)
+_BARE_ARTICLE = re.compile(
+    r"(?<![\d.,제가-힣~∼-])\d{1,3}조(?:의\d{1,2})?(?=의?\s?제?\s?\d{1,2}\s?항|\s?제\s?\d{1,2}\s?[항호])"
+)
+_AFTER_NAME = re.compile(
+    rf"{SPACE}(?:[(（](?!{SPACE}제{SPACE}\d)[^()（）\n]{{0,60}}[)）])?{SPACE}(?:의|중|상의|상|내)?"
+    rf"(?:{SPACE}제{SPACE}\d{{1,3}}{SPACE}[편장절관](?:{SPACE}[(（][^()（）\n]{{1,40}}[)）])?(?={SPACE}[제\[(<【「]))*"
+    rf"{SPACE}[(（\[<〈「【,:：|]?{SPACE}"
+)
+_ADDENDUM = re.compile(rf"(?<![가-힣])부{SPACE}칙(?!{SPACE}[가-힣]*규정|금)")
+_AFTER_ADDENDUM = re.compile(
+    rf"{SPACE}(?:[(（<〈\[](?P<heading>[^()（）<>〈〉\[\]\n]{{2,60}})[)）>〉\]])?{SPACE}(?:의|중)?{SPACE}"
+)
+_DIVISION = re.compile(rf"제{SPACE}(\d{{1,3}}){SPACE}([편장절관])(?![가-힣](?<![의에은을과와및]))")
+_APPENDIX_TITLE = re.compile(rf"[\]〉>】」)]?{SPACE}[(（]([^()（）\n]{{2,60}})[)）]")
+_SENTENCE_END = re.compile(r"[.。!?]\s|\n")
+_ENUMERATED = re.compile(rf"{SPACE}(?:[,，·ㆍ]|및|와|과|또는|내지|부터|[~∼～]){SPACE}")
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A citation as it is written: of the regulation `name`, None when the text names none.
+
+    `number`, `until`, `title`, `part` and `last_part` are those of an article (or of an addendum's), `label` is the
+    label of an appendix or the heading of an addendum or division; `ambiguous` if 같은 조 has nothing to refer to.
+    """
+
+    start: int
+    end: int
+    kind: Kind
+    name: WrittenName | None
+    number: Number | None = None
+    until: Number | None = None
+    title: str | None = None
+    part: Part = WHOLE
+    last_part: Part = WHOLE
+    label: str = ""
+
+
+def read_citations(
+    text: str,
+    names: NamesInText,
+    default: WrittenName | None,
+    *,
+    own_article: Number | None = None,
+    in_addendum: bool = False,
+) -> list[Citation]:
+    """The citations in a prepared text, in reading order.
+
+    `default` is the regulation of references before any name; `own_article` is the article whose text this is, and
+    `in_addendum` whether it is an addendum, whose own articles (제1조(시행일)) cite nothing.
+    """
+    return _Reader(text, names, default, own_article, in_addendum=in_addendum).read()
+
+
+class _Reader:
+    """Reads from left to right, and tracks what 같은 조, 같은 규정 and bare references refer to."""
+
+    def __init__(
+        self,
+        text: str,
+        names: NamesInText,
+        default: WrittenName | None,
+        own_article: Number | None,
+        *,
+        in_addendum: bool,
+    ) -> None:
+        self._text = text
+        self._default = default
+        self._own_article = own_article
+        self._in_addendum = in_addendum
+        self._names = {name.start: name for name in names.find(text)}
+        self._last_name = default
+        self._last_article = own_article
+        self._last_paragraph: int | None = None
+        self._last_end = -1
+        self._citations: list[Citation] = []
+
+    def read(self) -> list[Citation]:
+        starts = {match.start() for match in _STARTS.finditer(self._text)}
+        position = 0
+        for start in sorted(starts | self._names.keys()):
+            if start >= position:
+                position = max(self._at(start), start + 1)
+        return self._citations
+
+    def _at(self, position: int) -> int:
+        """Read the citation that starts at `position`; its end, or `position` when there is none."""
+        name = self._names.get(position)
+        if name is not None:
+            return self._named(name)
+        for pattern, action in _ACTIONS:
+            match = pattern.match(self._text, position)
+            if match and (end := action(self, match)) > position:
+                return end
+        return position
+
+    def _named(self, name: WrittenName) -> int:
+        if self._last_name is None or self._last_name.regulation is not name.regulation or name.regulation is None:
+            self._last_article = self._last_paragraph = None
+        self._last_name = name
+        after = _AFTER_NAME.match(self._text, name.end)
+        place = after.end() if after else name.end
+        if end := self._reference(name.start, place, name):
+            return end
+        self._add(Citation(name.start, name.end, "regulation", name))
+        return name.end
+
+    def _reference(self, start: int, place: int, name: WrittenName | None) -> int:
+        """What is cited at `place` of the regulation `name`; 0 when nothing is."""
+        if end := self._articles(start, place, name, after_name=True):
+            return end
+        if appendix := patterns.APPENDIX.match(self._text, place):
+            return self._appendix(start, appendix, name)
+        if addendum := _ADDENDUM.match(self._text, place):
+            return self._addendum(start, addendum.end(), name)
+        if division := _DIVISION.match(self._text, place):
+            label = f"제{division[1]}{division[2]}"
+            self._add(Citation(start, division.end(), "division", name, label=label))
+            return division.end()
+        return 0
+
+    def _articles(self, start: int, place: int, name: WrittenName | None, *, after_name: bool) -> int:
+        members = read_members(self._text, place, self._names, after_name=after_name)
+        for index, member in enumerate(members):
+            self._article(start if index == 0 else member.start, member, name)
+        return members[-1].end if members else 0
+
+    def _article(self, start: int, member: Member, name: WrittenName | None) -> None:
+        self._last_article = member.until or member.number
+        self._last_paragraph = member.part.paragraph
+        self._add(
+            Citation(
+                start, member.end, "article", name, member.number, member.until, member.title, member.part,
+                member.last_part,
+            )
+        )  # fmt: skip
+
+    def _bare_article(self, match: re.Match[str]) -> int:
+        if self._is_own_heading(match):
+            heading = patterns.TITLE.match(self._text, match.end())
+            return heading.end() if heading else match.end()
+        return self._articles(match.start(), match.start(), self._last_name, after_name=not match[0].startswith("제"))
+
+    def _is_own_heading(self, match: re.Match[str]) -> bool:
+        """제1조(시행일) at the start of a line of an addendum."""
+        line = self._text[: match.start()].rpartition("\n")[2]
+        return (
+            self._in_addendum
+            and not line.strip(" \t#*")
+            and self._text[match.end() : match.end() + 2].strip()[:1] in "(（"
+        )
+
+    def _same_article(self, match: re.Match[str]) -> int:
+        if self._last_article is None:
+            return self._unknown(match.start(), self._parts_end(match.end()))
+        return self._part_of(match.start(), match.end(), self._last_article, None)
+
+    def _same_paragraph(self, match: re.Match[str]) -> int:
+        if self._last_article is None or self._last_paragraph is None:
+            return self._unknown(match.start(), self._parts_end(match.end()))
+        return self._part_of(match.start(), match.end(), self._last_article, self._last_paragraph)
+
+    def _part_of(self, start: int, place: int, number: Number, paragraph: int | None) -> int:
+        """항, 호 and 목 behind 같은 조 or 같은 항."""
+        if same := _SAME_PARAGRAPH.match(self._text, _blanks(self._text, place)):
+            place, paragraph = same.end(), self._last_paragraph
+        parts = read_parts(self._text, place) or [(start, place, WHOLE)]
+        for index, (first, end, part) in enumerate(parts):
+            whole = Part(paragraph, part.item, part.subitem, part.until) if part.paragraph is None else part
+            self._last_paragraph = whole.paragraph
+            begin = start if index == 0 else first
+            self._add(Citation(begin, end, "article", self._last_name, number, part=whole))
+        return self._citations[-1].end
+
+    def _own_paragraph(self, match: re.Match[str]) -> int:
+        """제2항 without an article: of the article that was cited before, or whose text this is."""
+        if match.start() and (self._text[match.start() - 1].isalnum()):
+            return match.end()
+        number = self._last_article
+        if number is None:
+            return self._unknown(match.start(), self._parts_end(match.start()))
+        parts = read_parts(self._text, match.start(), needs_mark=True)
+        for start, end, part in parts:
+            self._last_paragraph = part.paragraph
+            self._add(Citation(start, end, "article", self._last_name, number, part=part))
+        return parts[-1][1] if parts else match.end()
+
+    def _own_item(self, match: re.Match[str]) -> int:
+        """제3호 without an article: a citation only in the sentence that cites one (제2024-3호 is none)."""
+        if match.start() and (self._text[match.start() - 1].isalnum() or self._text[match.start() - 1] == "-"):
+            return match.end()
+        is_near = self._last_end >= 0 and not _SENTENCE_END.search(self._text, self._last_end, match.start())
+        if self._last_article is None or not is_near:
+            return match.end()
+        parts = read_parts(self._text, match.start(), needs_mark=True)
+        for start, end, part in parts:
+            whole = Part(self._last_paragraph, part.item, part.subitem, part.until)
+            self._add(Citation(start, end, "article", self._last_name, self._last_article, part=whole))
+        return parts[-1][1] if parts else match.end()
+
+    def _same_rule(self, match: re.Match[str]) -> int:
+        """같은 규정 제5조 and 이 규정 별표 1; without a reference it is no citation."""
+        after = _AFTER_NAME.match(self._text, match.end())
+        return self._reference(match.start(), after.end() if after else match.end(), self._last_name) or match.end()
+
+    def _same_law(self, match: re.Match[str]) -> int:
+        law = WrittenName(match.start(), match.end(), match.group(), is_law=True)
+        return self._named(law) if self._last_name is not None and self._last_name.is_law else match.end()
+
+    def _bare_appendix(self, match: re.Match[str]) -> int:
+        if not match[2] and not patterns.APPENDIX_CITED.match(self._text, match.end()):
+            return match.end()
+        return self._appendix(match.start(), match, self._last_name)
+
+    def _appendix(self, start: int, match: re.Match[str], name: WrittenName | None) -> int:
+        label = "".join(part for part in (match[1], match[2], match[3]) if part)
+        titled = _APPENDIX_TITLE.match(self._text, match.end())
+        title = titled[1].strip() if titled and not re.search(r"\d{4}|제\s*\d|이하|참조|참고", titled[1]) else None
+        end = titled.end() if titled and title else match.end()
+        self._add(Citation(start, end, "appendix", name, label=" ".join(label.split()), title=title))
+        while joined := _ENUMERATED.match(self._text, end):
+            number = re.compile(
+                r"제?\s?(\d{1,3}(?:\s?[-의]\s?\d{1,3})?)\s?(호)?\s?(서식|양식)?(?![가-힣\d](?<![의에은을과와및로]))"
+            ).match(self._text, joined.end())
+            is_further = number is not None and (bool(number[3]) == bool(match[3])) and (match[2] is not None)
+            if (
+                number is None
+                or not is_further
+                or re.match(r"\s*[조항호]", self._text[number.end() : number.end() + 2])
+            ):
+                break
+            further = f"{match[1]} {number.group().strip()}"
+            self._add(Citation(joined.end(), number.end(), "appendix", name, label=further))
+            end = number.end()
+        return end
+
+    def _bare_addendum(self, match: re.Match[str]) -> int:
+        """부칙 제2조; 부칙 alone is the word."""
+        if self._in_addendum:
+            return match.end()
+        before = len(self._citations)
+        end = self._addendum(match.start(), match.end(), self._last_name)
+        if self._citations[before].number is None and self._citations[before].part == WHOLE:
+            del self._citations[before:]
+        return end
+
+    def _addendum(self, start: int, place: int, name: WrittenName | None) -> int:
+        after = _AFTER_ADDENDUM.match(self._text, place)
+        heading = (after["heading"] or "") if after else ""
+        beyond = after.end() if after else place
+        members = read_members(self._text, beyond, self._names, after_name=False)
+        for index, member in enumerate(members):
+            begin = start if index == 0 else member.start
+            self._add(
+                Citation(
+                    begin, member.end, "addendum", name, member.number, member.until, None, member.part, label=heading
+                )
+            )
+        if members:
+            return members[-1].end
+        parts = read_parts(self._text, beyond, needs_mark=True)
+        for index, (first, end, part) in enumerate(parts):
+            self._add(Citation(start if index == 0 else first, end, "addendum", name, part=part, label=heading))
+        if parts:
+            return parts[-1][1]
+        end = after.end("heading") + 1 if after and heading else place
+        self._add(Citation(start, end, "addendum", name, label=heading))
+        return end
+
+    def _parts_end(self, place: int) -> int:
+        parts = read_parts(self._text, place)
+        return parts[-1][1] if parts else place
+
+    def _unknown(self, start: int, end: int) -> int:
+        self._add(Citation(start, end, "unknown", self._last_name))
+        return end
+
+    def _add(self, citation: Citation) -> None:
+        self._citations.append(citation)
+        self._last_end = citation.end
+
+
+_ACTIONS: tuple[tuple[re.Pattern[str], Callable[[_Reader, re.Match[str]], int]], ...] = (
+    (patterns.ARTICLE, _Reader._bare_article),
+    (_BARE_ARTICLE, _Reader._bare_article),
+    (_SAME_RULE, _Reader._same_rule),
+    (_SAME_LAW, _Reader._same_law),
+    (_SAME_ARTICLE, _Reader._same_article),
+    (_SAME_PARAGRAPH, _Reader._same_paragraph),
+    (_PARAGRAPH_MARK, _Reader._own_paragraph),
+    (_ITEM_MARK, _Reader._own_item),
+    (patterns.APPENDIX, _Reader._bare_appendix),
+    (_ADDENDUM, _Reader._bare_addendum),
+)
+
+
+def _blanks(text: str, place: int) -> int:
+    match = patterns.BLANKS.match(text, place)
+    return match.end() if match else place

@@ -1,0 +1,210 @@
+"""Which regulation of a collection a written name means: exactly, nearly, or none."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dtrag.packs.regulation_ko import citation_patterns as patterns
+from dtrag.packs.regulation_ko.catalog import folded_name
+from dtrag.packs.regulation_ko.collection import Collection, Regulation
+from dtrag.packs.regulation_ko.spelling import letters, within_one
+
+MIN_SIMILARITY = 0.6
+"""Dice coefficient of the pairs of letters of two names, endings aside, from which on one is near the other."""
+MOST_NEAR_SEARCHES = 500
+"""Unknown names of one text for which near names are searched."""
+LONGEST_NAME = 100
+ENDING = re.compile(
+    r"(?:시행\s?세칙|운영\s?세칙|시행\s?규칙|규정|세칙|규칙|학칙|정관|지침|내규|요령|준칙|강령|요강|규약|헌장|기준|회칙|편람)$"
+)
+CODE = re.compile(r"\d{1,2}-\d{1,4}-\d{1,4}")
+_NOT_NAMES = frozenset(
+    "규정 세칙 규칙 지침 내규 기준 요령 준칙 강령 요강 규약 헌장 회칙 편람 시행세칙 운영세칙 시행규칙 관련규정 "
+    "관계규정 해당규정 내부규정 학교규정 대학규정 교내규정 별도규정 제반규정 일반규정 기존규정 현행규정 상위규정 "
+    "하위규정 운영규정 처벌규정 벌칙규정 금지규정 경과규정 준용규정 위임규정 임의규정 강행규정 특례규정 예외규정 "
+    "처리규정 보칙규정 관련지침 운영지침 세부지침 업무지침 내부지침 세부기준 평가기준 심사기준 지급기준 선발기준 "
+    "적용기준 운영기준 판단기준 산정기준 배점기준 시행지침 관련규칙 관계법령 자체규정 제규정 본규정 동규정 이규정 "
+    "타규정 각규정 위규정 그규정 근거규정 의무규정 선언규정 정의규정 목적규정 조항 대학학칙".split()
+)
+"""Words that end as a name does and name nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenName:
+    """A name in a text: of `regulation`, or of none; then `near` is the most similar one.
+
+    `is_law` is true for laws and rules of the state, which no collection contains. `other_code` is a code (3-1-2)
+    beside the name that is not the code of this regulation.
+    """
+
+    start: int
+    end: int
+    text: str
+    regulation: Regulation | None = None
+    near: Regulation | None = None
+    is_law: bool = False
+    other_code: str = ""
+
+
+class RuleNames:
+    """Finds and compares the names of a collection, with `own` ones that have priority."""
+
+    def __init__(self, collection: Collection, own: Regulation | None = None) -> None:
+        self._by_outline = {id(regulation.outline): regulation for regulation in collection.regulations}
+        self._catalog = collection.catalog
+        self._by_code = {regulation.code: regulation for regulation in collection.regulations if regulation.code}
+        self._prefixes = ("", *patterns.PREFIXES, *collection.catalog.institutions)
+        self._own = own
+        names = {*collection.catalog.by_name, *collection.catalog.short, "학칙", "정관"}
+        if own is not None:
+            names |= {folded_name(own.name)}
+        self._by_start: dict[str, list[str]] = defaultdict(list)
+        for name in sorted(names, key=len, reverse=True):
+            if 1 < len(name) <= LONGEST_NAME:
+                self._by_start[name[:2]].append(name)
+        self._near: dict[str, Regulation | None] = {}
+        self._postings: dict[str, list[int]] = defaultdict(list)
+        self._stems: list[tuple[str, Regulation]] = []
+        self._index_stems(names)
+
+    def exact(self, name: str) -> Regulation | None:
+        """The regulation of this name, short name or code; blanks, middle dots and quotation marks are ignored."""
+        written = name.strip()
+        if written in self._by_code:
+            return self._by_code[written]
+        folded = folded_name(written)
+        for prefix in self._prefixes:
+            if folded.startswith(prefix):
+                regulation = self._named(folded[len(prefix) :])
+                if regulation is not None:
+                    return regulation
+        return None
+
+    def by_code(self, code: str) -> Regulation | None:
+        """The regulation with this code."""
+        return self._by_code.get(code)
+
+    def near(self, name: str) -> Regulation | None:
+        """The most similar regulation: the same but for its ending or one letter, or with most pairs of letters."""
+        folded = folded_name(name)
+        for prefix in patterns.PREFIXES[:8]:
+            if folded.startswith(prefix) and len(folded) > len(prefix) + 4:
+                folded = folded[len(prefix) :]
+                break
+        if folded not in self._near:
+            if len(self._near) >= MOST_NEAR_SEARCHES:
+                return None
+            self._near[folded] = self._nearest(folded)
+        return self._near[folded]
+
+    def occurrences(self, text: str) -> Iterator[tuple[int, int, Regulation]]:
+        """Start, end and regulation of the names in a text, none within another, with or without blanks in them."""
+        places = [place for place, character in enumerate(text) if character not in _SKIPPED]
+        folded = "".join(text[place] for place in places)
+        behind = 0
+        for index, place in enumerate(places):
+            if index < behind or (place and _in_word(text[place - 1])):
+                continue
+            for prefix in self._prefixes:
+                if not folded.startswith(prefix, index):
+                    continue
+                end = self._longest_at(text, folded, places, index + len(prefix))
+                regulation = self.exact(folded[index:end]) if end else None
+                if regulation is not None:
+                    yield place, places[end - 1] + 1, regulation
+                    behind = end
+                    break
+
+    def _longest_at(self, text: str, folded: str, places: list[int], start: int) -> int:
+        """Where the longest name that starts here ends; 0 if none does."""
+        for name in self._by_start.get(folded[start : start + 2], ()):
+            end = start + len(name)
+            if not folded.startswith(name, start):
+                continue
+            after = text[places[end - 1] + 1 : places[end - 1] + 2]
+            if not _in_word(after) or ("가" <= after <= "힣" and patterns.PARTICLE_AFTER.match(folded, end)):
+                return end
+        return 0
+
+    def _named(self, folded: str) -> Regulation | None:
+        if self._own is not None and folded in {folded_name(self._own.name), self._own.name}:
+            return self._own
+        if folded in _NOT_NAMES:
+            return None
+        outline = self._catalog.named(folded)
+        return self._by_outline.get(id(outline)) if outline is not None else None
+
+    def _index_stems(self, names: set[str]) -> None:
+        for name in sorted(names):
+            regulation = self._named(name)
+            if regulation is not None:
+                stem = ENDING.sub("", name)
+                for pair in _pairs(stem):
+                    self._postings[pair].append(len(self._stems))
+                self._stems.append((stem, regulation))
+
+    def _nearest(self, folded: str) -> Regulation | None:
+        stem = ENDING.sub("", folded)
+        if len(stem) < 2:
+            return None
+        pairs = _pairs(stem)
+        shared: dict[int, int] = defaultdict(int)
+        for pair in pairs:
+            for index in self._postings.get(pair, ()):
+                shared[index] += 1
+        best, highest = None, MIN_SIMILARITY
+        for index in sorted(shared):
+            other, regulation = self._stems[index]
+            similarity = 2 * shared[index] / (len(pairs) + len(_pairs(other)))
+            if other != stem and min(len(other), len(stem)) > 1 and within_one(letters(stem), letters(other)):
+                similarity = max(similarity, 0.9)
+            if similarity >= highest and (best is None or similarity > highest):
+                best, highest = regulation, similarity
+        return best
+
+
+def is_generic(name: str) -> bool:
+    """Whether the words are no name: 관련 규정, 내부 지침."""
+    return folded_name(name) in _NOT_NAMES
+
+
+def is_of_the_state(name: str) -> bool:
+    """Whether the name is one of a law or of a rule that the state issues."""
+    stripped = name.strip()
+    folded = folded_name(stripped)
+    if folded in _DECREES or patterns.STATE_RULE.search(folded):
+        return True
+    return bool(patterns.LAW_ENDING.search(stripped)) and not patterns.NOT_LAW.search(stripped)
+
+
+_SKIPPED = frozenset(f" \t\u00a0\u3000{patterns.DOTS}")
+_DECREES = frozenset(
+    folded_name(name)
+    for name in (
+        "대학설립·운영규정",
+        "대학설립ㆍ운영 규정",
+        "보안업무규정",
+        "사학기관 재무·회계 규칙",
+        "대학교원 자격기준 등에 관한 규정",
+        "교수자격기준 등에 관한 규정",
+        "공용차량 관리 규정",
+        "연구윤리 확보를 위한 지침",
+        "대학등록금에 관한 규칙",
+        "학력인정 규칙",
+        "학교 회계 규칙",
+        "여비규정",
+        "원격교육 설비 기준 고시",
+    )
+)
+
+
+def _in_word(character: str) -> bool:
+    return "가" <= character <= "힣" or (character.isascii() and character.isalnum())
+
+
+def _pairs(stem: str) -> list[str]:
+    marked = f"^{stem}$"
+    return [marked[at : at + 2] for at in range(len(marked) - 1)]
