@@ -51,4 +51,5 @@ def test_there_are_examples() -> None:
         "/ask",
         "/chat/run",
         "/regulations/search",
+        "/regulations/verify",
     }

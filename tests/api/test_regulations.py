@@ -133,3 +133,39 @@ async def test_references_that_cannot_be_read_are_refused(built: House) -> None:
     assert_failure(await show(client, "학칙"), 422)
     assert_failure(await show(client, "학칙 제999조"), 404)
     assert_failure(await show(client, "학칙\x00 제1조"), 404, 422)
+
+
+async def test_a_text_is_verified_in_the_scope_of_the_caller(built: House) -> None:
+    text = "차량관리규정 제2조(배차), 제3조제9항, 「비밀차고규정」 제2조, 비밀차고규칙 제2조와 학칙 제21조"
+    everything = (await built.clients["all"].post("/regulations/verify", json={"text": text})).json()
+    statuses = [row["status"] for row in everything["citations"]]
+    assert statuses == ["exists", "missing", "exists", "title_mismatch", "exists"]
+    assert everything["counts"] == {"exists": 3, "missing": 1, "title_mismatch": 1, "repealed": 0, "unclear": 0}
+    for row in everything["citations"]:
+        assert text[row["start"] : row["end"]] == row["text"]
+    same = await built.app.regulations.verify(text, scope=EVERYTHING)
+    assert everything["citations"] == plain([asdict(citation) for citation in same.citations])
+
+    confined = (await built.clients["open"].post("/regulations/verify", json={"text": text})).json()
+    assert [row["status"] for row in confined["citations"]] == ["exists", "missing", "missing", "missing", "missing"]
+    elsewhere = (
+        await built.clients["open"].post("/regulations/verify", json={"text": text.replace("비밀", "없는")})
+    ).json()
+    assert str(confined).replace("비밀", "") == str(elsewhere).replace("없는", "")
+    assert "비밀차고규정" not in str([row["target"] for row in confined["citations"]])
+
+
+async def test_the_regulation_of_bare_references(built: House) -> None:
+    client = built.clients["open"]
+    body = {"text": "제2조에 따른다.", "regulation": "차량관리규정"}
+    assert (await client.post("/regulations/verify", json=body)).json()["citations"][0]["status"] == "exists"
+    for name in ("비밀차고규정", "없는차고규정"):
+        assert_failure(await client.post("/regulations/verify", json={**body, "regulation": name}), 404)
+
+
+async def test_texts_that_cannot_be_verified_are_refused(built: House) -> None:
+    client = built.clients["all"]
+    for body in ({}, {"text": "가" * 150_001}, {"text": "학칙\x00 제1조"}, {"text": "학칙", "top_k": 3}):
+        assert_failure(await client.post("/regulations/verify", json=body), 422)
+    nothing = (await client.post("/regulations/verify", json={"text": ""})).json()
+    assert (nothing["citations"], sum(nothing["counts"].values())) == ([], 0)

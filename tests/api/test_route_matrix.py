@@ -73,6 +73,7 @@ ROUTES: dict[Address, Described] = {
     ("GET", "/regulations/show"): Described("read", own=422),
     ("GET", "/regulations/citations"): Described("read"),
     ("POST", "/regulations/search"): Described("read", sent={"query": "휴학 기간"}),
+    ("POST", "/regulations/verify"): Described("read", sent={"text": "학칙 제21조"}),
     ("GET", "/agents"): Described("read"),
     ("POST", "/agents/from-category"): Described("write", sent=AGENT),
     ("GET", "/agents/{agent_id}"): Described("read", "agent"),

@@ -130,3 +130,28 @@ def test_wrong_own_entries_are_refused(cli: Cli, tmp_path: Path) -> None:
     ):
         ran = cli.call("lexicon", *arguments)
         assert (ran.code, message in " ".join(ran.err.split())) == (code, True), ran.err
+
+
+def test_the_citations_of_a_file_are_verified(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "draft.md").write_text(
+        "# 안내\n\n학칙 제21조(학위의 수여)와 제99조\n\n「장학금지급규칙」 제2조", "utf-8"
+    )
+    ran = cli.call("regulations", "verify", tmp_path / "draft.md", "--json")
+    assert ran.code == exit_codes.FAILURE
+    assert_shape(ran.json, SHAPES["dtrag regulations verify"])
+    assert [row["status"] for row in ran.json["citations"]] == ["exists", "missing", "title_mismatch"]
+    people = cli.call("regulations", "verify", tmp_path / "draft.md")
+    assert "line 3: 제99조: missing. 학칙 has no 제99조. There are 제1조–" in " ".join(people.out.split())
+    assert "1 exists, 1 missing, 1 title_mismatch" in people.err
+
+
+def test_exit_codes_of_a_verification(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "fine.txt").write_text("학칙 제21조", "utf-8")
+    assert cli.call("regulations", "verify", tmp_path / "fine.txt").code == exit_codes.OK
+    (tmp_path / "none.txt").write_text("안녕하세요.", "utf-8")
+    none = cli.call("regulations", "verify", tmp_path / "none.txt")
+    assert (none.code, "no citations" in none.err) == (exit_codes.OK, True)
+    (tmp_path / "long.txt").write_text("학칙 제21조 " * 30_000, "utf-8")
+    for name, message in (("long.txt", "150,000"), ("absent.txt", "cannot be read"), ("old.hwp", "HWPX")):
+        refused = cli.call("regulations", "verify", tmp_path / name)
+        assert refused.code == exit_codes.USAGE and message in " ".join(refused.err.split()), refused.err

@@ -10,6 +10,7 @@ from dtrag.core.access import confinement
 from dtrag.core.access.scope import Scope, Viewer
 from dtrag.core.documents import SearchResult
 from dtrag.core.provisions import ProvisionCitation, RegulationSummary, RegulationText, ShownProvision
+from dtrag.core.verification import Verification
 from dtrag.current_app import active
 from dtrag.errors import NotFound
 from dtrag.packs.regulation_ko.collection import BETWEEN, Collection, Source
@@ -19,6 +20,7 @@ from dtrag.ports import Index, IndexSnapshot, RegulationStore
 from dtrag.retrieval.engine import HybridSearchEngine
 from dtrag.retrieval.regulation_collection import READ_AT_ONCE, CollectionReader
 from dtrag.retrieval.regulation_pack import by_article
+from dtrag.retrieval.regulation_verification import verify_citations
 from dtrag.retrieval.request import CANDIDATES, MAX_TOP_K, passage_count
 
 MIN_ARTICLES = 10
@@ -133,6 +135,15 @@ class Regulations:
             for text in await self._store.read(keys[first : first + READ_AT_ONCE], within):
                 citations += await asyncio.to_thread(_citations, collection, by_document[text.document_id], text)
         return citations
+
+    async def verify(self, text: str, regulation: str | None = None, *, scope: Viewer | None = None) -> Verification:
+        """Whether what any text cites exists in the regulations; a provision outside the scope is `missing`.
+
+        `regulation` is the one that references before any name mean. Raises `InvalidInput` for a text that is too
+        long, and `NotFound` for an unknown `regulation`.
+        """
+        _, within, collection = await self._collection(scope)
+        return await verify_citations(text, collection, self._store, within, regulation)
 
     async def _collection(self, scope: Viewer | None) -> tuple[IndexSnapshot, Scope, Collection]:
         snapshot = await self._index.snapshot()

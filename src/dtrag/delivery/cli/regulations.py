@@ -10,6 +10,7 @@ import typer
 
 from dtrag.delivery.cli.context import Direct, Json
 from dtrag.delivery.cli.exit_codes import OK
+from dtrag.delivery.cli.verify import verify
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,7 +20,11 @@ if TYPE_CHECKING:
 MOST_AMENDMENTS = 5
 """Amendments in the terminal, the newest ones; `--json` has all."""
 
-app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="List regulations, show articles and citations.")
+app = typer.Typer(
+    rich_markup_mode=None, no_args_is_help=True, help="List regulations, show articles and citations, verify texts."
+)
+
+app.command("verify")(verify)
 
 
 @app.command("list")

@@ -21,6 +21,7 @@ from dtrag.delivery.local.results import (
     RegulationList,
     SearchResults,
     ShownProvision,
+    Verification,
 )
 from dtrag.errors import InvalidInput
 
@@ -67,6 +68,10 @@ async def _citations(app: App, regulation: str | None) -> CitationList:
     return CitationList(await app.regulations.citations(regulation, scope=OWNER))
 
 
+async def _verify(app: App, text: str, regulation: str | None) -> Verification:
+    return await app.regulations.verify(text, regulation, scope=OWNER)
+
+
 async def _lexicon(app: App) -> OwnEntries:
     return OwnEntries(await app.lexicon.entries())
 
@@ -79,6 +84,7 @@ OPERATIONS: Mapping[str, Callable[..., Coroutine[Any, Any, ReadingResult]]] = {
     "regulations": _regulations,
     "provision": _provision,
     "citations": _citations,
+    "verify": _verify,
     "lexicon": _lexicon,
 }
 """The operations by their names in the socket protocol."""

@@ -12,6 +12,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 from dtrag.core.documents import Answer, DocumentSummary, SearchMetrics, SearchResult
 from dtrag.core.lexicon_entry import LexiconEntry
 from dtrag.core.provisions import ProvisionCitation, RegulationSummary, ShownProvision
+from dtrag.core.verification import Verification
 
 __all__ = [
     "AnswerResult",
@@ -22,6 +23,7 @@ __all__ = [
     "RegulationList",
     "SearchResults",
     "ShownProvision",
+    "Verification",
     "document_ids",
     "from_json",
 ]
@@ -91,6 +93,7 @@ ReadingResult = (
     | RegulationList
     | ShownProvision
     | CitationList
+    | Verification
     | OwnEntries
 )
 
@@ -110,6 +113,8 @@ def document_ids(result: ReadingResult) -> list[str]:
             ids = [regulation.document_id for regulation in result.regulations]
         case ShownProvision():
             ids = [result.document_id]
+        case Verification():
+            ids = list(result.document_ids)
         case CitationList() | OwnEntries():
             ids = []
     return list(dict.fromkeys(ids))

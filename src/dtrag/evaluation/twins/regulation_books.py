@@ -106,6 +106,12 @@ REFERENCES = (
     "제2조",
 )
 """References to shared and hidden provisions, and to some of neither world."""
+CITING_TEXT = (
+    "제2조와 휴학규정(1-1-1) 제9조(위원회), 휴학규정 제3조제1항부터 제9항까지, 「징계규정」 제2조 및 제3조제2항, "
+    "같은 조 제5항, 징계규칙 제2조, 징계 규정 부칙, 학칙 제21조(휴학), 휴학규칙 제9조, 한빛대학교학칙 별표 1, "
+    "고등교육법 제20조. "
+)
+"""A text that cites shared, hidden and unknown provisions."""
 NAMES = ("휴학규정", "장학금지급규정", "징계규정", "학칙", "없는규정")
 EVERYDAY = (
     "학교를 잠깐 쉬고 싶은데 얼마나 쉴 수 있나요?",

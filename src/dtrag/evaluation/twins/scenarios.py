@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from dtrag.evaluation.twins.library import SHARED, UPLOADED
-from dtrag.evaluation.twins.regulation_books import EVERYDAY, NAMES, REFERENCES
+from dtrag.evaluation.twins.regulation_books import CITING_TEXT, EVERYDAY, NAMES, REFERENCES
 from dtrag.evaluation.twins.visits import Play, Route, Scenario, Visit
 
 SCENARIOS: list[Scenario] = []
@@ -120,6 +120,7 @@ async def asking(visit: Visit) -> None:
     ("GET", "/regulations/show"),
     ("GET", "/regulations/citations"),
     ("POST", "/regulations/search"),
+    ("POST", "/regulations/verify"),
 )
 async def regulations(visit: Visit) -> None:
     """Regulations of the visitor's branches, which cite hidden ones; one world hides a regulation of the same name."""
@@ -128,6 +129,9 @@ async def regulations(visit: Visit) -> None:
         await visit.send("GET", "/regulations/show", query=f"?reference={quote(reference)}")
     await visit.send("GET", "/regulations/citations")
     await visit.send("GET", "/regulations/citations", query=f"?regulation={quote(visit.chance.choice(NAMES))}")
+    for regulation in (None, visit.chance.choice(NAMES)):
+        text = CITING_TEXT + ", ".join(visit.chance.sample(REFERENCES, 5))
+        await visit.send("POST", "/regulations/verify", {"text": text, "regulation": regulation})
     for query in (visit.chance.choice(EVERYDAY), visit.words.query()):
         await visit.send("POST", "/regulations/search", {"query": query, "top_k": visit.chance.choice((None, 3, 40))})
 

@@ -24,6 +24,8 @@ from dtrag.delivery.api.schemas.regulations import (
     RegulationSearchBody,
     RegulationSearchResponse,
     RegulationShape,
+    VerificationBody,
+    VerificationResponse,
 )
 
 T = TypeVar("T")
@@ -100,6 +102,15 @@ async def search(request: Request, body: RegulationSearchBody) -> RegulationSear
     results = await _admitted(request, lambda: app_of(request).regulations.search(body.query, body.top_k, scope=scope))
     add_subjects(request, (result.chunk_id.rpartition(":")[0] for result in results))
     return RegulationSearchResponse(results=[Passage.model_validate(result) for result in results])
+
+
+@posting.post("/regulations/verify", responses=failures(400, 404, 413, 415, 422, 503), dependencies=READ)
+async def verify(request: Request, body: VerificationBody) -> VerificationResponse:
+    """Whether what a text cites exists."""
+    regulations, scope = app_of(request).regulations, caller_of(request).access
+    verified = await _admitted(request, lambda: regulations.verify(body.text, body.regulation, scope=scope))
+    add_subjects(request, verified.document_ids)
+    return VerificationResponse.model_validate(verified)
 
 
 async def _admitted(request: Request, read: Callable[[], Awaitable[T]]) -> T:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict, Field
 
 from dtrag.core.provisions import ShownProvision
+from dtrag.core.verification import CitationStatus
 from dtrag.delivery.api.schemas.base import StrictBody
 from dtrag.delivery.api.schemas.common import Passage
+from dtrag.delivery.api.schemas.search import Text
+from dtrag.packs.regulation_ko.verification.check import MAX_TEXT
 from dtrag.retrieval.request import MAX_QUERY, MAX_TOP_K
 
 _RESPONSE = ConfigDict(from_attributes=True)
@@ -32,6 +35,45 @@ class RegulationSearchResponse(BaseModel):
     results: list[Passage] = Field(
         description="The best passage of each article, best first; its metadata has regulation, article, code, kind."
     )
+
+
+class VerificationBody(StrictBody):
+    """A text whose citations are verified."""
+
+    text: Text = Field(
+        max_length=MAX_TEXT, description="Any text that cites regulations.", examples=["학칙 제21조에 따라 수여한다."]
+    )
+    regulation: Text | None = Field(
+        None, max_length=500, description="Name or code of the regulation of references before any name."
+    )
+
+
+class VerifiedCitationShape(BaseModel):
+    """A citation with its status."""
+
+    model_config = _RESPONSE
+
+    start: int = Field(description="Start of the citation, in code points of the text.")
+    end: int = Field(description="End of the citation (exclusive).")
+    text: str = Field(description="The citation, verbatim.")
+    status: CitationStatus = Field(
+        description="exists; missing: does not exist, or you may not see it; title_mismatch: the number exists with "
+        "another title, or a regulation with a similar name; repealed: deleted; unclear: cannot be decided, such as "
+        "an article of a law."
+    )
+    target: str | None = Field(description="The provision that is meant; for a wrong name of the nearest regulation.")
+    range: str | None = Field(description="The numbers that exist, of what is missing: 제1조–제42조.")
+    title: str | None = Field(description="The title of the article in the collection.")
+    reason: str = Field(description="Why the status is not exists; empty otherwise.")
+
+
+class VerificationResponse(BaseModel):
+    """The citations of a text in its order."""
+
+    model_config = _RESPONSE
+
+    citations: list[VerifiedCitationShape] = Field(description="The citations.")
+    counts: dict[str, int] = Field(description="Number of citations by status, for all five statuses.")
 
 
 class RegulationShape(BaseModel):

@@ -8,14 +8,16 @@ import unicodedata
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from dtrag.core.provisions import Provision, RegulationText
 from dtrag.core.verification import CitationStatus, VerifiedCitation
+from dtrag.packs.regulation_ko import citation_patterns as patterns
 from dtrag.packs.regulation_ko.amendments import dates, is_repealed, preface
 from dtrag.packs.regulation_ko.catalog import Number, appendix_labels, article_label, article_number, folded_appendix
 from dtrag.packs.regulation_ko.collection import ADDENDUM, Regulation
 from dtrag.packs.regulation_ko.heads import division_head
-from dtrag.packs.regulation_ko.verification.article_text import ArticleText, Item, Paragraph, read_article
+from dtrag.packs.regulation_ko.verification.article_text import ArticleText, Paragraph, read_article
 from dtrag.packs.regulation_ko.verification.reader import Citation
 from dtrag.packs.regulation_ko.verification.references import SUBITEMS, WHOLE, Part, numbers_of
 
@@ -24,7 +26,11 @@ WIDEST_RANGE = 400
 MOST_RUNS = 12
 """Runs of numbers in `range`."""
 _ADDENDUM_ARTICLE = re.compile(r"(?m)^[ \t#*]*+제\s?(\d{1,3})\s?조(?:\s?의\s?(\d{1,2}))?")
+_NO_DOTS = dict.fromkeys(map(ord, patterns.DOTS))
 _SEVERITY: tuple[CitationStatus, ...] = ("missing", "repealed", "title_mismatch", "unclear", "exists")
+
+
+Key = TypeVar("Key", int, Number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +151,7 @@ class Judge:
         judged = [self._single(regulation, *end) for end in ends]
         if all(one.status in {"exists", "title_mismatch"} for one in judged):
             judged += [self._single(regulation, number, None, WHOLE) for number in numbers[:WIDEST_RANGE]]
-        worst = min(judged, key=lambda one: _SEVERITY.index(one.status))
+        worst = _worst(judged)
         if worst.status == "exists":
             return Judgement("exists", f"{regulation.name} {article_label(first)}–{article_label(last)}")
         return worst
@@ -280,51 +286,74 @@ def _part_of_any(name: str, part: Part, articles: Sequence[ArticleText]) -> Judg
 
 
 def _part_of(name: str, part: Part, article: ArticleText) -> Judgement:
-    """Whether the article has the 항, 호 and 목, each of a range."""
-    label = part_label(part)
-    target = f"{name}{label}"
-    holders = article.paragraph(part.paragraph)
-    if part.paragraph is not None:
-        last = part.until if part.item is None and part.subitem is None and part.until else part.paragraph
-        for number in range(min(part.paragraph, last), max(part.paragraph, last) + 1):
-            if number not in article.paragraphs:
-                numbers = _runs(article.paragraphs, "항")
-                return Judgement("missing", name, numbers, reason=_has_no(name, f"제{number}항", numbers))
-            if article.paragraphs[number].deleted:
-                return Judgement("repealed", target, reason=f"{name}제{number}항 has been deleted (삭제).")
+    """Whether the article has the 항, 호 and 목, each of a range; with more than one fault, the worst."""
+    judged = [_paragraphs_of(name, part, article)] if part.paragraph is not None else []
     if part.item is None and part.subitem is None:
-        return Judgement("exists", target)
-    return _item_of(name, target, part, holders)
+        return _worst(judged)
+    if not judged or judged[0].status == "exists":
+        judged.append(_items_of(name, part, article.paragraph(part.paragraph)))
+    return _worst(judged)
 
 
-def _item_of(name: str, target: str, part: Part, holders: Sequence[Paragraph]) -> Judgement:
+def _paragraphs_of(name: str, part: Part, article: ArticleText) -> Judgement:
+    assert part.paragraph is not None  # noqa: S101 - the caller has checked it
+    is_range = part.item is None and part.subitem is None and part.until is not None
+    last = part.until if is_range and part.until else part.paragraph
+    states = {number: paragraph.deleted for number, paragraph in article.paragraphs.items()}
+    wanted = [(number, f"제{number}항") for number in _between(part.paragraph, last)]
+    return _each(name, part, wanted, states, _runs(states, "항"))
+
+
+def _items_of(name: str, part: Part, holders: Sequence[Paragraph]) -> Judgement:
     items = {number: item for holder in holders for number, item in reversed(holder.items.items())}
     if part.item is not None:
         last = part.until if part.subitem is None and part.until else part.item[0]
-        wanted = [part.item] + [(number, 0) for number in range(part.item[0] + 1, last + 1)]
-        for number in wanted:
-            if number not in items:
-                numbers = _runs((number for number, minor in items if not minor), "호")
-                return Judgement("missing", name, numbers, reason=_has_no(name, _item_label(number), numbers))
-            if items[number].deleted:
-                return Judgement("repealed", target, reason=f"{name}{_item_label(number)} has been deleted (삭제).")
+        wanted = [part.item] + [(number, 0) for number in _between(part.item[0], last) if number != part.item[0]]
+        states = {number: item.deleted for number, item in items.items()}
+        existing = _runs((number for number, minor in items if not minor), "호")
+        judged = _each(name, part, [(number, _item_label(number)) for number in wanted], states, existing)
+        if part.subitem is None or judged.status != "exists":
+            return judged
         items = {part.item: items[part.item]}
-    if part.subitem is not None:
-        return _subitem_of(name, target, part, items.values())
-    return Judgement("exists", target)
+    assert part.subitem is not None  # noqa: S101 - a part without 호 has a 목
+    subitems = {number: deleted for item in items.values() for number, deleted in item.subitems.items()}
+    letters = ", ".join(f"{SUBITEMS[number - 1]}목" for number in sorted(subitems)) or None
+    last = max(part.subitem, part.until or 0)
+    return _each(
+        name,
+        part,
+        [(number, f"{SUBITEMS[number - 1]}목") for number in _between(part.subitem, last)],
+        subitems,
+        letters,
+    )
 
 
-def _subitem_of(name: str, target: str, part: Part, items: Iterable[Item]) -> Judgement:
-    assert part.subitem is not None  # noqa: S101 - the caller has checked it
-    subitems = {number: deleted for item in items for number, deleted in item.subitems.items()}
-    for number in range(part.subitem, max(part.subitem, part.until or 0) + 1):
-        letter = SUBITEMS[number - 1] if number <= len(SUBITEMS) else ""
-        if number not in subitems:
-            letters = ", ".join(f"{SUBITEMS[each - 1]}목" for each in sorted(subitems)) or None
-            return Judgement("missing", name, letters, reason=_has_no(name, f"{letter}목", letters))
-        if subitems[number]:
-            return Judgement("repealed", target, reason=f"{target} has been deleted (삭제).")
-    return Judgement("exists", target)
+def _each(
+    name: str, part: Part, wanted: Sequence[tuple[Key, str]], states: Mapping[Key, bool], existing: str | None
+) -> Judgement:
+    """The worst judgement about the wanted parts; `states` has the existing ones, and whether each was deleted."""
+    target = f"{name}{part_label(part)}"
+    judged = [Judgement("exists", target)]
+    for number, label in wanted:
+        if number not in states:
+            undivided = "" if existing else " It is not divided in this way."
+            judged.append(Judgement("missing", name, existing, reason=f"{name} has no {label}.{undivided}"))
+        elif states[number]:
+            judged.append(Judgement("repealed", target, reason=f"{label} of {name} has been deleted (삭제)."))
+    return _worst(judged)
+
+
+def _worst(judged: Iterable[Judgement]) -> Judgement:
+    return min(judged, key=lambda one: _SEVERITY.index(one.status))
+
+
+def _between(first: int, last: int) -> range:
+    """The numbers of a range in either order, at most `WIDEST_RANGE`."""
+    return (
+        range(first, min(last, first + WIDEST_RANGE) + 1)
+        if first <= last
+        else range(last, min(first, last + WIDEST_RANGE) + 1)
+    )
 
 
 def part_label(part: Part) -> str:
@@ -340,10 +369,6 @@ def part_label(part: Part) -> str:
 
 def _item_label(number: Number) -> str:
     return f"제{number[0]}호의{number[1]}" if number[1] else f"제{number[0]}호"
-
-
-def _has_no(name: str, label: str, numbers: str | None) -> str:
-    return f"{name} has no {label}." + ("" if numbers else " It is not divided in this way.")
 
 
 def _runs(numbers: Iterable[int], unit: str) -> str | None:
@@ -370,8 +395,9 @@ def _numbers(label: str) -> list[str]:
 
 
 def _folded(title: str) -> str:
-    """Letters and digits only."""
-    return "".join(character for character in unicodedata.normalize("NFKC", title) if character.isalnum()).casefold()
+    """Letters and digits only; one of the middle dots (U+318D) counts as a letter in Unicode."""
+    composed = unicodedata.normalize("NFKC", title.translate(_NO_DOTS))
+    return "".join(character for character in composed if character.isalnum()).casefold()
 
 
 def _agree(written: str, title: str) -> bool:

@@ -256,7 +256,7 @@ class _Reader:
         label = "".join(part for part in (match[1], match[2], match[3]) if part)
         titled = _APPENDIX_TITLE.match(self._text, match.end())
         title = titled[1].strip() if titled and not re.search(r"\d{4}|제\s*\d|이하|참조|참고", titled[1]) else None
-        end = titled.end() if titled and title else match.end()
+        end = titled.end() if titled and title else match.start() + len(match.group().rstrip())
         self._add(Citation(start, end, "appendix", name, label=" ".join(label.split()), title=title))
         while joined := _ENUMERATED.match(self._text, end):
             number = re.compile(

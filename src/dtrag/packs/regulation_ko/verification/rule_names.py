@@ -177,9 +177,12 @@ def is_of_the_state(name: str) -> bool:
     folded = folded_name(stripped)
     if folded in _DECREES or patterns.STATE_RULE.search(folded):
         return True
+    if folded.endswith("규칙") and not _STATE_ORDINANCE.search(folded):
+        return False
     return bool(patterns.LAW_ENDING.search(stripped)) and not patterns.NOT_LAW.search(stripped)
 
 
+_STATE_ORDINANCE = re.compile(r"(?:에관한|시행|회계)규칙$")
 _SKIPPED = frozenset(f" \t\u00a0\u3000{patterns.DOTS}")
 _DECREES = frozenset(
     folded_name(name)

@@ -1,0 +1,246 @@
+"""Statuses of citations in any text: one sentence for each kind of reference, right and wrong."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+
+from dtrag.packs.regulation_ko.collection import Collection
+from dtrag.packs.regulation_ko.verification.check import read_text
+from tests.cases import each
+from tests.growth import grows_linearly
+from tests.unit.packs.regulation_ko.verification.book import COLLECTION, statuses, verified
+
+FINE = [
+    "교원인사규정 제4조",
+    "교원 인사 규정 제4조",
+    "「교원인사규정」 제4조",
+    "「교원인사규정 제4조」",
+    "교원인사규정(2-1-1) 제4조",
+    "2-1-1 제4조",
+    "본교 교원인사규정 제4조",
+    "교원인사규정의 제4조",
+    "교원인사규정 제2장 제4조",
+    "교원인사규정 4조",
+    "교원인사규정 제 4 조",
+    "교원인사규정 제4조(임용)",
+    "교원인사규정 제4조 (임 용)",
+    "교원인사규정 제3조(근무기간ㆍ조건)",
+    "교원인사규정 제3조(근무기간, 조건)",
+    "교원인사규정 제4조(이하 같다)",
+    "교원인사규정 제2조제1항",
+    "교원인사규정 제2조 제2항 제1호",
+    "교원인사규정 제2조제2항제1호나목",
+    "교원인사규정 제2조 2항 2호",
+    "교원인사규정 제2조제2항제2호의2",
+    "교원인사규정 제2조의 제2항",
+    "교원인사규정 제3조제2호",
+    "교원인사규정 별표 1",
+    "교원인사규정 [별표 1]",
+    "교원인사규정 별지 제1호서식",
+    "교원인사규정 부칙",
+    "교원인사규정 부칙 제2조",
+    "교원인사규정 부칙(2019. 3. 1.) 제2조",
+    "교원인사규정 부칙 제2항",
+    "교원인사규정 제2장",
+    "학칙 제3조의2",
+    "한빛대학교 학칙 제2조제2항",
+]
+
+
+@each("text", FINE)
+def test_what_exists_is_found(text: str) -> None:
+    sentence = f"이 일은 {text}에 따라 처리한다."
+    [citation] = verified(sentence)
+    assert (citation.status, citation.reason) == ("exists", "")
+    assert sentence[citation.start : citation.end] == citation.text
+    assert citation.target
+
+
+WRONG = [
+    ("교원인사규정 제7조", "missing", "제1조–제4조, 제6조"),
+    ("교원인사규정 제3조의2", "missing", "제1조–제4조, 제6조"),
+    ("교원인사규정 제2조제4항", "missing", "제1항–제3항"),
+    ("교원인사규정 제4조제1항", "missing", None),
+    ("교원인사규정 제2조제2항제4호", "missing", "제1호–제3호"),
+    ("교원인사규정 제2조제2항제1호다목", "missing", "가목, 나목"),
+    ("교원인사규정 제2조제2항제2호의3", "missing", "제1호–제3호"),
+    ("교원인사규정 별표 3", "missing", "별표 1"),
+    ("교원인사규정 별지 제2호서식", "missing", "별지 제1호 서식"),
+    ("학칙 별표 1", "missing", None),
+    ("학칙 부칙", "missing", None),
+    ("교원인사규정 부칙 제3조", "missing", "제1조–제2조"),
+    ("교원인사규정 부칙(2018. 3. 1.) 제2조", "missing", None),
+    ("교원인사규정 부칙 제3항", "missing", None),
+    ("교원인사규정 제3장", "missing", "제1장, 제2장"),
+    ("드론운용규정 제4조", "missing", None),
+    ("「드론 운용 규정」", "missing", None),
+    ("교원인사규칙 제9조", "missing", "제1조–제4조, 제6조"),
+    ("교원인사규정 제5조", "repealed", None),
+    ("교원인사규정 제2조제3항", "repealed", None),
+    ("교원인사규정 제2조제2항제3호", "repealed", None),
+    ("교원인사규정 별표 2", "repealed", None),
+    ("휴학규정 제1조", "repealed", None),
+    ("교원인사규정 제4조(승진)", "title_mismatch", None),
+    ("교원인사규칙 제4조", "title_mismatch", None),
+    ("교원 인사 규칙 제4조", "title_mismatch", None),
+    ("「교원인사규칙」", "title_mismatch", None),
+    ("교원인시규정 제4조", "title_mismatch", None),
+    ("교원인사규정(1-1-1) 제4조", "title_mismatch", None),
+    ("「교직원규정」(2-1-1) 제4조", "title_mismatch", None),
+    ("교원인사규정 별표 1(학점 배점표)", "title_mismatch", None),
+    ("고등교육법 제4조", "unclear", None),
+    ("「고등교육법 시행령」 제4조", "unclear", None),
+    ("민법 제3조", "unclear", None),
+    ("국가공무원 복무규정 제4조", "unclear", None),
+    ("제4조", "unclear", None),
+    ("같은 조", "unclear", None),
+]
+
+
+@each("row", WRONG)
+def test_what_does_not_exist_is_never_fine(row: tuple[str, str, str | None]) -> None:
+    text, status, existing = row
+    sentence = f"이 일은 {text}에 따라 처리한다."
+    [citation] = verified(sentence)
+    assert (citation.text, citation.status, citation.range) == (text, status, existing)
+    assert citation.reason.endswith((".", "?"))
+
+
+def test_the_real_title_and_the_nearest_regulation_are_named() -> None:
+    [title] = verified("교원인사규정 제4조(승진)")
+    assert (title.target, title.title) == ("교원인사규정 제4조", "임용")
+    assert "제6조 has the title 승진" in title.reason
+    [name] = verified("교원인사규칙 제4조")
+    assert (name.target, name.title) == ("교원인사규정 제4조", "임용")
+    assert "nearest is 교원인사규정" in name.reason
+
+
+LISTS = [
+    ("교원인사규정 제1조, 제3조 및 제7조", [("제1조", "exists"), ("제3조", "exists"), ("제7조", "missing")]),
+    ("교원인사규정 제2조제1항 및 제4항", [("제2조제1항", "exists"), ("제4항", "missing")]),
+    (
+        "교원인사규정 제2조제2항제1호, 제2호 및 제3호",
+        [("제2조제2항제1호", "exists"), ("제2호", "exists"), ("제3호", "repealed")],
+    ),
+    ("교원인사규정 제1조부터 제4조까지", [("제1조부터 제4조까지", "exists")]),
+    ("교원인사규정 제1조 내지 제6조", [("제1조 내지 제6조", "repealed")]),
+    ("교원인사규정 제1조~제9조", [("제1조~제9조", "missing")]),
+    ("교원인사규정 제1~4조", [("제1~4조", "exists")]),
+    ("교원인사규정 제1, 4조", [("제1", "exists"), ("4조", "exists")]),
+    ("교원인사규정 제2조제1항부터 제4항까지", [("제2조제1항부터 제4항까지", "missing")]),
+    ("교원인사규정 별표 1 및 별표 3", [("별표 1", "exists"), ("별표 3", "missing")]),
+]
+
+
+@each("row", LISTS)
+def test_every_member_of_a_list_and_of_a_range_is_checked(row: tuple[str, list[tuple[str, str]]]) -> None:
+    text, expected = row
+    assert [(cited.removeprefix("교원인사규정 "), status) for cited, status in statuses(text)] == expected
+
+
+def test_references_without_a_name_are_of_what_was_named_before() -> None:
+    text = (
+        "교원인사규정 제2조에 따른다. 제3조도 같다. 같은 조 제2호와 제9호는 제외하고, 제2조제2항과 "
+        "같은 항 제1호를 본다. "
+        "학칙 제2조는 다르다. 같은 조 제3항은 없다. 동 학칙 제1조. 민법 제3조와 같은 법 제5조, 제6조. "
+    )
+    assert statuses(text) == [
+        ("교원인사규정 제2조", "exists"),
+        ("제3조", "exists"),
+        ("같은 조 제2호", "exists"),
+        ("제9호", "missing"),
+        ("제2조제2항", "exists"),
+        ("같은 항 제1호", "exists"),
+        ("학칙 제2조", "exists"),
+        ("같은 조 제3항", "missing"),
+        ("동 학칙 제1조", "exists"),
+        ("민법 제3조", "unclear"),
+        ("같은 법 제5조", "unclear"),
+        ("제6조", "unclear"),
+    ]
+
+
+def test_the_regulation_of_references_before_any_name_may_be_given() -> None:
+    assert statuses("제4조와 제5조") == [("제4조", "unclear"), ("제5조", "unclear")]
+    assert statuses("제4조와 제5조", "교원인사규정") == [("제4조", "exists"), ("제5조", "repealed")]
+    assert statuses("학칙 제1조, 제2조", "교원인사규정")[1] == ("제2조", "exists")
+
+
+@each(
+    "text",
+    [
+        "회의는 3조원 규모의 예산을 심의하였다.",
+        "제3조는 2조와 경기한다.".replace("제3조는 ", ""),
+        "관련 규정에 따라 처리한다. 운영 지침을 따른다.",
+        "공고 제2024-3호, 안건 제3호, 제12회 회의",
+        "학번 20241234, 2024. 3. 1. 시행",
+        "그 방법을 따르고 불법을 막는다.",
+        "",
+    ],
+)
+def test_other_words_cite_nothing(text: str) -> None:
+    assert verified(text) == []
+
+
+def test_positions_are_those_of_the_original_text() -> None:
+    for text in ("앞말\n교원인사규정 제2조제1항", "본 위원회는 관련 절차를 충실히 밟아 교원인\n사규정 제4조를 적용"):
+        for form in ("NFC", "NFD"):
+            written = unicodedata.normalize(form, text)
+            [citation] = verified(written)
+            assert citation.status == "exists"
+            assert written[citation.start : citation.end] == citation.text
+            assert unicodedata.normalize("NFC", citation.text).startswith("교원인")
+
+
+def test_amendment_marks_cite_nothing() -> None:
+    assert statuses("교원인사규정 제4조 <개정 2020. 3. 1., 제9조에서 이동>는") == [("교원인사규정 제4조", "exists")]
+
+
+def test_counts_have_every_status() -> None:
+    read = read_text("고등교육법 제3조", COLLECTION)
+    found = read.judged([])
+    assert found.counts == {"exists": 0, "missing": 0, "title_mismatch": 0, "repealed": 0, "unclear": 1}
+    assert not found.all_exist
+    assert read_text("인사말", COLLECTION).judged([]).all_exist
+
+
+def test_an_empty_collection_knows_no_regulation() -> None:
+    [citation] = read_text("교원인사규정 제4조", Collection.of([])).judged([]).citations
+    assert (citation.status, citation.target, citation.range) == ("missing", None, None)
+
+
+HOSTILE = {
+    "articles": "교원인사규정 제3조에 따라 ",
+    "a list": "제3조,",
+    "ranges": "교원인사규정 제1조 내지 제400조 ",
+    "parts": "제2조제1항 및 제2항, ",
+    "unknown names": "모르는규정 제3조 ",
+    "near names": "교원인사규칙 제3조, ",
+    "endings": "규정 ",
+    "one word": "가",
+    "blanks": " ",
+    "quotes": "「",
+    "brackets": "제3조(",
+    "marks": "<개정 ",
+    "lines": "가나다라마바사아자차카타파하가나다라마바사\n",
+    "appendices": "별표 1, ",
+    "numbers": "제1,",
+    "same article": "같은 조 제2항 ",
+    "addenda": "교원인사규정 부칙 제1조 ",
+    "laws": "고등교육법 제3조 같은 법 시행령 제3조 ",
+    "items": "제2호 및 ",
+}
+
+
+@each("kind", HOSTILE)
+def test_a_text_is_verified_in_linear_time(kind: str) -> None:
+    assert grows_linearly(lambda size: verified(HOSTILE[kind] * size), 500)
+
+
+@pytest.mark.parametrize("size", [1_000])
+def test_distinct_unknown_names_take_linear_time(size: int) -> None:
+    assert grows_linearly(
+        lambda count: verified(" ".join(f"교원{chr(0xAC00 + number)}규정 제3조" for number in range(count))), size
+    )
