@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from dtrag.core.access.scope import Access, Grant
 from dtrag.core.provisions import Amendment
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.errors import DatabaseUnavailable, InvalidInput, NotFound
+from dtrag.packs.regulation_ko.collection import Collection, Source
 from dtrag.packs.regulation_ko.lexicon import Lexicon
 from dtrag.retrieval.regulation_pack import RegulationRanking
 from dtrag.retrieval.stage_sizes import LINKED_AFTER
@@ -187,6 +189,41 @@ async def test_a_search_continues_when_citations_cannot_be_read(app: App, monkey
     monkeypatch.setattr("dtrag.retrieval.regulation_pack.follow_citations", broken)
     results, metrics = await app.search("등록금 반환은 언제까지인가요", top_k=9)
     assert results and metrics.degraded == ("citations",)
+
+
+async def test_long_articles_are_read_for_citations_in_a_thread(
+    app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A megabyte takes a second: other requests of the process must not wait for it."""
+    threads: dict[str, int] = {}
+    read = Collection.cited_names
+
+    def watched(collection: Collection, source: Source, text: str) -> tuple[str, ...]:
+        threads[source.name] = threading.get_ident()
+        return read(collection, source, text)
+
+    monkeypatch.setattr(Collection, "cited_names", watched)
+    long = "활주로의 점검은 제1조에 따른다. " + "활주로는 매일 점검하고 그 결과를 기록한다. " * 300
+    for name, paragraph in (("활주로관리규정", long), ("격납고관리규정", "격납고의 점검은 제1조에 따른다.")):
+        text = f"# {name}\n\n## 제1조(목적)\n\n이 규정은 시설을 정한다.\n\n## 제2조(점검)\n\n{paragraph}\n"
+        text += "\n## 제3조(기록)\n\n시설의 점검은 기록한다.\n"
+        (tmp_path / "rule.md").write_text(text, "utf-8")
+        await app.ingest(tmp_path / "rule.md", name)
+        scope = await only(app, name)
+        for _ in range(2):  # the second one finds what the first one read
+            await app.search("점검 시설", top_k=9, scope=scope)
+    assert threads["격납고관리규정 제2조"] == threading.get_ident() != threads["활주로관리규정 제2조"]
+    assert threads["활주로관리규정 제1조"] == threads["활주로관리규정 제2조"], "all sources of one hop together"
+    assert len(threads) == 6
+
+
+async def test_the_first_thousand_characters_of_a_question_are_interpreted(app: App) -> None:
+    short, metrics = await app.search("등록금 반환 " * 20, top_k=5)
+    assert short and not any("characters" in note for note in metrics.notes)
+    long, metrics = await app.search("등록금 반환 " * 300, top_k=5)
+    note = "The regulation pack interpreted the first 1,000 characters of the question only."
+    assert long and note in metrics.notes
+    assert short[0].chunk_id == long[0].chunk_id
 
 
 async def test_the_number_of_results_is_the_requested_one(app: App) -> None:

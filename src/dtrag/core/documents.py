@@ -140,6 +140,26 @@ class SearchResult:
     highlights: tuple[tuple[int, int], ...] = ()
     explanation: Explanation | None = None
 
+    def with_scores(self, bm25: float, vector: float, hybrid: float) -> SearchResult:
+        """The passage with these scores, made some hundred times by a search: `replace` takes twice as long."""
+        return SearchResult(
+            self.chunk_id,
+            self.text,
+            self.title,
+            self.source_url,
+            self.taxonomy_path,
+            bm25,
+            vector,
+            hybrid,
+            self.rerank_score,
+            self.metadata,
+            self.breadcrumb,
+            self.start,
+            self.end,
+            self.highlights,
+            self.explanation,
+        )
+
     @property
     def id(self) -> str:
         """Alias of `chunk_id`."""

@@ -20,6 +20,10 @@ class QueryReading(Protocol):
     def added(self) -> Sequence[tuple[int, float]]:
         """Additional search terms: term ids with weights in (0, 1]."""
 
+    @property
+    def note(self) -> str:
+        """What the caller should know about the interpretation, as a sentence; "" for nothing."""
+
 
 @dataclass(frozen=True, slots=True)
 class PackRanking:

@@ -61,6 +61,8 @@ def _matches(folded: str, query_terms: frozenset[str]) -> Iterator[Span]:
         start, end = word.span()
         kind, token = word.lastgroup, word.group()
         if kind == "run":
+            if initials.isdisjoint(token):
+                continue
             width = min(2, end - start)
             for at in range(start, end - width + 1):
                 if folded[at] in initials and folded[at : at + width] in query_terms:

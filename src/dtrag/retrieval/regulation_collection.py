@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 
 from cachetools import LRUCache
 
 from dtrag.core.access.scope import Scope
+from dtrag.core.provisions import RegulationText
 from dtrag.packs.regulation_ko.collection import Collection, Regulation
 from dtrag.ports import IndexSnapshot, RegulationStore
 
@@ -48,8 +50,13 @@ class CollectionReader:
         }
         unread = [key for key in versions if key not in regulations]
         for first in range(0, len(unread), READ_AT_ONCE):
-            for text in await self._store.read(unread[first : first + READ_AT_ONCE], scope):
-                regulation = Regulation.of(text)
-                regulations[text.document_id] = regulation
-                self._regulations[text.document_id, versions[text.document_id]] = regulation
-        return Collection.of(regulations[key] for key in versions if key in regulations)
+            texts = await self._store.read(unread[first : first + READ_AT_ONCE], scope)
+            for regulation in await asyncio.to_thread(_without_texts, texts):
+                regulations[regulation.document_id] = regulation
+                self._regulations[regulation.document_id, versions[regulation.document_id]] = regulation
+        present = [regulations[key] for key in versions if key in regulations]
+        return await asyncio.to_thread(Collection.of, present)
+
+
+def _without_texts(texts: Sequence[RegulationText]) -> list[Regulation]:
+    return [Regulation.of(text) for text in texts]

@@ -73,6 +73,8 @@ class SearchRunner:
             degraded.append("lexical")
         degraded += ["rerank"] if reranked.failed else []
         results, absent = await self._presented(search, ranking, reranked)
+        reading_note = reading.note if reading is not None else ""
+        notes = (_rebuilding_note(search.target), ranking.lexical.note, ranking.vector.note, reading_note)
         return results, SearchMetrics(
             bm25_time=ranking.lexical.seconds,
             vector_time=ranking.vector.seconds,
@@ -85,7 +87,7 @@ class SearchRunner:
             final_results=len(results),
             diversity_ratio=diversity_ratio([str(result.metadata.get("document_id", "")) for result in results]),
             degraded=tuple(degraded),
-            notes=tuple(filter(None, (_rebuilding_note(search.target), ranking.lexical.note, ranking.vector.note))),
+            notes=tuple(filter(None, notes)),
             absent=absent,
             pack=findings,
         )

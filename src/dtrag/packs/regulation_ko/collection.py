@@ -7,7 +7,7 @@ import functools
 import re
 import unicodedata
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dtrag.core.provisions import Provision, ProvisionCitation, RegulationText
@@ -29,7 +29,7 @@ SUGGESTIONS = 3
 MIN_SIMILARITY = 0.5
 MAX_LISTED = 12
 """Ranges of articles in the message about an unknown article."""
-CACHED_TEXTS = 2_048
+CACHED_CITATIONS = 8_192
 """Provisions of one collection whose citations are cached."""
 ADDENDUM = "부칙"
 NO_PASSAGE = -1
@@ -39,6 +39,8 @@ _REFERENCE = re.compile(
     r"(?:\s*(?:의\s*)?제?\s*\d{1,3}\s*[항호])*|(?P<appendix>별\s*[표지첨](?:[^가-힣]|서식|양식|의|호|제)*)"
     r"|(?P<addendum>부\s*칙))\s*$"
 )
+_Place = tuple[uuid.UUID, int, int]
+"""Document, first and last passage of a source."""
 _NO_QUOTES = str.maketrans("", "", "「」『』“”‘’")
 _AROUND_NAME = " \t「」『』\"'“”‘’<>〈〉《》[]【】()"
 
@@ -152,19 +154,24 @@ class Collection:
         return None
 
     def cited_names(self, source: Source, text: str) -> tuple[str, ...]:
-        """Names of the provisions that a text of the source cites, each as often as it does; cached by the text."""
-        return self._cited_names(source.regulation.document_id, source.provisions[0].label, text)
+        """Names of the provisions that the source cites, each as often as it does; `text` is its text.
+
+        Caches them for `cached_cited_names`. Takes a second for a text of a million characters; may run in a thread.
+        """
+        outline, label = source.regulation.outline, source.provisions[0].label
+        names = tuple(name for citation in citations(text, outline, label, self.catalog) for name in citation.targets)
+        if len(self._cited_names) >= CACHED_CITATIONS:
+            self._cited_names.clear()
+        self._cited_names[_place(source)] = names
+        return names
+
+    def cached_cited_names(self, source: Source) -> tuple[str, ...] | None:
+        """What `cited_names` returned for the source; None when it has not been called, or not lately."""
+        return self._cited_names.get(_place(source))
 
     @functools.cached_property
-    def _cited_names(self) -> Callable[[uuid.UUID, str, str], tuple[str, ...]]:
-        @functools.lru_cache(CACHED_TEXTS)
-        def cited(document_id: uuid.UUID, label: str, text: str) -> tuple[str, ...]:
-            outline = self.by_chunk[document_id].outline
-            return tuple(
-                name for citation in citations(text, outline, label, self.catalog) for name in citation.targets
-            )
-
-        return cited
+    def _cited_names(self) -> dict[_Place, tuple[str, ...]]:
+        return {}
 
     def named(self, name: str) -> Regulation:
         """The regulation with this name, short name or code; an exact name comes before a short one.
@@ -233,6 +240,10 @@ class Collection:
 
 BETWEEN = "\n\n"
 """Separator of the texts of several provisions with the same label."""
+
+
+def _place(source: Source) -> _Place:
+    return source.regulation.document_id, source.provisions[0].first, source.provisions[-1].last
 
 
 def _tidied(text: str) -> str:

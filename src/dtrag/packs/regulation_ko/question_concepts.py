@@ -51,6 +51,8 @@ class Reading:
     """Term ids with weights of the question's own words."""
     added: tuple[tuple[int, float], ...]
     """Term ids with weights of the official words, beyond the question's own terms."""
+    note: str = ""
+    """What the caller should know about the interpretation, as a sentence."""
 
     @property
     def official(self) -> tuple[str, ...]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Sequence
 
+CACHED_NAMES = 8_192
+"""Titles of articles, and names of regulations, whose kinds are cached."""
 ASKS_FOR_FORM = re.compile(r"서식|양식|신청서|별지|별표|부칙|신고서|확인서|form\b")
-BOILERPLATE_TITLE = re.compile(
+_BOILERPLATE_TITLE = re.compile(
     r"^(?:목\s*적|정\s*의|적용\s?범위|용어의?\s?정의|명\s*칭|시행\s?세칙|운영\s?세칙|준\s*용"
     r"|시행일|기\s*타|위임\s?규정|세부\s?사항|설\s*치|소\s*재|적용|다른 \S+과의 관계)"
 )
@@ -82,14 +85,24 @@ def kinds_of_question(question: str) -> frozenset[str]:
     return frozenset(kind for kind, question_pattern, _ in _QUESTION_KINDS if question_pattern.search(question))
 
 
-def title_answers(kinds: frozenset[str], title: str) -> bool:
-    """Whether the title of an article announces an answer of one of these kinds."""
-    return any(kind in kinds and title_pattern.search(title) for kind, _, title_pattern in _QUESTION_KINDS)
+@functools.lru_cache(CACHED_NAMES)
+def kinds_of_title(title: str) -> frozenset[str]:
+    """The kinds of answer that the title of an article announces."""
+    return frozenset(kind for kind, _, title_pattern in _QUESTION_KINDS if title_pattern.search(title))
 
 
-def is_for_others(regulation: str, question: str) -> bool:
-    """Whether the regulation is for an audience or a subject that the question does not mention."""
-    return any(
-        name_pattern.search(regulation) and not question_pattern.search(question)
-        for name_pattern, question_pattern in _AUDIENCES
-    )
+@functools.lru_cache(CACHED_NAMES)
+def is_boilerplate(title: str) -> bool:
+    """Whether the title is one that nearly every regulation has, such as 목적."""
+    return bool(_BOILERPLATE_TITLE.search(title))
+
+
+@functools.lru_cache(CACHED_NAMES)
+def audiences_of_regulation(name: str) -> frozenset[int]:
+    """The audiences and subjects that the name of a regulation is limited to."""
+    return frozenset(number for number, (pattern, _) in enumerate(_AUDIENCES) if pattern.search(name))
+
+
+def audiences_of_question(question: str) -> frozenset[int]:
+    """The audiences and subjects that the question mentions."""
+    return frozenset(number for number, (_, pattern) in enumerate(_AUDIENCES) if pattern.search(question))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import json
 import math
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -21,11 +22,12 @@ from dtrag.packs.regulation_ko.catalog import Catalog, Outline, article_label, a
 from dtrag.packs.regulation_ko.question_concepts import Concept, Reading, Wording
 from dtrag.packs.regulation_ko.question_patterns import (
     ASKS_FOR_FORM,
-    BOILERPLATE_TITLE,
     NAMED_ARTICLE,
-    is_for_others,
+    audiences_of_question,
+    audiences_of_regulation,
+    is_boilerplate,
     kinds_of_question,
-    title_answers,
+    kinds_of_title,
 )
 from dtrag.packs.regulation_ko.term_coverage import QuestionTerms, article_terms, term_ids
 
@@ -113,6 +115,35 @@ class _WeighedWording:
     weight: float
 
 
+class _WeighedConcept:
+    """A concept of the question, and how strongly sets of the question's terms cover it.
+
+    The strengths are kept: articles contain the same few sets of a concept's terms.
+    """
+
+    def __init__(self, importance: float, wordings: Sequence[_WeighedWording]) -> None:
+        self.importance = importance
+        self.mask = functools.reduce(operator.or_, (wording.mask for wording in wordings), 0)
+        self._wordings = wordings
+        self._strengths: dict[tuple[int, bool], float] = {}
+
+    def strength(self, terms: int, *, weighted: bool = False) -> float:
+        """The share of the best covered wording's terms, times its weight if asked for; 0 when none is covered."""
+        key = (terms & self.mask, weighted)
+        strength = self._strengths.get(key)
+        if strength is None:
+            strength = self._strengths[key] = self._best(*key)
+        return strength
+
+    def _best(self, terms: int, weighted: bool) -> float:
+        best = 0.0
+        for wording in self._wordings:
+            share = (wording.mask & terms).bit_count() / wording.term_count
+            if share >= COVERED:
+                best = max(best, (wording.weight if weighted else 1.0) * share)
+        return best
+
+
 class Scorer:
     """Features of articles for one question; `idf` is the weight of a term id in the caller's collection."""
 
@@ -127,11 +158,12 @@ class Scorer:
         self._vocabulary = concept_terms | {term_id(term) for term in terms(reading.question)}
         self._terms = QuestionTerms(concept_terms)
         self._concepts = [
-            (importance, [self._weighed(wording) for wording in concept.wordings]) for concept, importance in concepts
+            _WeighedConcept(importance, [self._weighed(wording) for wording in concept.wordings])
+            for concept, importance in concepts
         ]
         self._kinds = kinds_of_question(reading.question)
         self._folded_question = folded_name(reading.question)
-        self._about = " ".join((reading.question.lower(), *reading.official))
+        self._audiences = audiences_of_question(" ".join((reading.question.lower(), *reading.official)))
         self._of_regulation: dict[str, tuple[float, float, float]] = {}
 
     def _importance(self, concept: Concept) -> float:
@@ -149,21 +181,20 @@ class Scorer:
         """The values of `FEATURES`, in that order. `best` and `best_regulation` are the highest scores of the list."""
         analysed = article_terms(article.regulation, article.title, article.divisions, article.text)
         coverage = analysed.coverage(self._terms)
-        strengths = _Strengths(self._concepts, coverage.whole)
         explained, other_audience, named = self._regulation_features(article.regulation)
         return [
             article.score / best if best else 0.0,
             article.regulation_score / best_regulation if best_regulation else 0.0,
-            strengths.total(coverage.whole) / self._total,
-            strengths.total(coverage.headings) / self._total,
-            strengths.total(coverage.title) / self._total,
-            self._covered_by_sentence(strengths, coverage.title, coverage.sentences, article.text),
-            strengths.total(coverage.whole, weighted=True) / self._total,
-            float(bool(self._concepts) and strengths.covers_all(coverage.whole)),
+            self._covered(coverage.whole),
+            self._covered(coverage.headings),
+            self._covered(coverage.title),
+            self._covered_by_sentence(coverage.title, coverage.sentences, article.text),
+            self._covered(coverage.whole, weighted=True),
+            float(self._covers_all(coverage.whole)),
             self._explained(term_ids(article.title)),
             explained,
-            float(title_answers(self._kinds, article.title)),
-            float(bool(BOILERPLATE_TITLE.search(article.title)) and article.kind == "article"),
+            float(not self._kinds.isdisjoint(kinds_of_title(article.title))),
+            float(article.kind == "article" and is_boilerplate(article.title)),
             float(article.kind != "article"),
             other_audience,
             named,
@@ -172,14 +203,31 @@ class Scorer:
 
     def covers_all(self, article: Article) -> bool:
         """Whether the article covers every concept of the question."""
-        whole = article_terms(article.regulation, article.title, article.divisions, article.text).coverage(self._terms)
-        return bool(self._concepts) and _Strengths(self._concepts, whole.whole).covers_all(whole.whole)
+        analysed = article_terms(article.regulation, article.title, article.divisions, article.text)
+        return self._covers_all(analysed.coverage(self._terms).whole)
 
-    def _covered_by_sentence(self, strengths: _Strengths, title: int, sentences: frozenset[int], text: str) -> float:
+    def _covered(self, terms: int, *, weighted: bool = False) -> float:
+        """The share of the question that these terms cover: strengths of its concepts times their importance."""
+        return (
+            sum(
+                [
+                    concept.importance * concept.strength(terms, weighted=weighted)
+                    for concept in self._concepts
+                    if concept.mask & terms
+                ]
+            )
+            / self._total
+        )
+
+    def _covers_all(self, terms: int) -> bool:
+        """Whether these terms cover every concept of the question."""
+        return bool(self._concepts) and all(concept.strength(terms) > 0.0 for concept in self._concepts)
+
+    def _covered_by_sentence(self, title: int, sentences: frozenset[int], text: str) -> float:
         """The highest share that one sentence covers, with the title; 0 without sentences."""
-        if not text.strip():
+        if not text or text.isspace():
             return 0.0
-        return max(strengths.total(mask) / self._total for mask in {title, *(title | mask for mask in sentences)})
+        return max(map(self._covered, {title, *(title | mask for mask in sentences)}))
 
     def _regulation_features(self, regulation: str) -> tuple[float, float, float]:
         """Features that are the same for all articles of a regulation."""
@@ -187,7 +235,7 @@ class Scorer:
         if values is None:
             values = self._of_regulation[regulation] = (
                 self._explained(term_ids(regulation)),
-                float(is_for_others(regulation, self._about)),
+                float(not audiences_of_regulation(regulation) <= self._audiences),
                 float(len(regulation) > 2 and folded_name(regulation) in self._folded_question),
             )
         return values
@@ -217,43 +265,6 @@ class Scorer:
             return 0.0
         total = sum(self._idf.get(term, 1.0) for term in heading)
         return sum(self._idf.get(term, 1.0) for term in heading & self._vocabulary) / total if total else 0.0
-
-
-class _Strengths:
-    """How strongly sets of an article's terms cover the concepts of a question.
-
-    Only concepts and wordings that share a term with `whole`, all terms of the article, are looked at.
-    """
-
-    def __init__(self, concepts: Sequence[tuple[float, Sequence[_WeighedWording]]], whole: int) -> None:
-        self._all = len(concepts)
-        self._concepts = [
-            (importance, touched)
-            for importance, wordings in concepts
-            if (touched := [wording for wording in wordings if wording.mask & whole])
-        ]
-
-    def total(self, terms: int, *, weighted: bool = False) -> float:
-        """The sum of the strengths with which these terms cover the concepts, times their importance."""
-        return sum(
-            importance * _strength(wordings, terms, weighted=weighted) for importance, wordings in self._concepts
-        )
-
-    def covers_all(self, terms: int) -> bool:
-        """Whether these terms cover every concept."""
-        return len(self._concepts) == self._all and all(
-            _strength(wordings, terms, weighted=False) > 0.0 for _, wordings in self._concepts
-        )
-
-
-def _strength(wordings: Sequence[_WeighedWording], terms: int, *, weighted: bool) -> float:
-    """The share of the best covered wording's terms, times its weight if asked for; 0 when none is covered."""
-    best = 0.0
-    for wording in wordings:
-        share = (wording.mask & terms).bit_count() / wording.term_count
-        if share >= COVERED:
-            best = max(best, (wording.weight if weighted else 1.0) * share)
-    return best
 
 
 @functools.cache

@@ -37,6 +37,7 @@ class SpellingIndex(Generic[Value]):
         self._deletions: dict[str, set[str]] = {}
         for word, value in words:
             self._values.setdefault(word, []).append(value)
+        self._longest = max((len(letters(word)) for word in self._values), default=0)
         for word in self._values:
             for shorter in _one_less(letters(word)):
                 self._deletions.setdefault(shorter, set()).add(word)
@@ -45,6 +46,8 @@ class SpellingIndex(Generic[Value]):
         """The values of the words that differ by one letter from a prefix of `word`, the longest such prefix."""
         for length in range(len(word), max(2, len(word) - LONGER - 1), -1):
             spelt = letters(word[:length])
+            if len(spelt) > self._longest + 1:
+                continue
             similar = {
                 other
                 for shorter in _one_less(spelt)

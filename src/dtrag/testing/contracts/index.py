@@ -195,6 +195,24 @@ class IndexContract:
         markdown = SearchFilters.parse({"content_types": ["text/markdown"]})
         assert await stores.index.fetch(keys, machines, taxonomy, markdown) == {}
 
+    async def test_a_passage_that_was_fetched_before_is_fetched_as_it_is_now(self, stores: Stores) -> None:
+        taxonomy, machines, staff = await filled(stores)
+        key = chunk_id(KETTLE)
+        first = (await stores.index.fetch([key], EVERYTHING, taxonomy))[key]
+        assert (await stores.index.fetch([key, chunk_id(BOILER)], EVERYTHING, taxonomy))[key] == first
+        first.metadata["author"] = "changed by a caller"  # type: ignore[index]
+        first.taxonomy_path.clear()
+        again = (await stores.index.fetch([key], machines, taxonomy))[key]
+        assert (again.metadata["author"], again.taxonomy_path) == ("Kim", ["AI", "Machines"])
+        assert await stores.index.fetch([key], staff, taxonomy) == {}, "a cached passage stays out of scope"
+        (staff_node,) = branch_nodes(staff)
+        moved = indexed_document("test:kettle", ["The kettle whistles."], node_id=staff_node, replaces=True)
+        await stores.writer.write([moved])
+        assert await stores.index.fetch([key], machines, taxonomy) == {}
+        assert (await stores.index.fetch([key], staff, taxonomy))[key].text == "The kettle whistles."
+        await stores.writer.delete(KETTLE, EVERYTHING)
+        assert await stores.index.fetch([key], EVERYTHING, taxonomy) == {}
+
     async def test_a_document_lists_its_passages_in_order(self, stores: Stores) -> None:
         _, machines, staff = await filled(stores)
         assert await stores.index.chunk_ids(KETTLE, machines) == [chunk_id(KETTLE, 0), chunk_id(KETTLE, 1)]

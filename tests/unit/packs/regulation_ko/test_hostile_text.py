@@ -13,6 +13,7 @@ from dtrag.packs.regulation_ko.catalog import Catalog, Outline
 from dtrag.packs.regulation_ko.citations import citations, cited_texts
 from dtrag.packs.regulation_ko.collection import Collection, Regulation
 from dtrag.packs.regulation_ko.deletions import deletions
+from dtrag.packs.regulation_ko.lexicon import built_in
 from dtrag.packs.regulation_ko.structure import split
 from tests.cases import each
 from tests.growth import grows_linearly
@@ -129,3 +130,10 @@ def test_regulations_that_cite_each_other_in_a_circle(length: int) -> None:
         source = collection.find(f"순환{number}규정 제1조")
         targets = [citation.targets for citation in collection.citations_of(source, [regulation.text])]
         assert targets == [(f"순환{(number + 1) % length}규정 제1조",), (f"순환{number}규정 제1조",)]
+
+
+@each("words", ["휴학신청절차", "휴학 ", "가나다라마바사아자차"])
+def test_a_question_is_interpreted_in_linear_time(words: str) -> None:
+    """Without a blank, it is one word of thousands of syllables: no entry is as long."""
+    lexicon = built_in()
+    assert grows_linearly(lambda size: lexicon.matches(words * size), 100)

@@ -78,8 +78,11 @@ def words_of(question: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Form:
+    """A spoken form. A word can match its second word only if it begins with one of the characters `second`."""
+
     tokens: tuple[str, ...]
     entry: Entry
+    second: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,7 @@ class Lexicon:
     entries: tuple[Entry, ...]
     synonyms: Mapping[str, frozenset[str]] = field(default_factory=dict, repr=False)
     _by_start: Mapping[str, Sequence[_Form]] = field(default_factory=dict, repr=False, compare=False)
+    _joined: Mapping[str, Sequence[_Form]] = field(default_factory=dict, repr=False, compare=False)
     _inside: Mapping[str, _Form] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
@@ -105,9 +109,10 @@ class Lexicon:
         inside: dict[str, _Form] = {}
         for entry in entries:
             for spoken in entry.spoken:
-                form = _Form(_tokens(spoken), entry)
-                if not form.tokens:
+                tokens = _tokens(spoken)
+                if not tokens:
                     continue
+                form = _Form(tokens, entry, _initials(tokens[1], same_meaning) if len(tokens) > 1 else frozenset())
                 first = form.tokens[0]
                 others = same_meaning.get(_bare(first), frozenset()) if len(form.tokens) > 1 else frozenset()
                 for start in {_start(word) for word in (first, *others)}:
@@ -115,7 +120,8 @@ class Lexicon:
                 whole = "".join(form.tokens)
                 if len(form.tokens) == 1 and len(whole) >= MIN_INSIDE_LENGTH and _is_hangul(whole):
                     inside.setdefault(whole, form)
-        return cls(entries, same_meaning, by_start, inside)
+        joined = {start: [form for form in forms if _joins(form, start)] for start, forms in by_start.items()}
+        return cls(entries, same_meaning, by_start, joined, inside)
 
     def with_entries(self, entries: Iterable[Entry]) -> Lexicon:
         """A lexicon with more entries, which come before the present ones."""
@@ -147,23 +153,24 @@ class Lexicon:
                 matches += self._corrected(position, word)
         return _distinct(matches)
 
+    @functools.cached_property
+    def _longest_inside(self) -> int:
+        return max(map(len, self._inside), default=0)
+
     def _spoken(self, words: Sequence[str]) -> Iterator[Match]:
+        initials = frozenset(word[0] for word in words)
         for position, word in enumerate(words):
-            for form in self._candidates(word):
+            for form in _candidates(self._by_start, word):
+                if form.second and form.second.isdisjoint(initials):
+                    continue
                 match = self._placed(form, words, position)
                 if match is not None:
                     yield match
-            for length in range(MIN_INSIDE_LENGTH, len(word)):
+            for length in range(MIN_INSIDE_LENGTH, min(len(word), self._longest_inside + 1)):
                 for start in range(1, len(word) - length + 1):
                     inner = self._inside.get(word[start : start + length])
                     if inner is not None:
                         yield Match(inner.entry, inner.tokens[0], (position,))
-
-    def _candidates(self, word: str) -> Iterator[_Form]:
-        if not word[0].isascii():
-            yield from self._by_start.get(word[:1], ())
-        if len(word) > 1 or word[0].isascii():
-            yield from self._by_start.get(word[:2], ())
 
     def _placed(self, form: _Form, words: Sequence[str], first: int) -> Match | None:
         """The match of a form whose first word begins the word at `first`; None when one of its words is missing."""
@@ -208,12 +215,13 @@ class Lexicon:
         for position, word in enumerate(words):
             if _is_hangul(word):
                 for start in range(len(word) - 1):
-                    for form in self._candidates(word[start:]):
-                        if len(form.tokens) > 1 and _contains(word, start, form.tokens):
+                    for form in _candidates(self._joined, word[start : start + 2]):
+                        if _contains(word, start, form.tokens):
                             yield Match(form.entry, " ".join(form.tokens), (position,))
             if position + 1 < len(words):
                 pair = word + words[position + 1]
-                for length in range(max(MIN_INSIDE_LENGTH, len(word) + 1), len(pair) + 1):
+                longest = min(len(pair), self._longest_inside)
+                for length in range(max(MIN_INSIDE_LENGTH, len(word) + 1), longest + 1):
                     form_of_two = self._inside.get(pair[:length])
                     if form_of_two is not None:
                         yield Match(form_of_two.entry, form_of_two.tokens[0], (position, position + 1))
@@ -221,6 +229,24 @@ class Lexicon:
     def _corrected(self, position: int, word: str) -> Iterator[Match]:
         for form in self._spelling.nearest(without_particle(word)):
             yield Match(form.entry, form.tokens[0], (position,), by="spelling")
+
+
+def _candidates(by_start: Mapping[str, Sequence[_Form]], word: str) -> Iterator[_Form]:
+    """The forms whose first word can begin this word."""
+    if not word[0].isascii():
+        yield from by_start.get(word[:1], ())
+    if len(word) > 1 or word[0].isascii():
+        yield from by_start.get(word[:2], ())
+
+
+def _initials(token: str, same_meaning: Mapping[str, frozenset[str]]) -> frozenset[str]:
+    return frozenset(word[0] for word in (token, *same_meaning.get(_bare(token), ())))
+
+
+def _joins(form: _Form, start: str) -> bool:
+    """Whether the form has several words, and its first one can be in a word that continues from `start` on."""
+    first = form.tokens[0]
+    return len(form.tokens) > 1 and (first.startswith(start) or start.startswith(first))
 
 
 def _same_meaning(classes: Iterable[Sequence[str]]) -> dict[str, frozenset[str]]:
