@@ -22,6 +22,7 @@ else:
     Vector = Terms = Any
 
 Scalar = str | int | float | bool | None
+ContextKind = Literal["header", "unit", "lead_in"]
 BlockKind = Literal["heading", "paragraph", "list", "table", "code"]
 
 DOCUMENT_NAMESPACE = uuid.UUID("5f0c0e4e-1f1d-5a3c-9b35-6f5c7f0a8d11")
@@ -248,11 +249,25 @@ class SearchMetrics:
 
 
 @dataclass(frozen=True, slots=True)
+class CitationContext:
+    """Text of the document that a quotation needs to be understood: `text` is exactly `document.text[start:end]`.
+
+    `header` of a table (or the left cell that spans several rows), `unit` of its values, `lead_in` of a list or table.
+    """
+
+    kind: ContextKind
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
 class Citation:
     """Source of a sentence of an answer: `number` of the passage in the answer, and the quoted span of the document.
 
-    `label` is for display: `규정명 제N조(제목)`, or title and heading. `display` is the quotation with its hidden
-    characters made visible (`<U+202E>`), "" when it has none.
+    `label` is for display: `규정명 제N조(제목)`, or title and heading. `display` is the quotation as the answer shows
+    it: on one line, without marks of amendments, with hidden characters made visible (`<U+202E>`). `context` are the
+    header and unit of a quoted table row, or the lead-in of a list item, in the order of the document.
     """
 
     number: int
@@ -264,6 +279,7 @@ class Citation:
     start: int
     end: int
     display: str = ""
+    context: tuple[CitationContext, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

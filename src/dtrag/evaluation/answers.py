@@ -113,7 +113,8 @@ class AnsweredQuestion:
     """A question and what became of it.
 
     `right` says for each quotation, in order, whether it is of a relevant document or article; None where the set has
-    no judgements for the question. `inexact` names quotations that are not the text of their document at their span.
+    no judgements for the question. `inexact` names quotations that, or whose context, are not the text of
+    their document at their span.
     """
 
     question: JudgedQuestion
@@ -191,7 +192,9 @@ async def _inexact(answer: Answer, read_text: ReadText) -> list[str]:
     for citation in answer.citations:
         if citation.document_id not in texts:
             texts[citation.document_id] = await read_text(citation.document_id)
-        if not citation.quote or texts[citation.document_id][citation.start : citation.end] != citation.quote:
+        spans = [(citation.quote, citation.start, citation.end)]
+        spans += [(part.text, part.start, part.end) for part in citation.context]
+        if any(not quote or texts[citation.document_id][start:end] != quote for quote, start, end in spans):
             inexact.append(f"{citation.document_id} {citation.start}-{citation.end}")
     return inexact
 

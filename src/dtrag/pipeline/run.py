@@ -11,9 +11,11 @@ from dtrag.concurrency import Admission
 from dtrag.core.access import confinement
 from dtrag.core.access.scope import Scope, Viewer
 from dtrag.core.chat import Message, Usage
+from dtrag.core.documents import SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics
 from dtrag.core.taxonomy.tree import Taxonomy
 from dtrag.core.text.questions import content_terms, weighted_terms
+from dtrag.core.text.sentences import Preceding, beginning_of, begins_inside
 from dtrag.core.trace import CallTrace, StepTrace
 from dtrag.current_app import active
 from dtrag.ports import ChatModel, Embedder, Index, IndexSnapshot
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 PASSAGES = 10
 """Passages retrieved for an answer; the composer takes the first five, the rest are evidence of agreement."""
+PRECEDING_PASSAGES = 12
+"""Passages before one that are read for the header of its table: about 20,000 characters."""
 Emit = Callable[[str, Mapping[str, Any]], None]
 
 
@@ -128,6 +132,17 @@ def of_active_app() -> Run:
     """A run of the open app, for a step or a debate that is called alone. Raises `NoActiveApp`."""
     run: Run = active().run
     return replace(run, flags=active_flags(), recording=Recording(), scope=confinement.bounded())
+
+
+async def preceding_texts(passages: Sequence[SearchResult], run: Run, taxonomy: Taxonomy) -> dict[str, Preceding]:
+    """Id of a passage that begins inside a table or a list -> the beginning of that table or list, in scope."""
+    inside = [passage for passage in passages if passage.start and begins_inside(passage.text)]
+    if not inside:
+        return {}
+    keys = [passage.chunk_id for passage in inside]
+    before = await run.index.preceding(keys, run.scope.resolved(taxonomy), PRECEDING_PASSAGES)
+    found = {passage.chunk_id: beginning_of(passage.start, before.get(passage.chunk_id, ())) for passage in inside}
+    return {chunk_id: preceding for chunk_id, preceding in found.items() if preceding is not None}
 
 
 async def question_statistics(

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from dtrag.core.answers.confidence import Confidence
 from dtrag.core.chat import Usage
-from dtrag.core.documents import Answer, Citation, SearchMetrics, SearchResult
+from dtrag.core.documents import Answer, Citation, ContextKind, SearchMetrics, SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics
+from dtrag.core.text.sentences import Preceding
 from dtrag.tools.registry import JsonObject
 from dtrag.tools.result import ToolResult
 
@@ -32,6 +33,15 @@ class RetrievedChunk(TypedDict, total=False):
     version: str
 
 
+class SourceContext(TypedDict):
+    """Header, unit or lead-in of a quotation: exactly `document.text[start:end]`."""
+
+    kind: ContextKind
+    text: str
+    start: int
+    end: int
+
+
 class Source(TypedDict, total=False):
     """A citation of the answer with the date and version of its document; offsets in characters of the document."""
 
@@ -47,6 +57,7 @@ class Source(TypedDict, total=False):
     start: int
     end: int
     display: str
+    context: list[SourceContext]
 
 
 class Plan(TypedDict, total=False):
@@ -67,12 +78,16 @@ class Plan(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Passages of the retrieve step with the statistics by which they were judged."""
+    """Passages of the retrieve step with the statistics by which they were judged.
+
+    `preceding`: id of a passage that begins inside a table or a list -> the beginning of that table or list.
+    """
 
     passages: tuple[SearchResult, ...]
     statistics: LexicalStatistics
     metrics: SearchMetrics
     confidence: Confidence
+    preceding: Mapping[str, Preceding] = field(default_factory=dict)
 
 
 @dataclass

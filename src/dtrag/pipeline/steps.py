@@ -16,12 +16,13 @@ from dtrag.core.ranking.bm25 import LexicalStatistics
 from dtrag.errors import InvalidInput
 from dtrag.pipeline.answer.citations import chunks_of, sources_of
 from dtrag.pipeline.answer.compose import compose, unfinished
+from dtrag.pipeline.answer.extractive import PASSAGES as COMPOSED
 from dtrag.pipeline.answer.grounding import verify
 from dtrag.pipeline.debate.step import debate
 from dtrag.pipeline.intent import intent_of, is_greeting
 from dtrag.pipeline.plan import planner
 from dtrag.pipeline.rewrite import by_rules, standalone
-from dtrag.pipeline.run import Run, of_active_app, question_statistics
+from dtrag.pipeline.run import Run, of_active_app, preceding_texts, question_statistics
 from dtrag.pipeline.state import Evidence, PipelineState
 from dtrag.pipeline.timeouts import budget_of
 from dtrag.pipeline.tree_version import paths_in_active_tree
@@ -106,13 +107,14 @@ async def step2_retrieve(state: PipelineState) -> PipelineState:
         async with asyncio.timeout(STATISTICS_SHARE * budget - (limit_clock() - started)):
             official = metrics.pack.terms if metrics.pack is not None else ()
             snapshot, statistics = await question_statistics(question, run, official)
+            preceding = await preceding_texts(passages[:COMPOSED], run, snapshot.taxonomy)
     except TimeoutError:
         return unjudged(state)
     if is_greeting(question):
         judged = GREETED
     else:
         judged = confidence_of(question, passages, statistics, snapshot.settings.get(SETTING), metrics.pack)
-    state.evidence = Evidence(tuple(passages), statistics, metrics, judged)
+    state.evidence = Evidence(tuple(passages), statistics, metrics, judged, preceding)
     state.taxonomy_version = seen_version(snapshot.taxonomy, run.scope.resolved(snapshot.taxonomy))
     state.notes += metrics.notes
     run.recording.facts |= {

@@ -73,6 +73,12 @@ class Index(Protocol):
     async def statistics(self, terms: Collection[int], scope: Scope) -> LexicalStatistics:
         """BM25 statistics of these terms over the passages in scope; passages outside it do not contribute."""
 
+    async def preceding(self, chunk_ids: Sequence[str], scope: Scope, limit: int) -> dict[str, list[tuple[int, str]]]:
+        """Chunk id -> start and text of up to `limit` passages before it in its document, the nearest first.
+
+        Absent when there are none or the passage is out of scope.
+        """
+
     async def titled(self, numbers: Sequence[int], scope: Scope) -> dict[int, list[str]]:
         """Title number (core/text/passage_title_mentions.py) -> chunk ids of the document with that title.
 

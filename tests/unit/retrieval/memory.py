@@ -57,6 +57,10 @@ class MemoryIndex:
         self._vectors = dict(zip(self.rows, vectors, strict=False))
         self.statistics_ = self._count(self.rows)
 
+    async def preceding(self, chunk_ids: Sequence[str], scope: Scope, limit: int) -> dict[str, list[tuple[int, str]]]:
+        """No passage has one before it."""
+        return {}
+
     def _count(self, keys: Collection[str]) -> LexicalStatistics:
         """Of these passages, with the mean length of all."""
         df = Counter(term for key in keys for term in self._counts[key])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 
 from dtrag.adapters.parsers.decoding import clean, clean_line
@@ -10,6 +10,9 @@ from dtrag.core.documents import Block, BlockKind, ParsedDocument, Scalar
 from dtrag.errors import ParseFailed
 
 SEPARATOR = "\n\n"
+LONGEST_REPEATED = 80
+"""Characters of a cell that is repeated in the rows that it spans; below a longer one they have an empty cell."""
+MOST_SPANNED = 1_000
 MAX_TITLE = 300
 """Longer titles are cut: a title is shown on one line and searched beside every chunk."""
 
@@ -69,6 +72,41 @@ class TextBuilder:
             part=part,
             metadata=with_tags(metadata or {}, self.tag_characters),
         )
+
+
+class RowSpans:
+    """Rows of one table; a short cell that spans several rows is repeated in each, so that every row is complete."""
+
+    def __init__(self) -> None:
+        self._open: dict[int, tuple[str, int, int]] = {}
+
+    def row(self, cells: Iterable[tuple[str, int, int]]) -> str:
+        """`cell | cell` of the next row from texts, spanned columns and spanned rows; "" when all cells are empty."""
+        above, self._open = self._open, {}
+        texts: list[str] = []
+        column = 0
+        filled = False
+
+        def from_above() -> None:
+            nonlocal column
+            while column in above:
+                text, columns, rows = above[column]
+                texts.append(text)
+                if rows > 1:
+                    self._open[column] = (text, columns, rows - 1)
+                column += columns
+
+        for text, columns, rows in cells:
+            from_above()
+            filled = filled or bool(text)
+            texts.append(text)
+            width = min(max(1, columns), MOST_SPANNED)
+            if rows > 1:
+                repeated = text if len(text) <= LONGEST_REPEATED else ""
+                self._open[column] = (repeated, width, min(rows, MOST_SPANNED) - 1)
+            column += width
+        from_above()
+        return " | ".join(texts).strip() if filled else ""
 
 
 def with_tags(metadata: Mapping[str, Scalar], tag_characters: int) -> Mapping[str, Scalar]:

@@ -15,7 +15,7 @@ from docx.opc.exceptions import PackageNotFoundError
 from lxml import etree
 
 from dtrag.adapters.parsers.archive import open_archive, refuse_doctype
-from dtrag.adapters.parsers.blocks import TextBuilder, title_of
+from dtrag.adapters.parsers.blocks import LONGEST_REPEATED, TextBuilder, title_of
 from dtrag.core.documents import ParsedDocument
 from dtrag.errors import ParseFailed
 
@@ -111,7 +111,8 @@ class _Body:
                 self._paragraph(child)
             elif child.tag == f"{WORD}tbl":
                 self._flush_list()
-                rows = (self._row(row) for row in child.iter(f"{WORD}tr") if _nearest(row, "tbl") is child)
+                above: dict[int, str] = {}
+                rows = (self._row(row, above) for row in child.iter(f"{WORD}tr") if _nearest(row, "tbl") is child)
                 self._builder.add("\n".join(row for row in rows if row), "table")
             elif child.tag in (f"{WORD}sdt", f"{WORD}sdtContent", f"{WORD}ins", f"{WORD}customXml", f"{WORD}moveTo"):
                 self._children(child)
@@ -135,10 +136,25 @@ class _Body:
         self._flush_list()
         self._builder.add(text, style=self._styles.name(style_id))
 
-    def _row(self, row: etree._Element) -> str:
-        cells = [cell for cell in row.iter(f"{WORD}tc") if _nearest(cell, "tr") is row]
-        texts = [" ".join(" ".join(self.text_of(p) for p in cell.iter(f"{WORD}p")).split()) for cell in cells]
-        return " | ".join(texts) if any(texts) else ""
+    def _row(self, row: etree._Element, above: dict[int, str]) -> str:
+        """`cell | cell`; a short cell that spans several rows is repeated from `above`: column -> text."""
+        texts: list[str] = []
+        filled = False
+        column = _grid_number(row.find(f"{WORD}trPr"), "gridBefore")
+        for cell in row.iter(f"{WORD}tc"):
+            if _nearest(cell, "tr") is not row:
+                continue
+            text = " ".join(" ".join(self.text_of(p) for p in cell.iter(f"{WORD}p")).split())
+            filled = filled or bool(text)
+            properties = cell.find(f"{WORD}tcPr")
+            merge = properties.find(f"{WORD}vMerge") if properties is not None else None
+            if merge is not None and merge.get(f"{WORD}val", "continue") == "continue":
+                text = text or above.get(column, "")
+            elif merge is not None:
+                above[column] = text if len(text) <= LONGEST_REPEATED else ""
+            texts.append(text)
+            column += max(1, _grid_number(properties, "gridSpan"))
+        return " | ".join(texts) if filled else ""
 
     def text_of(self, paragraph: etree._Element) -> str:
         """The visible characters of a paragraph."""
@@ -175,6 +191,12 @@ class _Body:
 def _value(parent: etree._Element | None, child: str) -> str:
     element = parent.find(f"{WORD}{child}") if parent is not None else None
     return str(element.get(f"{WORD}val", "")) if element is not None else ""
+
+
+def _grid_number(properties: etree._Element | None, child: str) -> int:
+    """Columns of the table's grid, at most 1,000; 0 without the property."""
+    value = _value(properties, child)
+    return min(1_000, int(value)) if value.isascii() and value.isdecimal() and len(value) < 6 else 0
 
 
 def _is_on(switch: etree._Element | None) -> bool:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from lxml import etree
 
-from dtrag.adapters.parsers.blocks import TextBuilder, title_of
+from dtrag.adapters.parsers.blocks import RowSpans, TextBuilder, title_of
 from dtrag.adapters.parsers.decoding import decode
 from dtrag.core.documents import BlockKind, ParsedDocument
 from dtrag.errors import ParseFailed
@@ -79,6 +79,10 @@ def is_hidden(element: etree._Element) -> bool:
     return bool(style) and _HIDING_STYLE.search("".join((style or "").lower().split())) is not None
 
 
+def _count(number: str | None) -> int:
+    return int(number) if number and number.isascii() and number.isdecimal() and len(number) < 6 else 1
+
+
 class _Walk:
     """Walks the tree without recursion; text accumulates until a block begins or ends."""
 
@@ -87,7 +91,9 @@ class _Walk:
         self._run: list[str] = []
         self._tables = 0
         self._rows: list[str] = []
-        self._cells: list[str] = []
+        self._cells: list[tuple[str, int, int]] = []
+        self._spans = RowSpans()
+        self._span = (1, 1)
         self._lists: list[int | None] = []
         self._items: list[str] = []
         self._marker = ""
@@ -120,11 +126,13 @@ class _Walk:
             self._tables += tag == "table"
             if tag in CELLS and self._tables == 1:
                 self._run = []
+                self._span = (_count(element.get("colspan")), _count(element.get("rowspan")))
             elif tag in BLOCKS or tag in HEADINGS or tag in CELLS or tag == "li":
                 self._run.append(" ")
         elif tag == "table":
             self._flush()
             self._tables = 1
+            self._spans = RowSpans()
         elif tag in LISTS:
             self._flush()
             start = element.get("start", "1")
@@ -167,8 +175,8 @@ class _Walk:
                 rows, self._rows = self._rows, []
                 self._builder.add("\n".join(rows), "table")
         elif self._tables == 1 and tag in (*CELLS, "caption"):
-            self._cells.append(" ".join("".join(self._run).replace("\x00", " ").split()))
-            self._run = []
+            self._cells.append((" ".join("".join(self._run).replace("\x00", " ").split()), *self._span))
+            self._run, self._span = [], (1, 1)
             if tag == "caption":
                 self._end_row()
         elif self._tables == 1 and tag == "tr":
@@ -176,8 +184,8 @@ class _Walk:
 
     def _end_row(self) -> None:
         cells, self._cells, self._run = self._cells, [], []
-        if any(cells):
-            self._rows.append(" | ".join(cells))
+        if row := self._spans.row(cells) if cells else "":
+            self._rows.append(row)
 
     def _flush(self, kind: BlockKind = "paragraph", level: int = 0) -> None:
         text = "".join(self._run)

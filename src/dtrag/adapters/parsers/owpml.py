@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from dtrag.adapters.parsers.blocks import RowSpans
 from dtrag.core.documents import BlockKind
 
 Element = Any  # lxml elements: their stubs do not know the tree is read-only here
@@ -182,7 +183,8 @@ def _object_pieces(element: Element, name: str, styles: Styles, depth: int) -> I
     for caption in element.iterfind("{*}caption"):
         yield from _sub_lists(caption, styles, depth)
     if name == "tbl":
-        rows = "\n".join(filter(None, (_row(row, styles, depth) for row in element.iterfind("{*}tr"))))
+        spans = RowSpans()
+        rows = "\n".join(filter(None, (spans.row(_cells(row, styles, depth)) for row in element.iterfind("{*}tr"))))
         if rows:
             yield Piece(rows, "table")
         return
@@ -194,13 +196,17 @@ def _object_pieces(element: Element, name: str, styles: Styles, depth: int) -> I
             yield from _object_pieces(child, inner, styles, depth + 1)
 
 
-def _row(row: Element, styles: Styles, depth: int) -> str:
-    """`cell | cell`; "" when every cell is empty. A cell that spans several columns or rows occurs once in the file."""
-    cells = []
+def _cells(row: Element, styles: Styles, depth: int) -> Iterator[tuple[str, int, int]]:
+    """Text, columns and rows of each cell; a cell that spans several columns or rows occurs once in the file."""
     for cell in row.iterfind("{*}tc"):
         text = " ".join(piece.text for piece in _sub_lists(cell, styles, depth))
-        cells.append(text.replace("\n", " ").replace(" | ", " "))
-    return " | ".join(cells).strip() if any(cells) else ""
+        span = cell.find("{*}cellSpan")
+        columns, rows = ("1", "1") if span is None else (span.get("colSpan", "1"), span.get("rowSpan", "1"))
+        yield text.replace("\n", " ").replace(" | ", " "), _count(columns), _count(rows)
+
+
+def _count(number: str) -> int:
+    return int(number) if number.isascii() and number.isdecimal() and len(number) < 6 else 1
 
 
 def _sub_lists(element: Element, styles: Styles, depth: int) -> Iterator[Piece]:

@@ -248,6 +248,17 @@ class PostgresIndex:
             rows = await contents.fetchall() if contents is not None else []
         return {cached[row["number"] - 1]: (row["node_id"], version_of(row)) for row in places}, rows
 
+    async def preceding(self, chunk_ids: Sequence[str], scope: Scope, limit: int) -> dict[str, list[tuple[int, str]]]:
+        """Chunk id -> start and text of the passages before it in its document, the nearest first."""
+        parameters = _keys(chunk_ids) | {"limit": limit}
+        async with self._database.scoped("reader", scope) as connection:
+            cursor = await connection.execute(queries("content")["chunks_before"], parameters)
+            rows = await cursor.fetchall()
+        before: dict[str, list[tuple[int, str]]] = {}
+        for row in rows:
+            before.setdefault(_chunk_id(row), []).append((row["start_offset"], row["text"]))
+        return before
+
     async def documents(
         self, scope: Scope, taxonomy: Taxonomy, *, limit: int, offset: int = 0
     ) -> list[DocumentSummary]:

@@ -1,8 +1,10 @@
-"""Labels of passages in citations."""
+"""Labels of passages in citations, and what is shown above a quotation."""
 
 from __future__ import annotations
 
-from dtrag.core.documents import SearchResult
+from dtrag.core.documents import Citation, SearchResult
+from dtrag.core.text.hidden_characters import visible
+from dtrag.core.text.line_wrapping import displayed
 
 
 def cited_label(passage: SearchResult) -> str:
@@ -27,3 +29,14 @@ def label(passage: SearchResult) -> str:
     page = passage.metadata.get("page")
     place = " › ".join(headings) or (f"p. {page}" if page else "")
     return f"{passage.title}, {place}" if place else passage.title
+
+
+def context_lines(citation: Citation) -> list[str]:
+    """What a reader sees above the quotation: lead-in and unit on one line, then the headers of a table on another."""
+    lead = ""
+    for part in citation.context:
+        text = displayed(part.text)
+        if part.kind != "header" and text not in lead:
+            lead = f"{lead} {text}".strip()
+    headers = " / ".join(displayed(part.text) for part in citation.context if part.kind == "header")
+    return [visible(line) for line in (lead, headers) if line]

@@ -11,9 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from dtrag.core.text.analysis import STOP_WORDS, language, normalise, sentences, terms
+from dtrag.core.text.analysis import STOP_WORDS, language, normalise, terms
 from dtrag.core.text.numbers import LATIN, NUMBER, numbers_in, spelt_numbers
 from dtrag.core.text.questions import content
+from dtrag.core.text.sentences import AnalysedSentence, Preceding, sentences_after
 
 SUPPORTED = 0.35
 """Minimum share of the weight of a sentence's content words for support by the passage. On the even
@@ -67,7 +68,10 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class PassageSentence:
-    """A sentence `[start, end)` of a passage and its words, with those of the headings; `own` are its content words."""
+    """A sentence `[start, end)` of a passage and its words, with those of the headings; `own` are its content words.
+
+    A heading, a lead-in or the header of a table is not `quotable`: it supports only together with what it heads.
+    """
 
     start: int
     end: int
@@ -75,6 +79,7 @@ class PassageSentence:
     own: frozenset[str]
     numbers: frozenset[str]
     denied: bool
+    quotable: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,20 +130,26 @@ def _names(sentence: str) -> dict[str, str]:
 
 
 @lru_cache(maxsize=256)
-def passage_sentences(text: str, around: str = "") -> tuple[PassageSentence, ...]:
+def passage_sentences(
+    text: str, around: str = "", preceding: Preceding | None = None, start: int = 0
+) -> tuple[PassageSentence, ...]:
     """The sentences of a passage; the words of `around` (its title and headings) are added to each of them.
+
+    So are header and unit of a table row, and the lead-in of a list item; `preceding` and `start` as in
+    `sentences_after`.
 
     Cached for a few hundred passages of about 50 kB: reading five takes nine tenths of the time of a check.
     """
     more = frozenset(_words(around)) | {f"#{number}" for number in numbers_in(around)}
-    return tuple(_passage_sentence(text[start:end], start, end, more) for start, end in sentences(text))
+    return tuple(_passage_sentence(unit, more) for unit in sentences_after(preceding, text, start))
 
 
-def _passage_sentence(sentence: str, start: int, end: int, more: frozenset[str]) -> PassageSentence:
-    numbers = numbers_in(sentence)
-    words = more.union(_words(sentence), (f"#{number}" for number in numbers))
-    claim = claim_of(sentence)
-    return PassageSentence(start, end, words, frozenset(claim.words), numbers, claim.denied)
+def _passage_sentence(unit: AnalysedSentence, more: frozenset[str]) -> PassageSentence:
+    numbers = numbers_in(unit.display)
+    words = more.union(_words(unit.display), unit.context_terms, (f"#{number}" for number in numbers))
+    claim = claim_of(unit.display)
+    own = frozenset(claim.words)
+    return PassageSentence(unit.start, unit.end, words, own, numbers, claim.denied, unit.quotable)
 
 
 def _words(text: str) -> Iterator[str]:
@@ -156,12 +167,17 @@ def support_of(claim: Claim, passage: Sequence[PassageSentence]) -> Support:
     total = sum(claim.words.values())
     if not passage or not total:
         return best
+    quotable = any(sentence.quotable for sentence in passage)
     for first in range(len(passage)):
+        if quotable and not passage[first].quotable:
+            continue
         words: set[str] = set()
         numbers: set[str] = set()
         for last in range(first, min(first + WINDOW, len(passage))):
             words |= passage[last].words
             numbers |= passage[last].numbers
+            if quotable and not passage[last].quotable:
+                continue
             share = sum(weight for term, weight in claim.words.items() if term in words) / total
             kept_numbers = sum(number in numbers for number in claim.numbers)
             # A longer run must gain something.

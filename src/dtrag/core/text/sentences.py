@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from dtrag.core.text.analysis import terms
 from dtrag.core.text.line_wrapping import displayed
-from dtrag.core.text.units import QUOTABLE, ContextSpan, TextUnits, Unit, UnitKind, units_of
+from dtrag.core.text.unit_types import QUOTABLE, ContextSpan, TextUnits, Unit, UnitKind
+from dtrag.core.text.units import units_of
 
 CACHED_PASSAGES = 256
 """Passages in the cache: those of about 50 answers, a few megabytes."""
@@ -48,38 +51,70 @@ class Preceding:
     text: str
 
 
+NOTHING_BEFORE: Mapping[str, Preceding] = MappingProxyType({})
+read_units = functools.lru_cache(maxsize=CACHED_PASSAGES)(units_of)
+
+
+def begins_inside(passage: str) -> bool:
+    """Whether the passage begins with a table or a list, of which something may be in the text before it."""
+    return read_units(passage).continued
+
+
+def beginning_of(start: int, before: Sequence[tuple[int, str]]) -> Preceding | None:
+    """What precedes the table or list with which a passage at `start` begins, from the passages before it.
+
+    `before` are their starts and texts, the nearest first. Those wholly inside the table or list are skipped; of the
+    one with its first row or item, the passage before it is included, for a unit, a caption or a lead-in.
+    """
+    end, text = start, ""
+    for place, passage in before:
+        cut = passage[: end - place]
+        units = read_units(cut)
+        if units.continued and all(unit.kind in {"row", "item"} for unit in units.units):
+            continue
+        text = cut + "\n" * max(0, end - place - len(cut)) + text if text else cut
+        end = place
+        if not units.continued:
+            break
+    return Preceding(end, text) if text else None
+
+
 @functools.lru_cache(maxsize=CACHED_PASSAGES)
-def analysed_sentences(
-    passage: str, preceding: Preceding | None = None, passage_start: int = 0
-) -> tuple[AnalysedSentence, ...]:
-    """The units of a passage's text, in order; `passage_start` is its offset in the document."""
-    before = preceding.text + "\n" if preceding is not None else ""
-    text = before + passage
-    read = units_of(text)
-    distance = passage_start - preceding.start if preceding is not None else 0
-    return tuple(_analysed(text, unit, read, len(before), distance) for unit in read.units if unit.end > len(before))
+def analysed_sentences(passage: str) -> tuple[AnalysedSentence, ...]:
+    """The units of a passage's text, in order."""
+    return _analysed(passage, 0, 0)
 
 
-def _analysed(text: str, unit: Unit, read: TextUnits, offset: int, distance: int) -> AnalysedSentence:
+@functools.lru_cache(maxsize=CACHED_PASSAGES)
+def sentences_after(preceding: Preceding | None, passage: str, start: int) -> tuple[AnalysedSentence, ...]:
+    """The units of a passage that begins at `start` of its document, with context from the text before it."""
+    if preceding is None:
+        return analysed_sentences(passage)
+    before = f"{preceding.text.rstrip()}\n"
+    return _analysed(before + passage, len(before), start - preceding.start)
+
+
+def _analysed(text: str, offset: int, distance: int) -> tuple[AnalysedSentence, ...]:
+    """The units behind `offset`; `distance`: how far the text begins before the passage in the document."""
+    read = read_units(text)
+    return tuple(_sentence(text, unit, read, offset, distance) for unit in read.units if unit.end > offset)
+
+
+def _sentence(text: str, unit: Unit, read: TextUnits, offset: int, distance: int) -> AnalysedSentence:
     start = max(unit.start, offset)
     display = displayed(text[start : unit.end], words_broken=read.words_broken)
-    context_terms = [
-        term
-        for span in unit.context
-        for term in terms(displayed(text[span.start : span.end], words_broken=read.words_broken))
-    ]
+    shown = [displayed(text[span.start : span.end], words_broken=read.words_broken) for span in unit.context]
     return AnalysedSentence(
         start - offset,
         unit.end - offset,
         text[start : unit.end],
         tuple(terms(display)),
         unit.kind,
-        tuple(
-            ContextSpan(
-                span.kind, *((at - offset if span.start >= offset else at - distance) for at in (span.start, span.end))
-            )
-            for span in unit.context
-        ),
-        tuple(context_terms),
+        tuple(_moved(span, offset if span.start >= offset else distance) for span in unit.context),
+        tuple(term for context in shown for term in terms(context)),
         display,
     )
+
+
+def _moved(span: ContextSpan, by: int) -> ContextSpan:
+    return ContextSpan(span.kind, span.start - by, span.end - by)

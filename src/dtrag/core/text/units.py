@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Literal
+from dataclasses import dataclass, replace
 
-from dtrag.core.text import line_kinds, table_rows
+from dtrag.core.text import line_kinds
 from dtrag.core.text.analysis import ends_in_abbreviation
 from dtrag.core.text.line_wrapping import breaks_words, continues, margin
-
-UnitKind = Literal["sentence", "item", "row", "heading", "lead_in", "header", "unit", "contents", "page", "mark"]
-ContextKind = Literal["header", "unit", "lead_in"]
-QUOTABLE: frozenset[UnitKind] = frozenset({"sentence", "item", "row"})
+from dtrag.core.text.table_units import Table, tables_in
+from dtrag.core.text.unit_types import ContextSpan, Line, TextUnits, Unit, UnitKind, lines_of
 
 _BOUNDARY = re.compile(
     r"""(?<=[.!?。？！…])(?P<closing>["'”’)\]]*(?:\s*[<〈][^<>〈〉\n]{0,120}[>〉])*)\s+(?:>[>\s]*)?"""
@@ -25,54 +22,7 @@ _BOUNDARY = re.compile(
     r"""|(?<=\S)(?:\s+|(?<![조항,ㆍ·(“"\s]))(?=[①-⑳㉑-㉟](?![항호]))"""
 )
 _MARK_ONLY = re.compile(r"(?:[①-⑳㉑-㉟]|\(?\d{1,3}[.)]|[가-하][.)]|[-–—•·▪◦○●■□*])$")
-_QUOTE_PREFIX = re.compile(r"(?:>[ \t]?)+")
 _PAIRS = re.compile(r"([^:;|\n]{1,40}): [^;\n]*; [^:;\n]{1,40}: ")
-
-
-@dataclass(frozen=True, slots=True)
-class ContextSpan:
-    """`[start, end)` of a text that belongs to a quoted unit: header or unit of a row, or the lead-in of an item."""
-
-    kind: ContextKind
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """`[start, end)` of the text, its kind, and the spans that a quotation of it needs, in their order in the text."""
-
-    start: int
-    end: int
-    kind: UnitKind
-    context: tuple[ContextSpan, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class TextUnits:
-    """The units of a text in order. `words_broken`: its lines end inside words, as Korean ones may.
-
-    `continued`: the text begins with a row without a header, or an item without a lead-in: what precedes may have it.
-    """
-
-    units: tuple[Unit, ...]
-    words_broken: bool = False
-    continued: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """A line without blanks around it; `raw` has those before it. `gap`: an empty line precedes."""
-
-    start: int
-    end: int
-    text: str
-    raw: str
-    gap: bool
-
-    @property
-    def indent(self) -> int:
-        return len(self.raw) - len(self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,43 +36,26 @@ class _Level:
 
 def units_of(text: str) -> TextUnits:
     """The units of `text`, a passage or a longer part of a document."""
-    lines = list(_lines(text))
+    lines = list(lines_of(text))
     reader = _Reader(text, lines)
     reader.read()
     first = next((unit for unit in reader.units if unit.kind not in {"page", "mark"}), None)
     continued = (
         first is not None
-        and first.kind in {"row", "item"}
-        and not first.context
+        and (first.kind in {"row", "item", "header"})
         and not _PAIRS.match(text, first.start, first.end)
     )
     joints = [(lines[number].text, lines[number + 1].text) for number in reader.continued_lines]
     return TextUnits(tuple(reader.units), breaks_words(joints, reader.margin), continued)
 
 
-def _lines(text: str) -> Iterator[_Line]:
-    offset, gap = 0, True
-    for line in text.split("\n"):
-        prefix = _QUOTE_PREFIX.match(line)
-        begin = prefix.end() if prefix else 0
-        body = line[begin:]
-        stripped = body.strip()
-        if stripped:
-            start = offset + begin + body.index(stripped[0])
-            yield _Line(start, start + len(stripped), stripped, body.rstrip(), gap)
-            gap = False
-        else:
-            gap = True
-        offset += len(line) + 1
-
-
 class _Reader:
     """Goes over the lines once and collects units; lists that are open are on a stack."""
 
-    def __init__(self, text: str, lines: Sequence[_Line]) -> None:
+    def __init__(self, text: str, lines: Sequence[Line]) -> None:
         self._text = text
         self._lines = lines
-        self._tables = dict(_tables(lines))
+        self._tables = dict(tables_in(lines))
         rows = {number for first, last in self._tables.items() for number in range(first, last)}
         self.margin = margin([line.text for number, line in enumerate(lines) if number not in rows])
         self._levels: list[_Level] = []
@@ -248,7 +181,7 @@ class _Reader:
             last += 1
         return last
 
-    def _goes_on(self, first: int, before: _Line, line: _Line) -> bool:
+    def _goes_on(self, first: int, before: Line, line: Line) -> bool:
         if line_kinds.is_page_mark(line.text) or line_kinds.is_contents(line.text):
             return False
         marker = line_kinds.marker_of(self._lines[first].text)
@@ -329,7 +262,7 @@ class _Reader:
         lines = self._lines[first:last]
         unit = self._unit_around(first, last)
         self._levels.clear()
-        self.units += _Table(self._text, lines, [span for span in (above, unit) if span is not None]).units()
+        self.units += Table(self._text, lines, [span for span in (above, unit) if span is not None]).units()
 
     def _unit_around(self, first: int, last: int) -> ContextSpan | None:
         """The unit of the values that a line above the table names, or the line below it."""
@@ -379,127 +312,10 @@ def _is_abbreviated(text: str, start: int, end: int) -> bool:
     return ends_in_abbreviation(text, start, end)
 
 
-def _first_names(lines: Sequence[_Line]) -> dict[str, int]:
+def _first_names(lines: Sequence[Line]) -> dict[str, int]:
     """How many lines of the form `name: value; name: value` begin with each name: rows of a list of values."""
     names: dict[str, int] = {}
     for line in lines:
         if "; " in line.text and (match := _PAIRS.match(line.text)):
             names[match[1]] = names.get(match[1], 0) + 1
     return names
-
-
-def _tables(lines: Sequence[_Line]) -> Iterator[tuple[int, int]]:
-    """Runs of lines `[first, last)` that are tables."""
-    number = 0
-    while number < len(lines):
-        last = _piped(lines, number) or _aligned(lines, number)
-        if last:
-            yield number, last
-            number = last
-        else:
-            number += 1
-
-
-def _piped(lines: Sequence[_Line], first: int) -> int:
-    """One past the last row of a table with separators that begins here; 0 for none."""
-    last, rows = first, 0
-    while last < len(lines) and (last == first or not lines[last].gap):
-        if table_rows.has_pipes(lines[last].text):
-            rows += 1
-        elif not (line_kinds.is_rule(lines[last].text) or _within(lines, last)):
-            break
-        last += 1
-    if rows == 0 or (rows == 1 and (last > first + 1 or len(table_rows.cells_of(lines[first].text)) < 3)):
-        return 0
-    return last
-
-
-def _within(lines: Sequence[_Line], number: int) -> bool:
-    """Whether a line without separators is a row of one cell: rows follow, and it is not a sentence."""
-    line = lines[number].text
-    if line_kinds.is_terminated(line) or len(line) > table_rows.LONGEST_HEADER_CELL:
-        return False
-    below = lines[number + 1 : number + 2]
-    return bool(below) and not below[0].gap and table_rows.has_pipes(below[0].text)
-
-
-def _aligned(lines: Sequence[_Line], first: int) -> int:
-    """One past the last row of a table in columns that begins here; 0 for none."""
-    rows = [first]
-    if line_kinds.is_contents(lines[first].text) or len(table_rows.cells_of(lines[first].text)) < 2:
-        return 0
-    last = first + 1
-    while last < len(lines) and not lines[last].gap:
-        line = lines[last]
-        if len(table_rows.cells_of(line.text)) >= 2 and not line_kinds.is_contents(line.text):
-            rows.append(last)
-        elif not (line_kinds.is_rule(line.text) or _below_a_column(lines[rows[-1]], line)):
-            break
-        last += 1
-    return last if table_rows.aligned([lines[row].raw for row in rows]) else 0
-
-
-def _below_a_column(row: _Line, line: _Line) -> bool:
-    """Whether a line continues a cell of the row above: it begins where one of its later cells does."""
-    starts = table_rows.column_starts(row.raw)
-    return line.indent > 0 and any(abs(line.indent - start) <= 2 for start in starts)
-
-
-@dataclass(slots=True)
-class _Table:
-    """The lines of a table and the context that all its rows share."""
-
-    text: str
-    lines: Sequence[_Line]
-    shared: list[ContextSpan] = field(default_factory=list)
-
-    def units(self) -> Iterator[Unit]:
-        rows = self._rows()
-        single = [len([cell for cell in cells if cell]) < 2 for _, _, cells in rows]
-        body = [number for number, alone in enumerate(single) if not alone]
-        count = table_rows.header_rows([rows[number][2] for number in body])
-        headers = body[:count]
-        shared = [*self.shared, *(ContextSpan("header", rows[number][0], rows[number][1]) for number in headers)]
-        repeated = {tuple(rows[number][2]) for number in headers}
-        section: ContextSpan | None = None
-        left: ContextSpan | None = None
-        for number, (start, end, cells) in enumerate(rows):
-            if line_kinds.is_rule(self.text[start:end]):
-                yield Unit(start, end, "mark")
-            elif number in headers or tuple(cells) in repeated:
-                yield Unit(start, end, "header")
-            elif single[number]:
-                span = line_kinds.unit_span(self.text[start:end])
-                if span is not None:
-                    shared.append(ContextSpan("unit", start + span[0], start + span[1]))
-                    yield Unit(start, end, "unit")
-                    continue
-                section = ContextSpan("header", start, end)
-                left = None
-                yield Unit(start, end, "header" if number + 1 < len(rows) else "row", _ordered(shared))
-            else:
-                left = self._left(start, cells) if cells[0] else left
-                above = [left] if left is not None and not cells[0] else []
-                yield Unit(start, end, "row", _ordered([*shared, *([section] if section else []), *above]))
-
-    def _left(self, start: int, cells: Sequence[str]) -> ContextSpan:
-        first = self.text.index(cells[0], start)
-        return ContextSpan("header", first, first + len(cells[0]))
-
-    def _rows(self) -> list[tuple[int, int, list[str]]]:
-        """Spans and cells of the rows; a line that continues a cell belongs to the row above it."""
-        rows: list[tuple[int, int, list[str]]] = []
-        piped = any(table_rows.has_pipes(line.text) for line in self.lines)
-        row: _Line | None = None
-        for line in self.lines:
-            cells = table_rows.cells_of(line.text)
-            if not piped and rows and row is not None and len(cells) < 2 and _below_a_column(row, line):
-                rows[-1] = (rows[-1][0], line.end, rows[-1][2])
-                continue
-            row = line
-            rows.append((line.start, line.end, cells))
-        return rows
-
-
-def _ordered(spans: Sequence[ContextSpan]) -> tuple[ContextSpan, ...]:
-    return tuple(sorted(dict.fromkeys(spans), key=lambda span: (span.start, span.end)))

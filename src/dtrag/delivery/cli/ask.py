@@ -69,13 +69,16 @@ def show(answer: Answer, console: Console) -> None:
     """Print answer, citations, confidence with its reason, and the times of the stages."""
     from rich.text import Text
 
+    from dtrag.core.answers.citation_labels import context_lines
     from dtrag.delivery.cli.console import paragraph, place, safe
 
     paragraph(console, Text(safe(answer.text)))
     for citation in answer.citations:
         console.print()
         paragraph(console, Text(f"[{citation.number}] {safe(citation.label)}", style="bold"))
-        quote = " ".join(safe(citation.display or citation.quote).split())
+        for line in context_lines(citation):
+            paragraph(console, Text(safe(line), style="dim"), 4)
+        quote = safe(citation.display)
         paragraph(console, Text(f"“{quote}”"), 4)
         source = f"{place(citation.source_url)}, characters {citation.start:,}–{citation.end:,}"
         paragraph(console, Text(source, style="dim"), 4)

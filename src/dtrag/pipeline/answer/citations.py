@@ -2,34 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from dtrag.core.answers.citation_labels import cited_label
-from dtrag.core.documents import Citation, SearchResult
+from dtrag.core.answers.citation_labels import cited_label, context_lines
+from dtrag.core.documents import Citation, CitationContext, SearchResult
 from dtrag.core.text.hidden_characters import visible
+from dtrag.core.text.line_wrapping import displayed
+from dtrag.core.text.sentences import NOTHING_BEFORE, AnalysedSentence, Preceding, sentences_after
+from dtrag.core.text.unit_types import ContextSpan
 from dtrag.pipeline.answer.citation_marks import rounded
 from dtrag.pipeline.answer.extractive import Quote
 from dtrag.pipeline.state import PipelineState, RetrievedChunk, Source
 
 
-def cite(quotes: Sequence[Quote], passages: Sequence[SearchResult]) -> tuple[str, tuple[Citation, ...]]:
+def cite(
+    quotes: Sequence[Quote], passages: Sequence[SearchResult], preceding: Mapping[str, Preceding] = NOTHING_BEFORE
+) -> tuple[str, tuple[Citation, ...]]:
     """The answer's text, each quotation followed by its number, and the citations in the order of the numbers.
 
-    Each citation quotes one span exactly; `start` and `end` are offsets in the document's text. In the answer, a
+    Each citation quotes one span exactly; `start` and `end` are offsets in the document's text. In the answer, header
+    and unit of rows and the lead-in of items are lines above them, once for neighbours that share them, and a
     passage's own `[7]` is shown as `(7)`.
     """
     citations = tuple(
-        citation_of(number, passages[quote.passage], quote.start, quote.end)
+        citation_of(number, passage, quote.start, quote.end, preceding.get(passage.chunk_id))
         for number, quote in enumerate(quotes, start=1)
+        for passage in (passages[quote.passage],)
     )
-    lines = (f"{rounded(citation.display or citation.quote)} [{citation.number}]" for citation in citations)
+    lines: list[str] = []
+    shown: list[str] = []
+    for citation in citations:
+        above = [rounded(line) for line in context_lines(citation)]
+        lines += above if above != shown else []
+        lines.append(f"{rounded(citation.display)} [{citation.number}]")
+        shown = above
     return "\n".join(lines), citations
 
 
-def citation_of(number: int, passage: SearchResult, start: int, end: int) -> Citation:
+def citation_of(
+    number: int, passage: SearchResult, start: int, end: int, preceding: Preceding | None = None
+) -> Citation:
     """The citation of a span of a passage, `start` and `end` counted in the passage's text."""
     quote = passage.text[start:end]
-    shown = visible(quote)
+    units = [
+        unit
+        for unit in sentences_after(preceding, passage.text, passage.start)
+        if unit.start < end and unit.end > start
+    ]
+    whole = bool(units) and start <= units[0].start and units[-1].end <= end
+    shown = " ".join(unit.display for unit in units) if whole else displayed(quote)
     return Citation(
         number=number,
         label=cited_label(passage),
@@ -39,8 +60,25 @@ def citation_of(number: int, passage: SearchResult, start: int, end: int) -> Cit
         quote=quote,
         start=passage.start + start,
         end=passage.start + end,
-        display=shown if shown != quote else "",
+        display=visible(shown),
+        context=_context(passage, units, start, preceding),
     )
+
+
+def _context(
+    passage: SearchResult, units: Sequence[AnalysedSentence], start: int, preceding: Preceding | None
+) -> tuple[CitationContext, ...]:
+    """The context of all quoted units that is not quoted itself, in the order of the document."""
+    spans = {span for unit in units for span in unit.context if span.end <= start or span.start >= units[-1].end}
+    ordered = sorted(spans, key=lambda span: (span.start, span.end))
+    return tuple(_located(passage, span, preceding) for span in ordered)
+
+
+def _located(passage: SearchResult, span: ContextSpan, preceding: Preceding | None) -> CitationContext:
+    start, end = passage.start + span.start, passage.start + span.end
+    if span.start >= 0 or preceding is None:
+        return CitationContext(span.kind, passage.text[span.start : span.end], start, end)
+    return CitationContext(span.kind, preceding.text[start - preceding.start : end - preceding.start], start, end)
 
 
 def chunks_of(passages: Sequence[SearchResult]) -> list[RetrievedChunk]:
@@ -99,6 +137,10 @@ def sources_of(state: PipelineState) -> list[Source]:
                 start=citation.start,
                 end=citation.end,
                 display=citation.display,
+                context=[
+                    {"kind": part.kind, "text": part.text, "start": part.start, "end": part.end}
+                    for part in citation.context
+                ],
                 url=citation.source_url,
                 title=passage.title if passage is not None else citation.label,
                 date=str(metadata.get("processed_at", "")),

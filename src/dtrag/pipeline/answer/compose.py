@@ -12,6 +12,7 @@ from dtrag.core.chat import Reply
 from dtrag.core.documents import PackFindings, SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics
 from dtrag.core.text.analysis import language
+from dtrag.core.text.sentences import Preceding
 from dtrag.errors import LanguageModelFailed, ModelNotAllowed, Overloaded
 from dtrag.pipeline import model_calls
 from dtrag.pipeline.answer.citations import cite, passages_of
@@ -138,10 +139,11 @@ async def quote(state: PipelineState, run: Run, *, by_meaning: bool = True) -> P
     else:
         _, statistics = await question_statistics(question, run)
     pack = state.evidence.metrics.pack if state.evidence is not None else None
-    quotes, failed = await _select(question, passages, statistics, embedder, pack)
+    preceding = state.evidence.preceding if state.evidence is not None else {}
+    quotes, failed = await _select(question, passages, statistics, embedder, pack, preceding=preceding)
     if failed:
         state.degraded.append("compose")
-    text, state.citations = cite(quotes, passages)
+    text, state.citations = cite(quotes, passages, preceding)
     calculation = ((state.plan or {}).get("inputs") or {}).get("calculator") or {}
     calculated = [
         f"{calculation.get('expression', '')} = {result['result']['text']}".removeprefix(" = ")
@@ -168,14 +170,20 @@ async def _select(
     statistics: LexicalStatistics,
     embedder: Embedder | None,
     pack: PackFindings | None,
+    *,
+    preceding: Mapping[str, Preceding],
 ) -> tuple[list[Quote], bool]:
     """The sentences to quote, and whether the embedder failed; then they are selected by words alone."""
+
+    def select(embedder: Embedder | None) -> list[Quote]:
+        return extract(question, passages, statistics, embedder, pack, preceding=preceding)
+
     if embedder is not None:
         try:
-            return await EMBEDDING_THREADS.run(extract, question, passages, statistics, embedder, pack), False
+            return await EMBEDDING_THREADS.run(select, embedder), False
         except Exception:  # noqa: BLE001 - a boundary with an alternative, reported in `degraded`
             _LOG.warning("the embedder failed while composing", exc_info=True)
-    return await asyncio.to_thread(extract, question, passages, statistics, None, pack), embedder is not None
+    return await asyncio.to_thread(select, None), embedder is not None
 
 
 def tool_lines(results: Sequence[ToolResult]) -> list[str]:

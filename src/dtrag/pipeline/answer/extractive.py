@@ -20,7 +20,7 @@ from dtrag.core.ranking.bm25 import LexicalStatistics, idf
 from dtrag.core.text.analysis import language, normalise, term_id, terms
 from dtrag.core.text.linguistics import asks_date, asks_number, counted_answer
 from dtrag.core.text.questions import weighted_terms
-from dtrag.core.text.sentences import AnalysedSentence, analysed_sentences
+from dtrag.core.text.sentences import NOTHING_BEFORE, AnalysedSentence, Preceding, sentences_after
 from dtrag.pipeline.intent import is_greeting
 from dtrag.ports import Embedder
 
@@ -118,11 +118,14 @@ def extract(
     statistics: LexicalStatistics,
     embedder: Embedder | None = None,
     pack: PackFindings | None = None,
+    *,
+    preceding: Mapping[str, Preceding] = NOTHING_BEFORE,
 ) -> list[Quote]:
     """The sentences that answer, in reading order: at most 5 with 600 characters, without duplicates.
 
     `embedder` must speak the question's language, or be None; what it raises is passed on. With `pack`, official terms
-    count like the question's own, and the pack's order decides which passages are quoted. Blocking and CPU-bound.
+    count like the question's own, and the pack's order decides which passages are quoted. `preceding`: see `Evidence`.
+    Blocking and CPU-bound.
     """
     shares = dict(weighted_terms(question))
     for term, share in pack.terms if pack is not None else ():
@@ -137,7 +140,7 @@ def extract(
             number, sentence.start, sentence.end, frozenset(map(term_id, sentence.terms + sentence.context_terms))
         )
         for number, passage in enumerate(passages)
-        for sentence in analysed_sentences(passage.text)
+        for sentence in sentences_after(preceding.get(passage.chunk_id), passage.text, passage.start)
         if sentence.quotable and sentence.end - sentence.start <= MAX_CHARACTERS and _has_words(sentence)
     ]
     if not candidates or not term_weights:

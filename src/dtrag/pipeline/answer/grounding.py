@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,6 +27,7 @@ from dtrag.core.answers.grounding import (
 )
 from dtrag.core.documents import Citation, SearchResult
 from dtrag.core.text.analysis import language
+from dtrag.core.text.sentences import NOTHING_BEFORE, Preceding
 from dtrag.pipeline.answer.citation_marks import UNSUPPORTED, MarkedSentence, read_marks, urls
 from dtrag.pipeline.answer.citations import citation_of, passages_of
 from dtrag.pipeline.answer.compose import quote, tool_lines
@@ -108,16 +109,23 @@ PassageSentences = Sequence[Sequence[PassageSentence]]
 """The sentences of each passage."""
 
 
-def check(answer: str, passages: Sequence[SearchResult], *, embedder: Embedder | None = None) -> CheckedAnswer:
+def check(
+    answer: str,
+    passages: Sequence[SearchResult],
+    *,
+    embedder: Embedder | None = None,
+    preceding: Mapping[str, Preceding] = NOTHING_BEFORE,
+) -> CheckedAnswer:
     """Check every sentence of `answer` against the passages that it cites by `[n]`, n counting from 1.
 
     Numbers of unknown passages and a list of sources are removed. A sentence that cites nothing, or the wrong passage,
     gets the number of the passage that clearly supports it. An unsupported sentence stays, followed by ` [?]`.
 
-    `embedder` must support the answer's language; what it raises is passed on. Blocking and CPU-bound.
+    `embedder` must support the answer's language; what it raises is passed on. `preceding`: see
+    `Evidence`. Blocking and CPU-bound.
     """
     marked = read_marks(answer, [passage.text for passage in passages])
-    contents = [passage_sentences(passage.text, " ".join((passage.title, *passage.breadcrumb))) for passage in passages]
+    contents = [_sentences_of(passage, preceding.get(passage.chunk_id)) for passage in passages]
     spans = [span for span in marked.sentences if claim_of(marked.text[span.start : span.end]).words]
     sentences = [
         _AnswerSentence(text, claim := claim_of(text), span.numbers, _verdict(claim, span.numbers, contents))
@@ -133,8 +141,13 @@ def check(answer: str, passages: Sequence[SearchResult], *, embedder: Embedder |
         _without_links(sentence.text, verdict, passages) for sentence, verdict in zip(sentences, verdicts, strict=True)
     ]
     verdicts += [_Verdict(False, 0.0, "the answer is too long to be checked")] * (len(spans) - len(verdicts))
-    text, checked, citations = _assemble(marked.text, spans, verdicts, passages)
+    text, checked, citations = _assemble(marked.text, spans, verdicts, passages, preceding)
     return CheckedAnswer(text, checked, citations, _notes(checked, marked.invented, marked.listed))
+
+
+def _sentences_of(passage: SearchResult, preceding: Preceding | None) -> Sequence[PassageSentence]:
+    around = " ".join((passage.title, *passage.breadcrumb))
+    return passage_sentences(passage.text, around, preceding, passage.start if preceding is not None else 0)
 
 
 def _is_heading(sentence: _AnswerSentence) -> bool:
@@ -237,7 +250,11 @@ def _by_meaning(
 
 
 def _assemble(
-    text: str, spans: Sequence[MarkedSentence], verdicts: Sequence[_Verdict], passages: Sequence[SearchResult]
+    text: str,
+    spans: Sequence[MarkedSentence],
+    verdicts: Sequence[_Verdict],
+    passages: Sequence[SearchResult],
+    preceding: Mapping[str, Preceding],
 ) -> tuple[str, tuple[CheckedSentence, ...], tuple[Citation, ...]]:
     """The answer with its marks, its sentences, and the citations: one number for each cited span."""
     numbers: dict[tuple[int, int, int], int] = {}
@@ -256,7 +273,11 @@ def _assemble(
         checked.append(CheckedSentence(body, start, start + len(body), own, verdict.supported, score, verdict.reason))
         length += span.end - last + len(tail)
         last = span.end
-    citations = tuple(citation_of(number, passages[key[0]], key[1], key[2]) for key, number in numbers.items())
+    citations = tuple(
+        citation_of(number, passage, start, end, preceding.get(passage.chunk_id))
+        for (index, start, end), number in numbers.items()
+        for passage in (passages[index],)
+    )
     return "".join([*pieces, text[last:]]), tuple(checked), citations
 
 
@@ -281,7 +302,8 @@ async def verify(state: PipelineState, run: Run) -> PipelineState:
     """The state with the checked answer and its citations, or with quotations if no sentence is supported."""
     passages = passages_of(state)[:PASSAGES]
     assert state.answer is not None  # noqa: S101 - the caller has checked
-    checked = await asyncio.to_thread(check, state.answer, passages)
+    preceding = state.evidence.preceding if state.evidence is not None else {}
+    checked = await asyncio.to_thread(check, state.answer, passages, preceding=preceding)
     if not all(sentence.supported for sentence in checked.sentences):
         checked = await _check_by_meaning(state, run) or checked
     supported = sum(sentence.supported for sentence in checked.sentences)
@@ -308,9 +330,10 @@ async def _check_by_meaning(state: PipelineState, run: Run) -> CheckedAnswer | N
     if run.embedder is None or not speaks(run.embedder, language(answer)) or "vector" in state.degraded:
         return None
     passages = passages_of(state)[:PASSAGES]
+    preceding = state.evidence.preceding if state.evidence is not None else {}
     try:
         async with asyncio.timeout(_SEMANTIC_SHARE * budget_of("check")):
-            return await EMBEDDING_THREADS.run(check, answer, passages, embedder=run.embedder)
+            return await EMBEDDING_THREADS.run(check, answer, passages, embedder=run.embedder, preceding=preceding)
     except TimeoutError:
         return None
     except Exception:  # noqa: BLE001 - a boundary with an alternative: the lexical check decides then

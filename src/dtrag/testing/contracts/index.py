@@ -219,6 +219,17 @@ class IndexContract:
         assert await stores.index.chunk_ids(KETTLE, staff) == []
         assert await stores.index.chunk_ids(uuid.uuid4(), EVERYTHING) == []
 
+    async def test_passages_before_one_are_listed_in_scope_the_nearest_first(self, stores: Stores) -> None:
+        _, machines, staff = await filled(stores)
+        keys = [chunk_id(KETTLE, 0), chunk_id(KETTLE, 1), chunk_id(BOILER, 0), chunk_id(LEAVE, 0)]
+        first = (0, "The kettle has a valve.")
+        assert await stores.index.preceding(keys, machines, 3) == {chunk_id(KETTLE, 1): [first]}
+        assert await stores.index.preceding(keys, staff, 3) == {}
+        await stores.writer.write([indexed_document("test:long", ["One.", "Two.", "Three."], embedder=EMBEDDER)])
+        last = chunk_id(document_id("test:long"), 2)
+        assert await stores.index.preceding([last], EVERYTHING, 2) == {last: [(6, "Two."), (0, "One.")]}
+        assert await stores.index.preceding([last], EVERYTHING, 1) == {last: [(6, "Two.")]}
+
     async def test_a_title_names_a_document_that_is_the_only_one_in_scope(self, stores: Stores) -> None:
         _, machines, staff = await filled(stores)
         number = title_number(title_key("Kettle manual"))

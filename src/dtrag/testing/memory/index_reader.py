@@ -132,6 +132,17 @@ class MemoryIndex:
             if _admits(filters, passage.stored)
         }
 
+    async def preceding(self, chunk_ids: Sequence[str], scope: Scope, limit: int) -> dict[str, list[tuple[int, str]]]:
+        """Chunk id -> start and text of the passages before it in its document, the nearest first."""
+        before = {}
+        for passage in self._of(chunk_ids, scope):
+            last = passage.indexed.chunk.ordinal
+            chunks = [indexed.chunk for indexed in passage.stored.written.chunks]
+            near = [chunk for chunk in chunks if last - limit <= chunk.ordinal < last]
+            if near:
+                before[passage.chunk_id] = [(chunk.start, chunk.text) for chunk in reversed(near)]
+        return before
+
     async def documents(
         self, scope: Scope, taxonomy: Taxonomy, *, limit: int, offset: int = 0
     ) -> list[DocumentSummary]:

@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dtrag.core.text.line_wrapping import displayed
-from dtrag.core.text.sentences import Preceding, analysed_sentences
-from dtrag.core.text.units import QUOTABLE, units_of
+from dtrag.core.text.sentences import Preceding, analysed_sentences, beginning_of, sentences_after
+from dtrag.core.text.unit_types import QUOTABLE
+from dtrag.core.text.units import units_of
 
 
 def _read(text: str) -> list[tuple[str, str]]:
@@ -254,10 +255,19 @@ def test_a_passage_inside_a_table_takes_the_header_from_what_precedes_it() -> No
     (alone,) = analysed_sentences(document[start:])
     assert (alone.kind, alone.context) == ("row", ())
     head = document[: document.index("직원") - 1]
-    (row,) = analysed_sentences(document[start:], Preceding(0, head), start)
+    (row,) = sentences_after(Preceding(0, head), document[start:], start)
     assert (row.text, row.start) == ("조교 | 40 | 100", 0)
     assert [document[start + span.start : start + span.end] for span in row.context] == ["구분 | 국내 | 국외"]
     assert set(row.context_terms) >= {"국내", "국외"}
+
+
+def test_the_beginning_of_a_table_is_looked_for_before_the_passages_inside_it() -> None:
+    texts = ["A text.\n\n구분 | 국내 | 국외\n교수 | 70 | 150", "직원 | 50 | 120\n조교 | 40 | 100"]
+    document = "\n".join([*texts, "강사 | 30 | 90"])
+    before = [(document.index("직원"), texts[1]), (0, texts[0])]
+    assert beginning_of(document.index("강사"), before) == Preceding(0, texts[0])
+    assert beginning_of(document.index("강사"), [(0, texts[0] + "\n직원 | 50 | 120 and the repeated")]) is not None
+    assert beginning_of(0, []) is None
 
 
 def test_display_leaves_out_amendment_marks_but_not_the_whole_text() -> None:
@@ -321,6 +331,6 @@ def test_units_are_trimmed_spans_in_order_that_cover_everything(before: str, tex
     assert all(done or character.isspace() or character == ">" for done, character in zip(covered, text, strict=True))
     document = f"{before}\n{text}"
     start = len(before) + 1
-    for sentence in analysed_sentences(text, Preceding(0, before), start):
+    for sentence in sentences_after(Preceding(0, before), text, start):
         assert text[sentence.start : sentence.end] == sentence.text
         assert all(document[start + span.start : start + span.end].strip() for span in sentence.context)

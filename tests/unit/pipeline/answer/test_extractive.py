@@ -13,7 +13,8 @@ from dtrag.core.answers.evidence import signals
 from dtrag.core.documents import SearchResult, Vector
 from dtrag.core.ranking.bm25 import LexicalStatistics
 from dtrag.core.text.analysis import normalise, terms
-from dtrag.core.text.units import QUOTABLE, units_of
+from dtrag.core.text.unit_types import QUOTABLE
+from dtrag.core.text.units import units_of
 from dtrag.pipeline.answer.extractive import (
     FLOOR,
     MAX_CHARACTERS,

@@ -15,6 +15,13 @@ from unnest(:document_ids::uuid[], :ordinals::int[]) with ordinality as k (docum
 join chunks c on c.document_id = k.document_id and c.ordinal = k.ordinal
 join documents d on d.document_id = c.document_id
 
+-- name: chunks_before
+select k.document_id, k.ordinal, b.start_offset, b.text
+from unnest(:document_ids::uuid[], :ordinals::int[]) as k (document_id, ordinal)
+join chunks c on c.document_id = k.document_id and c.ordinal = k.ordinal
+join chunks b on b.document_id = c.document_id and b.ordinal < c.ordinal and b.ordinal >= c.ordinal - :limit::int
+order by k.document_id, k.ordinal, b.ordinal desc
+
 -- name: documents
 select document_id, title, source_uri, source_path, content_type, node_id, language, chunks, characters, metadata, processed_at
 from documents

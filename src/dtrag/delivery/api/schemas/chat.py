@@ -10,6 +10,7 @@ from dtrag.core.chat import Message, Role
 from dtrag.core.conversation import MAX_ID
 from dtrag.delivery.api.chat_turn import ChatTurn, TurnAnswer
 from dtrag.delivery.api.schemas.base import StrictBody
+from dtrag.delivery.api.schemas.common import CONTEXT, DISPLAY, ContextShape
 from dtrag.delivery.api.schemas.search import Filters, JsonObject, RequestBody, Text
 from dtrag.errors import InvalidInput
 from dtrag.pipeline.execution import MAX_TOP_K
@@ -136,6 +137,8 @@ class SourceShape(BaseModel):
     quote: str = Field(description="The cited text, verbatim.")
     start: int = Field(description="Its start, in code points of the document's text.")
     end: int = Field(description="Its end (exclusive).")
+    display: str = Field(description=DISPLAY)
+    context: list[ContextShape] = Field(description=CONTEXT)
 
 
 class ToolRun(BaseModel):

@@ -160,6 +160,26 @@ class AskRequest(StrictBody):
     filters: Filters = None
 
 
+DISPLAY = (
+    "The quotation as the answer shows it: on one line, without marks of amendments, with hidden characters made "
+    'visible ("<U+202E>").'
+)
+CONTEXT = "Header and unit of a quoted table row, or the lead-in of a list item, in the order of the document."
+
+
+class ContextShape(BaseModel):
+    """Text that a quotation needs to be understood."""
+
+    model_config = _RESPONSE
+
+    kind: Literal["header", "unit", "lead_in"] = Field(
+        description="header of a table, unit of its values, or lead_in of a list or table."
+    )
+    text: str = Field(description="The text, verbatim.")
+    start: int = Field(description=f"Its start, {_SPAN}.")
+    end: int = Field(description=f"Its end (exclusive), {_SPAN}.")
+
+
 class CitationShape(BaseModel):
     """The source of a sentence of the answer."""
 
@@ -173,9 +193,8 @@ class CitationShape(BaseModel):
     quote: str = Field(description="The quoted text, verbatim.")
     start: int = Field(description=f"Start of the quotation, {_SPAN}.")
     end: int = Field(description=f"End of the quotation (exclusive), {_SPAN}.")
-    display: str = Field(
-        "", description='The quotation with hidden characters made visible ("<U+202E>"); empty if it has none.'
-    )
+    display: str = Field(description=DISPLAY)
+    context: list[ContextShape] = Field(description=CONTEXT)
 
 
 class AskResponse(BaseModel):
