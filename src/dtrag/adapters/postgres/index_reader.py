@@ -256,7 +256,7 @@ class PostgresIndex:
             rows = await cursor.fetchall()
         before: dict[str, list[tuple[int, str]]] = {}
         for row in rows:
-            before.setdefault(_chunk_id(row), []).append((row["start_offset"], row["text"]))
+            before.setdefault(f"{row['document_id']}:{row['ordinal']}", []).append((row["start_offset"], row["text"]))
         return before
 
     async def documents(
