@@ -37,12 +37,14 @@ if TYPE_CHECKING:
         SearchResult,
     )
     from dtrag.core.manifest import AgentManifest, FromCategoryRequest, manifest_from_category
+    from dtrag.core.quality.scores import QualityResult
     from dtrag.core.ranking.fusion import HybridScoreFusion, ScoreNormalizer
     from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
     from dtrag.core.text.questions import QueryCharacteristics
     from dtrag.delivery.api.schemas.chat import ChatRequest
     from dtrag.delivery.api.schemas.search import SearchRequest
     from dtrag.errors import DtragError, InvalidInput, NoActiveApp, NotOpened
+    from dtrag.evaluation.quality import RAGQualityEvaluator
     from dtrag.functions import get_search_statistics, hybrid_search, keyword_search, vector_search
     from dtrag.ingestion.folders import FolderPlan
     from dtrag.ingestion.sources import IngestReport, Progress
@@ -141,6 +143,8 @@ _HOMES = {
     "keyword_search": "dtrag.functions",
     "vector_search": "dtrag.functions",
     "CrossEncoderReranker": "dtrag.retrieval.rerank",
+    "QualityResult": "dtrag.core.quality.scores",
+    "RAGQualityEvaluator": "dtrag.evaluation.quality",
     "Settings": "dtrag.settings",
     "get_env_manager": "dtrag.settings",
     "ToolExecutionResult": "dtrag.tools.result",
@@ -193,7 +197,9 @@ __all__ = [
     "PipelineResponse",
     "PipelineState",
     "Progress",
+    "QualityResult",
     "QueryCharacteristics",
+    "RAGQualityEvaluator",
     "RegulationEntityRecognizer",
     "ResultCache",
     "Scope",

@@ -19,6 +19,7 @@ from dtrag.adapters.postgres.database import Database
 from dtrag.adapters.web.fetch import WebFetcher
 from dtrag.adapters.web.taxonomy_service import TaxonomyService
 from dtrag.assembly import (
+    choose_judge,
     choose_models,
     mcp_tools,
     open_stores,
@@ -121,6 +122,7 @@ class App:
         self.index = stores.index
         self._index_settings = stores.index_settings
         self._writer = stores.writer
+        self.judge = choose_judge(settings, models.chat)
         self.audit = Audit(stores.audit, settings.audit, spool=stores.audit_spool)
         self._open_ingestion(stores)
         self._open_governance(stores)

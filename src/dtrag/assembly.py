@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 from dtrag.adapters.analyzers import factory as morphemes
 from dtrag.adapters.audit_spool import AuditSpool
+from dtrag.adapters.claim_checkers import onnx as claim_checkers
 from dtrag.adapters.embedders import factory as embedders
 from dtrag.adapters.llms import factory as llms
 from dtrag.adapters.mcp.client import servers
@@ -31,9 +33,12 @@ from dtrag.core.access.scope import filter_keys
 from dtrag.core.documents import SearchMetrics
 from dtrag.core.text.analysis import Analyzer, term_id
 from dtrag.errors import InvalidInput
+from dtrag.evaluation.judges.chat_model import ModelJudge
+from dtrag.evaluation.judges.checker import CheckerJudge
+from dtrag.evaluation.judges.lexical import LexicalJudge
 from dtrag.pipeline.execution import Pipeline
 from dtrag.pipeline.graph import LangGraphPipeline
-from dtrag.ports import ApprovalStore, Embedder, Index, Models, Parser, Recorder, Reranker, Stores
+from dtrag.ports import ApprovalStore, ChatModel, Embedder, Index, Judge, Models, Parser, Recorder, Reranker, Stores
 from dtrag.retrieval.engine import HybridSearchEngine
 from dtrag.retrieval.regulation_collection import CollectionReader
 from dtrag.retrieval.regulation_pack import RegulationRanking
@@ -73,6 +78,27 @@ def choose_models(settings: Settings, embedder: Embedder | None = None) -> Model
     return Models(
         embedder or embedders.choose(settings), morphemes.choose(settings), rerankers.choose(settings), chat, critic
     )
+
+
+def choose_judge(settings: Settings, model: ChatModel | None) -> Judge:
+    """The judge that the settings name. A claim checker loads at its first use.
+
+    Raises `InvalidInput` for `model` without a language model and for an unknown name, `ModelNotFound` for a folder
+    without a claim checker.
+    """
+    name = settings.judge
+    if name in {"lexical", ""}:
+        return LexicalJudge()
+    if name == "model":
+        if model is None:
+            raise InvalidInput("DTRAG_JUDGE is model, but there is no language model: set DTRAG_LLM too.")
+        return ModelJudge(model)
+    folder = Path(name).expanduser()
+    if not folder.is_dir():
+        raise InvalidInput(
+            f"DTRAG_JUDGE is {name[:80]!r}, but must be lexical, model, or the folder of a claim checker."
+        )
+    return CheckerJudge(claim_checkers.in_folder(folder, settings.embed_threads))
 
 
 def parser_process(settings: Settings, max_file_mb: int) -> Parser:

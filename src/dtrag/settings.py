@@ -83,6 +83,11 @@ class Settings:
         "auto (a cross-encoder in the model folder, if there is one), none, the name of a cross-encoder, or a folder "
         "with its model.onnx and tokenizer.json.",
     )
+    judge: str = _setting(
+        "lexical",
+        "What judges answers in evaluations: lexical (words, numbers and names, without a model), model (the language "
+        "model of DTRAG_LLM), or a folder with model.onnx and tokenizer.json of a claim checker.",
+    )
     model_dir: Path | None = _setting(None, "Folder of model files (default: `models` in the data folder).")
     morphemes: str = _setting("none", "Korean morphemes besides bigrams: none, or kiwi (needs dtrag[kiwi]).")
     embed_query_ms: int = _setting(

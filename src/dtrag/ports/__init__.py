@@ -11,6 +11,7 @@ from dtrag.ports.governance import (
     unrecorded,
 )
 from dtrag.ports.index import DocumentIndex, Index, IndexSettings, IndexSnapshot, IndexWriter, Storage, check_identity
+from dtrag.ports.judges import ClaimChecker, Judge
 from dtrag.ports.models import (
     NOT_CONFIGURED,
     CategoryModel,
@@ -39,6 +40,7 @@ __all__ = [
     "CategoryModel",
     "ChatModel",
     "CitedProvision",
+    "ClaimChecker",
     "ConversationStore",
     "DocumentIndex",
     "DocumentVisibility",
@@ -49,6 +51,7 @@ __all__ = [
     "IndexSettings",
     "IndexSnapshot",
     "IndexWriter",
+    "Judge",
     "KeyStore",
     "Loadable",
     "Models",

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from dtrag.adapters.model_files import OnDemand, verify
+from dtrag.adapters.pair_model import TOKENIZER, WEIGHTS, available
 from dtrag.adapters.rerankers import fastembed
-from dtrag.adapters.rerankers.cross_encoder import TOKENIZER, WEIGHTS, CrossEncoder, available
+from dtrag.adapters.rerankers.cross_encoder import CrossEncoder
 from dtrag.adapters.rerankers.models import PUBLISHED, locate, published
 from dtrag.errors import DtragError, InvalidInput, ModelNotFound
 from dtrag.ports import Reranker

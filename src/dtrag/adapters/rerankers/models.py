@@ -22,7 +22,8 @@ from dtrag.adapters.model_files import (
     pull_from_hub,
     state_of,
 )
-from dtrag.adapters.rerankers.cross_encoder import CONFIG, TOKENIZER, WEIGHTS, CrossEncoder, available
+from dtrag.adapters.pair_model import CONFIG, TOKENIZER, WEIGHTS, available
+from dtrag.adapters.rerankers.cross_encoder import CrossEncoder
 from dtrag.errors import ModelDamaged, ModelNotFound
 from dtrag.settings import Settings
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from dtrag.adapters.rerankers.cross_encoder import CrossEncoder, available
+from dtrag.adapters.pair_model import available
+from dtrag.adapters.rerankers.cross_encoder import CrossEncoder
 from dtrag.adapters.rerankers.scoring import score_pairs, sigmoid
 from dtrag.errors import ModelDamaged
 from dtrag.ports import Reranker

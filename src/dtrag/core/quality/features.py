@@ -1,0 +1,247 @@
+"""What a claim and its source have in common, as numbers: the input of the fitted judge in lexical_judge.py."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+
+from dtrag.core.answers.grounding import (
+    Claim,
+    PassageSentence,
+    Support,
+    claim_of,
+    combined_support,
+    passage_sentences,
+    support_of,
+)
+from dtrag.core.quality.opposites import contradicting_words, quantifiers
+from dtrag.core.text.analysis import STOP_WORDS, normalise, terms
+from dtrag.core.text.numbers import NUMBER
+from dtrag.core.text.questions import without_particle
+
+NAMES = (
+    "window_share",
+    "source_share",
+    "sentence_share",
+    "rare_share",
+    "trigrams_window",
+    "trigrams_source",
+    "order",
+    "subsequence",
+    "stems",
+    "predicate",
+    "subject",
+    "numbers_missing",
+    "numbers_apart",
+    "numbers_elsewhere",
+    "names_missing",
+    "names_apart",
+    "nouns_missing",
+    "lacking",
+    "denied_by_claim",
+    "denied_by_source",
+    "opposite",
+    "quantifier",
+    "words_missing",
+    "claim_length",
+    "source_length",
+)
+"""The features, in the order of the vector. `lacking`: grounding.py gives a reason against the support."""
+NEAR = 3
+"""Distance in content terms within which two neighbouring terms of the claim count as neighbours in the source."""
+BESIDE = 2
+"""Words on either side of a number that are its neighbours."""
+FITTING = 0.5
+"""Share of a word's beginning that must be in the source for the word to count as present."""
+_HANGUL_WORD = re.compile(r"[가-힣]+")
+_AUXILIARY = re.compile(r"(?:있|없|않|하|한|할|되|된|될|했|됐|수|것|이다|입니다|합니다)")
+_TOKEN = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A source as the features read it."""
+
+    text: str
+    sentences: tuple[PassageSentence, ...]
+    trigrams: frozenset[str]
+
+
+@lru_cache(maxsize=256)
+def source_of(text: str) -> Source:
+    """The source of a text; cached, because an answer has several claims about the same passages."""
+    return Source(text, passage_sentences(text), _trigrams(text))
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A claim beside the part of a source that fits it best."""
+
+    claim: Claim
+    support: Support
+    source: Source
+    nearest_text: str
+    window: str
+    values: tuple[float, ...]
+
+
+def compare(text: str, source: Source) -> Compared:
+    """The features of a claim and a source."""
+    claim = claim_of(text)
+    support = support_of(claim, source.sentences)
+    run = [part for part in source.sentences if support.start <= part.start and part.end <= support.end]
+    window = source.text[support.start : support.end]
+    nearest = max(run, key=lambda part: _share(claim, part.words), default=None)
+    claim_terms = [term for term in terms(text) if not NUMBER.fullmatch(term)]
+    stems, window_stems = _stems(text), frozenset(_stems(window))
+    fits = [_fit(stem, window_stems) for stem in stems]
+    present, present_near = _union(source.sentences), _union(tuple(run))
+    nearest_text = source.text[nearest.start : nearest.end] if nearest is not None else ""
+    values = (
+        support.share,
+        combined_support(claim, source.sentences).share,
+        max((_share(claim, part.words) for part in source.sentences), default=0.0),
+        _rare_share(claim, present),
+        _contained(_trigrams(text), _trigrams(window)),
+        _contained(_trigrams(text), source.trigrams),
+        _order(claim_terms, terms(window)),
+        _subsequence(claim_terms, terms(window)),
+        sum(fits) / len(fits) if fits else 0.0,
+        fits[-1] if fits else 0.0,
+        fits[0] if fits else 0.0,
+        _portion([f"#{number}" not in present for number in claim.numbers]),
+        _portion([f"#{number}" not in present_near for number in claim.numbers]),
+        _numbers_elsewhere(text, source.text),
+        _portion([is_absent(name, shown, present) for name, shown in claim.names.items()]),
+        _portion([is_absent(name, shown, present_near) for name, shown in claim.names.items()]),
+        _portion([present_near.isdisjoint(terms(noun)) for noun in claim.nouns]),
+        float(bool(support.reason)),
+        float(claim.denied and not any(part.denied for part in run)),
+        float(not claim.denied and nearest is not None and nearest.denied),
+        float(bool(contradicting_words(text, nearest_text))),
+        float(bool(quantifiers(text) - quantifiers(window))),
+        math.log1p(sum(word not in present for word in claim.words)),
+        math.log1p(len(claim.words)),
+        math.log1p(len(source.text)) / 10,
+    )
+    return Compared(claim, support, source, nearest_text, window, values)
+
+
+@lru_cache(maxsize=256)
+def _union(parts: tuple[PassageSentence, ...]) -> frozenset[str]:
+    return frozenset[str]().union(*(part.words for part in parts))
+
+
+def _share(claim: Claim, words: frozenset[str]) -> float:
+    total = sum(claim.words.values())
+    return sum(weight for term, weight in claim.words.items() if term in words) / total if total else 0.0
+
+
+def _rare_share(claim: Claim, words: frozenset[str]) -> float:
+    """The share of the claim's words, each weighted by the square of its weight: what is long or a number counts."""
+    total = sum(weight**2 for weight in claim.words.values())
+    return sum(weight**2 for term, weight in claim.words.items() if term in words) / total if total else 0.0
+
+
+def _trigrams(text: str) -> frozenset[str]:
+    folded = f" {normalise(text)} "
+    return frozenset(folded[i : i + 3] for i in range(len(folded) - 2))
+
+
+def _contained(part: frozenset[str], whole: frozenset[str]) -> float:
+    return len(part & whole) / len(part) if part else 0.0
+
+
+def _order(claim: Sequence[str], source: Sequence[str]) -> float:
+    """The share of neighbouring terms of the claim that are near each other, in this order, in the source."""
+    pairs = list(pairwise(claim))
+    if not pairs:
+        return 0.0
+    near = {(first, second) for place, first in enumerate(source) for second in source[place + 1 : place + 1 + NEAR]}
+    return sum(pair in near for pair in pairs) / len(pairs)
+
+
+def _subsequence(claim: Sequence[str], source: Sequence[str]) -> float:
+    """The longest common subsequence as a share of the claim."""
+    if not claim:
+        return 0.0
+    lengths = [0] * (len(source) + 1)
+    for term in claim:
+        diagonal = 0
+        for place, other in enumerate(source, start=1):
+            above = lengths[place]
+            lengths[place] = diagonal + 1 if term == other else max(above, lengths[place - 1])
+            diagonal = above
+    return lengths[-1] / len(claim)
+
+
+def _stems(text: str) -> list[str]:
+    """Written Korean words without particles, stems of other words, in order."""
+    stems: list[str] = []
+    for word in normalise(text).split():
+        if hangul := _HANGUL_WORD.search(word):
+            stems.append(without_particle(hangul.group()))
+        else:
+            stems += terms(word)
+    return stems
+
+
+def _fit(stem: str, stems: frozenset[str]) -> float:
+    """The longest beginning that the stem shares with one of `stems`, as a share of it."""
+    if stem in stems:
+        return 1.0
+    if not _HANGUL_WORD.match(stem):
+        return 0.0
+    best = 0
+    for other in stems:
+        if other[:1] == stem[:1]:
+            shared = 1
+            while shared < min(len(stem), len(other)) and stem[shared] == other[shared]:
+                shared += 1
+            best = max(best, shared)
+    return best / len(stem) if best > 1 or len(stem) == 1 else 0.25 * best
+
+
+def _numbers_elsewhere(claim: str, source: str) -> float:
+    """The share of the claim's numbers that stand beside none of their neighbours wherever the source has them."""
+    stated, known = _number_neighbours(claim), _number_neighbours(source)
+    flags = [
+        bool(neighbours) and neighbours.isdisjoint(known[number])
+        for number, neighbours in stated.items()
+        if number in known
+    ]
+    return _portion(flags)
+
+
+@lru_cache(maxsize=512)
+def _number_neighbours(text: str) -> dict[str, frozenset[str]]:
+    """Number as it is written -> the words within two of it, wherever it stands."""
+    tokens = [token.replace(",", "") for token in _TOKEN.findall(normalise(text))]
+    neighbours: dict[str, set[str]] = {}
+    for place, token in enumerate(tokens):
+        if token[0].isdigit():
+            near = tokens[max(0, place - BESIDE) : place] + tokens[place + 1 : place + 1 + BESIDE]
+            neighbours.setdefault(token, set()).update(word[:4] for word in near if word not in STOP_WORDS)
+    return {number: frozenset(words) for number, words in neighbours.items()}
+
+
+def _portion(flags: Sequence[bool]) -> float:
+    return sum(flags) / len(flags) if flags else 0.0
+
+
+def missing_words(text: str, source: Source) -> list[str]:
+    """The written words of a claim, without particles, of which the source has nothing that fits."""
+    stems = frozenset(_stems(source.text))
+    missing = [
+        stem for stem in _stems(text) if len(stem) > 1 and _fit(stem, stems) < FITTING and not _AUXILIARY.match(stem)
+    ]
+    return list(dict.fromkeys(missing))
+
+
+def is_absent(name: str, shown: str, words: frozenset[str]) -> bool:
+    """Whether a name of a claim is among no words of a source."""
+    return name not in words and words.isdisjoint(terms(shown))

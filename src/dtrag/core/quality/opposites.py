@@ -1,0 +1,92 @@
+"""Words that contradict each other, and words that say how many or how much, in English and Korean."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from dtrag.core.text.analysis import normalise
+
+_ENGLISH = (
+    "increas|rais|rise|risen|rose|grow|grew|higher|more|enhanc|elevat|promot|activat|improv|up-?regulat|accelerat|greater"
+    "/decreas|reduc|fall|fell|declin|lower|less|fewer|inhibit|suppress|impair|down-?regulat|worsen|slow|smaller|prevent",
+    "before|prior|earlier/after|later|following",
+    "first|initial/last|final",
+    "most|majority/least|minority",
+    "win|won|victor|success/lost|lose|defeat|fail",
+    "allow|permit|approv|accept/forbid|prohibit|bann|ban|refus|reject|deni",
+    "includ/exclud",
+    "open/close",
+    "positive/negative",
+    "begin|began|start/end|stop|finish",
+    "male|man|men|boy|husband|father|son|he|his/female|woman|women|girl|wife|mother|daughter|she|her",
+    "north/south",
+    "east/west",
+    "present|presence|exist/absent|absence|lack",
+    "always/never",
+    "support/oppos",
+    "dependent/independent",
+    "high/low",
+    "long/short",
+    "large|big/small|little",
+    "buy|bought|purchas/sell|sold|sale",
+    "arriv/depart|left",
+    "minimum|least/maximum|most",
+)
+_KOREAN = (
+    "있/없",
+    "많|높|증가|늘|상승|크|커|확대|강화|길|넓|빠르|오르|올라/적|적은|낮|감소|줄|하락|작|축소|약화|짧|좁|느리|내리|내려",
+    "좋|만족|훌륭|편하|편리|친절|깨끗|완벽|쉽|행복|다행|재미있|재밌|추천|최고/나쁘|나빴|불만|별로|불편|불친절|더럽|더러|지저분|어렵|불행|재미없|지루|비추|최악",
+    "가깝|가까/멀|멀리",
+    "가능/불가능|불가",
+    "시작|개막|설립|신설|제정/종료|끝|폐막|폐지|마감",
+    "이전|전에|먼저|앞/이후|후에|나중|뒤",
+    "처음|최초/마지막|최후",
+    "모든|모두|전부|다/아무|일부|어떤",
+    "성공|승리|이기|이겼|합격/실패|패배|지고|졌|불합격|낙선",
+    "찬성|동의|허용|허가|승인/반대|거부|금지|불허|기각",
+    "포함/제외",
+    "남자|남성|아버지|아들|남편/여자|여성|어머니|딸|아내",
+    "사다|구매|구입|매수/팔|판매|매도",
+    "입학|입국|취임|임명/졸업|출국|사임|해임",
+    "최대|이하|미만|까지|이내/최소|이상|초과|부터",
+    "살아|생존|태어/죽|사망|숨",
+    "춥|추운|추워|차갑/덥|더운|더워|따뜻|뜨겁",
+    "밝/어둡|어두",
+    "조용/시끄럽|시끄러|소음",
+    "동쪽|동부/서쪽|서부",
+    "남쪽|남부/북쪽|북부",
+    "공개/비공개",
+    "필수|의무|반드시/선택|임의|자율",
+)
+
+
+def _sides(pairs: tuple[str, ...], before: str) -> Iterator[tuple[re.Pattern[str], re.Pattern[str]]]:
+    for pair in pairs:
+        one, other = pair.split("/")
+        yield re.compile(f"{before}(?:{one})"), re.compile(f"{before}(?:{other})")
+
+
+_OPPOSITES = (*_sides(_ENGLISH, r"\b"), *_sides(_KOREAN, r"(?<![가-힣])"))
+_QUANTIFIERS = re.compile(
+    r"\b(?:all|every|each|only|always|entire|whole|sole|most|both|none|any|exclusively|completely|solely|unique|best|worst)\b"
+    r"|(?<![가-힣])(?:모든|모두|전부|오직|유일|항상|언제나|늘|가장|최고|최초|최대|결국|이제|아무|완전|전혀|반드시|절대|제일|매우|또한|다시|여전히|단)"
+    r"|(?<=[가-힣])(?:뿐|밖에|만)(?=\s|이|을|를|의|은|$)"
+)
+
+
+def contradicting_words(claim: str, nearest: str) -> list[tuple[str, str]]:
+    """Pairs of a word of the claim and its opposite in the source's nearest sentence, neither of which is in both."""
+    claim, nearest = normalise(claim), normalise(nearest)
+    pairs = []
+    for one, other in _OPPOSITES:
+        for here, there in ((one, other), (other, one)):
+            stated, opposite = here.search(claim), there.search(nearest)
+            if stated and opposite and not here.search(nearest) and not there.search(claim):
+                pairs.append((stated.group(), opposite.group()))
+    return pairs
+
+
+def quantifiers(text: str) -> frozenset[str]:
+    """The words that say how many or how much."""
+    return frozenset(_QUANTIFIERS.findall(normalise(text)))

@@ -1,0 +1,82 @@
+"""Whether an answer replies to its question: it is about the same, and has the kind of value that was asked for."""
+
+from __future__ import annotations
+
+import re
+
+from dtrag.core.answers.grounding import claim_of
+from dtrag.core.quality.judgement import Relevance
+from dtrag.core.quality.refusals import is_refusal
+from dtrag.core.text.analysis import language, normalise, terms
+from dtrag.core.text.linguistics import asks_date, asks_number, counted_answer
+from dtrag.core.text.numbers import numbers_in
+from dtrag.core.text.questions import content
+
+VALUE = 0.6
+"""Score of an answer that is nothing but the value asked for."""
+WITHOUT_VALUE = 0.4
+"""Highest score of an answer that shares the question's words, but lacks the value it asks for."""
+SHORT = 8
+"""Written words up to which an answer that adds anything to the question may be a bare value."""
+_WHO = re.compile(r"\b(?:who|whom|whose)\b|누가|누구", re.I)
+_WHERE = re.compile(r"^\W*(?:where|in (?:what|which) (?:city|country|state|place|town))\b", re.I)
+_CAPITALISED = re.compile(r"(?<![\w.])[A-Z][\w'’-]*")
+_KOREAN_NUMBER = re.compile(
+    r"\d|[한두세네다섯여섯일곱여덟아홉열일이삼사오육칠팔구십백천만]+\s?(?:명|개|회|번|년|월|일|주|학기|시간|원|배|권)"
+)
+_TIME = re.compile(
+    r"\d|\b(?:january|february|march|april|may|june|july|august|september|october|november|december|monday|tuesday"
+    r"|wednesday|thursday|friday|saturday|sunday|century|before|after|during|until|once|when|every)\b"
+    r"|(?:때|후|전|동안|즉시|매년|매월|까지|시기|세기|년|월|일)(?:에|부터|까지|의|이|은|는|\s|$|[.,])",
+    re.I,
+)
+
+
+def relevance(query: str, answer: str) -> Relevance:
+    """How well the answer replies to the query, by words; it may still be wrong."""
+    if is_refusal(answer):
+        return Relevance(0.0, "it declines to answer")
+    asked = claim_of(content(query)).words
+    stated = {*terms(answer), *(f"#{number}" for number in numbers_in(answer))}
+    total = sum(asked.values())
+    shared = sum(weight for term, weight in asked.items() if term in stated) / total if total else 1.0
+    if (lacking := _lacking_value(query, answer)) is not None:
+        if lacking:
+            return Relevance(round(WITHOUT_VALUE * shared, 4), lacking)
+        return Relevance(round(VALUE + (1 - VALUE) * shared, 4))
+    added = stated - set(terms(query))
+    if not added:
+        return Relevance(round(0.3 * shared, 4), "it repeats the question and adds nothing")
+    if len(answer.split()) <= SHORT:
+        return Relevance(round(VALUE + (1 - VALUE) * shared, 4))
+    reason = "" if shared >= 0.5 else f"it has {shared:.0%} of the question's words"
+    return Relevance(round(shared, 4), reason)
+
+
+def _lacking_value(query: str, answer: str) -> str | None:
+    """Which kind of value the answer lacks; "" when it has it, None when the question asks for no known kind."""
+    new_numbers = numbers_in(answer) - numbers_in(query)
+    counted = counted_answer(query)
+    if counted is not None:
+        return "" if counted.search(normalise(answer)) and _adds(query, answer) else "it lacks the amount asked for"
+    if asks_date(query):
+        return "" if new_numbers or _TIME.search(_without(query, answer)) else "it lacks the time asked for"
+    if asks_number(query):
+        korean = language(answer) == "ko" and _KOREAN_NUMBER.search(answer)
+        return "" if new_numbers or korean else "it lacks the number asked for"
+    if language(query) == "en" and (_WHO.search(query) or _WHERE.search(query)):
+        known = {word.casefold() for word in re.findall(r"[\w'’-]+", query)}
+        names = [match for match in _CAPITALISED.finditer(answer) if match.group().casefold() not in known]
+        named = [match for match in names if match.start() > 0 or len(answer.split()) <= SHORT]
+        return "" if named else "it lacks the name asked for"
+    return None
+
+
+def _adds(query: str, answer: str) -> bool:
+    return bool(set(terms(answer)) - set(terms(query)))
+
+
+def _without(query: str, answer: str) -> str:
+    """The answer without the words of the query."""
+    words = set(normalise(query).split())
+    return " ".join(word for word in answer.split() if normalise(word) not in words)

@@ -1,0 +1,90 @@
+"""The judge without a model: what it supports, and the reasons that it names."""
+
+from __future__ import annotations
+
+import pytest
+
+from dtrag.core.quality.features import NAMES, compare, missing_words, source_of
+from dtrag.core.quality.lexical_judge import judge, regressions
+
+LEAVE = "Every full-time employee has 26 days of paid annual leave. Leave is requested from the manager in writing."
+SENTENCE = LEAVE.partition(". ")[0] + "."
+BOOK = "제12조(휴학기간) ① 휴학은 1회에 2개 학기까지 할 수 있으며, 통산 6학기를 초과할 수 없다."
+OTHER = "The library opens at nine and closes at ten."
+
+
+@pytest.mark.parametrize(
+    ("claim", "context"),
+    [
+        ("Full-time employees have 26 days of paid annual leave.", LEAVE),
+        ("Every full-time employee has annual leave, which is requested in writing.", LEAVE),
+        ("휴학은 통산 6학기를 초과할 수 없다.", BOOK),
+        ("26 days", LEAVE),
+        ("통산 6학기", BOOK),
+    ],
+)
+def test_what_a_context_says_is_supported_by_it(claim: str, context: str) -> None:
+    found = judge(claim, [OTHER, context])
+    assert (found.supported, found.contexts, found.reason) == (True, (1,), "")
+    assert found.score > judge(claim, [OTHER]).score
+
+
+@pytest.mark.parametrize(
+    ("claim", "context", "reason"),
+    [
+        ("Full-time employees have 28 days of paid annual leave.", LEAVE, "the number 28"),
+        ("Full-time employees of Berlin have 26 days of paid annual leave.", LEAVE, "“Berlin”"),
+        ("Full-time employees do not have 26 days of paid annual leave.", LEAVE, "it denies"),
+        ("The cafeteria sells vegetarian sandwiches.", LEAVE, "“cafeteria”, “sell”, “vegetarian”, “sandwich” are not"),
+        ("휴학은 통산 8학기를 초과할 수 없다.", BOOK, "8"),
+        ("휴학생은 기숙사를 무료로 이용한다.", BOOK, "“기숙사”"),
+        ("28 days", LEAVE, "“28 days” is not in the contexts"),
+    ],
+)
+def test_what_is_missing_is_named(claim: str, context: str, reason: str) -> None:
+    found = judge(claim, [context])
+    assert not found.supported and not found.contexts
+    assert reason in found.reason
+
+
+def test_several_contexts_support_a_claim_together() -> None:
+    claim = "The laptop is replaced every 4 years and the phone every 3 years."
+    contexts = ["Every laptop is replaced after 4 years.", "A phone is replaced every 3 years."]
+    found = judge(claim, contexts)
+    assert (found.supported, found.contexts) == (True, ())
+    assert not judge(claim, contexts[:1]).supported
+
+
+def test_a_bare_value_needs_a_context_about_the_question() -> None:
+    query = "How many days of annual leave are there?"
+    assert judge("26 days", [LEAVE], query).supported
+    assert not judge("26 days", ["Invoices are paid within 26 days."], query).supported
+
+
+def test_without_contexts_nothing_is_supported() -> None:
+    assert judge("It is so.", []).reason == "there are no contexts"
+
+
+def test_opposite_words_are_named() -> None:
+    found = judge("Revenue decreased a lot in spring 2021.", ["Revenue increased a lot in spring 2020."])
+    assert "it says “decreas” where the passage says “increas”" in found.reason
+
+
+def test_the_weights_are_of_these_features() -> None:
+    for code, regression in regressions().items():
+        assert set(regression.weights) == set(NAMES), code
+        assert 0 < regression.threshold < 1
+
+
+def test_a_verbatim_sentence_has_the_features_of_one() -> None:
+    compared = compare(SENTENCE, source_of(LEAVE))
+    features = dict(zip(NAMES, compared.values, strict=True))
+    assert features["window_share"] == features["subsequence"] == features["trigrams_window"] == 1.0
+    assert features["numbers_missing"] == features["words_missing"] == features["opposite"] == 0.0
+    assert missing_words(SENTENCE, source_of(LEAVE)) == []
+
+
+@pytest.mark.parametrize("text", ["", " ", "?", "①", "\ud800", "a" * 20_000, "가" * 20_000])
+def test_odd_texts_are_judged(text: str) -> None:
+    found = judge(text, [text, LEAVE])
+    assert 0.0 <= found.score <= 1.0

@@ -1,0 +1,74 @@
+"""Replies to a question by words, and answers that decline."""
+
+from __future__ import annotations
+
+import pytest
+
+from dtrag.core.quality.refusals import is_refusal
+from dtrag.core.quality.relevancy import relevance
+
+
+@pytest.mark.parametrize(
+    ("query", "good", "vague"),
+    [
+        ("How many days of leave are there?", "26 days", "Leave is granted under the rules of the handbook."),
+        ("How many days of leave are there?", "There are 26 days of leave.", "There are days of leave for everyone."),
+        ("When did the oil crisis begin?", "In October 1973.", "The oil crisis had wide effects on the economy."),
+        ("Who founded the city of Rome?", "It was founded by Romulus.", "The city of rome has a long history."),
+        ("휴학은 최대 몇 학기까지 할 수 있나요?", "통산 6학기까지입니다.", "휴학은 규정에 따라 할 수 있습니다."),
+        ("책을 늦게 반납하면 연체료가 하루에 얼마인가요?", "하루 100원입니다.", "연체료는 책을 늦게 반납하면 냅니다."),
+        ("회의는 언제 열리나요?", "매월 첫째 월요일에 열립니다.", "회의는 위원들이 모여 엽니다."),
+    ],
+)
+def test_an_answer_without_the_value_asked_for_is_not_relevant(query: str, good: str, vague: str) -> None:
+    assert relevance(query, good).score >= 0.5 > relevance(query, vague).score
+    assert relevance(query, good).reason == ""
+    assert relevance(query, vague).reason.startswith("it lacks the")
+
+
+def test_an_answer_about_something_else_is_not_relevant() -> None:
+    query = "How do I apply for parental leave?"
+    other = "The cafeteria on the second floor offers vegetarian sandwiches and soup every day of the week."
+    assert relevance(query, other).score < 0.2
+    assert relevance(query, "You apply for parental leave in writing, three months before it begins.").score > 0.5
+
+
+def test_a_repeated_question_is_no_answer() -> None:
+    assert (
+        relevance("Describe the parental leave", "parental leave").reason == "it repeats the question and adds nothing"
+    )
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "",
+        "I don't know.",
+        "The documents do not contain an answer to this question.",
+        "I could not find this in the passages. They are about leave.",
+        "There is no information about dental insurance in the documents.",
+        "문서에서 답을 찾을 수 없습니다.",
+        "해당 내용은 규정에 없습니다.",
+        "제공된 자료만으로는 알 수 없습니다.",
+        "죄송하지만 답변할 수 없습니다.",
+    ],
+)
+def test_refusals(answer: str) -> None:
+    assert is_refusal(answer)
+    assert relevance("Which dental insurance is there?", answer).score == 0.0
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "26 days.",
+        "Leave cannot be carried over after March.",
+        "Employees do not have to give a reason.",
+        "Students are not allowed to park on the campus.",
+        "휴학은 통산 6학기를 초과할 수 없다.",
+        "졸업 학기에는 휴학할 수 없습니다.",
+        "수수료는 없습니다.",
+    ],
+)
+def test_answers_with_a_negation_are_no_refusals(answer: str) -> None:
+    assert not is_refusal(answer)
