@@ -8,7 +8,7 @@ import unicodedata
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, Literal, Unpack
 
@@ -33,6 +33,7 @@ from dtrag.core.access.api_key import LOCAL
 from dtrag.core.access.scope import Scope, Viewer
 from dtrag.core.document_selection import DocumentTarget, file_path, select
 from dtrag.core.documents import Answer, DocumentSummary, SearchMetrics, SearchResult, uuid_or_none
+from dtrag.core.editions import parse_date
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
 from dtrag.errors import InvalidInput, NotFound
 from dtrag.evaluation.answerability import Case, Judged, cases
@@ -52,6 +53,7 @@ from dtrag.packs.regulation_ko import structure
 from dtrag.pipeline.conversations import Conversations
 from dtrag.pipeline.debate import step
 from dtrag.pipeline.run import DebateEvent, Run
+from dtrag.pipeline.state import PipelineRequest
 from dtrag.pipeline.traces import Traces
 from dtrag.ports import Embedder, Models, Parser, Reranker, Stores, check_identity
 from dtrag.retrieval.regulation_collection import CollectionReader
@@ -247,12 +249,19 @@ class App:
         on_progress: Callable[[Progress], None] | None = None,
         *,
         prune: Prune = False,
+        prune_editions: bool = False,
+        work: str = "",
+        effective: date | str | None = None,
     ) -> IngestReport:
         """Index files and folders; unchanged files are skipped.
 
         `category` applies to documents that name none themselves. A file that fails is listed in `report.failed`, and
         the others are indexed. Raises `InvalidInput` for a bad category and `IndexMismatch` when the index was built
         with another embedder.
+
+        `work` and `effective` (2024-03-01) are the name and the effective date of regulations that state none: a
+        document becomes an edition of that work. `prune_editions` removes superseded editions below the folders that
+        their files do not contain any more; nothing else does.
 
         With `prune`, documents of files that were deleted from the folders are removed, and renamed files keep their
         category and review state. Nothing is removed when a file fails. Raises `InvalidInput`, before anything is
@@ -267,13 +276,15 @@ class App:
         if plan is not None:
             await self.check_identity()
             await self._folders.follow(plan, renames)
-        report = await self.ingest_sources(files.sources, category, on_progress)
+        report = await self.ingest_sources(files.sources, category, on_progress, work=work, effective=effective)
         report.failed[:0] = files.failed
         report.skipped, report.renamed = files.skipped, renames.renamed
         if plan is not None and report.failed:
             report.notes.append("Nothing was removed, because some files could not be read.")
         elif plan is not None:
             await self._folders.remove(plan, report)
+        if prune_editions and not report.failed:
+            await self._folders.remove_editions(files, report)
         return report
 
     async def plan_prune(self, paths: Sequence[str | Path] | str | Path) -> FolderPlan:
@@ -287,6 +298,8 @@ class App:
         on_progress: Callable[[Progress], None] | None = None,
         *,
         scope: Viewer | None = None,
+        work: str = "",
+        effective: date | str | None = None,
     ) -> IngestReport:
         """As `ingest`, for files whose address is not their path (uploads).
 
@@ -298,8 +311,11 @@ class App:
         path = CategoryPath.parse(category) if category else None
         within, _ = await self._resolved(scope)
         await self._index_settings.register(self.analyzer.id, self.embedder)
-        report = await self._ingestion.run(sources, path, on_progress, within)
+        report = await self._ingestion.run(
+            sources, path, on_progress, within, work=work, effective_from=parse_date("effective", effective)
+        )
         report.seconds = time.perf_counter() - started
+        report.note_editions(datetime.now().astimezone().date())
         if report.waiting:
             report.notes.append(f"{report.waiting:,} without a category wait for a person: dtrag review")
         if self.embedder is None:
@@ -354,7 +370,7 @@ class App:
         """The best passages, best first. Modes: hybrid, lexical, strict, vector.
 
         `highlights=False` saves the time of locating the query's words in the passages.
-        `options` are those of `HybridSearchEngine.search`: numbers of candidates, correlation_id, explain.
+        `options` are those of `HybridSearchEngine.search`: numbers of candidates, correlation_id, explain, as_of.
         """
         options = {
             "bm25_candidates": CANDIDATES,
@@ -365,10 +381,20 @@ class App:
         return await self.engine.search(query, top_k, filters, scope=scope, mode=mode, **options)
 
     async def ask(
-        self, question: str, filters: Mapping[str, Any] | None = None, *, scope: Viewer | None = None, owner: str = ""
+        self,
+        question: str,
+        filters: Mapping[str, Any] | None = None,
+        *,
+        scope: Viewer | None = None,
+        owner: str = "",
+        as_of: date | str | None = None,
     ) -> Answer:
-        """The answer with citations, or a refusal when the documents do not answer; `pipeline.execute` returns more."""
-        return (await self.pipeline.execute(question, scope=scope, filters=filters, owner=owner)).as_answer()
+        """The answer with citations, or a refusal when the documents do not answer; `pipeline.execute` returns more.
+
+        `as_of` (2024-03-01) answers from the regulations that were valid on that day.
+        """
+        request = PipelineRequest(query=question, options={} if as_of is None else {"as_of": as_of})
+        return (await self.pipeline.execute(request, scope=scope, filters=filters, owner=owner)).as_answer()
 
     async def _resolved(self, viewer: Viewer | None) -> tuple[Scope, Taxonomy]:
         """What the viewer may see in the active version of the tree, and that version."""

@@ -87,6 +87,7 @@ async def test_every_option_reaches_the_app(
         "explain": True,
         "explain_documents": ["a", "b"],
         "highlights": False,
+        "as_of": "2024-03-01",
     }
     body = {"query": "x", **options}
     assert (await client.post("/search", json=body, headers={"X-Correlation-ID": "w-9"})).status_code == 200

@@ -8,14 +8,16 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from dtrag.adapters.postgres.connect import connect
+from dtrag.adapters.postgres.index_writer import PostgresWriter
 from dtrag.app import App, app_on
+from dtrag.core.access.scope import Scope
 from dtrag.core.documents import Vector, document_id
 from dtrag.errors import InvalidInput
-from dtrag.ingestion.folders import FolderSync
 from dtrag.ingestion.sources import Source
 from dtrag.ports import Models
 from dtrag.settings import Settings
@@ -190,11 +192,15 @@ async def test_an_interrupted_rename_is_finished_by_the_next_run(
     await app.ingest(folder, "House")
     (folder / "kettle.md").rename(folder / "pot.md")
 
-    async def crash(*_: Any) -> None:
-        raise RuntimeError("killed")
+    drop_source = PostgresWriter.drop_source
+
+    async def crash(self: PostgresWriter, source_id: UUID, scope: Scope, current: Sequence[int] = ()) -> list[UUID]:
+        if not current:  # the documents of the old address
+            raise RuntimeError("killed")
+        return await drop_source(self, source_id, scope, current)
 
     with monkeypatch.context() as patched:
-        patched.setattr(FolderSync, "_delete", crash)
+        patched.setattr(PostgresWriter, "drop_source", crash)
         with pytest.raises(RuntimeError):
             await app.ingest(folder, "House", prune=True)
     assert len(await app.documents()) == 5

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from dtrag.core.editions import Edition
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -91,10 +93,14 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class ChunkedDocument:
-    """A document with its chunks, as a splitter (chunking or a pack) returns it."""
+    """A document with its chunks, as a splitter (chunking or a pack) returns it.
+
+    `edition` is set for documents that have a name and possibly a date of their own, such as regulations.
+    """
 
     document: ParsedDocument
     chunks: tuple[Chunk, ...]
+    edition: Edition | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +119,7 @@ class Draft:
     fingerprint: bytes
     replaces: bool = False
     source_path: str = ""
+    edition: Edition | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,3 +360,4 @@ class IndexedDocument:
     chunks: tuple[IndexedChunk, ...]
     replaces: bool = False
     source_path: str = ""
+    edition: Edition | None = None

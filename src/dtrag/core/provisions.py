@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass
+from datetime import date
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +39,20 @@ class Amendment:
 
 @dataclass(frozen=True, slots=True)
 class RegulationText:
-    """A regulation as it is stored: one document with its provisions in the order of the text."""
+    """A regulation as it is stored: one document with its provisions in the order of the text.
+
+    Of a dated edition these are the provisions that are valid on the day of the read; it is valid as a whole from
+    `effective_from` until the day before `superseded_from`.
+    """
 
     document_id: uuid.UUID
     name: str
     code: str
     text: str
     provisions: tuple[Provision, ...]
+    work_id: uuid.UUID | None = None
+    effective_from: date | None = None
+    superseded_from: date | None = None
 
 
 @dataclass(frozen=True, slots=True)

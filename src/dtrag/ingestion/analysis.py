@@ -13,6 +13,7 @@ import numpy as np
 
 from dtrag import embedding_service
 from dtrag.core.documents import Chunk, Draft, IndexedChunk, IndexedDocument, ParsedDocument
+from dtrag.core.editions import Edition
 from dtrag.core.text.analysis import Analyzer, clean, language, term_id
 from dtrag.ingestion.chunking import CHUNKER
 from dtrag.ports import Embedder, speaks
@@ -56,9 +57,19 @@ def title_weight(document: ParsedDocument) -> float:
     return 1.0 if made else TITLE_WEIGHT
 
 
-def fingerprint(document: ParsedDocument, embedder: Embedder | None, analyzer: Analyzer = Analyzer()) -> bytes:
-    """32 bytes that change whenever writing the document again would change the index."""
-    parts = [
+def fingerprint(
+    document: ParsedDocument,
+    embedder: Embedder | None,
+    analyzer: Analyzer = Analyzer(),
+    *,
+    edition: Edition | None = None,
+    uri: str = "",
+) -> bytes:
+    """32 bytes that change whenever writing the document again would change the index.
+
+    Files may contain the same edition: it belongs to the last one, so that its address counts.
+    """
+    parts: list[object] = [
         document.title,
         document.text,
         document.content_type,
@@ -67,6 +78,9 @@ def fingerprint(document: ParsedDocument, embedder: Embedder | None, analyzer: A
         [analyzer.id, CHUNKER, TITLE_WEIGHT, BREADCRUMB_WEIGHT, LONGEST_NAME],
         embedder.id if embedder is not None and speaks(embedder, language(document.text)) else "",
     ]
+    if edition is not None and edition.effective_from is not None:
+        dates = sorted((label, day.isoformat()) for label, day in edition.article_dates.items())
+        parts += [uri, edition.work, edition.effective_from.isoformat(), dates, list(edition.repeals)]
     text = json.dumps(parts, ensure_ascii=False, sort_keys=True, default=str)
     return hashlib.blake2b(text.encode("utf-8"), digest_size=32).digest()
 
@@ -101,6 +115,7 @@ async def analyse_documents(
             chunks=tuple(chunks),
             replaces=draft.replaces,
             source_path=draft.source_path,
+            edition=draft.edition,
         )
         for draft, chunks in zip(drafts, analysed, strict=True)
     ]

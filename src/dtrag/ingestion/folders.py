@@ -165,26 +165,34 @@ class FolderSync:
         for file in plan.gone:
             if await asyncio.to_thread(os.path.lexists, file_path(file.uri)):
                 continue
-            removed = await self._delete(file.source_id)
+            removed = await self._writer.drop_source(file.source_id, EVERYTHING)
             report.removed += len(removed)
             report.pruned.append(file_path(file.uri))
             await self._note("documents.prune", file, removed)
         if plan.gone or plan.moves:
             await self._writer.tidy()
 
-    async def _delete(self, source_id: uuid.UUID) -> list[uuid.UUID]:
-        removed: list[uuid.UUID] = []
-        while page := await self._writer.documents_of(source_id, PAGE):
-            deleted = [key for key in page if await self._writer.delete(key, EVERYTHING)]
-            removed += deleted
-            if not deleted:
-                break
-        return removed
+    async def remove_editions(self, files: FoundFiles, report: IngestReport) -> None:
+        """Remove the superseded editions that the files below the folders do not contain any more."""
+        for folder in files.folders:
+            retained = await self._store.retained_below(_prefix(folder))
+            removed = [key for key in retained if await self._writer.delete(key, EVERYTHING, ends=True)]
+            report.removed += len(removed)
+            if removed:
+                await self._record(
+                    LOCAL.name,
+                    "documents.prune_editions",
+                    scope=None,
+                    subjects=[str(key) for key in removed],
+                    decision="done",
+                    details={"documents": len(removed)},
+                )
 
     async def _move(self, file: StoredFile, source: Source) -> dict[uuid.UUID, uuid.UUID]:
         """Write the documents under their new address, then delete the old ones. May be repeated after a crash."""
         moved: dict[uuid.UUID, uuid.UUID] = {}
         titles: Mapping[str, str] | None = None
+        contained: list[int] = []
         after: uuid.UUID | None = None
         name = Path(file_path(file.uri)).stem
         while drafts := await self._store.drafts_of(file.source_id, after, PAGE):
@@ -196,11 +204,16 @@ class FolderSync:
                 for draft in drafts
                 if _named(draft, name)
             }
-            moved |= await self._rewrite(drafts, source, retitled)
-        await self._store.move_review_state(moved)
-        upper = [key.int >> 64 for key in moved.values()]
-        await self._writer.finish_source(source.source_id, source.uri, file.fingerprint, upper)
-        await self._delete(file.source_id)
+            renamed = await self._rewrite(drafts, source, retitled)
+            contained += [
+                renamed[draft.document_id].int >> 64
+                for draft in drafts
+                if not (draft.edition is not None and draft.edition.retained)
+            ]
+            moved |= renamed
+        await self._store.move_review_state({old: new for old, new in moved.items() if old != new})
+        await self._writer.finish_source(source.source_id, source.uri, file.fingerprint, contained)
+        await self._writer.drop_source(file.source_id, EVERYTHING)
         return moved
 
     async def _titles(self, source: Source) -> dict[str, str]:
@@ -265,9 +278,10 @@ def _copy(draft: Draft, source: Source, fingerprint: bytes, titles: Mapping[uuid
     uri = f"{source.uri}#{part}" if part else source.uri
     document = draft.passages.document
     title = titles.get(draft.document_id, document.title)
+    is_edition = draft.edition is not None and draft.edition.work_id is not None
     return replace(
         draft,
-        document_id=document_id(uri),
+        document_id=draft.document_id if is_edition else document_id(uri),
         source_id=source.source_id,
         source_uri=uri,
         source_path=source.source_path,

@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
+from datetime import date
 
 from dtrag.core.access.scope import EVERYTHING, Scope
 from dtrag.core.documents import IndexedDocument
@@ -18,6 +19,7 @@ from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.core.text.analysis import Analyzer
 from dtrag.ingestion.analysis import analyse_documents
 from dtrag.ingestion.classify import Classifier
+from dtrag.ingestion.editions import Editions
 from dtrag.ingestion.reading import Batch, SourceReader, Splitter
 from dtrag.ingestion.sources import IngestReport, Progress, ReadSource, Source
 from dtrag.ingestion.write_guard import WriteGuard
@@ -55,11 +57,15 @@ class Ingestion:
         category: CategoryPath | None = None,
         on_progress: OnProgress | None = None,
         scope: Scope = EVERYTHING,
+        *,
+        work: str = "",
+        effective_from: date | None = None,
     ) -> IngestReport:
         """Read every source; a file that fails is reported, and the others are read.
 
-        Nothing outside of `scope` is written or overwritten. Raises `InvalidInput` for a limited scope without a
-        category, and `Forbidden` for a category outside of the scope.
+        `work` and `effective_from` are the name and date of editions that state none. Nothing outside of `scope` is
+        written or overwritten. Raises `InvalidInput` for a limited scope without a category, and `Forbidden` for a
+        category outside of the scope.
         """
         report = IngestReport(files=len(sources))
         guard = WriteGuard(self._writer, scope)
@@ -72,6 +78,7 @@ class Ingestion:
             analyzer=self._analyzer,
             category=category,
             guard=guard,
+            editions=Editions(self._writer, guard, name=work, effective_from=effective_from),
             report=report,
         )
         await self._writer.recover()

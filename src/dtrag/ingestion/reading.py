@@ -16,6 +16,7 @@ from dtrag.errors import InvalidInput, ParseFailed
 from dtrag.ingestion import chunking
 from dtrag.ingestion.analysis import cleaned, fingerprint
 from dtrag.ingestion.chunking import CHUNKER
+from dtrag.ingestion.editions import Editions
 from dtrag.ingestion.sources import SHOWN_DOCUMENTS, IngestReport, ReadSource, Source, content_digest
 from dtrag.ingestion.write_guard import WriteGuard
 from dtrag.ports import Embedder, IndexWriter, Parser
@@ -57,6 +58,7 @@ class SourceReader:
         analyzer: Analyzer,
         category: CategoryPath | None,
         guard: WriteGuard,
+        editions: Editions,
         report: IngestReport,
     ) -> None:
         self._writer = writer
@@ -66,6 +68,7 @@ class SourceReader:
         self._analyzer = analyzer
         self._category = category
         self._guard = guard
+        self._editions = editions
         self._report = report
         self._batch = Batch()
         self._batch_chunks = 0
@@ -120,6 +123,8 @@ class SourceReader:
                 continue
             read.add(draft.document_id)
             self._report.count_structure(passages)
+            if draft.edition is not None and draft.edition.effective_from is not None:
+                self._report.effective[draft.edition.effective_from] += 1
             self._batch.drafts.append(draft)
             self._batch_chunks += len(passages.chunks)
             self.chunks_read += len(passages.chunks)
@@ -147,15 +152,18 @@ class SourceReader:
             node = await self._node(path)
             document = replace(document, category_path=path.names)
         uri = f"{source.uri}#{document.part}" if document.part else source.uri
-        return Draft(
+        edition = self._editions.completed(passages.edition)
+        draft = Draft(
             document_id(uri),
             ChunkedDocument(document, passages.chunks),
             source.source_id,
             uri,
             node,
-            fingerprint(document, self._embedder, self._analyzer),
+            fingerprint(document, self._embedder, self._analyzer, edition=edition, uri=uri),
             source_path=clean(source.source_path),
+            edition=edition,
         )
+        return await self._editions.joined(draft, self._taxonomy)
 
     async def _node(self, path: CategoryPath) -> int:
         """The node of a category, created when it is missing. Raises `InvalidInput` for one outside the scope."""
@@ -185,7 +193,13 @@ class SourceReader:
 
     def _source_fingerprint(self, path: Path) -> bytes:
         """The digest of the content, then one of what it is read with: renamed files are found by the first part."""
-        versions = (self._analyzer.id, CHUNKER, self._embedder.id if self._embedder else "", str(self._category))
+        versions = (
+            self._analyzer.id,
+            CHUNKER,
+            self._embedder.id if self._embedder else "",
+            str(self._category),
+            self._editions.id,
+        )
         read_with = hashlib.blake2b("\n".join(versions).encode(), digest_size=16)
         return content_digest(path) + read_with.digest()
 

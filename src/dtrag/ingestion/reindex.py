@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import replace
 
+from dtrag.core.documents import Draft
 from dtrag.core.text.analysis import Analyzer
 from dtrag.ingestion.analysis import analyse_documents, fingerprint
 from dtrag.ports import Embedder, IndexWriter
@@ -24,8 +25,7 @@ async def reindex(
     after: uuid.UUID | None = None
     while drafts := await writer.read_back(after, BATCH_DOCUMENTS):
         marked = [
-            replace(draft, fingerprint=fingerprint(draft.passages.document, embedder, analyzer), replaces=True)
-            for draft in drafts
+            replace(draft, fingerprint=_fingerprint(draft, embedder, analyzer), replaces=True) for draft in drafts
         ]
         await writer.write(await analyse_documents(marked, embedder, analyzer))
         after = drafts[-1].document_id
@@ -34,3 +34,7 @@ async def reindex(
             on_progress(done)
     await writer.tidy()
     return done
+
+
+def _fingerprint(draft: Draft, embedder: Embedder | None, analyzer: Analyzer) -> bytes:
+    return fingerprint(draft.passages.document, embedder, analyzer, edition=draft.edition, uri=draft.source_uri)

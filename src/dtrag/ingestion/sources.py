@@ -8,6 +8,7 @@ import uuid
 from array import array
 from collections import Counter
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 
 from dtrag.core.documents import ChunkedDocument, document_id
@@ -85,8 +86,9 @@ class IngestReport:
     """What an ingest did. `failed` holds (path, reason) of files that could not be read; the rest is in the index.
 
     `waiting` counts documents in the review queue. `structure` counts what a pack recognised: `{"article": 5039}`.
-    `skipped` holds (path, reason) of files of unknown formats in folders. With `prune`, `renamed` holds (old, new)
-    paths, and `pruned` the paths of deleted files, whose documents `removed` includes.
+    `effective` counts the editions by their dates. `skipped` holds (path, reason) of files of unknown formats in
+    folders. With `prune`, `renamed` holds (old, new) paths, and `pruned` the paths of deleted files, whose documents
+    `removed` includes.
     """
 
     documents: int = 0
@@ -102,8 +104,18 @@ class IngestReport:
     pruned: list[str] = field(default_factory=list)
     document_ids: list[str] = field(default_factory=list)
     structure: Counter[str] = field(default_factory=Counter)
+    effective: Counter[date] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
     sources: list[ReadSource] = field(default_factory=list, repr=False)
+
+    def note_editions(self, today: date) -> None:
+        """Note the editions that searches do not return yet."""
+        later = [day for day in self.effective.elements() if day > today]
+        if later:
+            self.notes.append(
+                f"{len(later):,} of the regulations take effect later, the first on {min(later)}: until then searches "
+                "return their earlier editions, if there are any."
+            )
 
     def count_structure(self, document: ChunkedDocument) -> None:
         """Count the kinds of the document and of its passages; of a passage in pieces the first one."""

@@ -11,6 +11,7 @@ from dtrag.concurrency import limit_clock
 from dtrag.core.access import confinement
 from dtrag.core.access.scope import Viewer
 from dtrag.core.chat import Message, Usage
+from dtrag.core.editions import parse_date
 from dtrag.core.trace import StepTrace, Trace
 from dtrag.errors import InvalidInput
 from dtrag.pipeline import steps
@@ -70,13 +71,14 @@ class Pipeline:
         _check_names(limits)
         request = _request_of(request, query)
         requested = _limits_of(request.options)
+        as_of = parse_date("as_of", request.options.get("as_of"))
         merged: RunLimits = {**requested, **limits}
         if requested.get("debate_allowed") is False:  # a request may forgo a debate that its caller allows
             merged["debate_allowed"] = False
         run = self._runs()
         run = replace(
             run,
-            scope=confinement.bounded(scope),
+            scope=confinement.bounded(scope).at(as_of),
             filters=run.filters if filters is None else filters,
             emit=run.emit if emit is None else emit,
             history=tuple(history),
@@ -128,9 +130,9 @@ def _request_of(request: PipelineRequest | str | None, query: str | None) -> Pip
 
 
 def _limits_of(options: Mapping[str, Any]) -> RunLimits:
-    unknown = options.keys() - {"top_k", "debate"}
+    unknown = options.keys() - {"top_k", "debate", "as_of"}
     if unknown:
-        raise InvalidInput(f"There is no option {min(unknown)!r}; there are top_k and debate.")
+        raise InvalidInput(f"There is no option {min(unknown)!r}; there are top_k, debate and as_of.")
     limits: RunLimits = {}
     if "top_k" in options:
         top_k = options["top_k"]

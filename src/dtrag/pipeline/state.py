@@ -149,7 +149,8 @@ class PipelineRequest:
     `taxonomy_version` is the version of the category tree that the paths of `canonical_filter` refer to: None or
     `active` for the active one. Another version does not restore the documents of that time: the search covers the
     documents that belong to its categories now, and a note says so.
-    `options`: top_k (passages to retrieve, 1 to 50), debate (bool: request one, if the flag is on).
+    `options`: top_k (passages to retrieve, 1 to 50), debate (bool: request one, if the flag is on), as_of (a day such
+    as 2024-03-01: answer from the regulations that were valid then).
     """
 
     query: str

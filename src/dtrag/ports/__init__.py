@@ -10,7 +10,17 @@ from dtrag.ports.governance import (
     Recorder,
     unrecorded,
 )
-from dtrag.ports.index import DocumentIndex, Index, IndexSettings, IndexSnapshot, IndexWriter, Storage, check_identity
+from dtrag.ports.index import (
+    DocumentIndex,
+    Index,
+    IndexSettings,
+    IndexSnapshot,
+    IndexWriter,
+    Storage,
+    StoredWork,
+    check_identity,
+    valid_day,
+)
 from dtrag.ports.judges import ClaimChecker, Judge
 from dtrag.ports.models import (
     NOT_CONFIGURED,
@@ -68,6 +78,7 @@ __all__ = [
     "ReviewStore",
     "Storage",
     "StoredFile",
+    "StoredWork",
     "Stores",
     "TaxonomyStore",
     "ToolServer",
@@ -78,4 +89,5 @@ __all__ = [
     "check_identity",
     "speaks",
     "unrecorded",
+    "valid_day",
 ]

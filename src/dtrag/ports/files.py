@@ -51,3 +51,6 @@ class FolderStore(Protocol):
 
     async def move_review_state(self, moved: Mapping[uuid.UUID, uuid.UUID]) -> None:
         """Transfer decisions, placements and review items from old document ids to new ones."""
+
+    async def retained_below(self, prefix: str) -> list[uuid.UUID]:
+        """Superseded editions from files with such addresses that do not contain them any more."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, datetime
 from typing import Any, Protocol
 
 from dtrag.core.access.scope import EVERYTHING, NO_FILTERS, Scope, SearchFilters
@@ -43,8 +44,15 @@ def check_identity(settings: Mapping[str, Any], analyzer: str, embedder: Embedde
         raise IndexMismatch(what="the embedder", stored=stored_id, configured=embedder.id)
 
 
+def valid_day(scope: Scope) -> date:
+    """The day whose editions a read returns: that of the scope, else today by the clock of this machine."""
+    return scope.as_of or datetime.now().astimezone().date()
+
+
 class Index(Protocol):
     """Reads of the index. Every read takes the caller's scope and returns nothing from outside it.
+
+    Of editions of regulations, all reads but `chunk_ids` and `document` return what is valid on `valid_day(scope)`.
 
     A chunk id is `DOCUMENT_ID:ORDINAL`. All methods raise `DatabaseUnavailable` when the store cannot be reached.
     """
@@ -124,6 +132,16 @@ class DocumentIndex(Index, Protocol):
         """Stop work in the background."""
 
 
+@dataclass(frozen=True, slots=True)
+class StoredWork:
+    """A regulation over time: its id, its code and folded name, and where its newest edition is and came from."""
+
+    work_id: uuid.UUID
+    work: tuple[str, str]
+    node_id: int
+    source_id: uuid.UUID
+
+
 class IndexWriter(Protocol):
     """Writes of the index. All methods raise `DatabaseUnavailable`; those that add data raise `StorageFull`."""
 
@@ -150,11 +168,24 @@ class IndexWriter(Protocol):
     ) -> int:
         """Record that a source was read to its end, and delete its documents in scope that are not in `current`.
 
-        `current` holds the upper 64 bits of the ids of its documents. Returns the number of deleted documents.
+        `current` holds the upper 64 bits of the ids of its documents. Superseded editions of regulations stay. Returns
+        the number of deleted documents.
         """
 
-    async def delete(self, document_id: uuid.UUID, scope: Scope) -> bool:
-        """Delete a document; False when it does not exist or is out of scope."""
+    async def drop_source(self, source_id: uuid.UUID, scope: Scope, current: Sequence[int] = ()) -> list[uuid.UUID]:
+        """Delete the documents of a source in scope that are not in `current`, but for superseded editions.
+
+        The work of a deleted edition ends: earlier editions do not become valid again. Returns the deleted documents.
+        """
+
+    async def works(self, works: Collection[tuple[str, str]]) -> list[StoredWork]:
+        """The works with dated editions that have one of these codes and folded names."""
+
+    async def delete(self, document_id: uuid.UUID, scope: Scope, *, ends: bool = False) -> bool:
+        """Delete a document; False when it does not exist or is out of scope.
+
+        The edition before a deleted one is valid again, unless `ends`.
+        """
 
     async def read_back(self, after: uuid.UUID | None, limit: int) -> list[Draft]:
         """The next `limit` documents as they were written, ordered by id, after the id `after` (None: the first)."""

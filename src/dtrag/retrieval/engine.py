@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from datetime import date
 from functools import partial
 from types import ModuleType
 from typing import Any, Unpack
@@ -142,6 +143,7 @@ class HybridSearchEngine:
         explain_documents: Sequence[str] = (),
         highlight: bool = True,
         exact_candidates: bool = False,
+        as_of: date | str | None = None,
     ) -> Results:
         """The `top_k` best passages in scope, best first, and the metrics of the search.
 
@@ -149,6 +151,7 @@ class HybridSearchEngine:
         decides. Each retriever returns `top_k` candidates at least; with `exact_candidates`, its own number.
         With `seconds` the search takes no longer: late stages are left out and named in `metrics.degraded`, and if
         neither retriever was in time, it raises `TimeoutError`.
+        `as_of` (2024-03-01) searches the editions that were valid on that day, instead of today's.
         `highlight` marks the words of the query in the passages, about .1 ms for each.
         `explain` explains the rank of each passage; `metrics.absent` explains why `explain_documents` are missing.
         Raises `InvalidInput` for a bad argument, `IndexMismatch` for an index built with another analyzer or embedder,
@@ -171,6 +174,7 @@ class HybridSearchEngine:
                 highlight=highlight,
                 filter_keys=self.filter_keys,
                 exact_candidates=exact_candidates,
+                as_of=as_of,
             )
             if not request.query.strip():
                 return self._answered(request, started, [], SearchMetrics())

@@ -11,7 +11,7 @@ from cachetools import LRUCache
 from dtrag.core.access.scope import Scope
 from dtrag.core.provisions import RegulationText
 from dtrag.packs.regulation_ko.collection import Collection, Regulation
-from dtrag.ports import IndexSnapshot, RegulationStore
+from dtrag.ports import IndexSnapshot, RegulationStore, valid_day
 
 CACHED_COLLECTIONS = 64
 """Scopes whose collections are cached."""
@@ -35,7 +35,7 @@ class CollectionReader:
 
     async def read(self, snapshot: IndexSnapshot, scope: Scope) -> Collection:
         """The regulations in scope."""
-        key = (snapshot.generation, snapshot.taxonomy.version, scope.nodes)
+        key = (snapshot.generation, snapshot.taxonomy.version, scope.nodes, valid_day(scope))
         collection = self._collections.get(key)
         if collection is None:
             collection = self._collections[key] = await self._read(scope)

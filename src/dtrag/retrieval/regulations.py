@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Iterable
+from datetime import date
 
 from dtrag.core.access import confinement
 from dtrag.core.access.scope import Scope, Viewer
 from dtrag.core.documents import SearchResult
+from dtrag.core.editions import parse_date
 from dtrag.core.provisions import ProvisionCitation, RegulationSummary, RegulationText, ShownProvision
 from dtrag.core.verification import Verification
 from dtrag.current_app import active
@@ -23,6 +25,7 @@ from dtrag.retrieval.regulation_pack import by_article
 from dtrag.retrieval.regulation_verification import verify_citations
 from dtrag.retrieval.request import CANDIDATES, MAX_TOP_K, passage_count
 
+AsOf = date | str | None
 MIN_ARTICLES = 10
 """Results of a search without `top_k`, if there are as many."""
 PASSAGES_PER_ARTICLE = 4
@@ -31,6 +34,8 @@ PASSAGES_PER_ARTICLE = 4
 
 class Regulations:
     """The regulations of an app. `scope` defaults to the owner's, and inside a run to that of the run.
+
+    `as_of` (2024-03-01) is the day whose editions are read; None: today's.
 
     A citation of a provision outside the scope is `missing`, like one of a provision that does not exist.
     """
@@ -44,7 +49,9 @@ class Regulations:
         self._collections = collections
         self._selector = AdaptiveTopKSelector()
 
-    async def search(self, query: str, top_k: int | None = None, *, scope: Viewer | None = None) -> list[SearchResult]:
+    async def search(
+        self, query: str, top_k: int | None = None, *, scope: Viewer | None = None, as_of: AsOf = None
+    ) -> list[SearchResult]:
         """The best articles for a question, each once. Their `metadata` has `regulation`, `article`, `code`, `kind`.
 
         Without `top_k` their number depends on the question, at least `MIN_ARTICLES`. Raises the errors of the engine.
@@ -59,12 +66,15 @@ class Regulations:
             bm25_candidates=CANDIDATES,
             vector_candidates=CANDIDATES,
             scope=scope,
+            as_of=as_of,
         )
         return [pieces[0] for pieces in by_article(results).values()][:requested_k]
 
-    async def regulations(self, name: str | None = None, *, scope: Viewer | None = None) -> list[RegulationSummary]:
+    async def regulations(
+        self, name: str | None = None, *, scope: Viewer | None = None, as_of: AsOf = None
+    ) -> list[RegulationSummary]:
         """The regulations, by name; with `name` only that one. Raises `NotFound` for an unknown name."""
-        _, _, collection = await self._collection(scope)
+        _, _, collection = await self._collection(scope, as_of)
         regulations = collection.regulations if name is None else [collection.named(name)]
         return [
             RegulationSummary(
@@ -78,14 +88,14 @@ class Regulations:
             for regulation in regulations
         ]
 
-    async def show(self, reference: str, *, scope: Viewer | None = None) -> ShownProvision:
+    async def show(self, reference: str, *, scope: Viewer | None = None, as_of: AsOf = None) -> ShownProvision:
         """The whole text of a provision such as `학칙 제21조`, `학칙 별표 1` or `학칙 부칙`, with its citations.
 
         Of a deleted one, what remains: `삭제 <2020. 1. 1.>`.
 
         Raises `NotFound` with the existing provisions or names, and `InvalidInput` for a reference without an article.
         """
-        snapshot, within, collection = await self._collection(scope)
+        snapshot, within, collection = await self._collection(scope, as_of)
         source = collection.find(reference)
         text = await self._text(source, within)
         first_passage = f"{source.regulation.document_id}:{max(0, source.provisions[0].first)}"
@@ -119,12 +129,14 @@ class Regulations:
             named_by=known.named_by,
         )
 
-    async def citations(self, regulation: str | None = None, *, scope: Viewer | None = None) -> list[ProvisionCitation]:
+    async def citations(
+        self, regulation: str | None = None, *, scope: Viewer | None = None, as_of: AsOf = None
+    ) -> list[ProvisionCitation]:
         """The citations in one regulation, or in all of them, in the order of the text.
 
         Raises `NotFound` for an unknown name.
         """
-        _, within, collection = await self._collection(scope)
+        _, within, collection = await self._collection(scope, as_of)
         only = collection.named(regulation) if regulation is not None else None
         by_document: dict[uuid.UUID, list[Source]] = {}
         for source in collection.sources.values():
@@ -136,18 +148,20 @@ class Regulations:
                 citations += await asyncio.to_thread(_citations, collection, by_document[text.document_id], text)
         return citations
 
-    async def verify(self, text: str, regulation: str | None = None, *, scope: Viewer | None = None) -> Verification:
+    async def verify(
+        self, text: str, regulation: str | None = None, *, scope: Viewer | None = None, as_of: AsOf = None
+    ) -> Verification:
         """Whether what any text cites exists in the regulations; a provision outside the scope is `missing`.
 
         `regulation` is the one that references before any name mean. Raises `InvalidInput` for a text that is too
         long, and `NotFound` for an unknown `regulation`.
         """
-        _, within, collection = await self._collection(scope)
+        _, within, collection = await self._collection(scope, as_of)
         return await verify_citations(text, collection, self._store, within, regulation)
 
-    async def _collection(self, scope: Viewer | None) -> tuple[IndexSnapshot, Scope, Collection]:
+    async def _collection(self, scope: Viewer | None, as_of: AsOf) -> tuple[IndexSnapshot, Scope, Collection]:
         snapshot = await self._index.snapshot()
-        within = confinement.bounded(scope).resolved(snapshot.taxonomy)
+        within = confinement.bounded(scope).at(parse_date("as_of", as_of)).resolved(snapshot.taxonomy)
         return snapshot, within, await self._collections.read(snapshot, within)
 
     async def _text(self, source: Source, within: Scope) -> RegulationText:
@@ -164,10 +178,12 @@ class EnhancedSearchService:
     def __init__(self, regulations: Regulations | None = None) -> None:
         self._regulations = regulations
 
-    async def search(self, query: str, top_k: int | None = None, *, scope: Viewer | None = None) -> list[SearchResult]:
+    async def search(
+        self, query: str, top_k: int | None = None, *, scope: Viewer | None = None, as_of: AsOf = None
+    ) -> list[SearchResult]:
         """As `Regulations.search`. Raises `NoActiveApp` where no app is open."""
         regulations = self._regulations if self._regulations is not None else active().regulations
-        return await regulations.search(query, top_k, scope=scope)
+        return await regulations.search(query, top_k, scope=scope, as_of=as_of)
 
 
 async def legacy_search(query: str, top_k: int = 10, *, scope: Viewer | None = None) -> list[SearchResult]:

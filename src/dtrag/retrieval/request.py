@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from typing import Any, Literal, TypedDict, get_args
 
 from dtrag.core.access.scope import Scope, SearchFilters, Viewer
+from dtrag.core.editions import parse_date
 from dtrag.core.text.analysis import clean
 from dtrag.errors import InvalidInput
-from dtrag.ports import IndexSnapshot
+from dtrag.ports import IndexSnapshot, valid_day
 
 Mode = Literal["hybrid", "lexical", "strict", "vector"]
 MODES: tuple[str, ...] = get_args(Mode)
@@ -34,6 +36,7 @@ class SearchOptions(TypedDict, total=False):
     highlight: bool
     exact_candidates: bool
     seconds: float | None
+    as_of: date | str | None
 
 
 class ScopedSearchOptions(SearchOptions, total=False):
@@ -87,9 +90,11 @@ class SearchRequest:
         explain_documents: Sequence[str] = (),
         highlight: object = True,
         exact_candidates: bool = False,
+        as_of: object = None,
     ) -> SearchRequest:
         """Raises `InvalidInput` for the first invalid argument.
 
+        `as_of` (2024-03-01) is the day whose editions are searched: it becomes a part of the scope.
         Each retriever returns `top_k` candidates at least; with `exact_candidates`, its own number.
         """
         requested_k = passage_count("top_k", top_k)
@@ -108,7 +113,7 @@ class SearchRequest:
             filter_values=filters or {},
             bm25_candidates=max(min_candidates, passage_count("bm25_candidates", bm25_candidates)),
             vector_candidates=max(min_candidates, passage_count("vector_candidates", vector_candidates)),
-            scope=require_scope(scope),
+            scope=require_scope(scope).at(parse_date("as_of", as_of)),
             mode=str(mode),
             correlation_id=correlation_id or "",
             explain=explain or bool(explained),
@@ -143,6 +148,7 @@ class SearchTarget:
             self.is_rebuilding,
             self.scope.nodes,
             self.scope.server_paths,
+            valid_day(self.scope),
             self.filters,
         )
 

@@ -21,10 +21,11 @@ from dtrag.adapters.postgres.stores.taxonomy_rows import active_tree
 from dtrag.core.access.addresses import shown_address
 from dtrag.core.access.scope import NO_FILTERS, Scope, SearchFilters
 from dtrag.core.documents import DocumentSummary, SearchResult, Vector
+from dtrag.core.editions import days
 from dtrag.core.ranking.bm25 import LexicalQuery, LexicalStatistics
 from dtrag.core.taxonomy.tree import Taxonomy
 from dtrag.core.text.questions import weighted_terms
-from dtrag.ports import IndexSnapshot
+from dtrag.ports import IndexSnapshot, valid_day
 
 EXACT_BELOW = 400
 """Looking at every vector in reach takes time in proportion to their number, the graph of vectors in inverse proportion
@@ -119,7 +120,7 @@ class PostgresIndex:
     async def _of_chunks(
         self, name: str, chunk_ids: Sequence[str], scope: Scope, values: Mapping[str, object] | None = None
     ) -> list[DictRow]:
-        parameters = filter_parameters(scope, SearchFilters())
+        parameters = self._conditions(scope, NO_FILTERS)
         statement = filtered(queries("search")[name], parameters)
         async with self._database.connection("search") as connection:
             cursor = await connection.execute(
@@ -140,7 +141,7 @@ class PostgresIndex:
 
     async def strict(self, query: str, scope: Scope, filters: SearchFilters, limit: int) -> dict[str, float]:
         """Chunk id -> ts_rank_cd of the passages that hold every word of an English query, best first."""
-        parameters = {name: value for name, value in filter_parameters(scope, filters).items() if name != "scope"}
+        parameters = {name: value for name, value in self._conditions(scope, filters).items() if name != "scope"}
         name, values = "strict", _named(parameters) | {"query": query}
         if not await self._strict_index.ready() and self._many_passages(scope):
             name, values = "strict_among", values | _keys(await self._best_by_words(query, scope, filters))
@@ -157,6 +158,13 @@ class PostgresIndex:
             return ""
         return self._strict_index.note()
 
+    def _conditions(self, scope: Scope, filters: SearchFilters) -> dict[str, object]:
+        """Conditions of a statement over passages, with their parameters."""
+        parameters = filter_parameters(scope, filters)
+        if self._postings.hides(scope):
+            parameters["valid_on"] = valid_day(scope)
+        return parameters
+
     def _many_passages(self, scope: Scope) -> bool:
         """Counted in scope: documents outside it must not influence a result."""
         return self._postings.passages(scope) > MOST_READ
@@ -172,9 +180,13 @@ class PostgresIndex:
 
     async def vectors(self, query: Vector, scope: Scope, filters: SearchFilters, limit: int) -> dict[str, float]:
         """Chunk id -> cosine of the nearest passages, nearest first; as many as are in scope, at most `limit`."""
-        parameters = filter_parameters(scope, filters)
+        parameters = self._conditions(scope, filters)
         values = {"vec": HalfVector(query.astype(np.float16)), "limit": limit}
-        reach = self._postings.passages(scope) if parameters.keys() <= {"scope"} else await self._count(parameters)
+        reach = (
+            self._postings.passages(scope)
+            if parameters.keys() <= {"scope", "valid_on"}
+            else await self._count(parameters)
+        )
         if reach > self._most_exact():
             nearest = await self._candidates("vector_nearest", parameters, values, ef_search=min(1000, limit))
             if len(nearest) >= limit:
@@ -224,10 +236,13 @@ class PostgresIndex:
             content = PassageContent.of(row)
             self._contents.add(content)
             present[content.chunk_id] = (content, row["node_id"])
+        parts, day = self._postings.editions.validity(present), valid_day(scope)
         return {
-            key: present[key][0].shown(present[key][1], taxonomy, scope)
+            key: present[key][0].shown(present[key][1], taxonomy, scope, parts.get(key))
             for key in chunk_ids
-            if key in present and present[key][0].passes(filters)
+            if key in present
+            and present[key][0].passes(filters)
+            and ((part := parts.get(key)) is None or part.admits(day))
         }
 
     async def _read_passages(
@@ -255,22 +270,29 @@ class PostgresIndex:
             cursor = await connection.execute(queries("content")["chunks_before"], parameters)
             rows = await cursor.fetchall()
         before: dict[str, list[tuple[int, str]]] = {}
-        for row in rows:
-            before.setdefault(f"{row['document_id']}:{row['ordinal']}", []).append((row["start_offset"], row["text"]))
+        names = [f"{row['document_id']}:{row['before']}" for row in rows]
+        parts, day = self._postings.editions.validity(names), valid_day(scope)
+        for row, name in zip(rows, names, strict=True):
+            if (part := parts.get(name)) is None or part.admits(day):
+                before.setdefault(f"{row['document_id']}:{row['ordinal']}", []).append(
+                    (row["start_offset"], row["text"])
+                )
         return before
 
     async def documents(
         self, scope: Scope, taxonomy: Taxonomy, *, limit: int, offset: int = 0
     ) -> list[DocumentSummary]:
         """Documents in scope, the newest first."""
+        values = {"limit": limit, "offset": offset, "as_of": valid_day(scope)}
         async with self._database.scoped("reader", scope) as connection:
-            cursor = await connection.execute(queries("content")["documents"], {"limit": limit, "offset": offset})
+            cursor = await connection.execute(queries("content")["documents"], values)
             return [_summary(row, taxonomy, scope) for row in await cursor.fetchall()]
 
     async def counts(self, scope: Scope) -> tuple[int, int]:
         """Numbers of documents and chunks in scope."""
         async with self._database.scoped("reader", scope) as connection:
-            row = await (await connection.execute(queries("content")["document_count"])).fetchone()
+            cursor = await connection.execute(queries("content")["document_count"], {"as_of": valid_day(scope)})
+            row = await cursor.fetchone()
         return (int(row["documents"]), int(row["chunks"])) if row else (0, 0)
 
     async def document(
@@ -283,7 +305,7 @@ class PostgresIndex:
         return (_summary(row, taxonomy, scope), row["text"]) if row else None
 
 
-_PARAMETER_NAMES = {"scope": "nodes"}
+_PARAMETER_NAMES = {"scope": "nodes", "valid_on": "as_of"}
 
 
 def _named(parameters: Mapping[str, object]) -> dict[str, object]:
@@ -318,6 +340,6 @@ def _summary(row: DictRow, taxonomy: Taxonomy, scope: Scope) -> DocumentSummary:
         language=row["language"],
         chunks=row["chunks"],
         characters=row["characters"],
-        metadata=row["metadata"],
+        metadata={**row["metadata"], **days(row["effective_from"], row["superseded_from"])},
         processed_at=row["processed_at"].isoformat(),
     )

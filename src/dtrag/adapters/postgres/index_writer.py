@@ -20,6 +20,7 @@ import numpy as np
 import psycopg
 from psycopg.rows import DictRow
 
+from dtrag.adapters.postgres import editions
 from dtrag.adapters.postgres.database import Connection, Database
 from dtrag.adapters.postgres.lexical import maintenance
 from dtrag.adapters.postgres.lexical.merge import MOST_SEGMENTS
@@ -34,6 +35,7 @@ from dtrag.core.access.scope import EVERYTHING, Scope
 from dtrag.core.documents import Draft, IndexedDocument
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
 from dtrag.errors import Forbidden
+from dtrag.ports import StoredWork
 
 BYTES_A_CHARACTER = 12
 """Disk that a character of text takes while it is written, about: 2,000 to 6,000 bytes a passage of 500."""
@@ -104,21 +106,9 @@ class PostgresWriter:
     ) -> int:
         """Record that a source was read to its end, and delete its documents in scope that are not in `current`.
 
-        Returns the number of deleted documents.
+        Superseded editions of regulations stay. Returns the number of deleted documents.
         """
-        known = np.sort(np.asarray(current, dtype=np.uint64))
-        gone: list[uuid.UUID] = []
-        async with (
-            self._database.connection("owner") as connection,
-            connection.transaction(),
-            connection.cursor("documents_of_source") as there,
-        ):
-            await there.execute(self._sql["documents_of_source"], {"source_id": source_id, "limit": None})
-            while page := [row["document_id"] for row in await there.fetchmany(10_000)]:
-                upper = np.array([document_id.int >> 64 for document_id in page], dtype=np.uint64)
-                still_in_source = np.isin(upper, known, kind="sort")
-                gone.extend(page[place] for place in np.flatnonzero(~still_in_source))
-        deleted = [await self.delete(document_id, scope) for document_id in gone]
+        deleted = await self.drop_source(source_id, scope, current)
         values = {
             "source_id": source_id,
             "source_uri": uri,
@@ -127,17 +117,60 @@ class PostgresWriter:
         }
         async with self._database.connection("owner") as connection:
             await connection.execute(self._sql["set_source"], {**values, "now": datetime.now(UTC)})
-        return sum(deleted)
+        return len(deleted)
 
-    async def delete(self, document_id: uuid.UUID, scope: Scope) -> bool:
-        """Delete a document that the scope may see; False when there is none."""
+    async def drop_source(self, source_id: uuid.UUID, scope: Scope, current: Sequence[int] = ()) -> list[uuid.UUID]:
+        """Delete the documents of a source in scope that are not in `current`, but for superseded editions.
+
+        Returns the deleted ones.
+        """
+        known = np.sort(np.asarray(current, dtype=np.uint64))
+        gone: list[uuid.UUID] = []
+        superseded: list[uuid.UUID] = []
+        returned: list[uuid.UUID] = []
+        async with (
+            self._database.connection("owner") as connection,
+            connection.transaction(),
+            connection.cursor("documents_of_source") as there,
+        ):
+            await there.execute(self._sql["documents_of_source"], {"source_id": source_id, "limit": None})
+            while page := await there.fetchmany(10_000):
+                upper = np.array([row["document_id"].int >> 64 for row in page], dtype=np.uint64)
+                is_current = np.isin(upper, known, kind="sort").tolist()
+                for row, current_row in zip(page, is_current, strict=True):
+                    if current_row:
+                        returned += [row["document_id"]] if row["retained"] else []
+                    elif scope.nodes is None or row["node_id"] in scope.nodes:
+                        (superseded if row["superseded"] else gone).append(row["document_id"])
+            for ids, retained in ((superseded, True), (returned, False)):
+                if ids:
+                    await editions.mark_retained(connection, ids, retained=retained)
+        return [document_id for document_id in gone if await self.delete(document_id, scope, ends=True)]
+
+    async def works(self, works: Collection[tuple[str, str]]) -> list[StoredWork]:
+        """The works with one of these codes and folded names, each as its newest edition is stored."""
+        values = {"codes": [code for code, _ in works], "names": [name for _, name in works]}
+        async with self._database.connection("owner") as connection:
+            rows = await (await connection.execute(queries("editions")["works"], values)).fetchall()
+        return [
+            StoredWork(row["work_id"], (row["work_code"], row["work_name"]), row["node_id"], row["source_id"])
+            for row in rows
+        ]
+
+    async def delete(self, document_id: uuid.UUID, scope: Scope, *, ends: bool = False) -> bool:
+        """Delete a document that the scope may see; False when there is none.
+
+        The edition before a deleted one is valid again, unless `ends`.
+        """
         name = {"document_id": document_id}
         async with self._database.connection("owner") as connection, connection.transaction():
             await lock(connection, uuid_key(document_id))
             document = await (await connection.execute(self._sql["lock_document"], name)).fetchone()
             if document is None or (scope.nodes is not None and document["node_id"] not in scope.nodes):
                 return False
-            await self._remove(connection, document_id)
+            origin = await self._remove(connection, document_id)
+            if origin is not None:
+                await editions.removed(connection, origin, ends=ends)
             await connection.execute(self._sql["forget_source"], {"source_id": document["source_id"]})
             await connection.execute(self._sql["bump_generation"])
         await self._changed()
@@ -199,11 +232,13 @@ class PostgresWriter:
                 for document in documents:
                     # Explicit, since everything that a pipeline sends at once would be one transaction.
                     await connection.execute(queries("session")["begin"])
+                    origin = None
                     if document.replaces:
-                        await self._remove(connection, document.document_id, scope)
+                        origin = await self._remove(connection, document.document_id, scope)
                     for text, values in statements(document, segment_id):
                         await connection.execute(text.encode(), values)
                         await asyncio.sleep(0)  # sending does not wait: a long document would hold up the service
+                    await editions.written(connection, document.edition, document.node_id, origin)
                     await connection.execute(queries("session")["commit"])
         except psycopg.Error:
             if not connection.closed:
@@ -216,9 +251,10 @@ class PostgresWriter:
         for attempt in range(CONTESTED_ATTEMPTS):
             try:
                 async with connection.transaction():
-                    await self._remove(connection, document.document_id, scope)
+                    origin = await self._remove(connection, document.document_id, scope)
                     for text, values in statements(document, segment_id):
                         await connection.execute(text.encode(), values)
+                    await editions.written(connection, document.edition, document.node_id, origin)
                 return
             except (psycopg.errors.UniqueViolation, psycopg.errors.DeadlockDetected):
                 # Another batch held the document in a transaction that was still open.
@@ -235,13 +271,18 @@ class PostgresWriter:
             connection, segment_id, forward_rows(document for document in documents if document.document_id in existing)
         )
 
-    async def _remove(self, connection: Connection, document_id: uuid.UUID, scope: Scope = EVERYTHING) -> None:
-        """Delete a document in the caller's transaction, and take its terms out of the statistics if they are in."""
+    async def _remove(
+        self, connection: Connection, document_id: uuid.UUID, scope: Scope = EVERYTHING
+    ) -> DictRow | None:
+        """Delete a document in the caller's transaction, and take its terms out of the statistics if they are in.
+
+        Returns what it was; None when there was none.
+        """
         name = {"document_id": document_id}
         await lock(connection, uuid_key(document_id))
         origin = await (await connection.execute(self._sql["origin"], name)).fetchone()
         if origin is None:
-            return
+            return None
         if scope.nodes is not None and origin["node_id"] not in scope.nodes:
             raise Forbidden("A document with this address exists outside your branches. Give the file another name.")
         counted = await is_counted(connection, origin["segment_id"])
@@ -250,6 +291,7 @@ class PostgresWriter:
         await connection.execute(self._sql["delete_document"], name)
         if counted:
             await subtract(connection, document_id, origin["segment_id"], rows)
+        return origin
 
     async def _fetch(self, name: str, parameters: Mapping[str, object]) -> list[DictRow]:
         async with self._database.connection("owner") as connection:

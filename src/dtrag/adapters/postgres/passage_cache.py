@@ -18,6 +18,7 @@ from psycopg.rows import DictRow
 from dtrag.core.access.addresses import shown_address
 from dtrag.core.access.scope import Scope, SearchFilters
 from dtrag.core.documents import SearchResult
+from dtrag.core.editions import ValidPassages, days
 from dtrag.core.taxonomy.tree import Taxonomy
 
 CACHE_BYTES = 32 * 2**20
@@ -78,15 +79,21 @@ class PassageContent:
         """Whether its document passes the filters."""
         return filters.admits(self.content_type, self.version[0], self.document_metadata)
 
-    def shown(self, node_id: int, taxonomy: Taxonomy, scope: Scope) -> SearchResult:
-        """The passage as the caller sees it; nothing mutable is shared with other callers."""
+    def shown(self, node_id: int, taxonomy: Taxonomy, scope: Scope, valid: ValidPassages | None = None) -> SearchResult:
+        """The passage as the caller sees it; nothing mutable is shared with other callers.
+
+        `valid` is its validity if it belongs to a dated edition.
+        """
+        metadata = dict(self.metadata) if self.is_flat else copy.deepcopy(dict(self.metadata))
+        if valid is not None:
+            metadata |= days(valid.start, valid.end)
         return SearchResult(
             chunk_id=self.chunk_id,
             text=self.text,
             title=self.title,
             source_url=shown_address(self.source_uri, self.source_path, server_paths=scope.server_paths),
             taxonomy_path=list(taxonomy.path(node_id)),
-            metadata=dict(self.metadata) if self.is_flat else copy.deepcopy(dict(self.metadata)),
+            metadata=metadata,
             breadcrumb=self.breadcrumb,
             start=self.start,
             end=self.end,

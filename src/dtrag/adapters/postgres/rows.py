@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from psycopg.types.json import Jsonb
 
 from dtrag.adapters.postgres.queries import queries
 from dtrag.core.documents import Chunk, ChunkedDocument, Draft, IndexedChunk, IndexedDocument, ParsedDocument
+from dtrag.core.editions import Edition
 from dtrag.core.ranking.segments import quantised
 
 CHUNKS_PER_STATEMENT = 500
@@ -79,7 +80,46 @@ def _document_row(document: IndexedDocument, segment_id: uuid.UUID, now: datetim
         segment_id,
         now,
         document.source_path,
+        *_edition_columns(document.edition),
     )
+
+
+def _edition_columns(edition: Edition | None) -> tuple[object, ...]:
+    """The columns from `work_code` to `retained`."""
+    if edition is None:
+        return (*(None,) * 7, False)
+    dates = {label: day.isoformat() for label, day in edition.article_dates.items()}
+    return (
+        edition.code,
+        edition.name,
+        edition.work_id,
+        edition.effective_from,
+        edition.ends_on,
+        Jsonb(dates) if dates else None,
+        list(edition.repeals) or None,
+        edition.retained,
+    )
+
+
+def edition_of(row: DictRow) -> Edition | None:
+    """The inverse of `_edition_columns`."""
+    if row["work_name"] is None:
+        return None
+    return Edition(
+        row["work_name"],
+        row["work_code"],
+        row["effective_from"],
+        article_dates(row),
+        tuple(row["repeals"] or ()),
+        row["work_id"],
+        row["ends_on"],
+        row["retained"],
+    )
+
+
+def article_dates(row: DictRow) -> dict[str, date]:
+    """Label -> day on which the provision takes effect, where it is not that of the edition."""
+    return {label: date.fromisoformat(day) for label, day in (row["article_dates"] or {}).items()}
 
 
 def _chunk_row(document: IndexedDocument, indexed: IndexedChunk) -> tuple[object, ...]:
@@ -140,4 +180,5 @@ def draft_of(row: DictRow, chunk_rows: Iterable[DictRow]) -> Draft:
         row["node_id"],
         b"",
         source_path=row["source_path"],
+        edition=edition_of(row),
     )

@@ -39,5 +39,5 @@ def bounded(scope: Viewer | None = None) -> Viewer:
 def _both(first: Viewer, second: Viewer) -> Viewer:
     if isinstance(first, Access) and isinstance(second, Access):
         grants = tuple(dict.fromkeys((*first.grants, *second.grants)))
-        return Access(grants, first.server_paths and second.server_paths)
+        return Access(grants, first.server_paths and second.server_paths, first.as_of or second.as_of)
     return Intersection(first, second)

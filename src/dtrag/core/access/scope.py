@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
 from typing import Any, TypedDict
 
 from dtrag.core.taxonomy.tree import MAX_DEPTH, CategoryPath, Taxonomy
@@ -22,10 +22,12 @@ class Scope:
 
     `nodes` None is the whole tree, unclassified documents included; with an empty set nothing is visible.
     `server_paths`: whether addresses of documents may show folders of the server; by default only with the whole tree.
+    `as_of` is the day whose texts are read; None: today's.
     """
 
     nodes: frozenset[int] | None
     server_paths: bool | None = field(default=None, compare=False)
+    as_of: date | None = None
 
     def __post_init__(self) -> None:
         if self.server_paths is None:
@@ -43,7 +45,11 @@ class Scope:
     def narrowed(self, nodes: Iterable[int]) -> Scope:
         """The intersection with `nodes`; never wider than self."""
         others = frozenset(nodes)
-        return Scope(others if self.nodes is None else self.nodes & others, self.server_paths)
+        return replace(self, nodes=others if self.nodes is None else self.nodes & others)
+
+    def at(self, as_of: date | None) -> Scope:
+        """The same branches on another day; None changes nothing."""
+        return self if as_of is None else replace(self, as_of=as_of)
 
 
 EVERYTHING = Scope.everything()
@@ -123,11 +129,12 @@ class Access:
     """What a caller may see, independent of the version of the tree: the intersection of the grants.
 
     Without grants it is the whole tree. Each read resolves it with the version of the tree that it reads, so that a
-    result never mixes two versions. `server_paths` as in `Scope`.
+    result never mixes two versions. `server_paths` and `as_of` as in `Scope`.
     """
 
     grants: tuple[Grant, ...] = ()
     server_paths: bool | None = field(default=None, compare=False)
+    as_of: date | None = None
 
     def __post_init__(self) -> None:
         if self.server_paths is None:
@@ -135,13 +142,17 @@ class Access:
 
     def within(self, grant: Grant) -> Access:
         """Restricted to the grant, too."""
-        return Access((*self.grants, grant), self.server_paths)
+        return replace(self, grants=(*self.grants, grant))
+
+    def at(self, as_of: date | None) -> Access:
+        """The same branches on another day; None changes nothing."""
+        return self if as_of is None else replace(self, as_of=as_of)
 
     def resolved(self, taxonomy: Taxonomy) -> Scope:
         """The nodes in this version of the tree."""
         if len(self.grants) == 1:
-            return Scope(self.grants[0].nodes(taxonomy), self.server_paths)
-        scope = Scope(None, self.server_paths)
+            return Scope(self.grants[0].nodes(taxonomy), self.server_paths, self.as_of)
+        scope = Scope(None, self.server_paths, self.as_of)
         for grant in self.grants:
             scope = scope.narrowed(grant.nodes(taxonomy))
         return scope
@@ -149,7 +160,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Intersection:
-    """What both viewers may see."""
+    """What both viewers may see, on the day of the first one that names a day."""
 
     first: Viewer
     second: Viewer
@@ -158,7 +169,16 @@ class Intersection:
         """The nodes in this version of the tree."""
         first, second = self.first.resolved(taxonomy), self.second.resolved(taxonomy)
         both = first if second.nodes is None else first.narrowed(second.nodes)
-        return Scope(both.nodes, first.server_paths and second.server_paths)
+        return Scope(both.nodes, first.server_paths and second.server_paths, first.as_of or second.as_of)
+
+    @property
+    def as_of(self) -> date | None:
+        """The day whose texts are read; None: today's."""
+        return self.first.as_of or self.second.as_of
+
+    def at(self, as_of: date | None) -> Intersection:
+        """The same branches on another day; None changes nothing."""
+        return self if as_of is None else Intersection(self.first.at(as_of), self.second.at(as_of))
 
 
 Viewer = Scope | Access | Intersection

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dtrag.delivery.cli.context import Categories, Direct, Json
+from dtrag.delivery.cli.context import AsOf, Categories, Direct, Json
 from dtrag.delivery.cli.exit_codes import OK, UNFINISHED
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ def ask(
     ],
     *,
     category: Categories = None,
+    as_of: AsOf = None,
     full: Annotated[bool, typer.Option("--full", help="With quotations, sources and times, as in a pipe.")] = False,
     direct: Direct = False,
     as_json: Json = False,
@@ -42,7 +43,7 @@ def ask(
     from dtrag.delivery.cli.reading import read
     from dtrag.delivery.local.results import AnswerResult
 
-    arguments = {"question": question_of(question), "categories": category}
+    arguments = {"question": question_of(question), "categories": category, "as_of": as_of}
     result = read(context, "ask", arguments, AnswerResult, direct=direct)
     answer = result.answer
     from dtrag.delivery.cli import short_answer

@@ -25,6 +25,15 @@ Categories = Annotated[
     list[str] | None,
     typer.Option("--category", metavar="PATH", help='Only this branch, such as "AI/ML"; may be repeated.'),
 ]
+AsOf = Annotated[
+    str | None,
+    typer.Option(
+        "--as-of",
+        metavar="DATE",
+        help="Regulations as they were valid on this day, such as 2024-03-01.",
+        show_default=False,
+    ),
+]
 Offset = Annotated[int, typer.Option(min=0, help="Number of entries to skip.")]
 
 

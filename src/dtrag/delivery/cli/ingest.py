@@ -32,12 +32,26 @@ def ingest(
         typer.Option(metavar="PATH", help='Category of documents that state none, such as "AI/ML".'),
     ] = None,
     *,
+    work: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The regulation that the files are editions of, if they do not name one."),
+    ] = None,
+    effective: Annotated[
+        str | None,
+        typer.Option(metavar="DATE", help="Effective date of regulations that state none, such as 2024-03-01."),
+    ] = None,
     prune: Annotated[
         bool,
         typer.Option("--prune", help="Also remove documents of deleted files, and follow renamed files."),
     ] = False,
     prune_all: Annotated[
         bool, typer.Option("--prune-all", help="As --prune, even if more than a third of a folder is removed.")
+    ] = False,
+    prune_editions: Annotated[
+        bool,
+        typer.Option(
+            "--prune-editions", help="Also remove superseded editions that the files do not contain any more."
+        ),
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="With --prune: show what would change, but change nothing.")
@@ -63,7 +77,15 @@ def ingest(
         from dtrag.delivery.cli.progress import ingest_progress
 
         with ingest_progress() as update:
-            return await opened.ingest(paths, category, update, prune="all" if prune_all else prune)
+            return await opened.ingest(
+                paths,
+                category,
+                update,
+                prune="all" if prune_all else prune,
+                prune_editions=prune_editions,
+                work=work or "",
+                effective=effective,
+            )
 
     report = with_app(context, run)
     if as_json:

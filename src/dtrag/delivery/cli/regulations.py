@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dtrag.delivery.cli.context import Direct, Json
+from dtrag.delivery.cli.context import AsOf, Direct, Json
 from dtrag.delivery.cli.exit_codes import OK
 from dtrag.delivery.cli.verify import verify
 
@@ -28,12 +28,14 @@ app.command("verify")(verify)
 
 
 @app.command("list")
-def list_regulations(context: typer.Context, direct: Direct = False, as_json: Json = False) -> int:
+def list_regulations(
+    context: typer.Context, *, as_of: AsOf = None, direct: Direct = False, as_json: Json = False
+) -> int:
     """List the regulations with their codes and numbers of articles, by name."""
     from dtrag.delivery.cli.reading import read
     from dtrag.delivery.local.results import RegulationList
 
-    listing = read(context, "regulations", {}, RegulationList, direct=direct)
+    listing = read(context, "regulations", {"as_of": as_of}, RegulationList, direct=direct)
     from dtrag.delivery.cli.console import data, note, plural, show_json, table
 
     if as_json:
@@ -63,6 +65,8 @@ def show_provision(
             metavar="REFERENCE", help='Such as "학칙 제21조", "학칙 별표 1", "학칙 부칙".', show_default=False
         ),
     ],
+    *,
+    as_of: AsOf = None,
     direct: Direct = False,
     as_json: Json = False,
 ) -> int:
@@ -74,7 +78,8 @@ def show_provision(
     from dtrag.core.provisions import ShownProvision
     from dtrag.delivery.cli.reading import read
 
-    shown = read(context, "provision", {"reference": " ".join(reference)}, ShownProvision, direct=direct)
+    arguments = {"reference": " ".join(reference), "as_of": as_of}
+    shown = read(context, "provision", arguments, ShownProvision, direct=direct)
     from dtrag.delivery.cli.console import data, facts, place, safe, show_json
 
     if as_json:
@@ -105,6 +110,7 @@ def show_citations(
     regulation: Annotated[
         str | None, typer.Option(metavar="NAME", help="Only citations of this regulation.", show_default=False)
     ] = None,
+    as_of: AsOf = None,
     direct: Direct = False,
     as_json: Json = False,
 ) -> int:
@@ -112,7 +118,8 @@ def show_citations(
     from dtrag.delivery.cli.reading import read
     from dtrag.delivery.local.results import CitationList
 
-    citations = read(context, "citations", {"regulation": regulation}, CitationList, direct=direct).citations
+    arguments = {"regulation": regulation, "as_of": as_of}
+    citations = read(context, "citations", arguments, CitationList, direct=direct).citations
     from dtrag.delivery.cli.console import data, note, plural, safe, show_json
 
     if as_json:

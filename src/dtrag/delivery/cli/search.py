@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dtrag.delivery.cli.context import Categories, Direct, Json
+from dtrag.delivery.cli.context import AsOf, Categories, Direct, Json
 from dtrag.delivery.cli.exit_codes import OK
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ def search(
             'KEY="7" is a string. May be repeated.',
         ),
     ] = None,
+    as_of: AsOf = None,
     explain: Annotated[bool, typer.Option("--explain", help="Explain the rank of each passage.")] = False,
     why: Annotated[
         list[str] | None,
@@ -65,6 +66,8 @@ def search(
         "mode": mode.value if mode else "strict" if flag("strict_lexical") else "hybrid",
         "filters": _filters(category, metadata),
     }
+    if as_of is not None:
+        options["as_of"] = as_of
     if explain or why:
         options |= {"explain": True, "explain_documents": tuple(why or ())}
     text = question_of(query)

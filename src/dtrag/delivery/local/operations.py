@@ -32,9 +32,10 @@ NEAREST = 3
 """Number of similar existing categories in the message about an unknown one."""
 
 
-async def _ask(app: App, question: str, categories: Sequence[str] | None) -> AnswerResult:
+async def _ask(app: App, question: str, categories: Sequence[str] | None, as_of: str | None = None) -> AnswerResult:
     await check_categories(app, categories)
-    answer = await app.ask(question, {"taxonomy_paths": list(categories)} if categories else None, scope=OWNER)
+    filters = {"taxonomy_paths": list(categories)} if categories else None
+    answer = await app.ask(question, filters, scope=OWNER, as_of=as_of)
     return AnswerResult(answer, not answer.citations and (await app.counts(scope=OWNER))[0] == 0)
 
 
@@ -55,17 +56,17 @@ async def _document(app: App, document_id: str) -> DocumentResult:
     return DocumentResult(*await app.document(document_id, scope=OWNER))
 
 
-async def _regulations(app: App) -> RegulationList:
-    regulations = await app.regulations.regulations(scope=OWNER)
+async def _regulations(app: App, as_of: str | None = None) -> RegulationList:
+    regulations = await app.regulations.regulations(scope=OWNER, as_of=as_of)
     return RegulationList(regulations, not regulations and (await app.counts(scope=OWNER))[0] == 0)
 
 
-async def _provision(app: App, reference: str) -> ShownProvision:
-    return await app.regulations.show(reference, scope=OWNER)
+async def _provision(app: App, reference: str, as_of: str | None = None) -> ShownProvision:
+    return await app.regulations.show(reference, scope=OWNER, as_of=as_of)
 
 
-async def _citations(app: App, regulation: str | None) -> CitationList:
-    return CitationList(await app.regulations.citations(regulation, scope=OWNER))
+async def _citations(app: App, regulation: str | None, as_of: str | None = None) -> CitationList:
+    return CitationList(await app.regulations.citations(regulation, scope=OWNER, as_of=as_of))
 
 
 async def _verify(app: App, text: str, regulation: str | None) -> Verification:

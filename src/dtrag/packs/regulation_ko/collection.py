@@ -8,12 +8,13 @@ import re
 import unicodedata
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dtrag.core.provisions import Provision, ProvisionCitation, RegulationText
 from dtrag.errors import InvalidInput, NotFound
 from dtrag.packs.regulation_ko.catalog import (
     Catalog,
+    Number,
     Outline,
     appendix_label,
     article_label,
@@ -56,6 +57,7 @@ class Regulation:
     provisions: tuple[Provision, ...]
     deleted: tuple[Provision, ...] = ()
     """What remains of deleted provisions (`삭제 <2020. 1. 1.>`); they have no passages (`NO_PASSAGE`)."""
+    work_id: uuid.UUID | None = None
 
     @classmethod
     def of(cls, regulation: RegulationText) -> Regulation:
@@ -91,7 +93,22 @@ class Regulation:
             outline,
             regulation.provisions,
             tuple(remains.values()),
+            regulation.work_id,
         )
+
+    def with_editions(self, others: Sequence[Regulation]) -> Regulation:
+        """The regulation as it is cited while provisions of its other editions are valid beside its own."""
+        outlines = [self.outline, *(other.outline for other in others)]
+        articles = frozenset[Number]().union(*(outline.articles for outline in outlines))
+        appendices = {label: text for outline in reversed(outlines) for label, text in outline.appendices.items()}
+        outline = replace(
+            self.outline,
+            articles=articles,
+            repealed=self.outline.repealed - articles,
+            appendices=appendices,
+            repealed_appendices=self.outline.repealed_appendices - appendices.keys(),
+        )
+        return replace(self, outline=outline)
 
     def count(self, kind: str) -> int:
         """Number of its provisions of a kind."""
@@ -124,15 +141,20 @@ class Collection:
     @classmethod
     def of(cls, regulations: Iterable[Regulation]) -> Collection:
         """The collection of these regulations, in their order."""
-        regulations = tuple(regulations)
+        main, all_editions = _by_work(regulations)
         sources: dict[str, Source] = {}
         named: set[str] = set()
-        for regulation in regulations:
-            if regulation.name not in named:
-                named.add(regulation.name)
-                sources.update((source.name, source) for source in _sources(regulation))
-        catalog = Catalog.of(regulation.outline for regulation in regulations)
-        return cls(regulations, catalog, sources, {regulation.document_id: regulation for regulation in regulations})
+        for regulation in main:
+            if regulation.name in named:
+                continue
+            named.add(regulation.name)
+            for edition in all_editions.get(regulation.document_id, (regulation,)):
+                for source in _sources(edition):
+                    if source.name not in sources or sources[source.name].is_deleted:
+                        sources[source.name] = source
+        by_chunk = {regulation.document_id: regulation for regulation in main}
+        by_chunk |= {edition.document_id: edition for editions in all_editions.values() for edition in editions}
+        return cls(main, Catalog.of(regulation.outline for regulation in main), sources, by_chunk)
 
     @functools.cached_property
     def _by_folded_name(self) -> dict[str, Source]:
@@ -276,6 +298,28 @@ def _remains(match: re.Match[str], regulation: Regulation) -> Provision | None:
         return next((provision for provision in regulation.deleted if provision.label == label), None)
     folded = folded_appendix((match["appendix"] or "").strip(_AROUND_NAME))
     return next((provision for provision in regulation.deleted if folded_appendix(provision.label) == folded), None)
+
+
+def _by_work(
+    regulations: Iterable[Regulation],
+) -> tuple[tuple[Regulation, ...], dict[uuid.UUID, tuple[Regulation, ...]]]:
+    """One regulation of each work, the first; and by its id all editions of works that have several.
+
+    A work has several while articles of a new edition have not taken effect yet.
+    """
+    works: dict[uuid.UUID, list[Regulation]] = {}
+    for regulation in regulations:
+        works.setdefault(regulation.work_id or regulation.document_id, []).append(regulation)
+    main: list[Regulation] = []
+    all_editions: dict[uuid.UUID, tuple[Regulation, ...]] = {}
+    for first, *others in works.values():
+        if not others:
+            main.append(first)
+            continue
+        cited = first.with_editions(others)
+        main.append(cited)
+        all_editions[first.document_id] = (cited, *(replace(other, outline=cited.outline) for other in others))
+    return tuple(main), all_editions
 
 
 def _sources(regulation: Regulation) -> Iterator[Source]:

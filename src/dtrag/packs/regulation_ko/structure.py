@@ -14,6 +14,7 @@ from dtrag.core.documents import Block, Chunk, ChunkedDocument, ParsedDocument, 
 from dtrag.packs.regulation_ko.book import Span, find_regulations
 from dtrag.packs.regulation_ko.contents import read_contents
 from dtrag.packs.regulation_ko.document_lines import Line, lines_of
+from dtrag.packs.regulation_ko.editions import edition_of
 from dtrag.packs.regulation_ko.heads import has_name_ending
 from dtrag.packs.regulation_ko.pieces import cut
 from dtrag.packs.regulation_ko.provisions import Provision, ProvisionReader
@@ -96,7 +97,9 @@ def _passages(
             part=part if parts[part] == 1 else f"{part}#{parts[part]}",
             metadata=metadata,
         )
-        yield ChunkedDocument(regulation, tuple(_chunks(regulation, span, provisions, start, max_tokens)))
+        chunks = tuple(_chunks(regulation, span, provisions, start, max_tokens))
+        preface = document.text[lines[span.body].start : provisions[0].start] if provisions else ""
+        yield ChunkedDocument(regulation, chunks, edition_of(span.name, span.code, preface, chunks))
 
 
 def _moved(blocks: tuple[Block, ...], start: int, end: int) -> tuple[Block, ...]:

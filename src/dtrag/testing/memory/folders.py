@@ -25,7 +25,7 @@ class MemoryFolders:
         """Files whose addresses begin with `prefix` and that have documents, in the order of their addresses."""
         addresses: dict[uuid.UUID, list[str]] = defaultdict(list)
         for stored in self._state.documents.values():
-            if stored.written.source_uri.startswith(prefix):
+            if stored.written.source_uri.startswith(prefix) and not stored.retained:
                 addresses[stored.written.source_id].append(stored.written.source_uri)
         files = []
         for source_id, uris in addresses.items():
@@ -64,3 +64,11 @@ class MemoryFolders:
         for key, item in list(items.items()):
             if item.document_id is not None and item.document_id in moved:
                 items[key] = replace(item, document_id=moved[item.document_id])
+
+    async def retained_below(self, prefix: str) -> list[uuid.UUID]:
+        """Superseded editions from files with such addresses that do not contain them any more."""
+        return [
+            key
+            for key, stored in sorted(self._state.documents.items())
+            if stored.retained and stored.written.source_uri.startswith(prefix)
+        ]

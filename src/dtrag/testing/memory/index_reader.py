@@ -12,6 +12,7 @@ import numpy as np
 from dtrag.core.access.addresses import shown_address
 from dtrag.core.access.scope import EVERYTHING, NO_FILTERS, Scope, SearchFilters
 from dtrag.core.documents import DocumentSummary, IndexedChunk, SearchResult, Vector
+from dtrag.core.editions import days
 from dtrag.core.ranking.bm25 import LexicalQuery, LexicalStatistics, bm25_weight
 from dtrag.core.ranking.segments import FREQUENCY_UNIT, quantised
 from dtrag.core.taxonomy.tree import Taxonomy
@@ -88,18 +89,16 @@ class MemoryIndex:
 
     async def statistics(self, terms: Collection[int], scope: Scope) -> LexicalStatistics:
         """What BM25 needs of the passages in scope, and of no others."""
-        if scope.nodes is None:
-            return (await self.snapshot()).statistics
         return _statistics(self._passages(scope))
 
     async def titled(self, numbers: Sequence[int], scope: Scope) -> dict[int, list[str]]:
         """Number of a title -> passages of the only document in scope that has it."""
-        documents: dict[int, list[StoredDocument]] = {}
+        documents: dict[int, list[list[str]]] = {}
         for stored in self._state.seen(scope):
             number = title_number(title_key(stored.written.document.title))
-            if number and number in numbers and stored.written.chunks:
-                documents.setdefault(number, []).append(stored)
-        return {number: _chunk_ids(same[0]) for number, same in documents.items() if len(same) == 1}
+            if number and number in numbers and (passages := _valid_chunk_ids(stored, scope)):
+                documents.setdefault(number, []).append(passages)
+        return {number: same[0] for number, same in documents.items() if len(same) == 1}
 
     async def holds_kind(self, kind: str, scope: Scope) -> bool:
         """Whether a document in scope has this `metadata["kind"]`."""
@@ -138,7 +137,11 @@ class MemoryIndex:
         for passage in self._of(chunk_ids, scope):
             last = passage.indexed.chunk.ordinal
             chunks = [indexed.chunk for indexed in passage.stored.written.chunks]
-            near = [chunk for chunk in chunks if last - limit <= chunk.ordinal < last]
+            near = [
+                chunk
+                for chunk in chunks
+                if last - limit <= chunk.ordinal < last and passage.stored.holds_valid(chunk.ordinal, scope)
+            ]
             if near:
                 before[passage.chunk_id] = [(chunk.start, chunk.text) for chunk in reversed(near)]
         return before
@@ -147,12 +150,15 @@ class MemoryIndex:
         self, scope: Scope, taxonomy: Taxonomy, *, limit: int, offset: int = 0
     ) -> list[DocumentSummary]:
         """Documents in scope, the newest first."""
-        newest = sorted(self._state.seen(scope), key=lambda stored: -stored.processed_at.timestamp())
+        newest = sorted(
+            filter(lambda stored: stored.is_valid(scope), self._state.seen(scope)),
+            key=lambda stored: -stored.processed_at.timestamp(),
+        )
         return [_summary(stored, taxonomy, scope) for stored in newest[offset : offset + limit]]
 
     async def counts(self, scope: Scope) -> tuple[int, int]:
         """Numbers of documents and chunks in scope."""
-        seen = list(self._state.seen(scope))
+        seen = [stored for stored in self._state.seen(scope) if stored.is_valid(scope)]
         return len(seen), sum(len(stored.written.chunks) for stored in seen)
 
     async def document(
@@ -171,7 +177,8 @@ class MemoryIndex:
         for stored in self._state.seen(scope):
             if _admits(filters, stored):
                 for indexed in stored.written.chunks:
-                    yield _Passage(stored, indexed)
+                    if stored.holds_valid(indexed.chunk.ordinal, scope):
+                        yield _Passage(stored, indexed)
 
     def _of(self, chunk_ids: Sequence[str], scope: Scope) -> Iterator[_Passage]:
         for chunk_id in chunk_ids:
@@ -180,7 +187,9 @@ class MemoryIndex:
             if stored is None or not stored.in_scope(scope):
                 continue
             yield from (
-                _Passage(stored, indexed) for indexed in stored.written.chunks if indexed.chunk.ordinal == int(ordinal)
+                _Passage(stored, indexed)
+                for indexed in stored.written.chunks
+                if indexed.chunk.ordinal == int(ordinal) and stored.holds_valid(int(ordinal), scope)
             )
 
 
@@ -234,12 +243,18 @@ def _chunk_ids(stored: StoredDocument) -> list[str]:
     return [f"{stored.written.document_id}:{indexed.chunk.ordinal}" for indexed in stored.written.chunks]
 
 
+def _valid_chunk_ids(stored: StoredDocument, scope: Scope) -> list[str]:
+    ordinals = [indexed.chunk.ordinal for indexed in stored.written.chunks]
+    return [f"{stored.written.document_id}:{ordinal}" for ordinal in ordinals if stored.holds_valid(ordinal, scope)]
+
+
 def _address(stored: StoredDocument, scope: Scope) -> str:
     return shown_address(stored.written.source_uri, stored.written.source_path, server_paths=scope.server_paths)
 
 
 def _result(passage: _Passage, taxonomy: Taxonomy, scope: Scope) -> SearchResult:
     stored, chunk = passage.stored, passage.indexed.chunk
+    part = stored.validity.of(chunk.ordinal) if stored.validity is not None else None
     document = stored.written.document
     return SearchResult(
         chunk_id=passage.chunk_id,
@@ -250,6 +265,7 @@ def _result(passage: _Passage, taxonomy: Taxonomy, scope: Scope) -> SearchResult
         metadata={
             **document.metadata,
             **chunk.metadata,
+            **(days(part.start, part.end) if part is not None else {}),
             "document_id": str(stored.written.document_id),
             "content_type": document.content_type,
             "language": stored.written.language,
@@ -272,6 +288,6 @@ def _summary(stored: StoredDocument, taxonomy: Taxonomy, scope: Scope) -> Docume
         language=stored.written.language,
         chunks=len(stored.written.chunks),
         characters=len(document.text),
-        metadata=document.metadata,
+        metadata={**document.metadata, **(days(stored.validity.start, stored.validity.end) if stored.validity else {})},
         processed_at=stored.processed_at.isoformat(),
     )

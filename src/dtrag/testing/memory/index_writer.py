@@ -5,16 +5,17 @@ from __future__ import annotations
 import uuid
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 from dtrag.core import lexicon_entry
 from dtrag.core.access.scope import EVERYTHING, Scope
 from dtrag.core.answers.confidence import SETTING
 from dtrag.core.documents import ChunkedDocument, Draft, IndexedDocument
+from dtrag.core.editions import Edition
 from dtrag.core.taxonomy.tree import ROOT, CategoryPath, Node, Taxonomy
 from dtrag.errors import Forbidden
-from dtrag.ports import Embedder, check_identity
+from dtrag.ports import Embedder, StoredWork, check_identity
 from dtrag.testing.memory.state import MemoryState, StoredDocument, StoredSource
 
 
@@ -40,6 +41,7 @@ class MemoryWriter:
             node_id = self._state.living_node(document.node_id)
             self._state.documents[document.document_id] = StoredDocument(document, node_id, datetime.now(UTC))
         if documents:
+            self._state.refresh_editions()
             self._state.changed()
 
     async def source_fingerprint(self, source_id: uuid.UUID) -> bytes | None:
@@ -62,18 +64,53 @@ class MemoryWriter:
 
         Returns how many it deleted. `current` holds the upper 64 bits of the ids of its documents.
         """
-        present = frozenset(current)
-        gone = [stored.written.document_id for stored in self._of_source(source_id)]
-        removed = [await self.delete(key, scope) for key in gone if key.int >> 64 not in present]
+        deleted = await self.drop_source(source_id, scope, current)
         self._state.sources[source_id] = StoredSource(uri, fingerprint)
-        return sum(removed)
+        return len(deleted)
 
-    async def delete(self, document_id: uuid.UUID, scope: Scope) -> bool:
-        """Delete a document that the scope may see; False without one."""
+    async def drop_source(self, source_id: uuid.UUID, scope: Scope, current: Sequence[int] = ()) -> list[uuid.UUID]:
+        """Delete the documents of a source in scope that are not in `current`, but for superseded editions."""
+        present = frozenset(current)
+        gone: list[uuid.UUID] = []
+        for stored in self._of_source(source_id):
+            key = stored.written.document_id
+            if key.int >> 64 in present:
+                self._state.change_edition(key, retained=False)
+            elif not stored.in_scope(scope):
+                continue
+            elif stored.validity is not None and stored.validity.end is not None:
+                self._state.change_edition(key, retained=True)
+            else:
+                gone.append(key)
+        return [key for key in gone if await self.delete(key, scope, ends=True)]
+
+    async def works(self, works: Collection[tuple[str, str]]) -> list[StoredWork]:
+        """The works with one of these codes and folded names, each as its newest edition is stored."""
+        newest: dict[uuid.UUID, tuple[date, StoredWork]] = {}
+        for stored in self._state.documents.values():
+            edition = stored.written.edition
+            if edition is None or edition.work_id is None or edition.effective_from is None:
+                continue
+            if edition.work in works:
+                found = StoredWork(edition.work_id, edition.work, stored.node_id, stored.written.source_id)
+                previous = newest.get(edition.work_id)
+                if previous is None or previous[0] < edition.effective_from:
+                    newest[edition.work_id] = edition.effective_from, found
+        return [work for _, work in newest.values()]
+
+    async def delete(self, document_id: uuid.UUID, scope: Scope, *, ends: bool = False) -> bool:
+        """Delete a document that the scope may see; False without one.
+
+        The edition before a deleted one is valid again, unless `ends`.
+        """
         stored = self._state.documents.get(document_id)
         if stored is None or not stored.in_scope(scope):
             return False
         del self._state.documents[document_id]
+        edition = stored.written.edition
+        if ends and edition is not None and edition.work_id is not None:
+            self._end_before(edition)
+        self._state.refresh_editions()
         self._state.sources.pop(stored.written.source_id, None)
         self._state.changed()
         return True
@@ -111,6 +148,15 @@ class MemoryWriter:
         node = Node(self._state.last_node, parent or ROOT, path.names[-1], path.key[-1])
         return Taxonomy.of(taxonomy.version, [*taxonomy.nodes.values(), node])
 
+    def _end_before(self, removed: Edition) -> None:
+        """Earlier editions of the same work do not become valid again."""
+        for key, stored in list(self._state.documents.items()):
+            edition, day = stored.written.edition, removed.effective_from
+            if edition is None or edition.work_id != removed.work_id or edition.effective_from is None or day is None:
+                continue
+            if edition.effective_from < day:
+                self._state.change_edition(key, ends_on=min(day, edition.ends_on or day))
+
     def _of_source(self, source_id: uuid.UUID) -> list[StoredDocument]:
         return [stored for stored in self._state.seen(EVERYTHING) if stored.written.source_id == source_id]
 
@@ -128,6 +174,7 @@ def draft_of(stored: StoredDocument) -> Draft:
         stored.node_id,
         b"",
         source_path=written.source_path,
+        edition=written.edition,
     )
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from dtrag.core.access.scope import Scope
 from dtrag.core.documents import Chunk
 from dtrag.core.provisions import Provision, RegulationText
+from dtrag.ports import valid_day
 from dtrag.testing.memory.state import MemoryState, StoredDocument
 
 KIND = "regulation"
@@ -22,7 +23,10 @@ class MemoryRegulations:
 
     async def versions(self, scope: Scope) -> dict[uuid.UUID, bytes]:
         """The regulations in scope, ordered by name, each with a fingerprint that changes with its text."""
-        return {stored.written.document_id: stored.written.fingerprint for stored in self._regulations(scope)}
+        return {
+            stored.written.document_id: stored.written.fingerprint + _valid_version(stored, scope)
+            for stored in self._regulations(scope)
+        }
 
     async def read(self, document_ids: Collection[uuid.UUID], scope: Scope) -> list[RegulationText]:
         """Those of the regulations that are in scope, ordered by name."""
@@ -32,7 +36,14 @@ class MemoryRegulations:
                 stored.written.document.title,
                 str(stored.written.document.metadata.get("code") or ""),
                 stored.written.document.text,
-                _provisions(indexed.chunk for indexed in stored.written.chunks),
+                _provisions(
+                    indexed.chunk
+                    for indexed in stored.written.chunks
+                    if stored.holds_valid(indexed.chunk.ordinal, scope)
+                ),
+                stored.written.edition.work_id if stored.written.edition is not None else None,
+                stored.validity.start if stored.validity is not None else None,
+                stored.validity.end if stored.validity is not None else None,
             )
             for stored in self._regulations(scope)
             if stored.written.document_id in document_ids
@@ -40,9 +51,21 @@ class MemoryRegulations:
 
     def _regulations(self, scope: Scope) -> list[StoredDocument]:
         regulations = [
-            stored for stored in self._state.seen(scope) if stored.written.document.metadata.get("kind") == KIND
+            stored
+            for stored in self._state.seen(scope)
+            if stored.written.document.metadata.get("kind") == KIND
+            and (stored.validity is None or any(part.admits(valid_day(scope)) for part in stored.validity.passages))
         ]
-        return sorted(regulations, key=lambda stored: stored.written.document.title)
+        return sorted(regulations, key=lambda stored: (stored.written.document.title, not stored.is_valid(scope)))
+
+
+def _valid_version(stored: StoredDocument, scope: Scope) -> bytes:
+    """Changes with the passages that are valid on the day of the scope."""
+    if stored.validity is None:
+        return b""
+    day = valid_day(scope)
+    parts = [(part.first, part.last) for part in stored.validity.passages if part.admits(day)]
+    return repr((parts, stored.validity.end)).encode()
 
 
 def _provisions(chunks: Iterable[Chunk]) -> tuple[Provision, ...]:

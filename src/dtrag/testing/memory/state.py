@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 from dtrag.core.access.api_key import Key
@@ -14,11 +14,13 @@ from dtrag.core.access.scope import Scope
 from dtrag.core.access.taxonomy_impact import TreeVersion
 from dtrag.core.agent import Agent
 from dtrag.core.documents import IndexedDocument
+from dtrag.core.editions import StoredEdition, Validity, passage_label, validity
 from dtrag.core.taxonomy.apply import successor
 from dtrag.core.taxonomy.review import Item
 from dtrag.core.taxonomy.tree import UNCLASSIFIED, Taxonomy
 from dtrag.core.tool_approval import Approval
 from dtrag.core.trace import Trace
+from dtrag.ports import valid_day
 
 FIRST_VERSION = "1.0.0"
 START = datetime(2025, 1, 1, tzinfo=UTC)
@@ -27,11 +29,27 @@ START = datetime(2025, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
-    """A document as it was written; `node_id` is the category it is in now."""
+    """A document as it was written; `node_id` is the category it is in now, `validity` that of a dated edition."""
 
     written: IndexedDocument
     node_id: int
     processed_at: datetime
+    validity: Validity | None = None
+
+    @property
+    def retained(self) -> bool:
+        """Whether it is a superseded edition that its file does not contain any more."""
+        return self.written.edition is not None and self.written.edition.retained
+
+    def is_valid(self, scope: Scope) -> bool:
+        """Whether the document as a whole is valid on the day of the scope."""
+        day, validity = valid_day(scope), self.validity
+        return validity is None or (validity.start <= day and (validity.end is None or day < validity.end))
+
+    def holds_valid(self, ordinal: int, scope: Scope) -> bool:
+        """Whether the passage is valid on the day of the scope."""
+        part = self.validity.of(ordinal) if self.validity is not None else None
+        return part is None or part.admits(valid_day(scope))
 
     def in_scope(self, scope: Scope) -> bool:
         """Whether a caller with this scope may see it."""
@@ -99,6 +117,39 @@ class MemoryState:
         """The documents in scope, in the order of their ids."""
         return (stored for _, stored in sorted(self.documents.items()) if stored.in_scope(scope))
 
+    def change_edition(self, document_id: uuid.UUID, **changes: Any) -> None:
+        """Replace fields of a document's edition."""
+        stored = self.documents[document_id]
+        if stored.written.edition is not None:
+            written = replace(stored.written, edition=replace(stored.written.edition, **changes))
+            self.documents[document_id] = replace(stored, written=written)
+
+    def refresh_editions(self) -> None:
+        """Derive the validity of all editions."""
+        works: dict[uuid.UUID, list[StoredDocument]] = {}
+        for stored in self.documents.values():
+            written = stored.written.edition
+            if written is not None and written.work_id is not None:
+                works.setdefault(written.work_id, []).append(stored)
+        for work in works.values():
+            editions = [edition for each in work if (edition := _stored_edition(each)) is not None]
+            for key, valid in validity(editions, self._repealed_on(work)).items():
+                self.documents[key] = replace(self.documents[key], validity=valid)
+
+    def _repealed_on(self, work: list[StoredDocument]) -> date | None:
+        nodes = {stored.node_id for stored in work}
+        editions = [stored.written.edition for stored in work if stored.written.edition is not None]
+        first = min(edition.effective_from for edition in editions if edition.effective_from is not None)
+        repealing = (
+            other.written.edition.effective_from
+            for other in self.documents.values()
+            if other.written.edition is not None
+            and editions[-1].name in other.written.edition.repeals
+            and other.node_id in nodes
+            and other.written.edition.work_id != editions[-1].work_id
+        )
+        return min((day for day in repealing if day is not None and day > first), default=None)
+
     def move(self, document_id: uuid.UUID, node_id: int) -> None:
         """Put a document into another category."""
         self.documents[document_id] = replace(self.documents[document_id], node_id=node_id)
@@ -107,3 +158,12 @@ class MemoryState:
         """The node, or the one that took its documents when it left the tree; UNCLASSIFIED when none did."""
         living = {*self.taxonomy.nodes, UNCLASSIFIED}
         return successor(node_id, living, [activation.vacated for activation in reversed(self.activations)])
+
+
+def _stored_edition(stored: StoredDocument) -> StoredEdition | None:
+    written, edition = stored.written, stored.written.edition
+    if edition is None or edition.effective_from is None:
+        return None
+    metadata = [indexed.chunk.metadata for indexed in written.chunks]
+    labels = [passage_label(each.get("kind"), each.get("article")) for each in metadata]
+    return StoredEdition(written.document_id, edition.effective_from, edition.article_dates, edition.ends_on, labels)

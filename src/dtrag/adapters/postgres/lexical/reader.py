@@ -19,11 +19,13 @@ from numpy.typing import NDArray
 from dtrag.adapters.postgres.database import Connection, Database
 from dtrag.adapters.postgres.lexical.rows import Correction, correction_of, cut_run, pages_of, segment_of
 from dtrag.adapters.postgres.lexical.snapshot import Bools, Generation, LiveSegment, View, generation_of
+from dtrag.adapters.postgres.lexical.validity import EditionDays
 from dtrag.adapters.postgres.queries import filter_parameters, filtered, queries
 from dtrag.core.access.scope import Scope, SearchFilters
 from dtrag.core.ranking.bm25 import MOST_TERMS, LexicalQuery, LexicalStatistics
 from dtrag.core.ranking.maxscore import Postings, ScoredPassages, best
 from dtrag.core.ranking.segments import Segment, whole
+from dtrag.ports import valid_day
 
 CACHE_BYTES = 256 * 2**20
 """Bytes of cached postings; the least recently used are dropped first."""
@@ -66,7 +68,8 @@ class PostingReader:
             corrections[row["correction_id"]] = correction_of(row)
         merged_away = self._segments.keys() - segments.keys()
         self._segments, self._editions, self._corrections = segments, editions, corrections
-        self._now = await asyncio.to_thread(generation_of, list(segments.values()), list(corrections.values()))
+        dated = EditionDays.of(await (await connection.execute(sql["validity"], binary=True)).fetchall())
+        self._now = await asyncio.to_thread(generation_of, list(segments.values()), list(corrections.values()), dated)
         for key in [key for key in self._postings if key[0] in merged_away] if merged_away else ():
             del self._postings[key]
         return self._now.statistics
@@ -94,7 +97,10 @@ class PostingReader:
         """Chunk id -> BM25 of these passages as far as the scope reaches them. Raises `SegmentGone`."""
         now, ranked = self._now.with_means(query.mean_lengths), query.ranked()
         passages = [_parsed(chunk_id) for chunk_id in chunk_ids]
-        placed = [(live, *live.places(passages, scope)) for live in now.segments] if passages else []
+        hidden = self._now.view(scope).hidden
+        placed = [
+            (live, *live.places(passages, scope, hidden[live.segment.segment_id])) for live in now.segments if passages
+        ]
         lists = await self._lists(now, [term for term, _ in ranked]) if placed else {}
         scored: dict[str, float] = {}
         for live, which, numbers in placed:
@@ -113,9 +119,9 @@ class PostingReader:
         would reveal documents that the caller may not see.
         """
         now = self._now
-        if scope.nodes is None:
-            return now.statistics
         view = now.view(scope)
+        if view.whole:
+            return now.statistics
         rarest = sorted(set(terms), key=lambda term: (now.statistics.document_frequency(term) or math.inf, term))
         counted_terms = sorted(rarest[:MOST_TERMS])
         unknown = [term for term in counted_terms if term not in view.frequencies]
@@ -135,19 +141,36 @@ class PostingReader:
     def titled(self, numbers: Sequence[int], scope: Scope) -> dict[int, list[str]]:
         """Number of a title -> passages of the one document in scope that has it."""
         known_numbers = np.unique(np.array([number for number in numbers if number], np.uint64))
+        all_hidden = self._now.view(scope).hidden
         by_title: dict[int, list[list[str]]] = {}
         for live in self._now.segments if len(known_numbers) else ():
             rows = live.segment.titled(known_numbers)
             for row in rows[live.seen(scope, rows)].tolist():
                 document = live.segment.documents[row]
                 name = whole(document["document_id"])
-                passages = [f"{name}:{ordinal}" for ordinal in range(int(document["chunks"]))]
-                by_title.setdefault(int(document["title"]), []).append(passages)
+                first, hidden = int(live.segment.first[row]), all_hidden[live.segment.segment_id]
+                passages = [
+                    f"{name}:{ordinal}"
+                    for ordinal in range(int(document["chunks"]))
+                    if hidden is None or not hidden[first + ordinal]
+                ]
+                if passages:
+                    by_title.setdefault(int(document["title"]), []).append(passages)
         return {number: documents[0] for number, documents in by_title.items() if len(documents) == 1}
 
     def passages(self, scope: Scope) -> int:
         """How many passages the scope reaches, at this generation."""
-        return self._now.statistics.chunks if scope.nodes is None else self._now.view(scope).passages
+        view = self._now.view(scope)
+        return self._now.statistics.chunks if view.whole else view.passages
+
+    def hides(self, scope: Scope) -> bool:
+        """Whether an edition is not valid on the day of the scope, in the scope or outside it."""
+        return self._now.editions.period(valid_day(scope)) is not None
+
+    @property
+    def editions(self) -> EditionDays:
+        """The validity of the passages of dated editions."""
+        return self._now.editions
 
     async def _lists(self, now: Generation, terms: Sequence[int]) -> dict[Key, Postings]:
         """Postings by (segment, term), from memory or from their pages."""
@@ -238,13 +261,15 @@ def _visible(
     segment: Segment, view: View, documents: NDArray[np.uint64] | None
 ) -> Callable[[NDArray[np.intp]], Bools] | None:
     """Which passages count: of documents that exist, are in scope and pass the filters."""
-    seen = view.seen[segment.segment_id]
-    if seen is None and documents is None:
+    seen, hidden = view.seen[segment.segment_id], view.hidden[segment.segment_id]
+    if seen is None and hidden is None and documents is None:
         return None
 
     def visible(numbers: NDArray[np.intp]) -> Bools:
         rows = segment.document_of[numbers]
         counted = np.ones(len(rows), bool) if seen is None else seen[rows]
+        if hidden is not None:
+            counted = counted & ~hidden[numbers]
         if documents is not None:
             # Of the documents that were met only: of all of them it would take as long as all else together.
             met, places = np.unique(rows, return_inverse=True)

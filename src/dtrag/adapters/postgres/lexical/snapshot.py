@@ -13,10 +13,12 @@ from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from dtrag.adapters.postgres.lexical.rows import Correction
+from dtrag.adapters.postgres.lexical.validity import EditionDays
 from dtrag.core.access.scope import Scope, SearchFilters
 from dtrag.core.ranking.bm25 import LexicalStatistics
 from dtrag.core.ranking.maxscore import damped_lengths
 from dtrag.core.ranking.segments import Segment, quarters
+from dtrag.ports import valid_day
 
 Bools = NDArray[np.bool_]
 T = TypeVar("T")
@@ -49,8 +51,10 @@ class LiveSegment:
             return alive
         return alive & np.isin(self.segment.documents["node_id"][rows], list(scope.nodes))
 
-    def places(self, passages: Sequence[tuple[uuid.UUID, int]], scope: Scope) -> tuple[list[int], NDArray[np.int32]]:
-        """Which of the passages (document, ordinal) are here, alive and in scope, and their numbers."""
+    def places(
+        self, passages: Sequence[tuple[uuid.UUID, int]], scope: Scope, hidden: Bools | None
+    ) -> tuple[list[int], NDArray[np.int32]]:
+        """Which of the passages (document, ordinal) are here, alive, in scope and not hidden, and their numbers."""
         documents = self.segment.documents
         places, rows = self.segment.locate([document for document, _ in passages])
         seen = self.seen(scope, rows)
@@ -58,7 +62,11 @@ class LiveSegment:
         ordinals = np.array([passages[place][1] for place in places.tolist()], np.int32)
         there = (ordinals >= 0) & (ordinals < documents["chunks"][rows])
         numbers = (self.segment.first[rows] + ordinals)[there].astype(np.int32)
-        return places[there].tolist(), numbers
+        places = places[there]
+        if hidden is not None:
+            valid = ~hidden[numbers]
+            places, numbers = places[valid], numbers[valid]
+        return places.tolist(), numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +79,11 @@ class Generation:
     segments: tuple[LiveSegment, ...]
     statistics: LexicalStatistics
     means: Mapping[str, float]
+    editions: EditionDays = field(default_factory=EditionDays)
     documents_with: LRUCache[SearchFilters, NDArray[np.uint64]] = field(
         default_factory=lambda: _by_size(FILTERED_BYTES, lambda ids: ids.nbytes), repr=False, compare=False
     )
-    _views: LRUCache[frozenset[int] | None, View] = field(
+    _views: LRUCache[tuple[frozenset[int] | None, int | None], View] = field(
         default_factory=lambda: LRUCache(VIEWS_KEPT), repr=False, compare=False
     )
     _with_means: LRUCache[tuple[tuple[str, float], ...], Generation] = field(
@@ -82,10 +91,11 @@ class Generation:
     )
 
     def view(self, scope: Scope) -> View:
-        """The index as the scope sees it."""
-        view = self._views.get(scope.nodes)
+        """The index as the scope sees it, on its day."""
+        key = (scope.nodes, self.editions.period(valid_day(scope)))
+        view = self._views.get(key)
         if view is None:
-            view = self._views[scope.nodes] = View.of(self, scope)
+            view = self._views[key] = View.of(self, scope, key[1])
         return view
 
     def with_means(self, means: Mapping[str, float]) -> Generation:
@@ -102,45 +112,60 @@ class Generation:
         # With d = a + b dl / avgdl an impact tf / (tf + d) grows by avgdl' / avgdl at most, and only where that is > 1.
         stretch = max([1.0, *(mean / self.means[name] for name, mean in means.items() if name in self.means)])
         live = (replace(part, damped=damped_lengths(part.segment, means), stretch=stretch) for part in self.segments)
-        return Generation(tuple(live), self.statistics, means)
+        return Generation(tuple(live), self.statistics, means, self.editions)
 
 
 @dataclass(frozen=True, slots=True)
 class View:
     """Which documents of each segment a scope reaches and are alive (None: all), and how many passages they have.
 
-    `lengths` maps a language to (number of these passages, sum of their lengths); `frequencies` are the numbers of them
-    that hold a term, as far as they were asked for. The whole index has no `lengths` here.
+    `hidden` are the passages of each segment that are not valid on the day (None: none). `lengths` maps a language to
+    (number of the visible passages, sum of their lengths); `frequencies` are the numbers of them that hold a term, as
+    far as they were asked for. The view of a `whole` index has no `lengths`: its statistics are those of the index.
     """
 
     seen: Mapping[uuid.UUID, Bools | None]
+    hidden: Mapping[uuid.UUID, Bools | None]
+    whole: bool
     passages: int
     lengths: Mapping[str, tuple[int, int]]
     frequencies: dict[int, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, now: Generation, scope: Scope) -> View:
-        """The view of a scope."""
+    def of(cls, now: Generation, scope: Scope, period: int | None) -> View:
+        """The view of a scope in a period of the editions (None: no passage is hidden)."""
         seen: dict[uuid.UUID, Bools | None] = {}
+        all_hidden: dict[uuid.UUID, Bools | None] = {}
+        whole = scope.nodes is None and period is None
         passages = 0
         lengths: Counter[str] = Counter()
         counts: Counter[str] = Counter()
         for live in now.segments:
-            documents = live.segment.documents
-            mask = live.alive
+            segment, mask = live.segment, live.alive
+            documents = segment.documents
             if scope.nodes is not None:
                 reached = np.isin(documents["node_id"], list(scope.nodes))
                 mask = reached if mask is None else reached & mask
-            seen[live.segment.segment_id] = mask
-            passages += int((documents["chunks"] if mask is None else documents["chunks"][mask]).sum())
-            if scope.nodes is None:
+            hidden = None if period is None else now.editions.hidden(segment, period)
+            seen[segment.segment_id], all_hidden[segment.segment_id] = mask, hidden
+            if whole:
+                passages += int((documents["chunks"] if mask is None else documents["chunks"][mask]).sum())
                 continue  # the index knows its own lengths
-            chunks = live.segment.chunks if mask is None else live.segment.chunks[mask[live.segment.document_of]]
-            for number, language in enumerate(live.segment.languages):
+            chunks = _visible_chunks(segment, mask, hidden)
+            passages += len(chunks)
+            for number, language in enumerate(segment.languages):
                 own = chunks["length"][chunks["language"] == number]
                 counts[language] += len(own)
                 lengths[language] += int(own.sum(dtype=np.int64))
-        return cls(seen, passages, {language: (counts[language], lengths[language]) for language in counts})
+        by_language = {language: (counts[language], lengths[language]) for language in counts}
+        return cls(seen, all_hidden, whole, passages, by_language)
+
+
+def _visible_chunks(segment: Segment, seen: Bools | None, hidden: Bools | None) -> NDArray[np.void]:
+    if seen is None and hidden is None:
+        return segment.chunks
+    visible = np.ones(len(segment), bool) if seen is None else seen[segment.document_of]
+    return segment.chunks[visible if hidden is None else visible & ~hidden]
 
 
 def _damped_bytes(generation: Generation) -> int:
@@ -152,7 +177,7 @@ def _by_size(max_bytes: int, size_of: Callable[[T], int]) -> LRUCache[Any, T]:
     return LRUCache(max_bytes, getsizeof=lambda value: min(max_bytes, size_of(value)))
 
 
-def generation_of(segments: Sequence[Segment], corrections: Sequence[Correction]) -> Generation:
+def generation_of(segments: Sequence[Segment], corrections: Sequence[Correction], editions: EditionDays) -> Generation:
     """What these segments hold, less what the corrections take out of them."""
     corrected = LexicalStatistics.merged([row.statistics for row in corrections])
     parts = [*(segment.statistics() for segment in segments), corrected]
@@ -167,4 +192,4 @@ def generation_of(segments: Sequence[Segment], corrections: Sequence[Correction]
             alive[rows] = False
         damped = damped_lengths(segment, means)
         live.append(LiveSegment(segment, alive, damped, damped))
-    return Generation(tuple(live), statistics, means)
+    return Generation(tuple(live), statistics, means, editions)

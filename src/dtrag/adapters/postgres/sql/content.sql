@@ -16,23 +16,29 @@ join chunks c on c.document_id = k.document_id and c.ordinal = k.ordinal
 join documents d on d.document_id = c.document_id
 
 -- name: chunks_before
-select k.document_id, k.ordinal, b.start_offset, b.text
+select k.document_id, k.ordinal, b.ordinal as before, b.start_offset, b.text
 from unnest(:document_ids::uuid[], :ordinals::int[]) as k (document_id, ordinal)
 join chunks c on c.document_id = k.document_id and c.ordinal = k.ordinal
 join chunks b on b.document_id = c.document_id and b.ordinal < c.ordinal and b.ordinal >= c.ordinal - :limit::int
 order by k.document_id, k.ordinal, b.ordinal desc
 
+-- fragment: valid
+(effective_from is null or effective_from <= :as_of) and (superseded_from is null or superseded_from > :as_of)
+
 -- name: documents
-select document_id, title, source_uri, source_path, content_type, node_id, language, chunks, characters, metadata, processed_at
+select document_id, title, source_uri, source_path, content_type, node_id, language, chunks, characters, metadata, processed_at,
+       effective_from, superseded_from
 from documents
+where {valid}
 order by processed_at desc, document_id
 limit :limit offset :offset
 
 -- name: document_count
-select count(*) as documents, coalesce(sum(chunks), 0) as chunks from documents
+select count(*) as documents, coalesce(sum(chunks), 0) as chunks from documents where {valid}
 
 -- name: document
-select document_id, title, source_uri, source_path, content_type, node_id, language, chunks, characters, metadata, processed_at, text
+select document_id, title, source_uri, source_path, content_type, node_id, language, chunks, characters, metadata, processed_at, text,
+       effective_from, superseded_from
 from documents
 where document_id = :document_id
 

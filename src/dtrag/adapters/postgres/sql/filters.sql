@@ -14,3 +14,11 @@ and exists (select from documents d where d.document_id = i.document_id and d.pr
 
 -- name: metadata
 and i.document_id in (select documents_having(:metadata::jsonb))
+
+-- name: valid_on
+-- On a row with an ordinal, too; only used while an edition is not valid on that day.
+and not exists (
+    select from passage_validity v
+    where v.document_id = i.document_id and i.ordinal between v.first and v.last
+      and (v.valid_from > :as_of or v.valid_until <= :as_of)
+)

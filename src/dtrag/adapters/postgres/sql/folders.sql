@@ -5,12 +5,13 @@
 select d.source_id, split_part(min(d.source_uri), '#', 1) as source_uri, count(*) as documents,
        coalesce(s.fingerprint, ''::bytea) as fingerprint
 from documents d left join sources s on s.source_id = d.source_id
-where starts_with(d.source_uri, :prefix)
+where starts_with(d.source_uri, :prefix) and not d.retained
 group by d.source_id, s.fingerprint
 order by source_uri
 
 -- name: read_documents_of
-select document_id, source_id, source_uri, source_path, title, content_type, node_id, metadata, text
+select document_id, source_id, source_uri, source_path, title, content_type, node_id, metadata, text,
+       work_code, work_name, work_id, effective_from, ends_on, article_dates, repeals, retained
 from documents
 where source_id = :source_id and (:after::uuid is null or document_id > :after)
 order by document_id

@@ -1,13 +1,23 @@
 -- The regulations of a collection, as a role under row-level security: what a caller may not see is not there.
 
 -- name: versions
-select document_id, fingerprint
-from documents
-where metadata ->> 'kind' = 'regulation'
-order by title collate "C", document_id
+-- Of the editions of a work those with valid passages: two where articles of the newer one take effect later. The passages
+-- that are valid are part of the version.
+select d.document_id,
+       d.fingerprint || coalesce(v.passages, ''::bytea)
+           || coalesce(int4send(d.superseded_from - date '1970-01-01'), ''::bytea) as fingerprint
+from documents d
+left join lateral (
+    select string_agg(int4send(v.first) || int4send(v.last), ''::bytea order by v.first) as passages
+    from passage_validity v
+    where v.document_id = d.document_id and v.valid_from <= :as_of and (v.valid_until is null or v.valid_until > :as_of)
+) v on d.effective_from is not null
+where d.metadata ->> 'kind' = 'regulation' and (d.effective_from is null or v.passages is not null)
+order by d.title collate "C", coalesce(d.effective_from > :as_of or d.superseded_from <= :as_of, false), d.document_id
 
 -- name: regulations
 select d.document_id, d.title, d.metadata ->> 'code' as code, d.text,
+       d.work_id, d.effective_from, d.superseded_from,
        (
            select json_agg(
                json_build_array(
@@ -17,7 +27,11 @@ select d.document_id, d.title, d.metadata ->> 'code' as code, d.text,
                order by c.ordinal
            )
            from chunks c
-           where c.document_id = d.document_id
+           where c.document_id = d.document_id and not exists (
+               select from passage_validity v
+               where v.document_id = c.document_id and c.ordinal between v.first and v.last
+                 and (v.valid_from > :as_of or v.valid_until <= :as_of)
+           )
        ) as pieces
 from documents d
 where d.document_id = any (:document_ids::uuid[]) and d.metadata ->> 'kind' = 'regulation'

@@ -61,6 +61,12 @@ select correction_id, document_ids, origins, passages, lengths, term_ids, freque
 from lexical_corrections
 where correction_id = any (:correction_ids)
 
+-- name: validity
+-- Days as numbers since 1970-01-01; an open end is -1.
+select document_id, first, last, valid_from - date '1970-01-01' as start,
+       coalesce(valid_until - date '1970-01-01', -1) as "end"
+from passage_validity
+
 -- name: pages
 select p.segment_id, p.page, p.postings
 from unnest(:segment_ids::uuid[], :pages::int[]) as k (segment_id, page)

@@ -28,7 +28,8 @@ set fingerprint = excluded.fingerprint, documents = excluded.documents, complete
 delete from sources where source_id = :source_id
 
 -- name: documents_of_source
-select document_id from documents where source_id = :source_id order by document_id limit :limit
+select document_id, node_id, superseded_from is not null as superseded, retained
+from documents where source_id = :source_id order by document_id limit :limit
 
 -- name: source_reaches_out
 select exists (
@@ -49,7 +50,8 @@ select document_id from documents where document_id = any (:document_ids) and se
 -- One statement a document. {document}, {chunks} and {lexical} take rows of placeholders.
 with document as (
     insert into documents (document_id, source_id, source_uri, title, content_type, language, node_id, metadata, text,
-                           chunks, characters, fingerprint, segment_id, processed_at, source_path)
+                           chunks, characters, fingerprint, segment_id, processed_at, source_path, work_code, work_name,
+                           work_id, effective_from, ends_on, article_dates, repeals, retained)
     values {document}
 ), content as (
     insert into chunks (document_id, ordinal, node_id, start_offset, end_offset, text, breadcrumb, metadata)
@@ -68,14 +70,16 @@ values {lexical}
 
 -- name: write_empty
 insert into documents (document_id, source_id, source_uri, title, content_type, language, node_id, metadata, text,
-                       chunks, characters, fingerprint, segment_id, processed_at, source_path)
+                       chunks, characters, fingerprint, segment_id, processed_at, source_path, work_code, work_name,
+                       work_id, effective_from, ends_on, article_dates, repeals, retained)
 values {document}
 
 -- name: write_vectors
 insert into embeddings (document_id, ordinal, node_id, vec) values {rows}
 
 -- name: read_documents
-select document_id, source_id, source_uri, source_path, title, content_type, node_id, metadata, text
+select document_id, source_id, source_uri, source_path, title, content_type, node_id, metadata, text,
+       work_code, work_name, work_id, effective_from, ends_on, article_dates, repeals, retained
 from documents
 where :after::uuid is null or document_id > :after
 order by document_id
@@ -91,7 +95,7 @@ order by document_id, ordinal
 delete from lexical_index where document_id = :document_id returning terms, length, language
 
 -- name: origin
-select segment_id, node_id from documents where document_id = :document_id
+select segment_id, node_id, work_id, effective_from, repeals from documents where document_id = :document_id
 
 -- name: counted_segment
 -- Whether the segment holds its documents yet; no row if it was merged. The lock holds off the counting.

@@ -55,6 +55,12 @@ class PostgresFolders:
             for statement in MOVE_REVIEW_STATE:
                 await connection.execute(self._sql[statement], names)
 
+    async def retained_below(self, prefix: str) -> list[uuid.UUID]:
+        """Superseded editions from files with such addresses that do not contain them any more."""
+        async with self._database.connection("owner") as connection:
+            cursor = await connection.execute(queries("editions")["retained_below"], {"prefix": prefix})
+            return [row["document_id"] for row in await cursor.fetchall()]
+
     async def _fetch(self, name: str, parameters: Mapping[str, object]) -> list[DictRow]:
         async with self._database.connection("owner") as connection:
             return await (await connection.execute(self._sql[name], parameters)).fetchall()

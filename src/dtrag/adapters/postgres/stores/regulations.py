@@ -11,6 +11,7 @@ from dtrag.adapters.postgres.database import Database
 from dtrag.adapters.postgres.queries import queries
 from dtrag.core.access.scope import Scope
 from dtrag.core.provisions import Provision, RegulationText
+from dtrag.ports import valid_day
 
 
 class PostgresRegulations:
@@ -22,18 +23,26 @@ class PostgresRegulations:
     async def versions(self, scope: Scope) -> dict[uuid.UUID, bytes]:
         """The regulations in scope, ordered by name, each with a fingerprint that changes with its text."""
         async with self._database.scoped("reader", scope) as connection:
-            cursor = await connection.execute(queries("regulations")["versions"])
+            cursor = await connection.execute(queries("regulations")["versions"], {"as_of": valid_day(scope)})
             return {row["document_id"]: bytes(row["fingerprint"]) for row in await cursor.fetchall()}
 
     async def read(self, document_ids: Sequence[uuid.UUID], scope: Scope) -> list[RegulationText]:
         """Those of the regulations that are in scope, ordered by name."""
         async with self._database.scoped("reader", scope) as connection:
             cursor = await connection.execute(
-                queries("regulations")["regulations"], {"document_ids": list(document_ids)}
+                queries("regulations")["regulations"],
+                {"document_ids": list(document_ids), "as_of": valid_day(scope)},
             )
             return [
                 RegulationText(
-                    row["document_id"], row["title"], row["code"] or "", row["text"], _provisions(row["pieces"] or ())
+                    row["document_id"],
+                    row["title"],
+                    row["code"] or "",
+                    row["text"],
+                    _provisions(row["pieces"] or ()),
+                    row["work_id"],
+                    row["effective_from"],
+                    row["superseded_from"],
                 )
                 for row in await cursor.fetchall()
             ]

@@ -72,12 +72,27 @@ _FORM = {
                             "description": "Category of documents that state none themselves.",
                             "example": "HR/Leave",
                         },
+                        "work": {
+                            "type": "string",
+                            "description": "The regulation that the files are editions of, if they do not name one.",
+                            "example": "학칙",
+                        },
+                        "effective": {
+                            "type": "string",
+                            "format": "date",
+                            "description": "Effective date of regulations that state none.",
+                            "example": "2024-03-01",
+                        },
                     },
                 }
             }
         },
     }
 }
+
+
+_TEXT_FIELDS = {"category": "HR/Leave", "work": "학칙", "effective": "2024-03-01"}
+"""Form fields besides the files, each with an example."""
 
 
 @router.post(
@@ -167,10 +182,17 @@ async def ingest_upload(request: Request, service: Service, caller: Caller) -> U
     async with service.app.run.admission.upload():
         folder = Path(await asyncio.to_thread(tempfile.mkdtemp, dir=service.uploads))
         try:
-            parts, category = _read_form(await _received(request, folder))
+            parts, fields = _read_form(await _received(request, folder))
+            category = fields.get("category")
             prefix = _address_prefix(category) if caller.access.grants else ""
             sources, refused = _sources(parts, prefix)
-            work = service.app.ingest_sources(sources, category, scope=caller.access)
+            work = service.app.ingest_sources(
+                sources,
+                category,
+                scope=caller.access,
+                work=fields.get("work", ""),
+                effective=fields.get("effective"),
+            )
             report = await until_gone(request, service.in_flight, work)
         finally:
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
@@ -235,11 +257,13 @@ async def _received(request: Request, folder: Path) -> FormData:
         raise HTTPException(400, error.message) from error
 
 
-def _read_form(form: FormData) -> tuple[list[_FileOnDisk], str | None]:
-    """The file parts (without the empty one that a browser sends if no file was chosen), and the category."""
-    unknown = sorted(set(form.keys()) - {"files", "category"})
+def _read_form(form: FormData) -> tuple[list[_FileOnDisk], dict[str, str]]:
+    """The file parts (without the empty one that a browser sends if no file was chosen), and the other fields."""
+    unknown = sorted(set(form.keys()) - {"files", *_TEXT_FIELDS})
     if unknown:
-        raise InvalidInput(f"There is no form field {unknown[0][:60]!r}; the fields are files and category.")
+        raise InvalidInput(
+            f"There is no form field {unknown[0][:60]!r}; the fields are files, {', '.join(_TEXT_FIELDS)}."
+        )
     values = form.getlist("files")
     parts = [value for value in values if isinstance(value, _FileOnDisk)]
     if len(parts) < len(values):
@@ -247,11 +271,14 @@ def _read_form(form: FormData) -> tuple[list[_FileOnDisk], str | None]:
     parts = [part for part in parts if part.filename or part.size]
     if not parts:
         raise InvalidInput("The form has no file; send one or more parts named files.")
-    categories = form.getlist("category")
-    if len(categories) > 1 or any(isinstance(value, UploadFile) for value in categories):
-        raise InvalidInput("The field category is one string, such as HR/Leave.")
-    category = str(categories[0]).strip() if categories else ""
-    return parts, category or None
+    fields: dict[str, str] = {}
+    for name, example in _TEXT_FIELDS.items():
+        texts = form.getlist(name)
+        if len(texts) > 1 or any(isinstance(value, UploadFile) for value in texts):
+            raise InvalidInput(f"The field {name} is one string, such as {example}.")
+        if texts and (text := str(texts[0]).strip()):
+            fields[name] = text
+    return parts, fields
 
 
 def _sources(parts: Sequence[_FileOnDisk], prefix: str) -> tuple[list[Source], list[FailedFile]]:

@@ -87,6 +87,7 @@ async def complete(request: Request, body: CompletionRequest) -> Completion | Re
         request,
         body.question(),
         agent=await _agent(request, body.model),
+        options={} if body.as_of is None else {"as_of": body.as_of},
         history=body.history(),
         stored=False,
     )

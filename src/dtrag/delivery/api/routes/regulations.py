@@ -29,6 +29,14 @@ from dtrag.delivery.api.schemas.regulations import (
 )
 
 T = TypeVar("T")
+AsOf = Annotated[
+    str | None,
+    Query(
+        max_length=40,
+        json_schema_extra={"format": "date"},
+        description="Regulations as they were valid on this day, such as 2024-03-01; without it today's.",
+    ),
+]
 MAX_LIMIT = 1_000
 MAX_REFERENCE = 500
 """Characters of a reference or name; names in books have at most 60."""
@@ -42,10 +50,11 @@ async def regulations(
     request: Request,
     limit: Annotated[int, Query(ge=1, le=MAX_LIMIT, description="Maximum number of entries.")] = 100,
     offset: Offset = 0,
+    as_of: AsOf = None,
 ) -> RegulationPage:
     """The Korean regulations that you may see, by name, with their codes and numbers of provisions."""
     scope = caller_of(request).access
-    everything = await _admitted(request, lambda: app_of(request).regulations.regulations(scope=scope))
+    everything = await _admitted(request, lambda: app_of(request).regulations.regulations(scope=scope, as_of=as_of))
     page = everything[offset : offset + limit]
     request.state.subjects = [regulation.document_id for regulation in page]
     return RegulationPage(
@@ -67,10 +76,11 @@ async def show(
             examples=["학칙 제21조"],
         ),
     ],
+    as_of: AsOf = None,
 ) -> ProvisionShape:
     """One article, appendix or addendum with its whole text and its citations."""
     scope = caller_of(request).access
-    shown = await _admitted(request, lambda: app_of(request).regulations.show(reference, scope=scope))
+    shown = await _admitted(request, lambda: app_of(request).regulations.show(reference, scope=scope, as_of=as_of))
     request.state.subjects = [shown.document_id]
     return ProvisionShape.of(shown)
 
@@ -82,13 +92,14 @@ async def citations(
         str | None,
         Query(max_length=MAX_REFERENCE, description="Name or code of the only regulation to read; all if absent."),
     ] = None,
+    as_of: AsOf = None,
 ) -> CitationsResponse:
     """The citations of articles, appendices and addenda, with the provisions that they mean."""
     collection, scope = app_of(request).regulations, caller_of(request).access
 
     async def read() -> tuple[list[RegulationSummary], list[ProvisionCitation]]:
-        sources = await collection.regulations(regulation, scope=scope)
-        return sources, await collection.citations(regulation, scope=scope)
+        sources = await collection.regulations(regulation, scope=scope, as_of=as_of)
+        return sources, await collection.citations(regulation, scope=scope, as_of=as_of)
 
     sources, cited = await _admitted(request, read)
     request.state.subjects = [source.document_id for source in sources]
@@ -99,7 +110,10 @@ async def citations(
 async def search(request: Request, body: RegulationSearchBody) -> RegulationSearchResponse:
     """The best articles for a question, each once."""
     scope = caller_of(request).access
-    results = await _admitted(request, lambda: app_of(request).regulations.search(body.query, body.top_k, scope=scope))
+    regulations = app_of(request).regulations
+    results = await _admitted(
+        request, lambda: regulations.search(body.query, body.top_k, scope=scope, as_of=body.as_of)
+    )
     add_subjects(request, (result.chunk_id.rpartition(":")[0] for result in results))
     return RegulationSearchResponse(results=[Passage.model_validate(result) for result in results])
 

@@ -33,7 +33,7 @@ from dtrag.retrieval.request import MAX_TOP_K
 
 router = APIRouter(route_class=JsonRoute)
 
-_ENGINE_OPTIONS = {"filters", "mode", "bm25_candidates", "vector_candidates", "explain", "explain_documents"}
+_ENGINE_OPTIONS = {"filters", "mode", "bm25_candidates", "vector_candidates", "explain", "explain_documents", "as_of"}
 AT_ONCE = 4
 """Concurrent searches of one batch: enough to keep the database busy while other requests get connections."""
 MAX_PASSAGES = 5_000
@@ -85,7 +85,7 @@ async def ask(request: Request, body: AskRequest) -> AskResponse:
     """The answer with citations, or that the documents do not answer."""
     caller = caller_of(request)
     await refuse_bypass(request, body.filters, caller)
-    work = app_of(request).ask(body.question, body.filters, scope=caller.access, owner=caller.owner)
+    work = app_of(request).ask(body.question, body.filters, scope=caller.access, owner=caller.owner, as_of=body.as_of)
     answer = await until_gone(request, service_of(request).in_flight, work)
     add_subjects(request, (citation.document_id for citation in answer.citations))
     return AskResponse.model_validate(answer)

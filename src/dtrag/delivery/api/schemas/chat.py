@@ -11,7 +11,7 @@ from dtrag.core.conversation import MAX_ID
 from dtrag.delivery.api.chat_turn import ChatTurn, TurnAnswer
 from dtrag.delivery.api.schemas.base import StrictBody
 from dtrag.delivery.api.schemas.common import CONTEXT, DISPLAY, ContextShape
-from dtrag.delivery.api.schemas.search import Filters, JsonObject, RequestBody, Text
+from dtrag.delivery.api.schemas.search import AsOf, Filters, JsonObject, RequestBody, Text
 from dtrag.errors import InvalidInput
 from dtrag.pipeline.execution import MAX_TOP_K
 from dtrag.retrieval.request import MAX_QUERY
@@ -48,6 +48,7 @@ class ChatContext(StrictBody):
         json_schema_extra={"minimum": 1, "maximum": MAX_TOP_K},
         description="Passages to retrieve; ignored for an agent, whose manifest says it.",
     )
+    as_of: AsOf = None
     debate: bool | None = Field(None, description="false: no debate, even if debates are enabled.")
 
 
@@ -113,7 +114,9 @@ class ChatRequest(RequestBody):
         """Options of the pipeline."""
         if self.context is None:
             return {}
-        return {name: value for name, value in self.context if name in {"top_k", "debate"} and value is not None}
+        return {
+            name: value for name, value in self.context if name in {"top_k", "debate", "as_of"} and value is not None
+        }
 
     def agent(self) -> str | None:
         """The agent's id from `agent_id` or `context`. Raises `InvalidInput` if they differ."""

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from dtrag.delivery.api.schemas.base import StrictBody
-from dtrag.delivery.api.schemas.search import Filters
+from dtrag.delivery.api.schemas.search import AsOf, Filters
 from dtrag.retrieval.request import MAX_QUERY
 
 _RESPONSE = ConfigDict(from_attributes=True)
@@ -158,6 +158,7 @@ class AskRequest(StrictBody):
         max_length=MAX_QUERY, description="The question.", examples=["How many days of parental leave are there?"]
     )
     filters: Filters = None
+    as_of: AsOf = None
 
 
 DISPLAY = (

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from dtrag.core.chat import Message
 from dtrag.delivery.api.schemas.common import CitationShape, ErrorShape
+from dtrag.delivery.api.schemas.search import AsOf
 from dtrag.errors import InvalidInput
 
 _REQUEST = ConfigDict(extra="ignore")
@@ -63,6 +64,7 @@ class CompletionRequest(BaseModel):
     messages: list[CompletionMessage] = Field(
         min_length=1, max_length=MAX_MESSAGES, description="The conversation, the user's question last."
     )
+    as_of: AsOf = None
     stream: bool | None = Field(default=None, description="true: the answer is sent in chunks after it was checked.")
     stream_options: StreamOptions | None = Field(default=None, description="What a stream contains besides the answer.")
     n: int | None = Field(default=None, description="1; there is only one answer.")

@@ -8,7 +8,7 @@ from dtrag.core.provisions import ShownProvision
 from dtrag.core.verification import CitationStatus
 from dtrag.delivery.api.schemas.base import StrictBody
 from dtrag.delivery.api.schemas.common import Passage
-from dtrag.delivery.api.schemas.search import Text
+from dtrag.delivery.api.schemas.search import AsOf, Text
 from dtrag.packs.regulation_ko.verification.check import MAX_TEXT
 from dtrag.retrieval.request import MAX_QUERY, MAX_TOP_K
 
@@ -27,6 +27,7 @@ class RegulationSearchBody(StrictBody):
         le=MAX_TOP_K,
         description="Maximum number of articles; without it 10 to 20, by the form of the question.",
     )
+    as_of: AsOf = None
 
 
 class RegulationSearchResponse(BaseModel):

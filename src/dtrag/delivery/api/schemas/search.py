@@ -53,6 +53,16 @@ Filters = Annotated[
 ]
 
 
+AsOf = Annotated[
+    str | None,
+    Field(
+        json_schema_extra={"format": "date"},
+        description="Regulations as they were valid on this day; null: today.",
+        examples=["2024-03-01"],
+    ),
+]
+
+
 def _encodable(text: str) -> str:
     try:
         text.encode()
@@ -90,6 +100,7 @@ class SearchRequest(RequestBody):
         default="hybrid", description="hybrid, lexical, strict (every word must occur) or vector."
     )
     filters: Filters = None
+    as_of: AsOf = None
     min_score: float = Field(
         default=0.0,
         json_schema_extra={"minimum": 0, "maximum": 1},

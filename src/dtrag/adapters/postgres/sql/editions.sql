@@ -1,0 +1,56 @@
+-- Editions of works: which passages are valid when. As the owner.
+
+-- name: works
+-- The newest edition of each work with one of these codes and names; "" for no code.
+select distinct on (work_id) work_id, work_code, work_name, node_id, source_id
+from documents
+where work_id is not null
+  and (work_code, work_name) in (select * from unnest(:codes::text[], :names::text[]))
+order by work_id, effective_from desc
+
+-- name: editions
+select document_id, node_id, work_name, effective_from, article_dates, ends_on
+from documents
+where work_id = :work_id
+order by effective_from
+
+-- name: passages
+select document_id, metadata ->> 'kind' as kind, metadata ->> 'article' as label
+from chunks
+where document_id = any (:document_ids)
+order by document_id, ordinal
+
+-- name: repealed_on
+select min(effective_from) as day
+from documents
+where repeals @> array[:name]::text[] and node_id = any (:nodes::int[]) and work_id <> :work_id
+  and effective_from > :after
+
+-- name: repealed_works
+-- The works in the same category that a regulation repeals.
+select distinct work_id
+from documents
+where work_name = any (:names::text[]) and node_id = :node_id and work_id is not null
+
+-- name: forget_validity
+delete from passage_validity where document_id = any (:document_ids)
+
+-- name: add_validity
+insert into passage_validity (document_id, first, last, valid_from, valid_until)
+select * from unnest(:document_ids::uuid[], :first::int[], :last::int[], :starts::date[], :ends::date[])
+
+-- name: set_superseded
+update documents d set superseded_from = m.day
+from unnest(:document_ids::uuid[], :days::date[]) as m (document_id, day)
+where d.document_id = m.document_id and d.superseded_from is distinct from m.day
+
+-- name: end_before
+-- A later edition was removed because its file is gone: the earlier ones do not become valid again.
+update documents set ends_on = least(ends_on, :day)
+where work_id = :work_id and effective_from < :day
+
+-- name: mark_retained
+update documents set retained = :retained where document_id = any (:document_ids) and retained <> :retained
+
+-- name: retained_below
+select document_id from documents where retained and starts_with(source_uri, :prefix) order by document_id

@@ -1,0 +1,154 @@
+"""Editions of a work: which text of a regulation is valid on which day, passage by passage.
+
+A work is one regulation over time; an edition is its text as amended on a date. An edition is one document. Each of
+its articles is valid from the edition's date, or from a later one that its addendum names, until the next edition
+replaces or deletes it.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+
+from dtrag.errors import InvalidInput
+
+ADDENDUM = "addendum"
+
+
+@dataclass(frozen=True, slots=True)
+class Edition:
+    """What a text says about itself: its work by `code` and folded `name`, and its date (None: undated).
+
+    `article_dates` maps labels (제12조, 별표 1) to dates that differ from `effective_from`; `repeals` are the folded
+    names of the regulations that it abolishes. `work_id` is None until the edition is ingested, and for undated ones.
+    `ends_on` is the day on which a successor became valid that is not in the index any more; `retained`: the edition is
+    superseded, and its file does not contain it any more.
+    """
+
+    name: str
+    code: str = ""
+    effective_from: date | None = None
+    article_dates: Mapping[str, date] = field(default_factory=dict)
+    repeals: tuple[str, ...] = ()
+    work_id: uuid.UUID | None = None
+    ends_on: date | None = None
+    retained: bool = False
+
+    @property
+    def work(self) -> tuple[str, str]:
+        """Code and folded name, which identify the work inside a category."""
+        return self.code, self.name
+
+    def joined(self, work_id: uuid.UUID) -> Edition:
+        """The edition as one of this work."""
+        return replace(self, work_id=work_id)
+
+
+def edition_id(work_id: uuid.UUID, effective_from: date) -> uuid.UUID:
+    """The document id of the edition of a date: the same date is the same document."""
+    return uuid.uuid5(work_id, effective_from.isoformat())
+
+
+def new_work_id(namespace: uuid.UUID, source_uri: str, edition: Edition) -> uuid.UUID:
+    """The id of a work whose first edition comes from this address."""
+    return uuid.uuid5(namespace, "\n".join((source_uri, *edition.work)))
+
+
+def parse_date(name: str, value: object) -> date | None:
+    """A calendar date such as 2024-03-01; None for None. Raises `InvalidInput`."""
+    if value is None or (isinstance(value, date) and type(value) is date):
+        return value
+    try:
+        if not isinstance(value, str) or len(value) != len("2024-03-01"):
+            raise ValueError
+        return date.fromisoformat(value)
+    except ValueError as error:
+        raise InvalidInput(f"{name} is a date such as 2024-03-01.") from error
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEdition:
+    """An edition in the index. `labels` has the label of each passage's provision, in order of the passages.
+
+    It is "" for text that belongs to one edition as a whole, such as its addenda.
+    """
+
+    document_id: uuid.UUID
+    effective_from: date
+    article_dates: Mapping[str, date]
+    ends_on: date | None
+    labels: Sequence[str]
+
+    def start_of(self, label: str) -> date:
+        """The day on which this edition's text of a provision, or its deletion, takes effect."""
+        return self.article_dates.get(label, self.effective_from) if label else self.effective_from
+
+
+@dataclass(frozen=True, slots=True)
+class ValidPassages:
+    """Passages `first` to `last` of an edition are valid from `start` until the day before `end` (None: open)."""
+
+    first: int
+    last: int
+    start: date
+    end: date | None
+
+    def admits(self, day: date) -> bool:
+        """Whether they are valid on the day."""
+        return self.start <= day and (self.end is None or day < self.end)
+
+
+@dataclass(frozen=True, slots=True)
+class Validity:
+    """When an edition as a whole, and each of its passages, is valid. `end` is exclusive; None: open."""
+
+    start: date
+    end: date | None
+    passages: tuple[ValidPassages, ...]
+
+    def of(self, ordinal: int) -> ValidPassages | None:
+        """The validity of one passage."""
+        return next((part for part in self.passages if part.first <= ordinal <= part.last), None)
+
+
+def days(start: date | None, end: date | None) -> dict[str, str]:
+    """The validity as metadata of a document or passage: `effective_from` and `superseded_from`, if known."""
+    names = (("effective_from", start), ("superseded_from", end))
+    return {name: day.isoformat() for name, day in names if day is not None}
+
+
+def passage_label(kind: object, label: object) -> str:
+    """The label by which a passage is followed through the editions; "" for text of one edition, such as addenda."""
+    return "" if kind == ADDENDUM or not label else str(label)
+
+
+def validity(editions: Iterable[StoredEdition], repealed_on: date | None = None) -> dict[uuid.UUID, Validity]:
+    """Document id -> validity, for all editions of one work; `repealed_on` ends those that began before.
+
+    A provision is valid until its text in the first later edition takes effect, or its deletion there.
+    """
+    ordered = sorted(editions, key=lambda edition: edition.effective_from)
+    valid: dict[uuid.UUID, Validity] = {}
+    for place, edition in enumerate(ordered):
+        later = ordered[place + 1 :]
+        is_repealed = repealed_on is not None and repealed_on > edition.effective_from
+        limits = [edition.ends_on, repealed_on if is_repealed else None]
+        ends = {
+            label: _earliest([*limits, *(following.start_of(label) for following in later)])
+            for label in {"", *edition.labels}
+        }
+        parts: list[ValidPassages] = []
+        for ordinal, label in enumerate(edition.labels):
+            start, end = edition.start_of(label), ends[label]
+            if parts and (parts[-1].start, parts[-1].end) == (start, end):
+                parts[-1] = replace(parts[-1], last=ordinal)
+            else:
+                parts.append(ValidPassages(ordinal, ordinal, start, end))
+        valid[edition.document_id] = Validity(edition.effective_from, ends[""], tuple(parts))
+    return valid
+
+
+def _earliest(days: Iterable[date | None]) -> date | None:
+    return min((day for day in days if day is not None), default=None)

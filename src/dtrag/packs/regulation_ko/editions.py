@@ -1,0 +1,144 @@
+"""The edition that a regulation's text is: its date, dates of single articles, and the regulations that it repeals."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import date
+
+from dtrag.core.documents import Chunk
+from dtrag.core.editions import Edition
+from dtrag.packs.regulation_ko.amendments import amendments, dates, effective_date, effective_dates
+from dtrag.packs.regulation_ko.catalog import article_label, article_number, folded_name
+
+LONGEST_SENTENCE = 600
+"""Characters of a sentence of an addendum that is read."""
+MOST_LISTED = 60
+"""Articles of a range (제12조부터 제14조까지)."""
+_OWN_HEADING = re.compile(
+    r"(?:^|\s)제\s?\d{1,3}\s?조\s?[(（](?=시행|다른|경과|적용|폐지|일반|특례|준용)[^()（）]{0,60}[)）]"
+)
+_SENTENCE_END = re.compile(r"(?<=다\.)\s|\n")
+_PROVISION = re.compile(
+    r"(?P<article>제\s?\d{1,4}\s?조(?:\s?의\s?\d{1,3}(?!\s?[항호\d]))?)"
+    r"|(?P<appendix>별\s?[표지](?:\s?제)?\s?\d{0,3}(?:호)?(?:의\s?\d{1,2})?)"
+)
+_TO = re.compile(r"^(?:제?\s?\d{1,3}\s?[항호]\s?)*\s?(?:부터|내지|[~∼-])\s?$")
+_TAKES_EFFECT = re.compile(
+    r"(?P<day>\d{4}\s?(?:년\s?\d{1,2}\s?월\s?\d{1,2}\s?일|[.\-/]\s{0,2}\d{1,2}\s?[.\-/]\s{0,2}\d{1,2}\s?\.?))"
+    r"\s?(?:자로|자부터|부터|부로|에|로)?\s?(?:각각\s?)?(?P<verb>시행|적용)(?:한다|하며|하고|된다)"
+)
+_LIST_ITEM = re.compile(
+    r"(?m)^\s*\d{1,2}\.\s(?P<subject>[^:\n]{2,120}?)(?:의\s?(?:개정|신설|삭제)\s?규정)?\s?[:：]\s?(?P<day>\d{4}[^\n]{5,20})$"
+)
+_AMENDED = re.compile(r"개정|신설|삭제|규정")
+_QUOTED = re.compile(r"[「『｢“\"]([^」』｣”\"\n]{2,60})[」』｣”\"]")
+_RULE = "(?:규정|규칙|세칙|지침|요령|내규|기준|학칙)"
+_REPEALS = re.compile(rf"(?:이\s?{_RULE}의?\s?시행과\s?동시에\s?)?(?:각각\s?|모두\s?)?폐지(?:한다|하고|하며|된다)")
+_UNQUOTED = re.compile(
+    rf"(?:종전의\s?|^|\s)((?:[가-힣A-Za-z]{{1,20}}\s){{0,5}}[가-힣A-Za-z]{{0,20}}{_RULE})(?:은|는|을|를)"
+)
+_OWN_REPEAL = re.compile(
+    rf"이\s?{_RULE}(?:은|는|을|를)[^.\n]{{0,20}}?(?P<day>\d{{4}}[^\n]{{4,20}}?)\s?(?:자로|부로|부터|에)\s?폐지"
+)
+
+
+def edition_of(name: str, code: str, preface: str, chunks: Sequence[Chunk]) -> Edition:
+    """The edition with these passages. `preface` is the text between the name and the first article."""
+    addenda = list(_addenda(chunks))
+    day = effective_date(addenda, preface)
+    folded = folded_name(name)
+    if day is None:
+        return Edition(folded, code)
+    effective_from = date.fromisoformat(day)
+    newest = [text for text, heading in addenda if day in effective_dates(text, heading)]
+    later: dict[str, date] = {}
+    for text, _ in addenda:
+        later.update((label, own) for label, own in article_dates(text).items() if own > effective_from)
+    amended_last = {label for label, marked in _last_amended(chunks).items() if marked >= day}
+    article_days = {label: own for label, own in later.items() if label not in amended_last}
+    for text in newest:
+        article_days |= {label: own for label, own in article_dates(text).items() if own > effective_from}
+    # Of an addendum with several dates it is unknown which of them a repeal belongs to.
+    repealing = [text for text, heading in addenda if effective_dates(text, heading) == (day,)]
+    repealed = dict.fromkeys(name for text in repealing for name in repealed_names(text) if name != folded)
+    ends_on = next((end for text in newest if (end := _own_repeal(text)) and end > effective_from), None)
+    return Edition(folded, code, effective_from, article_days, tuple(repealed), ends_on=ends_on)
+
+
+def article_dates(addendum: str) -> dict[str, date]:
+    """Label of a provision -> its own date in an addendum: `다만, 제12조의 개정규정은 2025년 1월 1일부터 시행한다.`"""
+    found: dict[str, date] = {}
+    text = _OWN_HEADING.sub(" ", addendum)
+    for sentence in _sentences(text):
+        start = 0
+        for match in _TAKES_EFFECT.finditer(sentence):
+            subject, start = sentence[start : match.start()], match.end()
+            if _AMENDED.search(subject) and (written := dates(match["day"])):
+                found.update(dict.fromkeys(_labels(subject), date.fromisoformat(written[0])))
+    for item in _LIST_ITEM.finditer(text):
+        if written := dates(item["day"]):
+            found.update(dict.fromkeys(_labels(item["subject"]), date.fromisoformat(written[0])))
+    return found
+
+
+def repealed_names(addendum: str) -> list[str]:
+    """Folded names of the regulations that an addendum repeals: `「연구비관리지침」은 폐지한다.`"""
+    names: list[str] = []
+    for sentence in _sentences(_OWN_HEADING.sub(" ", addendum)):
+        match = _REPEALS.search(sentence)
+        if match is None:
+            continue
+        before = sentence[: match.end()]
+        quoted = [name[1] for name in _QUOTED.finditer(before)]
+        names += quoted or [name[1] for name in _UNQUOTED.finditer(before) if not name[1].startswith("이 ")]
+    return [folded_name(name) for name in names]
+
+
+def _own_repeal(addendum: str) -> date | None:
+    match = _OWN_REPEAL.search(addendum)
+    written = dates(match["day"]) if match else ()
+    return date.fromisoformat(written[0]) if written else None
+
+
+def _addenda(chunks: Sequence[Chunk]) -> Iterator[tuple[str, str]]:
+    """Text and heading of each addendum, its pieces joined."""
+    pieces: dict[object, list[Chunk]] = {}
+    for chunk in chunks:
+        if chunk.metadata.get("kind") == "addendum":
+            pieces.setdefault(chunk.metadata.get("occurrence", 1), []).append(chunk)
+    for group in pieces.values():
+        yield "\n".join(chunk.text for chunk in group), str(group[0].metadata.get("article_title") or "")
+
+
+def _last_amended(chunks: Sequence[Chunk]) -> dict[str, str]:
+    """Label of a provision -> newest date of its amendment marks."""
+    marked: dict[str, str] = {}
+    for chunk in chunks:
+        label = str(chunk.metadata.get("article") or "")
+        own = [mark.date for mark in amendments(chunk.text) if mark.date]
+        if label and own:
+            marked[label] = max(marked.get(label, ""), *own)
+    return marked
+
+
+def _sentences(text: str) -> Iterator[str]:
+    return (sentence[:LONGEST_SENTENCE] for sentence in _SENTENCE_END.split(text) if sentence.strip())
+
+
+def _labels(subject: str) -> Iterator[str]:
+    """The labels of the provisions that a text names; a range has all of its articles."""
+    previous: tuple[tuple[int, int], int] | None = None
+    for match in _PROVISION.finditer(subject):
+        if match["appendix"]:
+            yield " ".join(match["appendix"].split())
+            previous = None
+            continue
+        number = article_number("".join(match["article"].split()))
+        if number is None:
+            continue
+        if previous is not None and _TO.match(subject[previous[1] : match.start()]):
+            first, last = previous[0][0] + 1, number[0]
+            yield from (f"제{middle}조" for middle in range(first, min(last, first + MOST_LISTED)))
+        yield article_label(number)
+        previous = number, match.end()

@@ -1,0 +1,269 @@
+"""Editions on a real database: searches, lists, statistics and hops see what is valid on a day, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from dtrag.adapters.postgres.connect import connect
+from dtrag.adapters.postgres.server.server import EmbeddedServer
+from dtrag.app import App, app_on, open_app
+from dtrag.core.access.scope import EVERYTHING, Access, Grant
+from dtrag.core.editions import edition_id
+from dtrag.core.taxonomy.tree import CategoryPath
+from dtrag.core.text.analysis import term_id, terms
+from dtrag.errors import InvalidInput
+from dtrag.ports import Models
+from dtrag.settings import Settings
+from tests.amendments import TITLES, History, histories, write_books
+from tests.store import Databases
+from tests.toy import ToyEmbedder
+
+TODAY = date.today()
+
+
+@pytest.fixture(scope="module")
+def made() -> list[History]:
+    return histories(seed=5, works=10)
+
+
+@pytest_asyncio.fixture(scope="module")
+async def amended(
+    embedded: EmbeddedServer, template: str, tmp_path_factory: pytest.TempPathFactory, made: list[History]
+) -> AsyncIterator[App]:
+    """An app with every edition, each file read on its own: as they would have been published."""
+    folder = tmp_path_factory.mktemp("editions")
+    databases = Databases(embedded.address, template)
+    async with open_app(databases.settings()) as opened:
+        report = await opened.ingest(list(write_books(made, folder)), "Rules")
+        assert not report.failed and not report.removed
+        yield opened
+    databases.drop()
+
+
+def regulation(day: str, text: str, *, name: str = "차량관리규정", more: str = "") -> str:
+    return (
+        f"# {name}\n\n## 제1조(목적)\n\n이 규정은 차량의 운행을 정함을 목적으로 한다.\n\n## 제2조(배차)\n\n{text}\n\n"
+        f"## 제3조(운행)\n\n운행은 제2조의 배차를 받은 사람이 한다.\n\n## 부칙\n\n이 규정은 {day}부터 시행한다.{more}\n"
+    )
+
+
+async def ingest(app: App, folder: Path, name: str, text: str, category: str | None = "Rules") -> str:
+    (folder / name).write_text(text, "utf-8")
+    report = await app.ingest(folder / name, category)
+    assert not report.failed
+    return report.document_ids[0] if report.document_ids else ""
+
+
+async def found(app: App, query: str, as_of: object = None, scope: object = None) -> list[str]:
+    results, _ = await app.search(query, 50, as_of=as_of, scope=scope)  # type: ignore[arg-type]
+    return [result.text for result in results]
+
+
+async def test_a_search_returns_the_texts_that_were_valid_on_the_day(amended: App, made: list[History]) -> None:
+    everything = {(history.name, number): history.markers(number) for history in made for number in history.numbers()}
+    checked = 0
+    for history in made:
+        for day in history.days()[::2]:
+            texts = " ".join(await found(amended, f"{history.name}의 기준", day.isoformat()))
+            for (name, number), markers in everything.items():
+                owner = next(other for other in made if other.name == name)
+                expected = owner.valid(number, day)
+                leaked = [marker for marker in markers if f"{marker} " in texts and marker != expected]
+                assert leaked == [], (name, number, day)
+                if name == history.name and expected:
+                    assert f"{expected} " in texts, (name, number, day)
+                    checked += 1
+    assert checked > 200
+
+
+async def test_an_article_is_shown_and_cited_as_of_a_day(amended: App, made: list[History]) -> None:
+    history = next(history for history in made if any(edition.later for edition in history.editions))
+    edition = next(edition for edition in history.editions if edition.later)
+    number, later = next(iter(edition.later.items()))
+    for day in (edition.day - timedelta(1), edition.day, later - timedelta(1), later):
+        expected = history.valid(number, day)
+        listed = await amended.regulations.regulations(history.name, as_of=day)
+        assert [summary.name for summary in listed] == [history.name]
+        if expected is None:
+            continue
+        shown = await amended.regulations.show(f"{history.name} 제{number}조", as_of=day)
+        assert f"{expected} " in shown.text
+
+
+async def test_statistics_and_lists_count_what_is_valid_today(amended: App, made: list[History]) -> None:
+    now = [
+        marker
+        for history in made
+        for number in history.numbers()
+        if (marker := history.valid(number, TODAY)) is not None
+    ]
+    [word] = {term_id(term) for term in terms("담당")}
+    statistics = await amended.index.statistics([word], EVERYTHING)
+    assert statistics.document_frequency(word) == len(now)
+    at_first = await amended.index.statistics([word], EVERYTHING.at(date(2000, 1, 1)))
+    assert (at_first.chunks, at_first.document_frequency(word)) == (0, 0)
+    valid = [history for history in made if history.repealed_on is None or history.repealed_on > TODAY]
+    assert (await amended.counts())[0] == len(valid) == len(await amended.regulations.regulations())
+    listed = [document.title for document in await amended.documents()]
+    assert sorted(listed) == sorted(history.name for history in valid)
+
+
+@pytest.mark.parametrize("mode", ["lexical", "strict", "vector", "hybrid"])
+async def test_every_mode_leaves_superseded_texts_out(settings: Settings, tmp_path: Path, mode: str) -> None:
+    async with connect(settings) as database, app_on(settings, database, Models(embedder=ToyEmbedder())) as app:
+        await check_mode(app, tmp_path, mode)
+
+
+async def check_mode(app: App, tmp_path: Path, mode: str) -> None:
+    await ingest(app, tmp_path, "a.md", regulation("2020. 3. 1.", "The vehicle fee is forty coins at the north gate."))
+    await ingest(app, tmp_path, "b.md", regulation("2023. 3. 1.", "The vehicle fee is fifty coins at the north gate."))
+    for as_of, word in ((None, "fifty"), ("2021-01-01", "forty"), ("2023-02-28", "forty"), ("2023-03-01", "fifty")):
+        results, _ = await app.search("vehicle fee coins", 50, mode=mode, as_of=as_of)
+        priced = [result.text for result in results if "coins" in result.text]
+        assert len(priced) == 1 and word in priced[0], (mode, as_of)
+    results, _ = await app.search("vehicle fee coins", 50, mode=mode, as_of="2019-01-01")
+    assert results == []
+
+
+async def test_the_same_date_replaces_and_another_date_adds(app: App, tmp_path: Path) -> None:
+    first = await ingest(app, tmp_path, "rule.md", regulation("2020. 3. 1.", "배차는 서른 번까지 한다."))
+    again = await ingest(app, tmp_path, "rule.md", regulation("2020. 3. 1.", "배차는 마흔 번까지 한다."))
+    assert again == first
+    newer = await ingest(app, tmp_path, "rule.md", regulation("2024. 3. 1.", "배차는 쉰 번까지 한다."))
+    assert newer != first
+    results, _ = await app.search("배차", as_of="2021-01-01")
+    assert any("마흔" in result.text for result in results)
+    assert not any("서른" in text or "쉰" in text for text in await found(app, "배차", "2021-01-01"))
+    assert not any("마흔" in text for text in await found(app, "배차"))
+    assert (await app.counts())[0] == 1
+
+
+async def test_the_id_of_an_edition_follows_from_its_work_and_date(app: App, tmp_path: Path) -> None:
+    first = await ingest(app, tmp_path, "one.md", regulation("2020. 3. 1.", "배차는 한 번."))
+    second = await ingest(app, tmp_path, "two.md", regulation("2024. 3. 1.", "배차는 두 번."))
+    [work] = await app._writer.works([("", "차량관리규정")])
+    assert first == str(edition_id(work.work_id, date(2020, 3, 1)))
+    assert second == str(edition_id(work.work_id, date(2024, 3, 1)))
+
+
+async def test_an_edition_joins_only_the_work_of_its_category(app: App, tmp_path: Path) -> None:
+    await ingest(app, tmp_path, "open.md", regulation("2020. 3. 1.", "배차는 한 번."), "Open")
+    await ingest(app, tmp_path, "hidden.md", regulation("2024. 3. 1.", "배차는 두 번."), "Hidden")
+    taxonomy = (await app.index.snapshot()).taxonomy
+    only = Access((Grant.of([CategoryPath.parse("Open")], taxonomy),))
+    assert any("한 번" in text for text in await found(app, "배차", scope=only))
+    assert {work.node_id for work in await app._writer.works([("", "차량관리규정")])} == {
+        taxonomy.find(CategoryPath.parse("Open")),
+        taxonomy.find(CategoryPath.parse("Hidden")),
+    }
+    await ingest(app, tmp_path, "newer.md", regulation("2025. 3. 1.", "배차는 세 번."), "Open")
+    assert not any("한 번" in text for text in await found(app, "배차", scope=only))
+
+
+async def test_an_undated_regulation_takes_the_date_of_the_option(app: App, tmp_path: Path) -> None:
+    text = regulation("공포한 날", "배차는 한 번.")
+    (tmp_path / "rule.md").write_text(text, "utf-8")
+    await app.ingest(tmp_path / "rule.md", "Rules")
+    assert [summary.name for summary in await app.regulations.regulations(as_of="1990-01-01")] == ["차량관리규정"]
+    await app.ingest(tmp_path / "rule.md", "Rules", effective="2022-03-01")
+    assert await app.regulations.regulations(as_of="2022-02-28") == []
+    assert len(await app.regulations.regulations(as_of="2022-03-01")) == 1
+    assert (await app.counts())[0] == 1
+    plain = tmp_path / "policy.txt"
+    plain.write_text("The travel policy allows trains only.", "utf-8")
+    await app.ingest(plain, "Rules", work="Travel policy", effective="2021-01-01")
+    plain.write_text("The travel policy allows trains and buses.", "utf-8")
+    await app.ingest(plain, "Rules", work="Travel policy", effective="2023-01-01")
+    assert await found(app, "travel policy", "2022-01-01") == ["The travel policy allows trains only."]
+    assert [text for text in await found(app, "travel policy") if "travel" in text] == [
+        "The travel policy allows trains and buses."
+    ]
+    with pytest.raises(InvalidInput, match="effective is a date"):
+        await app.ingest(plain, "Rules", work="Travel policy", effective="2023")
+
+
+async def test_a_future_edition_waits_for_its_day(app: App, tmp_path: Path) -> None:
+    soon = TODAY + timedelta(days=40)
+    await ingest(app, tmp_path, "a.md", regulation("2020. 3. 1.", "배차는 한 번."))
+    (tmp_path / "b.md").write_text(regulation(f"{soon.year}. {soon.month}. {soon.day}.", "배차는 두 번."), "utf-8")
+    report = await app.ingest(tmp_path / "b.md", "Rules")
+    assert any("take effect later" in note and str(soon) in note for note in report.notes)
+    assert any("한 번" in text for text in await found(app, "배차"))
+    assert any("두 번" in text for text in await found(app, "배차", soon))
+    assert not any("두 번" in text for text in await found(app, "배차"))
+
+
+async def test_pruning_keeps_superseded_editions_unless_it_is_told_to_remove_them(app: App, tmp_path: Path) -> None:
+    folder = tmp_path / "rules"
+    folder.mkdir()
+    (folder / "2020.md").write_text(regulation("2020. 3. 1.", "배차는 한 번."), "utf-8")
+    (folder / "2024.md").write_text(regulation("2024. 3. 1.", "배차는 두 번."), "utf-8")
+    (folder / "other.md").write_text(regulation("2024. 3. 1.", "주차는 세 번.", name="주차관리규정"), "utf-8")
+    await app.ingest(folder, "Rules")
+    (folder / "2020.md").unlink()
+    report = await app.ingest(folder, "Rules", prune=True)
+    assert report.removed == 0 and any("한 번" in text for text in await found(app, "배차", "2021-01-01"))
+    assert (await app.ingest(folder, "Rules", prune=True)).pruned == []
+    (folder / "2024.md").rename(folder / "renamed.md")
+    await app.ingest(folder, "Rules", prune=True)
+    assert any("한 번" in text for text in await found(app, "배차", "2021-01-01"))
+    assert any("두 번" in text for text in await found(app, "배차"))
+    report = await app.ingest(folder, "Rules", prune=True, prune_editions=True)
+    assert report.removed == 1 and await found(app, "배차", "2021-01-01") == []
+    assert any("두 번" in text for text in await found(app, "배차"))
+
+
+async def test_a_removed_successor_does_not_revive_the_edition_before_it(app: App, tmp_path: Path) -> None:
+    both = regulation("2024. 3. 1.", "배차는 두 번.") + "\n" + regulation("2024. 3. 1.", "주차.", name="주차관리규정")
+    await ingest(app, tmp_path, "book.md", regulation("2020. 3. 1.", "배차는 한 번."))
+    await ingest(app, tmp_path, "book.md", both)
+    await ingest(app, tmp_path, "book.md", regulation("2025. 3. 1.", "주차 금지.", name="주차관리규정"))
+    assert not any("배차는" in text for text in await found(app, "배차는"))
+    assert any("한 번" in text for text in await found(app, "배차는", "2024-02-01"))
+    assert await app.reindex() > 0
+    assert not any("배차는" in text for text in await found(app, "배차는"))
+
+
+async def test_a_deleted_edition_gives_way_to_the_one_before_it(app: App, tmp_path: Path) -> None:
+    await ingest(app, tmp_path, "a.md", regulation("2020. 3. 1.", "배차는 한 번."))
+    wrong = await ingest(app, tmp_path, "b.md", regulation("2024. 3. 1.", "배차는 두 번."))
+    await app.delete_document(wrong)
+    assert any("한 번" in text for text in await found(app, "배차"))
+
+
+async def test_a_collection_from_before_editions_has_nothing_twice_when_it_is_read_again(
+    app: App, tmp_path: Path
+) -> None:
+    path = tmp_path / "rule.md"
+    path.write_text(regulation("2020. 3. 1.", "배차는 한 번."), "utf-8")
+    await app.ingest(path, "Rules")
+    async with app.database.connection("owner") as connection:  # as a version without editions left it
+        await connection.execute("truncate passage_validity")
+        await connection.execute(
+            "update documents set work_code = null, work_name = null, work_id = null, effective_from = null"
+        )
+        await connection.execute("update sources set fingerprint = ''")
+        await connection.execute("update documents set fingerprint = ''")
+    await app.ingest(path, "Rules")
+    assert (await app.counts())[0] == 1 and len(await found(app, "배차는 한 번")) == len(
+        set(await found(app, "배차는 한 번"))
+    )
+
+
+async def test_two_regulations_of_one_name_and_date_in_a_file_are_both_there(app: App, tmp_path: Path) -> None:
+    text = regulation("2020. 3. 1.", "배차는 한 번.") + "\n" + regulation("2020. 3. 1.", "배차는 두 번.")
+    await ingest(app, tmp_path, "book.md", text)
+    texts = " ".join(await found(app, "배차는"))
+    assert "한 번" in texts and "두 번" in texts
+
+
+@pytest.mark.parametrize("title", TITLES[:1])
+async def test_a_bad_day_is_refused_with_an_example(app: App, title: str) -> None:
+    for call in (app.search(title, as_of="yesterday"), app.ask(title, as_of="2024")):
+        with pytest.raises(InvalidInput, match="as_of is a date such as 2024-03-01"):
+            await call
