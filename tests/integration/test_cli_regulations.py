@@ -48,6 +48,7 @@ def test_one_article(cli: Cli) -> None:
 def test_amendments_dates_and_links(cli: Cli) -> None:
     people = " ".join(cli.call("regulations", "show", "장학금지급규정 별표 1").out.split())
     assert "Named by 제2조" in people
+    assert " ".join(cli.call("regulations", "show", "장학 규정 별표 1").out.split()) == people
     people = " ".join(cli.call("regulations", "show", "학칙 제8조").out.split())
     assert "State deleted (삭제)" in people and "Amended 2022-09-01 삭제" in people
 
@@ -55,7 +56,7 @@ def test_amendments_dates_and_links(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("reference", "advice"),
     [
-        ("장학규정 제8조", "Nearest: 장학금지급규정"),
+        ("장학금지급규칙 제8조", "Nearest: 장학금지급규정"),
         ("학칙 제99조", "It has 제1조 to 제7조"),
         ("학칙 별표 9", "has no 별표 9"),
     ],
@@ -64,6 +65,12 @@ def test_an_unknown_name_is_answered_with_the_nearest(cli: Cli, reference: str, 
     ran = cli.call("regulations", "show", reference)
     assert ran.code == exit_codes.FAILURE
     assert advice in ran.err
+
+
+def test_a_reference_that_means_several_articles_names_them(cli: Cli) -> None:
+    ran = cli.call("regulations", "show", "제5조")
+    assert ran.code == exit_codes.USAGE
+    assert "in several regulations: 교원연구년규정 제5조" in ran.err
 
 
 def test_citations_are_those_of_the_shown_texts(cli: Cli) -> None:

@@ -14,6 +14,7 @@ import pytest_asyncio
 from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.app import App, open_app
 from dtrag.core.access.scope import Access, Grant
+from dtrag.core.chat import Message
 from dtrag.core.provisions import Amendment
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.errors import DatabaseUnavailable, InvalidInput, NotFound
@@ -277,3 +278,46 @@ async def test_the_lexicon_is_loaded_for_korean_questions_only(app: App) -> None
     assert used == ["read", "read"]
     await Watched(app.index, mode="off").load("휴학")
     assert used == ["read", "read"]
+
+
+async def test_a_question_for_an_article_is_answered_with_its_whole_text(app: App) -> None:
+    for question, reference in (
+        ("학칙 제15조", "학칙 제15조"),
+        ("학칙 15조 알려줘", "학칙 제15조"),
+        ("장학금 규정 5조", "장학금지급규정 제5조"),
+        ("제12조의2는 뭐야?", "학칙 제12조의2"),
+    ):
+        answer = await app.ask(question)
+        shown = await app.regulations.show(reference)
+        assert [citation.quote for citation in answer.citations] == [shown.text], question
+        assert (answer.decision, answer.confidence) == ("answer", 1.0)
+        assert [(citation.start, citation.end) for citation in answer.citations] == list(shown.spans)
+        results = await app.regulations.search(question)
+        assert f"{results[0].metadata['regulation']} {results[0].metadata['article']}" == reference
+    paragraph = await app.ask("학칙 12조 3항")
+    assert [citation.quote[0] for citation in paragraph.citations] == ["③"]
+
+
+async def test_a_reference_that_means_several_articles_is_asked_back(app: App) -> None:
+    answer = await app.ask("제5조 알려줘")
+    assert (answer.decision, answer.citations) == ("abstain", ())
+    assert "어느 규정" in answer.text and "- 학칙 제5조(수업일수)" in answer.text
+    assert "찾지 못했습니다" not in answer.text
+    open_only = await app.ask("제2조 알려줘", scope=await only(app, "Open"))
+    assert {citation.label.partition(" ")[0] for citation in open_only.citations} == {"차량관리규정"}
+    deleted = await app.ask("학칙 제8조")
+    assert "삭제된 조항입니다 (2022-09-01)" in deleted.text
+    missing = await app.ask("학칙 제99조 보여줘")
+    assert "제1조~제7조" in missing.text
+
+
+async def test_the_conversation_tells_which_regulation_is_meant(app: App) -> None:
+    history: list[Message] = []
+    for question, label in (
+        ("제5조 알려줘", None),
+        ("학칙이요", "학칙 제5조(수업일수)"),
+        ("그럼 7조는?", "학칙 제7조(입학시기)"),
+    ):
+        answer = await app.pipeline.execute(question, history=history)
+        assert [citation.label for citation in answer.citations] == ([label] if label else []), answer.answer
+        history += [Message("user", question), Message("assistant", answer.answer)]

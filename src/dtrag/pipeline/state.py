@@ -12,6 +12,7 @@ from dtrag.core.chat import Usage
 from dtrag.core.documents import Answer, Citation, ContextKind, SearchMetrics, SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics
 from dtrag.core.text.sentences import Preceding
+from dtrag.ports import NamedPassages
 from dtrag.tools.registry import JsonObject
 from dtrag.tools.result import ToolResult
 
@@ -81,6 +82,7 @@ class Evidence:
     """Passages of the retrieve step with the statistics by which they were judged.
 
     `preceding`: id of a passage that begins inside a table or a list -> the beginning of that table or list.
+    `named` are the provisions that the question names; their passages are the first ones.
     """
 
     passages: tuple[SearchResult, ...]
@@ -88,6 +90,7 @@ class Evidence:
     metrics: SearchMetrics
     confidence: Confidence
     preceding: Mapping[str, Preceding] = field(default_factory=dict)
+    named: NamedPassages | None = None
 
 
 @dataclass

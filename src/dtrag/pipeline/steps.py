@@ -7,17 +7,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 from dtrag.concurrency import limit_clock
 from dtrag.core.access.visible_tree import seen_version
 from dtrag.core.answers.confidence import SETTING, Confidence, confidence, confidence_of
+from dtrag.core.documents import SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics
-from dtrag.errors import InvalidInput
+from dtrag.errors import DtragError, InvalidInput
 from dtrag.pipeline.answer.citations import chunks_of, sources_of
 from dtrag.pipeline.answer.compose import compose, unfinished
 from dtrag.pipeline.answer.extractive import PASSAGES as COMPOSED
 from dtrag.pipeline.answer.grounding import verify
+from dtrag.pipeline.answer.named_provisions import judged as judged_as_named
+from dtrag.pipeline.answer.named_provisions import unanswered
 from dtrag.pipeline.debate.step import debate
 from dtrag.pipeline.intent import intent_of, is_greeting
 from dtrag.pipeline.plan import planner
@@ -26,11 +32,14 @@ from dtrag.pipeline.run import Run, of_active_app, preceding_texts, question_sta
 from dtrag.pipeline.state import Evidence, PipelineState
 from dtrag.pipeline.timeouts import budget_of
 from dtrag.pipeline.tree_version import paths_in_active_tree
+from dtrag.ports import NamedPassages
 from dtrag.settings import active_flags
 from dtrag.tools.executor import execute_plan
 
 _LOG = logging.getLogger(__name__)
 
+NAMING_SHARE = 0.3
+"""Share of the retrieve step's time for finding out which provisions the question names."""
 SEARCH_SHARE = 0.75
 """Share of the retrieve step's time for the search; the answer is made from what it has found by then."""
 STATISTICS_SHARE = 0.95
@@ -81,14 +90,23 @@ async def step1_intent(state: PipelineState) -> PipelineState:
 
 
 async def step2_retrieve(state: PipelineState) -> PipelineState:
-    """`retrieved_chunks`, `evidence` with the confidence that it answers the question, and `taxonomy_version`."""
+    """`retrieved_chunks`, `evidence` with the confidence that it answers the question, and `taxonomy_version`.
+
+    Of a question that names provisions by number, these are the first passages. One that may mean several is answered
+    with their names.
+    """
     run = running(state)
     started, budget = limit_clock(), budget_of("retrieve")
-    question = state.search_query or state.query
     filters = dict(run.filters or {})
     paths = await paths_in_active_tree(state, run)
     if paths is not None:
         filters["taxonomy_paths"] = paths
+    named, named_passages = await _named(state, run, filters, NAMING_SHARE * budget)
+    if named is not None and (answer := unanswered(state.query, named)):
+        (state.answer, state.reason), state.decision = answer, "abstain"
+        run.emit("replace", {"text": state.answer})
+        return state
+    question = named.question if named is not None else state.search_query or state.query
     passages, metrics = await run.engine.search(
         question,
         run.retrieved,
@@ -99,6 +117,9 @@ async def step2_retrieve(state: PipelineState) -> PipelineState:
         exact_candidates=True,
         seconds=SEARCH_SHARE * budget,
     )
+    asks_only = named is not None and named.asks_only and bool(named_passages)
+    if asks_only:
+        passages = [*named_passages, *(one for one in passages if not _is_among(one, named_passages))]
     state.degraded += metrics.degraded
     state.retrieved_chunks = chunks_of(passages)
     # In case the statistics do not arrive in time.
@@ -112,9 +133,11 @@ async def step2_retrieve(state: PipelineState) -> PipelineState:
         return unjudged(state)
     if is_greeting(question):
         judged = GREETED
+    elif named is not None and asks_only:
+        judged = judged_as_named(named)
     else:
         judged = confidence_of(question, passages, statistics, snapshot.settings.get(SETTING), metrics.pack)
-    state.evidence = Evidence(tuple(passages), statistics, metrics, judged, preceding)
+    state.evidence = Evidence(tuple(passages), statistics, metrics, judged, preceding, named)
     state.taxonomy_version = seen_version(snapshot.taxonomy, run.scope.resolved(snapshot.taxonomy))
     state.notes += metrics.notes
     run.recording.facts |= {
@@ -125,6 +148,25 @@ async def step2_retrieve(state: PipelineState) -> PipelineState:
         "confidence": judged.value,
     }
     return state
+
+
+async def _named(
+    state: PipelineState, run: Run, filters: Mapping[str, Any], seconds: float
+) -> tuple[NamedPassages | None, list[SearchResult]]:
+    """The provisions that the question names, with their passages; none if that fails or is late."""
+    earlier = [message.content for message in run.history if message.role == "user"]
+    with suppress(TimeoutError, DtragError):
+        async with asyncio.timeout(seconds):
+            named = await run.engine.named(
+                state.query, filters, scope=run.scope, earlier=earlier, documents=run.history_documents
+            )
+            if named is not None and (named[1] or not named[0].chunk_ids):
+                return named
+    return None, []
+
+
+def _is_among(result: SearchResult, passages: Sequence[SearchResult]) -> bool:
+    return any(result.chunk_id == passage.chunk_id for passage in passages)
 
 
 async def step3_plan(state: PipelineState) -> PipelineState:

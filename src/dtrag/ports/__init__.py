@@ -35,7 +35,7 @@ from dtrag.ports.models import (
     Warmable,
     speaks,
 )
-from dtrag.ports.packs import CitedProvision, PackRanking, QueryPack, QueryReading, RegulationStore
+from dtrag.ports.packs import CitedProvision, NamedPassages, PackRanking, QueryPack, QueryReading, RegulationStore
 from dtrag.ports.stores import Stores
 from dtrag.ports.taxonomy import PlacementStore, ReviewStore, TaxonomyStore
 from dtrag.ports.tools import ApprovalStore, Fetcher, ToolServer, WebReply, WebRequest
@@ -66,6 +66,7 @@ __all__ = [
     "Loadable",
     "Models",
     "Monitored",
+    "NamedPassages",
     "NotConfigured",
     "PackRanking",
     "Parser",

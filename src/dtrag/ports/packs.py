@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -42,6 +42,28 @@ class CitedProvision:
     chunk_ids: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class NamedPassages:
+    """The provisions that a question names (학칙 제21조), and all their passages in the order of the text.
+
+    `question` has the full names in place of the written ones. `paragraph`: the 항 that it names of a single provision.
+    `asks_only`: it asks for nothing but their text. Such a question may mean any of several `choices`
+    (`학칙 제15조(제적)`). `absent` (`학칙 제99조`) does not exist in its regulation, which has the provisions
+    `existing`; `deleted`: it was deleted, on the date `deleted_on` if that is known.
+    """
+
+    question: str
+    names: tuple[str, ...] = ()
+    chunk_ids: tuple[str, ...] = ()
+    paragraph: int | None = None
+    asks_only: bool = False
+    choices: tuple[str, ...] = ()
+    absent: str = ""
+    existing: str = ""
+    deleted: bool = False
+    deleted_on: str | None = None
+
+
 class QueryPack(Protocol):
     """Expands queries and orders results with the knowledge of one kind of documents."""
 
@@ -51,6 +73,21 @@ class QueryPack(Protocol):
 
     async def load(self, query: str | None) -> None:
         """Load what interpreting this query needs (None: any query), before the time limit of the question starts."""
+
+    async def named(
+        self,
+        query: str,
+        snapshot: IndexSnapshot,
+        scope: Scope,
+        *,
+        earlier: Sequence[str] = (),
+        documents: Collection[str] = (),
+    ) -> NamedPassages | None:
+        """What the query names by number; None when it names nothing.
+
+        Without a name it means what the `earlier` questions of a conversation (oldest first) or the `documents` behind
+        their answers are about.
+        """
 
     async def read(self, query: str, snapshot: IndexSnapshot, scope: Scope) -> QueryReading | None:
         """The query as the pack interprets it; None when the pack does not apply to the documents in scope."""

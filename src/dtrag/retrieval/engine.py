@@ -17,7 +17,7 @@ from dtrag.core.taxonomy.tree import Taxonomy
 from dtrag.core.text.analysis import Analyzer
 from dtrag.core.text.questions import QueryCharacteristics, analyze_query
 from dtrag.current_app import active
-from dtrag.ports import Embedder, Index, QueryPack, check_identity
+from dtrag.ports import Embedder, Index, NamedPassages, QueryPack, check_identity
 from dtrag.retrieval.cache import ResultCache, cache_key
 from dtrag.retrieval.config import EngineChanges, EngineConfig, EngineOptions
 from dtrag.retrieval.engine_statistics import EnginePerformance, EngineStatistics
@@ -185,6 +185,28 @@ class HybridSearchEngine:
                 return self._answered(request, started, *await run())
             results, metrics, is_hit = await self._cache.get_or_search(self._cache_key(search), run)
             return self._answered(request, started, results, _metrics_of_hit(metrics) if is_hit else metrics)
+
+    async def named(
+        self,
+        query: str,
+        filters: Mapping[str, Any] | None = None,
+        *,
+        scope: Viewer | None = None,
+        earlier: Sequence[str] = (),
+        documents: Collection[str] = (),
+    ) -> tuple[NamedPassages, list[SearchResult]] | None:
+        """The provisions in scope that a question names (학칙 제21조), and their passages; None when it names nothing.
+
+        `earlier` are the earlier questions of its conversation, `documents` the ids of those behind the answers.
+        """
+        if self._pack is None:
+            return None
+        target = await self._target(SearchFilters.parse(filters, self.filter_keys), self._viewer(scope))
+        named = await self._pack.named(query, target.snapshot, target.scope, earlier=earlier, documents=documents)
+        if named is None:
+            return None
+        passages = await self._index.fetch(named.chunk_ids, target.scope, target.snapshot.taxonomy, target.filters)
+        return named, [replace(passages[key], hybrid_score=1.0) for key in named.chunk_ids if key in passages]
 
     async def load(self, query: str | None = None, mode: str = "hybrid") -> None:
         """Wait until the models are loaded that a search for this query uses (None: all models of the engine).

@@ -12,6 +12,7 @@ from dtrag.packs.regulation_ko.hops import MAX_HOPS, MultiHopRetriever
 from dtrag.ports import CitedProvision, Index, IndexSnapshot
 from dtrag.retrieval.hybrid import Ranking
 from dtrag.retrieval.multihop import LinkedPassage, lexical_shares, vector_shares
+from dtrag.retrieval.regulation_references import chunk_ids
 from dtrag.retrieval.request import SearchTarget
 from dtrag.retrieval.stage_sizes import LINKED_AFTER, LINKED_PASSAGES
 
@@ -40,7 +41,7 @@ async def follow_citations(
                 if target.name in visited or (len(reached) >= MAX_CITED and target.name not in reached):
                     continue
                 reached[target.name] = target
-                cited.append(CitedProvision(target.name, source.name, _chunk_ids(target)))
+                cited.append(CitedProvision(target.name, source.name, chunk_ids(target)))
         frontier = list(reached.values())
         visited |= set(reached)
         if not frontier:
@@ -62,14 +63,14 @@ async def cited_passages(
     The relevance is the weighted sum of lexical and vector score, as a share of the highest among the first results.
     Of a provision that has a passage among the results, that passage is chosen.
     """
-    chunk_ids = list(dict.fromkeys(key for provision in cited for key in provision.chunk_ids))
+    keys = list(dict.fromkeys(key for provision in cited for key in provision.chunk_ids))
     highest = max(
         (_weighted(weights, result.bm25_score, result.vector_score) for result in results[:LINKED_AFTER]), default=0.0
     )
-    if not chunk_ids or highest <= 0:
+    if not keys or highest <= 0:
         return []
-    lexical = await lexical_shares(index, target, ranking.lexical, chunk_ids)
-    vector = await vector_shares(index, target, ranking.vector, chunk_ids)
+    lexical = await lexical_shares(index, target, ranking.lexical, keys)
+    vector = await vector_shares(index, target, ranking.vector, keys)
     scores = {key: _weighted(weights, share, vector.get(key, 0.0)) / highest for key, share in lexical.items()}
     present = {result.chunk_id for result in results}
     pieces = {provision.name: [key for key in provision.chunk_ids if key in scores] for provision in cited}
@@ -145,10 +146,9 @@ def _read_names(
 
 async def _texts(index: Index, sources: Sequence[Source], snapshot: IndexSnapshot, caller: Scope) -> dict[str, str]:
     """Name -> text of the provision; "" for one that has been deleted since."""
-    passages = await index.fetch([key for source in sources for key in _chunk_ids(source)], caller, snapshot.taxonomy)
+    passages = await index.fetch([key for source in sources for key in chunk_ids(source)], caller, snapshot.taxonomy)
     return {
-        source.name: "\n".join(passages[key].text for key in _chunk_ids(source) if key in passages)
-        for source in sources
+        source.name: "\n".join(passages[key].text for key in chunk_ids(source) if key in passages) for source in sources
     }
 
 
@@ -158,11 +158,3 @@ def _cited_sources(collection: Collection, source: Source, names: Sequence[str])
         target = collection.source(name)
         if target is not None and target.provisions[0].kind in FOLLOWED_KINDS and target.name != source.name:
             yield target
-
-
-def _chunk_ids(source: Source) -> tuple[str, ...]:
-    return tuple(
-        f"{source.regulation.document_id}:{ordinal}"
-        for provision in source.provisions
-        for ordinal in range(provision.first, provision.last + 1)
-    )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Collection as Ids
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -24,10 +25,12 @@ from dtrag.packs.regulation_ko.lexicon import Lexicon, built_in
 from dtrag.packs.regulation_ko.own_entries import for_matching, from_stored
 from dtrag.packs.regulation_ko.question_concepts import Reading, read
 from dtrag.packs.regulation_ko.ranking import Article, Scorer, kind_factor, regulation_scores, reranked
+from dtrag.packs.regulation_ko.references import may_refer
 from dtrag.packs.regulation_ko.term_coverage import term_ids
-from dtrag.ports import CitedProvision, Index, IndexSnapshot, PackRanking, QueryReading
+from dtrag.ports import CitedProvision, Index, IndexSnapshot, NamedPassages, PackRanking, QueryReading
 from dtrag.retrieval.regulation_collection import CollectionReader
 from dtrag.retrieval.regulation_hops import follow_citations
+from dtrag.retrieval.regulation_references import named_passages
 from dtrag.retrieval.stage_sizes import PACK_ARTICLES
 
 KIND = "regulation"
@@ -92,6 +95,27 @@ class RegulationRanking:
         """Load the lexicon (.2 s, once per process) before a time limit starts: for Korean queries, or for None."""
         if self._mode != "off" and (query is None or language(query) == "ko"):
             await asyncio.to_thread(lambda: self.lexicon)
+
+    async def named(
+        self,
+        query: str,
+        snapshot: IndexSnapshot,
+        scope: Scope,
+        *,
+        earlier: Sequence[str] = (),
+        documents: Ids[str] = (),
+    ) -> NamedPassages | None:
+        """The provisions in scope that the query names; reads the names of the regulations only if it may name one."""
+        if (
+            self._mode == "off"
+            or self._collections is None
+            or not (may_refer(query) or may_refer("".join(earlier[-1:])))
+        ):
+            return None
+        if not await self._contains_regulations(snapshot, scope):
+            return None
+        collection = await self._collections.read(snapshot, scope)
+        return await asyncio.to_thread(named_passages, collection, query, earlier, documents)
 
     async def read(self, query: str, snapshot: IndexSnapshot, scope: Scope) -> Reading | None:
         """The query with its official terms; None where the pack does not apply."""

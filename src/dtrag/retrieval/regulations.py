@@ -17,6 +17,7 @@ from dtrag.current_app import active
 from dtrag.errors import NotFound
 from dtrag.packs.regulation_ko.collection import BETWEEN, Collection, Source
 from dtrag.packs.regulation_ko.provision_details import details
+from dtrag.packs.regulation_ko.references import find_provision
 from dtrag.packs.regulation_ko.top_k import AdaptiveTopKSelector
 from dtrag.ports import Index, IndexSnapshot, RegulationStore
 from dtrag.retrieval.engine import HybridSearchEngine
@@ -96,7 +97,7 @@ class Regulations:
         Raises `NotFound` with the existing provisions or names, and `InvalidInput` for a reference without an article.
         """
         snapshot, within, collection = await self._collection(scope, as_of)
-        source = collection.find(reference)
+        source = find_provision(reference, collection)
         text = await self._text(source, within)
         first_passage = f"{source.regulation.document_id}:{max(0, source.provisions[0].first)}"
         passage = (await self._index.fetch([first_passage], within, snapshot.taxonomy)).get(first_passage)

@@ -64,7 +64,7 @@ class Passages:
         passages = await self._index.fetch(chunk_ids, target.scope, target.snapshot.taxonomy, target.filters)
         lexical, vector = ranking.lexical.scores, ranking.vector.scores
         return [
-            passages[key].with_scores(lexical.get(key, 0.0), vector.get(key, 0.0), ranking.fused[key])
+            passages[key].with_scores(lexical.get(key, 0.0), vector.get(key, 0.0), ranking.fused.get(key, 0.0))
             for key in chunk_ids
             if key in passages
         ]

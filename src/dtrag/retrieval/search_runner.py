@@ -11,12 +11,13 @@ from dtrag.core.documents import Absence, PackFindings, SearchMetrics, SearchRes
 from dtrag.core.metrics.ranking import diversity_ratio
 from dtrag.core.text.analysis import Analyzer
 from dtrag.errors import DtragError
-from dtrag.ports import Index, QueryPack, QueryReading
+from dtrag.ports import Index, NamedPassages, QueryPack, QueryReading
 from dtrag.retrieval.config import EngineConfig
 from dtrag.retrieval.explain import Explainer
 from dtrag.retrieval.hybrid import HybridRetriever, Ranking
 from dtrag.retrieval.multihop import mentioned_passages, with_linked
 from dtrag.retrieval.regulation_hops import cited_passages
+from dtrag.retrieval.regulation_references import named_first
 from dtrag.retrieval.request import SearchRequest, SearchTarget
 from dtrag.retrieval.results import Passages, RerankOutcome
 from dtrag.retrieval.stage_sizes import LINKED_AFTER, PACK_LEXICAL_CANDIDATES, PACK_PASSAGES, RERANKED_PASSAGES
@@ -51,6 +52,9 @@ class SearchRunner:
 
     async def run(self, search: Search, retriever: HybridRetriever) -> Results:
         """The results of one search and its metrics."""
+        named = await self._named(search)
+        if named is not None:
+            search = replace(search, request=replace(search.request, query=named.question))
         reading = await self._pack_reading(search)
         request = _with_added_terms(search.request, reading)
         candidates, _ = await asyncio.gather(
@@ -62,7 +66,7 @@ class SearchRunner:
         ranking = Ranking.of(candidates, request, search.config)
         fetch_started = time.perf_counter()
         degraded = candidates.failed()
-        passages, findings = await self._linked_passages(search, ranking, reading, degraded)
+        passages, findings = await self._linked_passages(search, ranking, reading, named, degraded)
         rerank_started = time.perf_counter()
         reranks = search.config.enable_reranking and request.mode == "hybrid"
         reranked = await self._passages.rerank(
@@ -92,6 +96,16 @@ class SearchRunner:
             pack=findings,
         )
 
+    async def _named(self, search: Search) -> NamedPassages | None:
+        """The provisions that the query names; None if reading the names of the regulations fails or is late."""
+        if self._pack is None or search.request.mode != "hybrid":
+            return None
+        with suppress(TimeoutError, DtragError):
+            async with asyncio.timeout(search.limits.lexical):
+                named = await self._pack.named(search.request.query, search.target.snapshot, search.target.scope)
+                return named if named is not None and named.chunk_ids else None
+        return None
+
     async def _pack_reading(self, search: Search) -> QueryReading | None:
         if self._pack is None or search.request.mode != "hybrid":
             return None
@@ -106,7 +120,12 @@ class SearchRunner:
                 await self._pack.prepare(search.target.snapshot, search.target.caller)
 
     async def _linked_passages(
-        self, search: Search, ranking: Ranking, reading: QueryReading | None, degraded: list[str]
+        self,
+        search: Search,
+        ranking: Ranking,
+        reading: QueryReading | None,
+        named: NamedPassages | None,
+        degraded: list[str],
     ) -> tuple[list[SearchResult], PackFindings | None]:
         """The best passages, in the pack's order if it applies, and those that the first of them cite or mention.
 
@@ -118,13 +137,14 @@ class SearchRunner:
             limit = max(limit, PACK_PASSAGES)
         elif search.config.enable_reranking and is_hybrid:
             limit = max(limit, RERANKED_PASSAGES)
-        chunk_ids = ranking.order[:limit]
+        chunk_ids = list(dict.fromkeys((*(named.chunk_ids if named is not None else ()), *ranking.order[:limit])))
         findings: PackFindings | None = None
         passages = await self._passages.fetch(chunk_ids, target, ranking)
         if reading is not None and self._pack is not None:
             pack_ranking = await self._pack.ranked(reading, passages, target.caller)
             findings = pack_ranking.findings
-            passages = pack_ranking.passages[: max(search.request.top_k, RERANKED_PASSAGES)]
+            passages = pack_ranking.passages if named is None else named_first(pack_ranking.passages, named)
+            passages = passages[: max(search.request.top_k, RERANKED_PASSAGES)]
             try:
                 async with asyncio.timeout(limits.citations):
                     cited = await self._pack.cited(passages, target.snapshot, target.caller)

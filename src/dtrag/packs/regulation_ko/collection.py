@@ -8,10 +8,11 @@ import re
 import unicodedata
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from dtrag.core.provisions import Provision, ProvisionCitation, RegulationText
 from dtrag.errors import InvalidInput, NotFound
+from dtrag.packs.regulation_ko.amendments import dates
 from dtrag.packs.regulation_ko.catalog import (
     Catalog,
     Number,
@@ -57,6 +58,8 @@ class Regulation:
     provisions: tuple[Provision, ...]
     deleted: tuple[Provision, ...] = ()
     """What remains of deleted provisions (`삭제 <2020. 1. 1.>`); they have no passages (`NO_PASSAGE`)."""
+    deleted_on: Mapping[str, str] = field(default_factory=dict)
+    """Label of a deleted provision -> the date in what remains."""
     work_id: uuid.UUID | None = None
 
     @classmethod
@@ -93,6 +96,7 @@ class Regulation:
             outline,
             regulation.provisions,
             tuple(remains.values()),
+            {label: written[-1] for label, rest in remains.items() if (written := dates(_of(regulation, rest)))},
             regulation.work_id,
         )
 
@@ -223,7 +227,7 @@ class Collection:
         if not _without_quotes(name):
             raise InvalidInput('Give the name of a regulation and an article, such as "학칙 제21조".')
         regulation = self.named(name)
-        provisions = f"It has {_provision_names(regulation)}." if regulation.provisions else "It has no articles."
+        provisions = f"It has {provision_names(regulation)}." if regulation.provisions else "It has no articles."
         if match is None:
             raise InvalidInput(f"Name an article of {regulation.name} as well. {provisions}")
         label = _label(match, regulation)
@@ -266,6 +270,10 @@ BETWEEN = "\n\n"
 
 def _place(source: Source) -> _Place:
     return source.regulation.document_id, source.provisions[0].first, source.provisions[-1].last
+
+
+def _of(regulation: RegulationText, provision: Provision) -> str:
+    return regulation.text[provision.start : provision.end]
 
 
 def _tidied(text: str) -> str:
@@ -337,7 +345,7 @@ def _cited_name(regulation: Regulation, provision: Provision) -> str:
     return f"{regulation.name} {article_label(number) if number else provision.label}"
 
 
-def _provision_names(regulation: Regulation) -> str:
+def provision_names(regulation: Regulation) -> str:
     """제1조 to 제7조, 제9조, 별표 1, 부칙: neighbouring articles as runs."""
     runs: list[list[str]] = []
     before: tuple[int, int] | None = None

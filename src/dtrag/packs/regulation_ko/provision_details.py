@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from dtrag.core.provisions import Amendment, Provision, RegulationText
 from dtrag.packs.regulation_ko.amendments import amendments, effective_date, effective_dates, is_repealed, preface
+from dtrag.packs.regulation_ko.citations import citations
 from dtrag.packs.regulation_ko.collection import Collection, Source
 
 LONGEST_HEADING = 200
@@ -64,15 +65,13 @@ def details(collection: Collection, source: Source, regulation: RegulationText) 
 
 def _names(collection: Collection, source: Source, text: str) -> tuple[str, ...]:
     """The provisions that the text or the title (`별표 1`, 제8조 관련) of a provision cites, each once."""
-    return tuple(
-        dict.fromkeys(
-            name
-            for provision in source.provisions
-            for part in (*_RELATED.findall(provision.title), text[provision.start : provision.end])
-            for name in collection.cited_names(source, part)
-            if name != source.name
-        )
-    )
+    names: dict[str, None] = {}
+    for provision in source.provisions:
+        for part in (*_RELATED.findall(provision.title), text[provision.start : provision.end]):
+            for citation in citations(part, source.regulation.outline, provision.label, collection.catalog):
+                names |= dict.fromkeys(citation.targets)
+    names.pop(source.name, None)
+    return tuple(names)
 
 
 def _heading(text: str, provision: Provision) -> str:

@@ -18,6 +18,7 @@ from dtrag.pipeline import model_calls
 from dtrag.pipeline.answer.citations import cite, passages_of
 from dtrag.pipeline.answer.extractive import PASSAGES, Quote, extract, nothing_found
 from dtrag.pipeline.answer.generative import MAX_TOKENS, generate, messages
+from dtrag.pipeline.answer.named_provisions import quoted_whole
 from dtrag.pipeline.run import Run, question_statistics
 from dtrag.pipeline.state import PipelineState
 from dtrag.pipeline.timeouts import EMBEDDING_THREADS, budget_of
@@ -140,7 +141,11 @@ async def quote(state: PipelineState, run: Run, *, by_meaning: bool = True) -> P
         _, statistics = await question_statistics(question, run)
     pack = state.evidence.metrics.pack if state.evidence is not None else None
     preceding = state.evidence.preceding if state.evidence is not None else {}
-    quotes, failed = await _select(question, passages, statistics, embedder, pack, preceding=preceding)
+    named = state.evidence.named if state.evidence is not None else None
+    if named is not None and named.asks_only:
+        quotes, failed = quoted_whole(named, passages), False
+    else:
+        quotes, failed = await _select(question, passages, statistics, embedder, pack, preceding=preceding)
     if failed:
         state.degraded.append("compose")
     text, state.citations = cite(quotes, passages, preceding)

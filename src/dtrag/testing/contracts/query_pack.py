@@ -95,3 +95,22 @@ class QueryPackContract:
         ]
         await pack.prepare(snapshot, branch)
         assert await pack.cited(passages, snapshot, branch) == []
+
+    async def test_named_provisions_are_those_in_scope(self, stores: Stores, pack: QueryPack) -> None:
+        await self._filled(stores)
+        snapshot = await stores.index.snapshot()
+        machines = snapshot.taxonomy.find(CategoryPath.parse("AI/Machines"))
+        assert machines is not None
+        branch = EVERYTHING.narrowed({machines})
+        assert await pack.named(QUERY, snapshot, EVERYTHING) is None
+        named = await pack.named("교원 규정 1조", snapshot, EVERYTHING)
+        assert named is not None and named.names == ("교원규정 제1조",)
+        assert set(await stores.index.fetch(named.chunk_ids, EVERYTHING, snapshot.taxonomy)) == set(named.chunk_ids)
+        assert await pack.named("교원 규정 1조", snapshot, branch) is None
+        several = await pack.named("제1조", snapshot, EVERYTHING)
+        assert several is not None
+        assert {choice.partition("(")[0] for choice in several.choices} == {"교원규정 제1조", "학칙 제1조"}
+        single = await pack.named("제1조", snapshot, branch)
+        assert single is not None and single.names == ("학칙 제1조",)
+        answered = await pack.named("교원규정", snapshot, EVERYTHING, earlier=["제1조"])
+        assert answered is not None and answered.names == ("교원규정 제1조",)
