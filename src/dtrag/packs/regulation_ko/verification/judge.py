@@ -167,14 +167,7 @@ class Judge:
 
     def _appendix(self, citation: Citation, regulation: Regulation) -> Judgement:
         outline, label = regulation.outline, citation.label
-        labels = appendix_labels(outline, label)
-        if not labels and re.search(r"\d", label):
-            kind = folded_appendix(label)[:2]
-            number = _numbers(label)
-            labels = tuple(
-                written for folded, written in outline.appendices.items()
-                if folded.startswith(kind) and _numbers(folded) == number
-            )  # fmt: skip
+        labels = appendix_labels(outline, label) or _same_kind(outline.appendices, label)
         if labels:
             provisions = [provision for provision in regulation.provisions if provision.label == labels[0]]
             title = next((provision.title for provision in provisions if provision.title), None)
@@ -182,17 +175,11 @@ class Judge:
             if citation.title and title and len(labels) == 1 and not _agree(citation.title, title):
                 reason = f"The title of {name} is {title}, not {_short(citation.title)}."
                 return Judgement("title_mismatch", name, title=title, reason=reason)
-            return Judgement("exists", name, title=title)
-        folded = folded_appendix(label)
-        if folded in outline.repealed_appendices:
+            return Judgement("exists", name, title=title if len(labels) == 1 else None)
+        if _same_kind(dict(zip(outline.repealed_appendices, outline.repealed_appendices, strict=True)), label):
             return Judgement("repealed", f"{regulation.name} {label}", reason=f"{label} has been deleted (삭제).")
-        same_kind = [written for other, written in outline.appendices.items() if other.startswith(folded[:2])]
-        if same_kind and not re.search(r"\d", label):
-            return Judgement(
-                "unclear", range=_listed(same_kind), reason=f"{regulation.name} has several: which {label} is meant?"
-            )
-        existing = _listed(same_kind) if same_kind else None
-        return Judgement("missing", None, existing, reason=f"{regulation.name} has no {label}.")
+        existing = _same_kind(outline.appendices, label[:2])
+        return Judgement("missing", None, _listed(existing) or None, reason=f"{regulation.name} has no {label}.")
 
     def _addendum(self, citation: Citation, regulation: Regulation) -> Judgement:
         name = f"{regulation.name} {ADDENDUM}"
@@ -248,6 +235,17 @@ def article_runs(articles: Iterable[Number]) -> str:
         else:
             runs.append([number])
     return _listed([_run(article_label(run[0]), article_label(run[-1])) for run in runs])
+
+
+def _same_kind(appendices: Mapping[str, str], label: str) -> tuple[str, ...]:
+    """The appendices of the kind of a label (별표, 별지) with its numbers, or all of the kind if it has none."""
+    folded = folded_appendix(label)
+    numbers = _numbers(folded)
+    return tuple(
+        written
+        for other, written in sorted(appendices.items(), key=lambda item: [int(number) for number in _numbers(item[0])])
+        if other[:2] == folded[:2] and (not numbers or _numbers(other) == numbers)
+    )
 
 
 def _addendum_article(name: str, citation: Citation, bodies: Sequence[str]) -> Judgement:

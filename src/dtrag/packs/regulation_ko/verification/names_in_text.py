@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from dtrag.packs.regulation_ko import citation_patterns as patterns
 from dtrag.packs.regulation_ko.catalog import Catalog, Outline, folded_name
@@ -31,8 +33,9 @@ _REFERENCE_AFTER = re.compile(
     rf"(?:제{SPACE}\d{{1,3}}{SPACE}[편장절관]{SPACE})*[(（\[<〈「【,]?{SPACE}"
     rf"(?:제{SPACE}\d{{1,4}}{SPACE}(?:조|[,~∼·ㆍ-])|\d{{1,3}}조(?![원각])|별{SPACE}[표지첨]|부{SPACE}칙)"
 )
+RULE_ENDINGS = "규정|세칙|규칙|학칙|정관|지침|내규|요령|준칙|강령|요강|규약|헌장|기준|회칙|편람"
 _RULE_WORD = re.compile(
-    r"(?<![가-힣])(?P<word>[가-힣A-Za-z0-9·ㆍ․]{0,40}(?:규정|세칙|규칙|학칙|정관|지침|내규|요령|준칙|강령|요강|규약|헌장|기준|회칙|편람))"
+    rf"(?<![가-힣])(?P<word>(?:[가-힣A-Za-z0-9·ㆍ․]|\([가-힣A-Za-z ]{{1,20}}\)){{0,40}}(?:{RULE_ENDINGS}))"
     r"(?![가-힣](?<![에의은을과와및이가로상중내]))(?!집|류)"
 )
 _WORDS_BEFORE = re.compile(r"(?:[가-힣A-Za-z0-9·ㆍ․()]+[ \t]{1,2}){0,4}$")
@@ -45,6 +48,12 @@ _CODE_BEFORE = re.compile(
     rf"(?<![\d-])({CODE.pattern})(?={SPACE}(?:제{SPACE}\d{{1,4}}{SPACE}조|별{SPACE}[표지]|부{SPACE}칙))"
 )
 _PARTICLES = re.compile(r"(?:은|는|이|가|을|를|에|에서|의|와|과|및|또는|하여|따라|의한|위한|대한|한|하는|된|되는)$")
+_DEFINITION = re.compile(
+    r"([」』”’\"']?\s?[(（](?:이하|약칭)\s?[:：]?\s?[“\"‘'「『]?([가-힣A-Za-z·ㆍ ]{1,30}?)[”\"’'」』]?\s?"
+    r"(?:(?:이라|라)\s?(?:한다|함|하고|하며|칭한다|칭함))?[)）])"
+)
+MOST_DEFINITIONS = 50
+"""Short names that one text may define."""
 _EMPTY = Catalog.of([])
 
 
@@ -55,15 +64,12 @@ class NamesInText:
         self._rules = names
 
     def find(self, text: str) -> list[WrittenName]:
-        """The names in order, none within another: quoted ones first, then those of the collection, then others."""
+        """The names in order, none within another: defined short names first, then quoted ones, then others."""
         chosen: list[WrittenName] = []
-        covered = bytearray(len(text) + 1)
-        for source in (self._quoted, self._of_collection, self._laws, self._unknown, self._codes):
-            for name in source(text):
-                if not any(covered[name.start : name.end]):
-                    covered[name.start : name.end] = b"\x01" * (name.end - name.start)
-                    chosen.append(name)
-        return sorted((self._with_code(text, name) for name in chosen), key=lambda name: name.start)
+        for source in (self._quoted, self._of_collection, self._laws):
+            chosen = _without_overlaps([*chosen, *source(text)])
+        chosen = _without_overlaps([*_short_names(text, chosen), *chosen, *self._unknown(text), *self._codes(text)])
+        return [self._with_code(text, name) for name in chosen if name.text]
 
     def _quoted(self, text: str) -> Iterator[WrittenName]:
         for match in _QUOTED.finditer(text):
@@ -179,6 +185,49 @@ class NamesInText:
 
 
 _SELF_WORD = re.compile(r"^(?:이|본|동|위|그|각|타|현|제|신|구)(?:규정|세칙|규칙|지침|내규|학칙|정관|기준)$")
+
+
+def _without_overlaps(names: Iterable[WrittenName]) -> list[WrittenName]:
+    """The names in the order of the text; of overlapping ones, the first given."""
+    starts: list[int] = []
+    ends: list[int] = []
+    chosen: list[WrittenName] = []
+    for name in names:
+        place = bisect_right(starts, name.start)
+        if (not place or ends[place - 1] <= name.start) and (place == len(starts) or name.end <= starts[place]):
+            starts.insert(place, name.start)
+            ends.insert(place, name.end)
+            chosen.insert(place, name)
+    return chosen
+
+
+def _short_names(text: str, names: Iterable[WrittenName]) -> Iterator[WrittenName]:
+    """What a text defines as a short name of a regulation or law (이하 “인사규정”이라 한다), wherever it then occurs.
+
+    The definition itself has no `text`.
+    """
+    defined = 0
+    for name in names:
+        definition = _DEFINITION.match(text, name.end)
+        if definition is None or defined == MOST_DEFINITIONS:
+            continue
+        defined += 1
+        yield WrittenName(definition.start(1), definition.end(1), "")
+        short = definition[2].strip()
+        for start in _places(text, short, definition.end()):
+            end = start + len(short)
+            follows = text[end : end + 1]
+            in_word = "가" <= follows <= "힣" and not patterns.PARTICLE_AFTER.match(text, end)
+            if not in_word and (_REFERENCE_AFTER.match(text, end) or not is_generic(short)):
+                yield replace(name, start=start, end=end, text=short)
+
+
+def _places(text: str, word: str, start: int) -> Iterator[int]:
+    """Where the word begins a word after `start`."""
+    while (start := text.find(word, start)) >= 0:
+        if not "가" <= text[start - 1] <= "힣":
+            yield start
+        start += len(word)
 
 
 def _after_blanks(text: str, place: int) -> int:

@@ -52,6 +52,7 @@ _AFTER_ADDENDUM = re.compile(
 )
 _DIVISION = re.compile(rf"제{SPACE}(\d{{1,3}}){SPACE}([편장절관])(?![가-힣](?<![의에은을과와및]))")
 _APPENDIX_TITLE = re.compile(rf"[\]〉>】」)]?{SPACE}[(（]([^()（）\n]{{2,60}})[)）]")
+_OTHER_APPENDIX = re.compile(rf"(붙임|서식)({SPACE}제?{SPACE}\d{{1,3}}(?:-\d{{1,3}})?{SPACE}호?)()")
 _SENTENCE_END = re.compile(r"[.。!?]\s|\n")
 _ENUMERATED = re.compile(rf"{SPACE}(?:[,，·ㆍ]|및|와|과|또는|내지|부터|[~∼～]){SPACE}")
 
@@ -110,6 +111,8 @@ class _Reader:
         self._in_addendum = in_addendum
         self._names = {name.start: name for name in names.find(text)}
         self._last_name = default
+        self._last_rule = default
+        self._last_law: WrittenName | None = None
         self._last_article = own_article
         self._last_paragraph: int | None = None
         self._last_end = -1
@@ -135,21 +138,31 @@ class _Reader:
         return position
 
     def _named(self, name: WrittenName) -> int:
+        """A name with what is cited of it. A law that is only mentioned does not change what bare references mean."""
+        after = _AFTER_NAME.match(self._text, name.end)
+        before = self._last_name, self._last_article, self._last_paragraph
+        self._remember(name)
+        if end := self._reference(name.start, after.end() if after else name.end, name):
+            return end
+        if name.is_law:
+            self._last_name, self._last_article, self._last_paragraph = before
+        self._add(Citation(name.start, name.end, "regulation", name))
+        return name.end
+
+    def _remember(self, name: WrittenName) -> None:
         if self._last_name is None or self._last_name.regulation is not name.regulation or name.regulation is None:
             self._last_article = self._last_paragraph = None
         self._last_name = name
-        after = _AFTER_NAME.match(self._text, name.end)
-        place = after.end() if after else name.end
-        if end := self._reference(name.start, place, name):
-            return end
-        self._add(Citation(name.start, name.end, "regulation", name))
-        return name.end
+        if name.is_law:
+            self._last_law = name
+        else:
+            self._last_rule = name
 
     def _reference(self, start: int, place: int, name: WrittenName | None) -> int:
         """What is cited at `place` of the regulation `name`; 0 when nothing is."""
         if end := self._articles(start, place, name, after_name=True):
             return end
-        if appendix := patterns.APPENDIX.match(self._text, place):
+        if appendix := patterns.APPENDIX.match(self._text, place) or _OTHER_APPENDIX.match(self._text, place):
             return self._appendix(start, appendix, name)
         if addendum := _ADDENDUM.match(self._text, place):
             return self._addendum(start, addendum.end(), name)
@@ -241,11 +254,14 @@ class _Reader:
     def _same_rule(self, match: re.Match[str]) -> int:
         """같은 규정 제5조 and 이 규정 별표 1; without a reference it is no citation."""
         after = _AFTER_NAME.match(self._text, match.end())
+        if self._last_rule is not None and self._last_rule is not self._last_name:
+            self._remember(self._last_rule)
         return self._reference(match.start(), after.end() if after else match.end(), self._last_name) or match.end()
 
     def _same_law(self, match: re.Match[str]) -> int:
-        law = WrittenName(match.start(), match.end(), match.group(), is_law=True)
-        return self._named(law) if self._last_name is not None and self._last_name.is_law else match.end()
+        if self._last_law is None:
+            return match.end()
+        return self._named(WrittenName(match.start(), match.end(), match.group(), is_law=True))
 
     def _bare_appendix(self, match: re.Match[str]) -> int:
         if not match[2] and not patterns.APPENDIX_CITED.match(self._text, match.end()):
