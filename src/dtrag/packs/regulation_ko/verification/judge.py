@@ -18,14 +18,17 @@ from dtrag.packs.regulation_ko.catalog import Number, appendix_labels, article_l
 from dtrag.packs.regulation_ko.collection import ADDENDUM, Regulation
 from dtrag.packs.regulation_ko.heads import division_head
 from dtrag.packs.regulation_ko.verification.article_text import ArticleText, Paragraph, read_article
-from dtrag.packs.regulation_ko.verification.reader import Citation
+from dtrag.packs.regulation_ko.verification.reader import AMBIGUOUS, Citation
 from dtrag.packs.regulation_ko.verification.references import SUBITEMS, WHOLE, Part, numbers_of
 
 WIDEST_RANGE = 400
 """Articles of a range that are checked one by one; the ends of a wider one are."""
 MOST_RUNS = 12
 """Runs of numbers in `range`."""
-_ADDENDUM_ARTICLE = re.compile(r"(?m)^[ \t#*]*+제\s?(\d{1,3})\s?조(?:\s?의\s?(\d{1,2}))?")
+_ADDENDUM_ARTICLE = re.compile(
+    r"(?m)^[ \t#*]*+(?:제\s?(?P<article>\d{1,3})\s?조(?:\s?의\s?(?P<minor>\d{1,2}))?|(?P<number>\d{1,3})\s?\.(?!\s?\d))"
+)
+"""제2조 of an addendum, which older ones number 2."""
 _NO_DOTS = dict.fromkeys(map(ord, patterns.DOTS))
 _SEVERITY: tuple[CitationStatus, ...] = ("missing", "repealed", "title_mismatch", "unclear", "exists")
 
@@ -61,12 +64,8 @@ class Judge:
 
     def _judge(self, citation: Citation) -> Judgement:
         name = citation.name
-        if citation.kind == "unknown":
-            return Judgement("unclear", reason="The text does not say which article this is.")
-        if name is None:
-            return Judgement("unclear", reason="The text does not say of which regulation this is.")
-        if name.is_law:
-            return Judgement("unclear", reason=f"{_short(name.text)} is outside the collection.")
+        if citation.kind == "unknown" or name is None or name is AMBIGUOUS or name.is_law:
+            return Judgement("unclear", reason=_why_unclear(citation))
         if name.regulation is None:
             return self._of_wrong_name(citation)
         judged = self._of_regulation(citation, name.regulation)
@@ -225,6 +224,17 @@ class Judge:
         return self._repealed[key]
 
 
+def _why_unclear(citation: Citation) -> str:
+    name = citation.name
+    if citation.kind == "unknown":
+        return "The text does not say which article this is."
+    if name is None:
+        return "The text does not say of which regulation this is."
+    if name is AMBIGUOUS:
+        return "The text names several regulations before; this could be of any of them."
+    return f"{_short(name.text)} is outside the collection."
+
+
 def article_runs(articles: Iterable[Number]) -> str:
     """제1조–제7조, 제9조: neighbouring articles as runs."""
     runs: list[list[Number]] = []
@@ -253,8 +263,9 @@ def _addendum_article(name: str, citation: Citation, bodies: Sequence[str]) -> J
     present: set[Number] = set()
     for body in bodies:
         heads = list(_ADDENDUM_ARTICLE.finditer(body))
+        heads = [head for head in heads if head["article"]] or heads
         for head, following in itertools.zip_longest(heads, heads[1:]):
-            number = (int(head[1]), int(head[2] or 0))
+            number = (int(head["article"] or head["number"]), int(head["minor"] or 0))
             present.add(number)
             if number == citation.number and citation.part != WHOLE:
                 part = read_article(body[head.end() : following.start() if following else len(body)])

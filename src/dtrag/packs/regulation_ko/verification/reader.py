@@ -53,8 +53,12 @@ _AFTER_ADDENDUM = re.compile(
 _DIVISION = re.compile(rf"제{SPACE}(\d{{1,3}}){SPACE}([편장절관])(?![가-힣](?<![의에은을과와및]))")
 _APPENDIX_TITLE = re.compile(rf"[\]〉>】」)]?{SPACE}[(（]([^()（）\n]{{2,60}})[)）]")
 _OTHER_APPENDIX = re.compile(rf"(붙임|서식)({SPACE}제?{SPACE}\d{{1,3}}(?:-\d{{1,3}})?{SPACE}호?)()")
-_SENTENCE_END = re.compile(r"[.。!?]\s|\n")
+_SENTENCE_END = re.compile(r"(?<!\d)[.。!?](?=\s)|\n")
 _ENUMERATED = re.compile(rf"{SPACE}(?:[,，·ㆍ]|및|와|과|또는|내지|부터|[~∼～]){SPACE}")
+
+
+AMBIGUOUS = WrittenName(0, 0, "")
+"""The name of a reference that could be of any of several regulations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +120,9 @@ class _Reader:
         self._last_article = own_article
         self._last_paragraph: int | None = None
         self._last_end = -1
+        self._resolved_end = -1
+        self._candidates: list[WrittenName] = []
+        self._candidates_end = -1
         self._citations: list[Citation] = []
 
     def read(self) -> list[Citation]:
@@ -141,17 +148,24 @@ class _Reader:
         """A name with what is cited of it. A law that is only mentioned does not change what bare references mean."""
         after = _AFTER_NAME.match(self._text, name.end)
         before = self._last_name, self._last_article, self._last_paragraph
+        candidates = list(self._candidates)
         self._remember(name)
         if end := self._reference(name.start, after.end() if after else name.end, name):
             return end
         if name.is_law:
             self._last_name, self._last_article, self._last_paragraph = before
+            self._candidates = candidates
         self._add(Citation(name.start, name.end, "regulation", name))
         return name.end
 
     def _remember(self, name: WrittenName) -> None:
         if self._last_name is None or self._last_name.regulation is not name.regulation or name.regulation is None:
             self._last_article = self._last_paragraph = None
+        if self._candidates_end < 0 or "\n" in self._text[self._candidates_end : name.start]:
+            self._candidates = []
+        if not any(_same(name, other) for other in self._candidates):
+            self._candidates.append(name)
+        self._candidates_end = name.end
         self._last_name = name
         if name.is_law:
             self._last_law = name
@@ -179,7 +193,7 @@ class _Reader:
         return members[-1].end if members else 0
 
     def _article(self, start: int, member: Member, name: WrittenName | None) -> None:
-        self._last_article = member.until or member.number
+        self._last_article = (member.until or member.number) if name is not AMBIGUOUS else None
         self._last_paragraph = member.part.paragraph
         self._add(
             Citation(
@@ -192,7 +206,17 @@ class _Reader:
         if self._is_own_heading(match):
             heading = patterns.TITLE.match(self._text, match.end())
             return heading.end() if heading else match.end()
-        return self._articles(match.start(), match.start(), self._last_name, after_name=not match[0].startswith("제"))
+        name = self._implied(match.start())
+        return self._articles(match.start(), match.start(), name, after_name=not match[0].startswith("제"))
+
+    def _implied(self, position: int) -> WrittenName | None:
+        """The regulation of a reference without a name: the last one that its sentence or its paragraph names.
+
+        When the paragraph of the last name contains several and the sentence none, it could be any of them.
+        """
+        if len(self._candidates) < 2 or _SENTENCE_END.search(self._text, max(0, self._resolved_end), position) is None:
+            return self._last_name
+        return AMBIGUOUS
 
     def _is_own_heading(self, match: re.Match[str]) -> bool:
         """제1조(시행일) at the start of a line of an addendum."""
@@ -254,9 +278,12 @@ class _Reader:
     def _same_rule(self, match: re.Match[str]) -> int:
         """같은 규정 제5조 and 이 규정 별표 1; without a reference it is no citation."""
         after = _AFTER_NAME.match(self._text, match.end())
+        place = after.end() if after else match.end()
+        if not match[0].startswith(("같", "동")):
+            return self._reference(match.start(), place, self._implied(match.start())) or match.end()
         if self._last_rule is not None and self._last_rule is not self._last_name:
             self._remember(self._last_rule)
-        return self._reference(match.start(), after.end() if after else match.end(), self._last_name) or match.end()
+        return self._reference(match.start(), place, self._last_rule) or match.end()
 
     def _same_law(self, match: re.Match[str]) -> int:
         if self._last_law is None:
@@ -334,6 +361,8 @@ class _Reader:
     def _add(self, citation: Citation) -> None:
         self._citations.append(citation)
         self._last_end = citation.end
+        if citation.name is not AMBIGUOUS:
+            self._resolved_end = citation.end
 
 
 _ACTIONS: tuple[tuple[re.Pattern[str], Callable[[_Reader, re.Match[str]], int]], ...] = (
@@ -348,6 +377,12 @@ _ACTIONS: tuple[tuple[re.Pattern[str], Callable[[_Reader, re.Match[str]], int]],
     (patterns.APPENDIX, _Reader._bare_appendix),
     (_ADDENDUM, _Reader._bare_addendum),
 )
+
+
+def _same(name: WrittenName, other: WrittenName) -> bool:
+    if name.regulation is not None or other.regulation is not None:
+        return name.regulation is other.regulation
+    return name.text == other.text
 
 
 def _blanks(text: str, place: int) -> int:

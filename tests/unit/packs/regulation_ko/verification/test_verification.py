@@ -43,6 +43,7 @@ FINE = [
     "교원인사규정 부칙 제2조",
     "교원인사규정 부칙(2019. 3. 1.) 제2조",
     "교원인사규정 부칙 제2항",
+    "학칙 제2조(단서)",
     "교원인사규정 제2장",
     "학칙 제3조의2",
     "한빛대학교 학칙 제2조제2항",
@@ -166,6 +167,24 @@ def test_the_regulation_of_references_before_any_name_may_be_given() -> None:
     assert statuses("제4조와 제5조") == [("제4조", "unclear"), ("제5조", "unclear")]
     assert statuses("제4조와 제5조", "교원인사규정") == [("제4조", "exists"), ("제5조", "repealed")]
     assert statuses("학칙 제1조, 제2조", "교원인사규정")[1] == ("제2조", "exists")
+
+
+def test_a_reference_that_could_be_of_several_regulations_is_unclear() -> None:
+    named = "교원인사규정 제1조와 학칙 제1조를 보았다."
+    assert statuses(f"{named} 이어서 제2조를 본다. 위 규정 제2조, 같은 조.")[2:] == [
+        ("제2조", "unclear"),
+        ("위 규정 제2조", "unclear"),
+        ("같은 조", "unclear"),
+    ]
+    assert statuses(f"{named}\n학칙을 더 본다. 제2조에 따른다.")[-1] == ("제2조", "exists")
+    assert statuses("교원인사규정 제1조를 보았다. 이어서 제5조를 본다.")[-1] == ("제5조", "repealed")
+    assert statuses("「고등교육법」에 따라 학칙 제1조를 정한다. 제2조도 같다.")[-1] == ("제2조", "exists")
+
+
+def test_a_text_may_define_short_names() -> None:
+    text = "교원인사규정(이하 “인사규정”이라 한다) 제1조와 학칙(이하 '규칙'이라 함) 제1조. 인사규정 제9조, 규칙 제2조."
+    assert [status for _, status in statuses(text)] == ["exists", "exists", "missing", "exists"]
+    assert verified(text)[3].target == "한빛대학교학칙 제2조"
 
 
 @each(
