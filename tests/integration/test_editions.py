@@ -151,6 +151,16 @@ async def test_the_id_of_an_edition_follows_from_its_work_and_date(app: App, tmp
     assert second == str(edition_id(work.work_id, date(2024, 3, 1)))
 
 
+async def test_citations_are_verified_as_of_a_day(app: App, tmp_path: Path) -> None:
+    older = regulation("2020. 3. 1.", "배차는 한 번.").replace("(운행)", "(주행)")
+    await ingest(app, tmp_path, "a.md", older)
+    await ingest(app, tmp_path, "b.md", regulation("2024. 3. 1.", "① 배차는 한 번.\n\n② 배차는 두 번."))
+    text = "차량관리규정 제3조(주행)과 제2조제2항"
+    for day, expected in ((None, ["title_mismatch", "exists"]), ("2021-01-01", ["exists", "missing"])):
+        verified = await app.regulations.verify(text, as_of=day)
+        assert [citation.status for citation in verified.citations] == expected
+
+
 async def test_an_edition_joins_only_the_work_of_its_category(app: App, tmp_path: Path) -> None:
     await ingest(app, tmp_path, "open.md", regulation("2020. 3. 1.", "배차는 한 번."), "Open")
     await ingest(app, tmp_path, "hidden.md", regulation("2024. 3. 1.", "배차는 두 번."), "Hidden")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dtrag.delivery.cli.context import Direct, Json, invocation, run_async
+from dtrag.delivery.cli.context import AsOf, Direct, Json, invocation, run_async
 from dtrag.delivery.cli.exit_codes import FAILURE, OK
 from dtrag.errors import InvalidInput
 
@@ -33,6 +33,7 @@ def verify(
         str | None,
         typer.Option(metavar="NAME", help="The regulation of references before any name.", show_default=False),
     ] = None,
+    as_of: AsOf = None,
     direct: Direct = False,
     as_json: Json = False,
 ) -> int:
@@ -45,7 +46,7 @@ def verify(
     from dtrag.delivery.local.results import Verification
 
     text = _standard_input() if file == "-" else run_async(_file_text(invocation(context).settings(), Path(file)))
-    arguments = {"text": text, "regulation": regulation}
+    arguments = {"text": text, "regulation": regulation, "as_of": as_of}
     verified = read(context, "verify", arguments, Verification, direct=direct)
     from dtrag.delivery.cli.console import data, note, plural, safe, show_json
 

@@ -69,8 +69,8 @@ async def _citations(app: App, regulation: str | None, as_of: str | None = None)
     return CitationList(await app.regulations.citations(regulation, scope=OWNER, as_of=as_of))
 
 
-async def _verify(app: App, text: str, regulation: str | None) -> Verification:
-    return await app.regulations.verify(text, regulation, scope=OWNER)
+async def _verify(app: App, text: str, regulation: str | None, as_of: str | None = None) -> Verification:
+    return await app.regulations.verify(text, regulation, scope=OWNER, as_of=as_of)
 
 
 async def _lexicon(app: App) -> OwnEntries:

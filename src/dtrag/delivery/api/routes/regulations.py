@@ -122,7 +122,9 @@ async def search(request: Request, body: RegulationSearchBody) -> RegulationSear
 async def verify(request: Request, body: VerificationBody) -> VerificationResponse:
     """Whether what a text cites exists."""
     regulations, scope = app_of(request).regulations, caller_of(request).access
-    verified = await _admitted(request, lambda: regulations.verify(body.text, body.regulation, scope=scope))
+    verified = await _admitted(
+        request, lambda: regulations.verify(body.text, body.regulation, scope=scope, as_of=body.as_of)
+    )
     add_subjects(request, verified.document_ids)
     return VerificationResponse.model_validate(verified)
 

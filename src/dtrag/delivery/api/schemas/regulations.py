@@ -47,6 +47,7 @@ class VerificationBody(StrictBody):
     regulation: Text | None = Field(
         None, max_length=500, description="Name or code of the regulation of references before any name."
     )
+    as_of: AsOf = None
 
 
 class VerifiedCitationShape(BaseModel):
