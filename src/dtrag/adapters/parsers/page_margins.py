@@ -27,11 +27,15 @@ Key = tuple[str, int, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class PageLine:
-    """A line of a page. `size` is that of its font, `height` its distance from the lower edge, both in points."""
+    """A line of a page. `size` is that of its font, `height` its distance from the lower edge, both in points.
+
+    With `is_table`, the text is all rows of a table, and `height` that of the first.
+    """
 
     text: str
     size: float
     height: float
+    is_table: bool = False
 
 
 def without_margins(pages: Sequence[Sequence[PageLine]]) -> list[list[PageLine]]:

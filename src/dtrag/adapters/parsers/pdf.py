@@ -1,4 +1,4 @@
-"""PDF with pypdf: the text of each page, its lines joined into paragraphs with their page number.
+"""PDF with pypdf: the text of each page, its lines joined into paragraphs with their page number, and its tables.
 
 The limits of pypdf on decompressed streams apply. PDF text has no marked headings: a short line in a font size above
 that of the body text counts as one. Running headers and page numbers are left out, and a paragraph that continues after
@@ -7,11 +7,13 @@ a page break is one block. Every block has the style `page:N`, of its first page
 
 from __future__ import annotations
 
+import itertools
+import logging
 import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 from pathlib import Path
 
 from pypdf import PageObject, PasswordType, PdfReader
@@ -19,7 +21,10 @@ from pypdf.errors import DependencyError, FileNotDecryptedError, LimitReachedErr
 
 from dtrag.adapters.parsers.blocks import TextBuilder, title_of
 from dtrag.adapters.parsers.page_margins import PageLine, without_margins
-from dtrag.core.documents import ParsedDocument
+from dtrag.adapters.parsers.pdf_tables import PageTable, tables_of
+from dtrag.core.documents import BlockKind, ParsedDocument
+from dtrag.core.text.line_kinds import is_hangul, unit_span, width
+from dtrag.core.text.line_wrapping import breaks_words, ends_word
 from dtrag.errors import ParseFailed
 
 MAX_PAGES = 20_000
@@ -30,6 +35,12 @@ LONGEST_HEADING = 200
 FULL_LINE = 0.75
 """A line that ends a sentence and is shorter than this share of the page's longest lines ends a paragraph."""
 
+KEPT_BLANKS = 0.1
+"""Share of the lines of Korean that end in a blank, from which on the file has the blanks at the ends of lines."""
+TABLE = -2
+"""Level of a table among headings (1 to 6) and paragraphs (0)."""
+
+_LOG = logging.getLogger(__name__)
 _ITEM = re.compile(r"(?:[-–•·▪◦○●■□※*]|\(?\d{1,3}[.)]|\(?[a-zA-Z가-하][.)]|[①-⑳]|제\s?\d+\s?[장절조관편])\s?(?=\S)")
 _CONTENTS_ROW = re.compile(
     r"\S.{0,80}?(?:\s|[.·…]{3,})\s*\d{1,3}(?:-\d{1,4}){1,3}|\S.{0,80}?(?:[.·…]\s?){4,}\s*\d{1,4}"
@@ -62,6 +73,7 @@ def parse(path: Path, name: str) -> Iterator[ParsedDocument]:
     """One document with the metadata `pages`, and `unreadable_pages` if there are any. Raises `ParseFailed`."""
     builder = TextBuilder()
     pages: list[tuple[int, list[PageLine]]] = []
+    tables: dict[int, list[PageTable]] = {}
     unreadable = 0
     with path.open("rb") as file:
         reader = _open(PdfReader(file, strict=False))
@@ -71,13 +83,17 @@ def parse(path: Path, name: str) -> Iterator[ParsedDocument]:
         for number in range(1, count + 1):
             try:
                 pages.append((number, _lines(reader.pages[number - 1])))
+                tables[number] = _tables(reader.pages[number - 1])
             except (PdfReadError, LimitReachedError):
                 unreadable += 1
         title = reader.metadata.title if reader.metadata else None
     pages = list(zip((number for number, _ in pages), without_margins([lines for _, lines in pages]), strict=True))
+    pages = [(number, with_tables(lines, tables[number])) for number, lines in pages]
     levels = _heading_levels([line for _, lines in pages for line in lines])
-    for text, level, number in _joined((_blocks(lines, levels), number) for number, lines in pages):
-        builder.add(text, "heading" if level else "paragraph", level, style=f"page:{number}")
+    keeps_blanks = _keeps_blanks([line.text for _, lines in pages for line in lines])
+    for text, level, number in _joined((_blocks(lines, levels, keeps_blanks), number) for number, lines in pages):
+        kind: BlockKind = "heading" if level > 0 else "table" if level == TABLE else "paragraph"
+        builder.add(text, kind, max(0, level), style=f"page:{number}")
     if unreadable and unreadable == count:
         raise ParseFailed("the PDF is damaged: none of its pages can be read")
     yield builder.document(
@@ -124,6 +140,33 @@ def _lines(page: PageObject) -> list[PageLine]:
     return [*lines, PageLine(line, _most(sizes), height)]
 
 
+def _tables(page: PageObject) -> list[PageTable]:
+    """The tables of a page; none when the positions of its texts cannot be read."""
+    try:
+        return tables_of(page)
+    except Exception:  # noqa: BLE001 - a boundary with an alternative: the page keeps its lines, without tables
+        _LOG.info("the positions of a page's texts could not be read", exc_info=True)
+        return []
+
+
+def with_tables(lines: list[PageLine], tables: Iterable[PageTable]) -> list[PageLine]:
+    """The lines of a page, with those of each table replaced by its rows."""
+    for table in tables:
+        inside = [line.text.strip() != "" and table.bottom - 1 <= line.height <= table.top + 1 for line in lines]
+        if not any(inside) or not _has_all(table.rows, itertools.compress(lines, inside)):
+            continue
+        first = inside.index(True)
+        after = [line for line, is_replaced in zip(lines[first:], inside[first:], strict=True) if not is_replaced]
+        lines = [*lines[:first], PageLine("\n".join(table.rows), 0.0, table.top, is_table=True), *after]
+    return lines
+
+
+def _has_all(rows: Iterable[str], lines: Iterable[PageLine]) -> bool:
+    """Whether the rows have all letters and figures of the lines, whatever their order."""
+    missing = Counter("".join(line.text for line in lines)) - Counter("".join(rows))
+    return not any(character.isalnum() for character in missing)
+
+
 def _most(sizes: Counter[float]) -> float:
     return max(sizes, key=lambda size: (sizes[size], size), default=0.0)
 
@@ -132,7 +175,8 @@ def _heading_levels(lines: Sequence[PageLine]) -> dict[float, int]:
     """Font sizes of headings -> level: those clearly above the size of most characters, the largest first."""
     characters = Counter[float]()
     for line in lines:
-        characters[line.size] += len(line.text.strip())
+        if not line.is_table:
+            characters[line.size] += len(line.text.strip())
     body = _most(characters)
     larger = sorted(
         {line.size for line in lines if line.text.strip() and line.size >= HEADING_SCALE * body}, reverse=True
@@ -162,36 +206,50 @@ def _continues(before: str, after: str) -> bool:
     return not (_SENTENCE_END.search(before) or _begins(after) or _is_alone(before) or _is_alone(after))
 
 
-def _blocks(lines: Sequence[PageLine], levels: dict[float, int]) -> Iterator[tuple[str, int]]:
-    """Headings (with their level) and paragraphs (with 0) of a page."""
-    for level, run in groupby(lines, key=lambda line: levels.get(line.size, 0) if line.text.strip() else -1):
+def _blocks(lines: Sequence[PageLine], levels: dict[float, int], keeps_blanks: bool) -> Iterator[tuple[str, int]]:
+    """Headings (with their level), tables (with `TABLE`) and paragraphs (with 0) of a page."""
+
+    def level_of(line: PageLine) -> int:
+        if line.is_table:
+            return TABLE
+        return levels.get(line.size, 0) if line.text.strip() else -1
+
+    for level, run in groupby(lines, key=level_of):
         texts = [line.text for line in run]
         heading = " ".join(" ".join(texts).split())
         if level > 0 and len(heading) <= LONGEST_HEADING:
             yield heading, level
+        elif level == TABLE:
+            yield from ((text, TABLE) for text in texts)
         elif level >= 0:
-            yield from ((paragraph, 0) for paragraph in reflow(texts))
+            yield from ((paragraph, 0) for paragraph in reflow(texts, keeps_blanks=keeps_blanks))
 
 
-def reflow(lines: Sequence[str]) -> Iterator[str]:
-    """Paragraphs from lines, joined with a space, or without the hyphen of a divided word."""
+def reflow(lines: Sequence[str], *, keeps_blanks: bool = False) -> Iterator[str]:
+    """Paragraphs from lines, joined with a space, or without one inside a divided word.
+
+    `keeps_blanks`: lines end with the blanks that were there, so that Korean without one ended inside a word.
+    """
     lengths = sorted(len(line.strip()) for line in lines if line.strip())
     if not lengths:
         return
     full = FULL_LINE * lengths[int(0.9 * (len(lengths) - 1))]
+    divides_words = not keeps_blanks and _divides_words(lines)
     paragraph = ""
-    is_title = False
+    is_title = is_inside_word = False
     for raw in lines:
         line = " ".join(raw.split())
         is_short = len(line) < full
         is_inside_mark = _OPEN_MARK.search(paragraph) is not None and _MARK_CONTINUES.match(line) is not None
         is_alone = _is_alone(line) or (is_title and len(line) <= LONGEST_APPENDIX_LINE)
-        if not line or (not is_inside_mark and (is_alone or _begins(line))):
+        is_ending = _is_ending(paragraph, line)
+        if not line or (not is_inside_mark and not is_ending and (is_alone or _begins(line))):
             if paragraph:
                 yield paragraph
             paragraph = line
         else:
-            paragraph = join_lines(paragraph, line)
+            paragraph = join_lines(paragraph, line, is_inside_word=is_inside_word or is_ending)
+        is_inside_word = divides_words or (keeps_blanks and not raw[-1:].isspace())
         is_title = _APPENDIX_ALONE.fullmatch(paragraph) is not None  # The title is the next line.
         if paragraph and (is_title or is_alone or (is_short and _SENTENCE_END.search(line))):
             yield paragraph
@@ -200,22 +258,45 @@ def reflow(lines: Sequence[str]) -> Iterator[str]:
         yield paragraph
 
 
+def _is_ending(paragraph: str, line: str) -> bool:
+    """Whether `다.` at the beginning of a line ends a verb of the line above, unless the item 나. is above."""
+    return line.startswith("다.") and is_hangul(paragraph[-1:]) and not paragraph.startswith("나")
+
+
 def _begins(line: str) -> bool:
     """Whether a line begins a paragraph: a list item, a heading or the mark of an appendix."""
     return (_ITEM.match(line) or _APPENDIX.match(line)) is not None
 
 
 def _is_alone(line: str) -> bool:
-    """Whether a line is a paragraph: a row of contents, 부칙, an appendix with its title."""
+    """Whether a line is a paragraph: a row of contents, 부칙, an appendix with its title, the unit of a table."""
     if len(line) <= LONGEST_APPENDIX_LINE and _APPENDIX.match(line) and not _OPEN_MARK.search(line):
+        return True
+    if unit_span(line) == (0, len(line)):
         return True
     return (_CONTENTS_ROW.fullmatch(line) or _OWN_LINE.fullmatch(line)) is not None
 
 
-def join_lines(before: str, after: str) -> str:
-    """Two lines of a paragraph as one: `infor-` + `mation` gives `information`, everything else gets a space."""
+def _keeps_blanks(lines: Sequence[str]) -> bool:
+    """Whether lines of Korean have their blanks at the end."""
+    korean = [line for line in lines if line.strip() and is_hangul(line.strip()[-1])]
+    return bool(korean) and sum(line[-1].isspace() for line in korean) >= KEPT_BLANKS * len(korean)
+
+
+def _divides_words(lines: Sequence[str]) -> bool:
+    """Whether lines of Korean end inside words, which the words at the beginnings of lines tell."""
+    bare = [line.strip() for line in lines if line.strip()]
+    return breaks_words(list(pairwise(bare)), max(map(width, bare), default=0))
+
+
+def join_lines(before: str, after: str, *, is_inside_word: bool = False) -> str:
+    """Two lines of a paragraph as one: `infor-` + `mation` gives `information`, everything else gets a space.
+
+    `is_inside_word`: a line of Korean ended inside a word.
+    """
     if not before:
         return after
     if _HYPHENATED.search(before) and after[:1].islower():
         return before[:-1] + after
-    return f"{before} {after}"
+    korean = bool(after) and is_hangul(before[-1]) and is_hangul(after[0])
+    return before + after if korean and is_inside_word and not ends_word(before) else f"{before} {after}"

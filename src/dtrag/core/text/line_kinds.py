@@ -92,6 +92,11 @@ def width(text: str) -> int:
     return len(text) if text.isascii() else len(text) + len(_WIDE.findall(text))
 
 
+def is_hangul(character: str) -> bool:
+    """Whether it is a Hangul syllable."""
+    return character != "" and "가" <= character <= "힣"
+
+
 def is_terminated(line: str) -> bool:
     """Whether the line ends like a sentence."""
     return _TERMINATED.search(line[-6:]) is not None

@@ -63,6 +63,11 @@ def breaks_words(joints: Sequence[tuple[str, str]], wrapped_at: int) -> bool:
     return len(hangul) > 1 and all(width(line) >= wrapped_at - 2 for line, _ in hangul)
 
 
+def ends_word(text: str) -> bool:
+    """Whether Korean text ends as a word does, so that a broken line goes on with another word."""
+    return _WORD_END.search(text[-4:]) is not None
+
+
 def displayed(quote: str, *, words_broken: bool = False) -> str:
     """The quotation on one line for a reader, without marks of amendments unless it is nothing else.
 
@@ -89,4 +94,4 @@ def _joint(match: re.Match[str], words_broken: bool) -> str:
         return " "
     if _PARTICLE.match(match.string, match.end()):
         return ""
-    return "" if words_broken and not _WORD_END.search(match.string[max(0, match.start() - 4) : match.start()]) else " "
+    return "" if words_broken and not ends_word(match.string[: match.start()]) else " "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from dtrag.core.text.sentences import Preceding, beginning_of, begins_inside, se
 from dtrag.ingestion.chunking import split
 from dtrag.pipeline.answer.citations import citation_of, cite
 from dtrag.pipeline.answer.extractive import Quote
+from tests.pdf_writer import Placed, write_pdf
 
 INTRODUCTION = "Staff who travel are paid back what they spend. Receipts are needed above 10 EUR."
 ITEMS = ("a signed form", "all receipts")
@@ -89,7 +91,30 @@ def values() -> bytes:
     return "\n".join(",".join(row) for row in [HEADER, *ROWS]).encode()
 
 
-FORMATS = {"a.md": markdown, "a.html": html, "a.docx": word, "a.hwpx": hwpx, "a.txt": plain, "a.csv": values}
+def pdf() -> bytes:
+    pages: list[list[Placed]] = []
+    page = [Placed(72, 780, "Travel", 16)]
+    texts = [*re.split(r"(?<=above) ", INTRODUCTION), LEAD, *(f"- {item}" for item in ITEMS), UNIT]
+    page += [Placed(72, 750 - 14 * number, text) for number, text in enumerate(texts)]
+    y = 640.0
+    for row in [HEADER, *ROWS]:
+        if y < 80:
+            pages.append([*page, Placed(290, 40, f"- {len(pages) + 1} -")])
+            page, y = [], 780.0
+        page += [Placed(x, y, cell) for x, cell in zip((72, 200, 330), row, strict=True)]
+        y -= 14
+    return write_pdf([*pages, [*page, Placed(290, 40, f"- {len(pages) + 1} -")]])
+
+
+FORMATS = {
+    "a.pdf": pdf,
+    "a.md": markdown,
+    "a.html": html,
+    "a.docx": word,
+    "a.hwpx": hwpx,
+    "a.txt": plain,
+    "a.csv": values,
+}
 
 
 def parsed(path: Path, name: str, data: bytes) -> ParsedDocument:

@@ -1,0 +1,256 @@
+"""Tables of a PDF page, rebuilt from the positions of its texts: a page stores no rows and no cells.
+
+Texts on one line that are far apart are cells; neighbouring lines with cells below each other are a table. Lines of one
+cell are joined: they are closer together than rows, or have no text in the first column.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import mean
+
+from pypdf import PageObject
+from pypdf._text_extraction._layout_mode import text_show_operations
+from pypdf.generic import ArrayObject, ContentStream, StreamObject
+
+from dtrag.core.text.line_kinds import is_contents, is_terminated, marker_of, width
+from dtrag.core.text.table_rows import is_value
+
+CELL_GAP = 0.9
+"""Distance of two cells, as a share of the height of the text; a blank has about .3."""
+LINE_SHIFT = 0.4
+"""Texts whose baselines differ by less than this share of their height are on one line."""
+ROW_DISTANCE = 3.5
+"""Lines of one table are at most this many heights apart."""
+LOOSER = 1.25
+"""A distance between lines that is larger by this factor than the smallest one separates rows."""
+LEADING = 1.6
+"""Heights of text between two lines of one cell, at most."""
+PROSE = 32
+"""Cells wider than this on average, in every column, are the columns of a page and not those of a table."""
+
+_GAPS = re.compile(r" {3,}")
+_NUMBER = re.compile(r"\d{1,4}$")
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A text with its horizontal extent, its baseline, counted upwards, and its height, in points."""
+
+    left: float
+    right: float
+    y: float
+    height: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class PageTable:
+    """Rows `cell | cell` of a table between two baselines of a page."""
+
+    top: float
+    bottom: float
+    rows: tuple[str, ...]
+
+
+Line = list[Placed]
+"""The cells of one line, from left to right."""
+
+
+def tables_of(page: PageObject) -> list[PageTable]:
+    """The tables of a page, from the top."""
+    return list(find_tables(placed_texts(page)))
+
+
+def placed_texts(page: PageObject) -> list[Placed]:
+    """The texts of a page with their positions; texts in form objects and rotated ones are left out.
+
+    The positions come from the part of pypdf behind its layout mode, whose result is text without them.
+    """
+    contents = page.get("/Contents")
+    contents = contents.get_object() if contents is not None else None
+    if not isinstance(contents, ArrayObject | StreamObject):
+        return []
+    operations = iter(ContentStream(contents, page.pdf, "bytes").operations)
+    groups = text_show_operations(operations, page._layout_mode_fonts())
+    return [
+        Placed(left, right, group["ty"] * group["flip_sort"], max(group["font_height"], 1.0), text)
+        for group in groups
+        for left, right, text in _split(group["tx"], group["displaced_tx"], group["text"])
+    ]
+
+
+def _split(left: float, right: float, text: str) -> Iterator[tuple[float, float, str]]:
+    """The parts of a text between wide gaps, with their extent estimated from the widths of the characters."""
+    scale = (right - left) / max(1, width(text))
+    start = 0
+    for gap in [*_GAPS.finditer(text), None]:
+        end = gap.start() if gap is not None else len(text)
+        part = text[start:end]
+        if part.strip():
+            first = left + scale * width(text[:start])
+            yield first, first + scale * width(part), part.strip()
+        start = gap.end() if gap is not None else end
+
+
+def find_tables(texts: Iterable[Placed]) -> Iterator[PageTable]:
+    """The tables among placed texts."""
+    lines = lines_of(texts)
+    first = 0
+    while first < len(lines):
+        last = _region(lines, first)
+        table = _table(lines[first:last]) if last - first > 1 else None
+        if table is not None:
+            yield table
+        first = max(last, first + 1)
+
+
+def lines_of(texts: Iterable[Placed]) -> list[Line]:
+    """Lines from the top, each with its cells from the left."""
+    lines: list[Line] = []
+    for text in sorted(texts, key=lambda text: (-text.y, text.left)):
+        if lines and lines[-1][0].y - text.y < LINE_SHIFT * min(text.height, lines[-1][0].height):
+            lines[-1].append(text)
+        else:
+            lines.append([text])
+    return [_cells(sorted(line, key=lambda text: text.left)) for line in lines]
+
+
+def _cells(texts: Sequence[Placed]) -> Line:
+    """Neighbouring texts of a line joined, unless there is a gap between them."""
+    cells: Line = []
+    for text in texts:
+        before = cells[-1] if cells else None
+        if before is None or text.left - before.right > CELL_GAP * text.height:
+            cells.append(text)
+            continue
+        blank = " " if text.left - before.right > 0.12 * text.height else ""
+        joined = before.text + blank + text.text
+        cells[-1] = Placed(before.left, max(before.right, text.right), before.y, before.height, joined)
+    return cells
+
+
+def _region(lines: Sequence[Line], first: int) -> int:
+    """One past the last line that may be of the same table as line `first`; `first` when it is not a row."""
+    if len(lines[first]) < 2:
+        return first
+    last = first + 1
+    while last < len(lines) and lines[last - 1][0].y - lines[last][0].y <= ROW_DISTANCE * lines[last][0].height:
+        if len(lines[last]) < 2 and not (_continues_cell(lines[first:last], lines[last]) or _section(lines, last)):
+            break
+        last += 1
+    return last
+
+
+def _continues_cell(above: Sequence[Line], line: Line) -> bool:
+    """Whether the only text of a line is below a cell of the rows above, near enough to belong to it."""
+    cell = line[0]
+    near = above[-1][0].y - cell.y <= LEADING * cell.height
+    return (
+        near
+        and any(_overlap(cell, other) > 0 and len(row) > 1 for row in above for other in row)
+        and not (cell.left <= above[0][0].left + 1 and is_terminated(cell.text) and width(cell.text) > PROSE)
+    )
+
+
+def _section(lines: Sequence[Line], number: int) -> bool:
+    """Whether a line of one text is a row: more rows follow, and it is no sentence."""
+    cell = lines[number][0]
+    below = lines[number + 1 : number + 2]
+    follows = bool(below) and len(below[0]) > 1 and cell.y - below[0][0].y <= ROW_DISTANCE * cell.height
+    return follows and width(cell.text) <= PROSE and not is_terminated(cell.text)
+
+
+def _overlap(one: Placed, other: Placed) -> float:
+    return min(one.right, other.right) - max(one.left, other.left)
+
+
+def _table(lines: Sequence[Line]) -> PageTable | None:
+    """The table of a region; None when its lines are not rows."""
+    columns = _columns(lines)
+    if len(columns) < 2 or _is_list_or_prose(lines, columns):
+        return None
+    grid = [_placed_in(columns, line) for line in lines]
+    if sum(sum(map(bool, row)) > 1 for row in grid) < 2:
+        return None
+    rows = [" | ".join(row).strip() if sum(map(bool, row)) > 1 else "".join(row) for row in _rows(lines, grid)]
+    return PageTable(lines[0][0].y, lines[-1][0].y, tuple(rows))
+
+
+def _columns(lines: Sequence[Line]) -> list[tuple[float, float]]:
+    """The horizontal extents of the columns, from the lines with the most cells."""
+    counts = Counter(len(line) for line in lines if len(line) > 1)
+    frequent = [cells for cells, number in counts.items() if number > 1] or list(counts)
+    most = max(frequent)
+    extents = sorted((cell.left, cell.right) for line in lines if len(line) == most for cell in line)
+    columns: list[tuple[float, float]] = []
+    for left, right in extents:
+        if columns and left < columns[-1][1]:
+            columns[-1] = (columns[-1][0], max(columns[-1][1], right))
+        else:
+            columns.append((left, right))
+    return columns
+
+
+def _is_list_or_prose(lines: Sequence[Line], columns: Sequence[tuple[float, float]]) -> bool:
+    """Whether the columns are marks and items of a list, columns of a page, or titles and page numbers."""
+    rows = [line for line in lines if len(line) > 1]
+    if len(columns) == 2:
+        marks = [marker_of(f"{line[0].text} x") for line in rows]
+        if all(mark is not None and mark.length >= len(line[0].text) for mark, line in zip(marks, rows, strict=True)):
+            return True
+    if all(_NUMBER.match(line[-1].text) and is_contents(f"{line[-2].text} {line[-1].text}") for line in rows):
+        return True
+    return len(rows) > 3 and all(
+        mean(width(line[place].text) for line in rows if len(line) > place) > PROSE for place in range(len(columns))
+    )
+
+
+def _placed_in(columns: Sequence[tuple[float, float]], line: Line) -> list[str]:
+    """The texts of a line by columns; a text goes where most of it is."""
+    row = [""] * len(columns)
+    for cell in line:
+        middle = (cell.left + cell.right) / 2
+        best = max(
+            range(len(columns)),
+            key=lambda place: (
+                min(cell.right, columns[place][1]) - max(cell.left, columns[place][0]),
+                -abs(middle - (columns[place][0] + columns[place][1]) / 2),
+            ),
+        )
+        row[best] = f"{row[best]} {cell.text}".strip()
+    return row
+
+
+def _rows(lines: Sequence[Line], grid: Sequence[list[str]]) -> list[list[str]]:
+    """The rows of the table: lines of one cell joined."""
+    distances = [above[0].y - below[0].y for above, below in pairwise(lines)]
+    leading = LEADING * min(line[0].height for line in lines)
+    close = max((distance for distance in distances if distance <= leading), default=0.0)
+    spaced = close > 0 and max(distances) > LOOSER * close
+    rows = [list(grid[0])]
+    for number, cells in enumerate(grid[1:]):
+        near = distances[number] <= close
+        if _belongs_above(rows[-1], cells, near=near, spaced=spaced):
+            rows[-1] = [f"{above} {cell}".strip() for above, cell in zip(rows[-1], cells, strict=True)]
+        else:
+            rows.append(list(cells))
+    return rows
+
+
+def _belongs_above(row: Sequence[str], cells: Sequence[str], *, near: bool, spaced: bool) -> bool:
+    """Whether a line continues the row above rather than being a row of its own."""
+    filled = [cell for cell in cells if cell]
+    values = any(is_value(cell) for cell in filled)
+    if (spaced and not near) or (all(row) and all(cells)):
+        return False
+    if cells[0] and row[0]:
+        partly = not cells[-1] and len(filled) < sum(map(bool, row)) and not values
+        return partly and (spaced or cells[0][0].islower())
+    if spaced:
+        return True
+    return not cells[0] and not values
