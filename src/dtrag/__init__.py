@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from dtrag.ingestion.folders import FolderPlan
     from dtrag.ingestion.sources import IngestReport, Progress
     from dtrag.opening import SyncApp
-    from dtrag.packs.regulation_ko.expansion import MultiStageQueryExpander
     from dtrag.packs.regulation_ko.hops import MultiHopRetriever
     from dtrag.packs.regulation_ko.question_entities import EntityMatch, EntityType, RegulationEntityRecognizer
     from dtrag.packs.regulation_ko.top_k import AdaptiveTopKSelector
@@ -70,6 +69,7 @@ if TYPE_CHECKING:
     from dtrag.pipeline.timeouts import STEP_TIMEOUTS, execute_with_timeout
     from dtrag.retrieval.cache import ResultCache
     from dtrag.retrieval.engine import HybridSearchEngine
+    from dtrag.retrieval.lexicon_reader import MultiStageQueryExpander
     from dtrag.retrieval.regulations import EnhancedSearchService
     from dtrag.retrieval.rerank import CrossEncoderReranker
     from dtrag.settings import Settings, get_env_manager
@@ -118,7 +118,7 @@ _HOMES = {
     "RegulationEntityRecognizer": "dtrag.packs.regulation_ko.question_entities",
     "EntityType": "dtrag.packs.regulation_ko.question_entities",
     "EntityMatch": "dtrag.packs.regulation_ko.question_entities",
-    "MultiStageQueryExpander": "dtrag.packs.regulation_ko.expansion",
+    "MultiStageQueryExpander": "dtrag.retrieval.lexicon_reader",
     "AdaptiveTopKSelector": "dtrag.packs.regulation_ko.top_k",
     "MultiHopRetriever": "dtrag.packs.regulation_ko.hops",
     "EnhancedSearchService": "dtrag.retrieval.regulations",

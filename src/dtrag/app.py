@@ -56,6 +56,7 @@ from dtrag.pipeline.run import DebateEvent, Run
 from dtrag.pipeline.state import PipelineRequest
 from dtrag.pipeline.traces import Traces
 from dtrag.ports import Embedder, Models, Parser, Reranker, Stores, check_identity
+from dtrag.retrieval.lexicon_reader import LexiconReader
 from dtrag.retrieval.regulation_collection import CollectionReader
 from dtrag.retrieval.regulations import Regulations
 from dtrag.retrieval.request import CANDIDATES, SearchOptions
@@ -154,7 +155,8 @@ class App:
         record = self.audit.record
         self.keys = Keys(stores.keys, self.index, rate=self.settings.rate_per_minute, record=record)
         self.taxonomy = TaxonomyVersions(stores.taxonomy, record)
-        self.lexicon = OwnLexicon(stores.index_settings, self.index, record)
+        self._lexicon_reader = LexiconReader()
+        self.lexicon = OwnLexicon(stores.index_settings, self.index, record, self._lexicon_reader.remember)
         self.taxonomy_service = TaxonomyService.of(self.settings)
         self.review = Review(stores.review, self.index, self.classifier, record)
 
@@ -167,10 +169,11 @@ class App:
             self._query_embedder,
             self.analyzer,
             reranker,
+            lexicon=self._lexicon_reader,
             collections=collections,
             on_search=self._on_search,
         )
-        self.regulations = Regulations(self.engine, self.index, stores.regulations, collections)
+        self.regulations = Regulations(self.engine, self.index, stores.regulations, collections, self._lexicon_reader)
 
     def _open_pipeline(self, stores: Stores) -> None:
         settings, record = self.settings, self.audit.record

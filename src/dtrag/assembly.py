@@ -40,6 +40,7 @@ from dtrag.pipeline.execution import Pipeline
 from dtrag.pipeline.graph import LangGraphPipeline
 from dtrag.ports import ApprovalStore, ChatModel, Embedder, Index, Judge, Models, Parser, Recorder, Reranker, Stores
 from dtrag.retrieval.engine import HybridSearchEngine
+from dtrag.retrieval.lexicon_reader import LexiconReader
 from dtrag.retrieval.regulation_collection import CollectionReader
 from dtrag.retrieval.regulation_pack import RegulationRanking
 from dtrag.retrieval.rerank import CrossEncoderReranker
@@ -113,6 +114,7 @@ def search_engine(
     analyzer: Analyzer,
     reranker: Reranker | None,
     *,
+    lexicon: LexiconReader,
     collections: CollectionReader,
     on_search: Callable[[SearchMetrics], None],
 ) -> HybridSearchEngine:
@@ -130,7 +132,7 @@ def search_engine(
         cache_ttl=max(1, settings.cache_seconds),
         embedding_timeout=max(1, settings.embed_query_ms) / 1000,
         on_search=on_search,
-        pack=RegulationRanking(index, mode=settings.regulations, analyzer=analyzer, collections=collections),
+        pack=RegulationRanking(index, lexicon, mode=settings.regulations, analyzer=analyzer, collections=collections),
     )
 
 

@@ -8,12 +8,15 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
 import pytest_asyncio
 
 from dtrag.app import App, open_app
-from dtrag.errors import NotFound
+from dtrag.current_app import active
+from dtrag.errors import NoActiveApp, NotFound
 from dtrag.packs.regulation_ko.lexicon import Entry, Lexicon, built_in
 from dtrag.retrieval.engine import HybridSearchEngine
+from dtrag.retrieval.lexicon_reader import MultiStageQueryExpander
 from dtrag.retrieval.regulation_pack import RegulationRanking
 from dtrag.settings import Settings
 from tests.store import Databases
@@ -53,6 +56,28 @@ async def test_a_change_applies_to_the_next_question_of_another_app(app: App, se
     lines = [row.entry for row in await app.audit.newest(limit=10)]
     changes = [(line.actor, line.action, line.details["spoken"]) for line in lines if "lexicon" in line.action]
     assert changes == [("local", "lexicon.remove", ["뽀로로"]), ("local", "lexicon.add", ["뽀로로"])]
+
+
+async def test_the_query_expander_uses_the_own_entries_of_the_open_app(app: App, settings: Settings) -> None:
+    expander = MultiStageQueryExpander()
+    assert expander.expand("뽀로로는 어떻게 되나요").stage1_synonyms == ()
+    await app.lexicon.add("뽀로로", "수업연한")
+    assert expander.expand("뽀로로는 어떻게 되나요").stage1_synonyms == ("수업연한",)
+    assert "수업연한" in expander.expand("뽀로로는 어떻게 되나요").final_expanded
+    stored = (await app.index.snapshot()).settings
+    async with open_app(settings) as other:  # as another process does
+        await other.lexicon.remove("뽀로로")
+        await other.lexicon.add("뽀로로", "재입학")
+        with pytest.raises(NoActiveApp):
+            active()
+        assert expander.expand("뽀로로는 어떻게 되나요").stage1_synonyms == (), (
+            "several apps are open: built-in entries"
+        )
+    assert (await app.index.snapshot()).settings != stored
+    await app.search("뽀로로는 어떻게 되나요")
+    assert expander.expand("뽀로로는 어떻게 되나요").stage1_synonyms == ("재입학",)
+    own = Lexicon.of([Entry(("뽀로로",), ("정정기간",))])
+    assert MultiStageQueryExpander(lexicon=own).expand("뽀로로").stage1_synonyms == ("정정기간",)
 
 
 def shuffled(entries: Sequence[Entry], seed: int) -> list[Entry]:

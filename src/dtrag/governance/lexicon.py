@@ -34,9 +34,16 @@ T = TypeVar("T")
 
 
 class OwnLexicon:
-    """The own entries of the lexicon of one app."""
+    """The own entries of the lexicon of one app. `remember` is called with their stored form, whenever it was read."""
 
-    def __init__(self, settings: IndexSettings, index: Index, record: Recorder = unrecorded):
+    def __init__(
+        self,
+        settings: IndexSettings,
+        index: Index,
+        record: Recorder = unrecorded,
+        remember: Callable[[Mapping[str, Any] | None], None] = lambda stored: None,
+    ):
+        self._remember = remember
         self._settings = settings
         self._index = index
         self._record = record
@@ -114,12 +121,18 @@ class OwnLexicon:
             stored = await self._stored()
             present = from_stored(stored)
             entries, result, number = change(present, next_number(stored, present))
-            if entries == present or await self._settings.replace_lexicon(as_stored(entries, number), stored):
+            if entries == present:
+                return result
+            changed = as_stored(entries, number)
+            if await self._settings.replace_lexicon(changed, stored):
+                self._remember(changed)
                 return result
         raise Conflict("The lexicon is being changed by others at the moment. Nothing was changed; try again.")
 
     async def _stored(self) -> Mapping[str, Any] | None:
-        return (await self._index.snapshot()).settings.get(SETTING)
+        stored = (await self._index.snapshot()).settings.get(SETTING)
+        self._remember(stored)
+        return stored
 
     async def _audit(self, by: Caller, action: str, entry: LexiconEntry) -> None:
         details = {"spoken": list(entry.spoken), "official": list(entry.official)}

@@ -15,19 +15,18 @@ from cachetools import LRUCache
 
 from dtrag.core.access.scope import Scope
 from dtrag.core.documents import PackFindings, SearchResult
-from dtrag.core.lexicon_entry import SETTING
 from dtrag.core.ranking.bm25 import K1, LexicalQuery, LexicalStatistics, idf
 from dtrag.core.text.analysis import Analyzer, language
 from dtrag.errors import InvalidInput
 from dtrag.packs.regulation_ko.catalog import article_number
 from dtrag.packs.regulation_ko.evidence import signals
-from dtrag.packs.regulation_ko.lexicon import Lexicon, built_in
-from dtrag.packs.regulation_ko.own_entries import for_matching, from_stored
+from dtrag.packs.regulation_ko.lexicon import Lexicon
 from dtrag.packs.regulation_ko.question_concepts import Reading, read
 from dtrag.packs.regulation_ko.ranking import Article, Scorer, kind_factor, regulation_scores, reranked
 from dtrag.packs.regulation_ko.references import may_refer
 from dtrag.packs.regulation_ko.term_coverage import term_ids
 from dtrag.ports import CitedProvision, Index, IndexSnapshot, NamedPassages, PackRanking, QueryReading
+from dtrag.retrieval.lexicon_reader import LexiconReader
 from dtrag.retrieval.regulation_collection import CollectionReader
 from dtrag.retrieval.regulation_hops import follow_citations
 from dtrag.retrieval.regulation_references import named_passages
@@ -65,7 +64,7 @@ class RegulationRanking:
     def __init__(
         self,
         index: Index,
-        lexicon: Lexicon | None = None,
+        lexicon: Lexicon | LexiconReader | None = None,
         mode: str = "auto",
         analyzer: Analyzer = Analyzer(),
         collections: CollectionReader | None = None,
@@ -73,23 +72,21 @@ class RegulationRanking:
         if mode not in PACK_MODES:
             raise InvalidInput(f"There is no mode {mode[:20]!r} for regulations. Modes: {', '.join(PACK_MODES)}.")
         self._index = index
-        self._lexicon = lexicon
+        self._lexicons = lexicon if isinstance(lexicon, LexiconReader) else LexiconReader(lexicon)
         self._mode = mode
         self._analyzer = analyzer
         self._collections = collections
-        self._with_own: tuple[object, Lexicon] | None = None
-        self._adding_own = asyncio.Lock()
         self._has_regulations: LRUCache[Hashable, bool] = LRUCache(CACHED_SCOPES)
 
     @property
     def id(self) -> str:
         """Identifies the mode and the lexicon in cache keys; own entries change the generation of the index."""
-        return f"{self._mode}:{'built-in' if self._lexicon is None else len(self._lexicon.entries)}"
+        return f"{self._mode}:{self._lexicons.id}"
 
     @property
     def lexicon(self) -> Lexicon:
         """The lexicon without own entries."""
-        return built_in() if self._lexicon is None else self._lexicon
+        return self._lexicons.base
 
     async def load(self, query: str | None) -> None:
         """Load the lexicon (.2 s, once per process) before a time limit starts: for Korean queries, or for None."""
@@ -123,23 +120,11 @@ class RegulationRanking:
             return None
         if self._mode == "auto" and not await self._contains_regulations(snapshot, scope):
             return None
-        lexicon = await self._lexicon_with_own(snapshot)
+        lexicon = await self._lexicons.read(snapshot)
         if len(query) <= INLINE_QUESTION:
             return read(query, lexicon, self._analyzer)
         reading = await asyncio.to_thread(read, query[:MAX_QUESTION], lexicon, self._analyzer)
         return replace(reading, note=_SHORTENED) if len(query) > MAX_QUESTION else reading
-
-    async def _lexicon_with_own(self, snapshot: IndexSnapshot) -> Lexicon:
-        """The lexicon with the own entries of this state of the index; built (.1 s) when they have changed."""
-        stored = snapshot.settings.get(SETTING)
-        if stored is None:
-            return self.lexicon
-        async with self._adding_own:
-            if self._with_own is None or self._with_own[0] != stored:
-                own = for_matching(from_stored(stored))
-                lexicon = await asyncio.to_thread(lambda: self.lexicon.with_entries(own)) if own else self.lexicon
-                self._with_own = (stored, lexicon)
-            return self._with_own[1]
 
     async def _contains_regulations(self, snapshot: IndexSnapshot, scope: Scope) -> bool:
         key = (snapshot.generation, snapshot.taxonomy.version, scope.nodes)

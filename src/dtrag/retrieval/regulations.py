@@ -21,6 +21,7 @@ from dtrag.packs.regulation_ko.references import find_provision
 from dtrag.packs.regulation_ko.top_k import AdaptiveTopKSelector
 from dtrag.ports import Index, IndexSnapshot, RegulationStore
 from dtrag.retrieval.engine import HybridSearchEngine
+from dtrag.retrieval.lexicon_reader import LexiconReader
 from dtrag.retrieval.regulation_collection import READ_AT_ONCE, CollectionReader
 from dtrag.retrieval.regulation_pack import by_article
 from dtrag.retrieval.regulation_verification import verify_citations
@@ -42,8 +43,14 @@ class Regulations:
     """
 
     def __init__(
-        self, engine: HybridSearchEngine, index: Index, store: RegulationStore, collections: CollectionReader
+        self,
+        engine: HybridSearchEngine,
+        index: Index,
+        store: RegulationStore,
+        collections: CollectionReader,
+        lexicon: LexiconReader,
     ) -> None:
+        self.lexicon = lexicon
         self._engine = engine
         self._index = index
         self._store = store

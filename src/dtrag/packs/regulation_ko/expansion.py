@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from dtrag.packs.regulation_ko.lexicon import Lexicon, built_in
@@ -46,17 +46,20 @@ class ExpansionResult:
 
 
 class MultiStageQueryExpander:
-    """Adds the terms that regulations use for the subject of a question; formal questions are not changed."""
+    """Adds the terms that regulations use for the subject of a question; formal questions are not changed.
+
+    `lexicon` is a lexicon, or a function that returns the present one; by default the built-in entries.
+    """
 
     def __init__(
         self,
         entity_recognizer: RegulationEntityRecognizer | None = None,
         *,
-        lexicon: Lexicon | None = None,
+        lexicon: Lexicon | Callable[[], Lexicon] | None = None,
         regulation_names: Iterable[str] = (),
     ) -> None:
         self._recognizer = entity_recognizer or RegulationEntityRecognizer()
-        self._lexicon = lexicon if lexicon is not None else built_in()
+        self._lexicon = lexicon if lexicon is not None else built_in
         self._names = frozenset("".join(name.split()) for name in regulation_names)
 
     def expand(self, query: str) -> ExpansionResult:
@@ -72,9 +75,12 @@ class MultiStageQueryExpander:
         expanded = _limited(query, (*synonyms, *procedures, *hypernyms))
         return ExpansionResult(query, synonyms, hypernyms, procedures, expanded, confidence, tuple(entities))
 
+    def _lexicon_in_use(self) -> Lexicon:
+        return self._lexicon if isinstance(self._lexicon, Lexicon) else self._lexicon()
+
     def _synonyms(self, query: str) -> tuple[str, ...]:
         named = [synonym for word, synonyms in _SYNONYMS.items() if word in query for synonym in synonyms]
-        official = [word for match in self._lexicon.matches(query) for word in match.entry.official]
+        official = [word for match in self._lexicon_in_use().matches(query) for word in match.entry.official]
         return _new(query, (*named, *official))[:MAX_SYNONYMS]
 
 
