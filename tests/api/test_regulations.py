@@ -65,11 +65,17 @@ async def test_the_json_is_that_of_the_command_line(built: House) -> None:
         # The address of a file of the server is for its owner.
         assert {**shown, "source_url": ""} == {**expected, "source_url": ""}
     cited = (await client.get("/regulations/citations?regulation=" + quote("차량관리규정"))).json()
+    of_vehicles = await regulations.citations("차량관리규정", scope=EVERYTHING)
     assert cited == plain(
-        {"citations": [asdict(row) for row in await regulations.citations("차량관리규정", scope=EVERYTHING)]}
+        {"citations": [asdict(row) for row in of_vehicles], "total": len(of_vehicles), "limit": 100, "offset": 0}
     )
-    everything = (await client.get("/regulations/citations")).json()["citations"]
-    assert len(everything) == len(await regulations.citations(scope=EVERYTHING)) > len(cited["citations"])
+    everything = (await client.get("/regulations/citations")).json()
+    citations = await regulations.citations(scope=EVERYTHING)
+    assert everything["total"] == len(everything["citations"]) == len(citations) > len(of_vehicles)
+    page = (await client.get("/regulations/citations?limit=3&offset=2")).json()
+    assert page["citations"] == everything["citations"][2:5]
+    assert (page["total"], page["limit"], page["offset"]) == (len(citations), 3, 2)
+    assert (await client.get("/regulations/citations?limit=1001")).status_code == 422
 
 
 async def test_a_search_finds_each_article_once(built: House) -> None:
@@ -123,6 +129,18 @@ async def test_every_request_is_in_the_audit_log(built: House) -> None:
         ("POST /regulations/search", "allowed", [document]),
     ]
     assert "비밀차고규정" not in str(lines)
+
+
+async def test_errors_name_requests_and_no_commands(built: House) -> None:
+    client = built.clients["open"]
+    for path in ("show?reference={} 제2조", "citations?regulation={}"):
+        response = await client.get(f"/regulations/{path.format(quote('없는규정'))}")
+        detail = assert_failure(response, 404)["detail"]
+        expected = "There is no regulation '없는규정' that you may see. "
+        assert detail == expected + "All of them: GET /regulations"
+    await built.client("nothing", ["Nothing"], "reader")
+    detail = assert_failure(await show(built.clients["nothing"], "학칙 제1조"), 404)["detail"]
+    assert detail == "There are no regulations that you may see. Read a regulation book with: POST /documents"
 
 
 async def test_references_that_cannot_be_read_are_refused(built: House) -> None:

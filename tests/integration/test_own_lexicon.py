@@ -102,7 +102,8 @@ async def titles_of(app: App) -> dict[str, str]:
         for number in range(1, regulation.articles + 1):
             with suppress(NotFound):  # articles such as 제4조의2 are counted, too
                 shown = await app.regulations.show(f"{regulation.name} 제{number}조")
-                titles[shown.name] = shown.title
+                if shown.title:  # deleted articles have none
+                    titles[shown.name] = shown.title
     return titles
 
 

@@ -14,6 +14,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from dtrag import logs
+from dtrag.delivery.api.commands_as_requests import as_requests
 from dtrag.errors import DtragError
 
 _TYPES = {
@@ -43,6 +44,7 @@ _speaks_openai: ContextVar[bool] = ContextVar("dtrag_speaks_openai", default=Fal
 _SHOWN_NAME = 60
 _SUBJECT = re.compile(r"^(Value error, |(Input|String|List|Dictionary|Tuple|Set|Bytes) (?=should ))")
 """The beginning of pydantic's messages; ours begin with the name of the field."""
+_ENDS_WITH_COMMAND = re.compile(r"dtrag [a-z]+\S*( \S+)*$|(?:GET|POST|PUT|DELETE) /\S+$")
 RETRY_AFTER_S = "1"
 """About the time that a restart of the database or a full queue takes."""
 
@@ -66,9 +68,9 @@ class ErrorBody(TypedDict):
 
 
 def sentence(text: str) -> str:
-    """The text on one line, without lone surrogates, with a full stop at the end."""
-    line = " ".join(text.split()).encode("utf-8", "replace").decode("utf-8")
-    return line if line.endswith((".", "!", "?")) or re.search(r"dtrag [a-z]+\S*( \S+)*$", line) else f"{line}."
+    """The text on one line, without lone surrogates, with a full stop at the end, and requests in place of commands."""
+    line = as_requests(" ".join(text.split())).encode("utf-8", "replace").decode("utf-8")
+    return line if line.endswith((".", "!", "?")) or _ENDS_WITH_COMMAND.search(line) else f"{line}."
 
 
 @contextmanager

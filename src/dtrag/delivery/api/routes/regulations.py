@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated, TypeVar
 
 from fastapi import APIRouter, Query, Request
@@ -93,6 +93,8 @@ async def citations(
         Query(max_length=MAX_REFERENCE, description="Name or code of the only regulation to read; all if absent."),
     ] = None,
     as_of: AsOf = None,
+    limit: Annotated[int, Query(ge=1, le=MAX_LIMIT, description="Maximum number of entries.")] = 100,
+    offset: Offset = 0,
 ) -> CitationsResponse:
     """The citations of articles, appendices and addenda, with the provisions that they mean."""
     collection, scope = app_of(request).regulations, caller_of(request).access
@@ -102,8 +104,14 @@ async def citations(
         return sources, await collection.citations(regulation, scope=scope, as_of=as_of)
 
     sources, cited = await _admitted(request, read)
-    request.state.subjects = [source.document_id for source in sources]
-    return CitationsResponse(citations=[ProvisionCitationShape.model_validate(citation) for citation in cited])
+    page = cited[offset : offset + limit]
+    request.state.subjects = _sources_of(page, sources) if regulation is None else [sources[0].document_id]
+    return CitationsResponse(
+        citations=[ProvisionCitationShape.model_validate(citation) for citation in page],
+        total=len(cited),
+        limit=limit,
+        offset=offset,
+    )
 
 
 @posting.post("/regulations/search", responses=QUESTION_FAILURES, dependencies=READ)
@@ -127,6 +135,17 @@ async def verify(request: Request, body: VerificationBody) -> VerificationRespon
     )
     add_subjects(request, verified.document_ids)
     return VerificationResponse.model_validate(verified)
+
+
+def _sources_of(citations: Sequence[ProvisionCitation], regulations: Sequence[RegulationSummary]) -> list[str]:
+    """The documents of the regulations that cite, each once; the source of a citation is `규정명 제N조`."""
+    by_name = {regulation.name: regulation.document_id for regulation in reversed(regulations)}
+    documents: dict[str, None] = {}
+    for source in dict.fromkeys(citation.source for citation in citations):
+        words = source.split(" ")
+        names = (" ".join(words[:count]) for count in range(len(words) - 1, 0, -1))
+        documents |= dict.fromkeys(by_name[name] for name in names if name in by_name)
+    return list(documents)
 
 
 async def _admitted(request: Request, read: Callable[[], Awaitable[T]]) -> T:

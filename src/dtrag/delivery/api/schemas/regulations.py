@@ -119,9 +119,12 @@ class ProvisionCitationShape(BaseModel):
 
 
 class CitationsResponse(BaseModel):
-    """The citations of one regulation or of all, in the order of the text."""
+    """A page of the citations of one regulation or of all, in the order of the text."""
 
-    citations: list[ProvisionCitationShape] = Field(description="The citations.")
+    citations: list[ProvisionCitationShape] = Field(description="The citations of this page.")
+    total: int = Field(description="Number of citations of all pages.")
+    limit: int = Field(description="The requested page size.")
+    offset: int = Field(description="Citations before this page.")
 
 
 class AmendmentShape(BaseModel):
