@@ -58,7 +58,10 @@ async def test_a_change_applies_to_the_next_question_of_another_app(app: App, se
     assert changes == [("local", "lexicon.remove", ["뽀로로"]), ("local", "lexicon.add", ["뽀로로"])]
 
 
-async def test_the_query_expander_uses_the_own_entries_of_the_open_app(app: App, settings: Settings) -> None:
+async def test_the_query_expander_uses_the_own_entries_of_the_open_app(
+    app: App, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dtrag.current_app._opened", [app])  # other tests of the session may have apps open
     expander = MultiStageQueryExpander()
     assert expander.expand("뽀로로는 어떻게 되나요").stage1_synonyms == ()
     await app.lexicon.add("뽀로로", "수업연한")
