@@ -12,11 +12,13 @@ import pytest_asyncio
 from dtrag.adapters.postgres.connect import connect
 from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.app import App, app_on, open_app
+from dtrag.core.access import confinement
 from dtrag.core.access.scope import EVERYTHING, Access, Grant
 from dtrag.core.editions import edition_id
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.core.text.analysis import term_id, terms
 from dtrag.errors import InvalidInput
+from dtrag.pipeline.state import PipelineRequest
 from dtrag.ports import Models
 from dtrag.settings import Settings
 from tests.amendments import TITLES, History, histories, write_books
@@ -277,3 +279,40 @@ async def test_a_bad_day_is_refused_with_an_example(app: App, title: str) -> Non
     for call in (app.search(title, as_of="yesterday"), app.ask(title, as_of="2024")):
         with pytest.raises(InvalidInput, match="as_of is a date such as 2024-03-01"):
             await call
+
+
+async def test_an_answer_says_what_the_reader_should_know_about_its_time(app: App, tmp_path: Path) -> None:
+    transitional = "\n\n제2조(경과조치) 이 규정 시행 당시 종전의 제2조에 따라 신청한 사람은 종전의 규정에 따른다."
+    await ingest(app, tmp_path, "a.md", regulation("2020. 3. 1.", "배차는 하루에 서른 번까지 한다."))
+    await ingest(app, tmp_path, "b.md", regulation("2024. 3. 1.", "배차는 하루에 마흔 번까지 한다.", more=transitional))
+    question = "차량관리규정 제2조의 배차는 하루에 몇 번까지 하나요?"
+    answer = await app.ask(question)
+    assert "마흔" in answer.text and "서른" not in answer.text
+    assert "차량관리규정 제2조: 이 조문은 2024-03-01 개정되었습니다." in answer.notes
+    assert any("부칙(2024-03-01)" in note and "종전의 제2조" in note for note in answer.notes)
+    before = await app.ask(question, as_of="2023-12-31")
+    assert "서른" in before.text and "마흔" not in before.text
+    assert not any("개정되었습니다" in note for note in before.notes)
+    assert "차량관리규정 제2조: 2024-03-01 전까지 시행되던 내용이며, 그 뒤에 바뀌었습니다." in before.notes
+    response = await app.pipeline.execute(PipelineRequest(query=question, options={"as_of": "2023-12-31"}))
+    assert "서른" in response.answer and response.citations[0].document_id == before.citations[0].document_id
+    unchanged = await app.ask("차량관리규정 제3조의 운행은 누가 하나요?")
+    assert not any("제3조" in note and "개정" in note for note in unchanged.notes)
+
+
+async def test_an_undated_regulation_says_that_it_has_no_dates(app: App, tmp_path: Path) -> None:
+    await ingest(app, tmp_path, "a.md", regulation("공포한 날", "배차는 하루에 서른 번까지 한다."))
+    question = "차량관리규정 제2조의 배차는 하루에 몇 번까지 하나요?"
+    answer = await app.ask(question, as_of="2023-12-31")
+    assert "서른" in answer.text
+    assert "차량관리규정에는 시행일이 없어, 2023-12-31 당시의 내용인지 알 수 없습니다." in answer.notes
+    assert not any("시행일" in note for note in (await app.ask(question)).notes)
+
+
+async def test_all_reads_of_a_run_see_its_day(app: App, tmp_path: Path) -> None:
+    await ingest(app, tmp_path, "a.md", regulation("2020. 3. 1.", "배차는 서른 번."))
+    await ingest(app, tmp_path, "b.md", regulation("2024. 3. 1.", "배차는 마흔 번."))
+    with confinement.confined(EVERYTHING.at(date(2021, 1, 1))):
+        assert not any("마흔" in text for text in await found(app, "배차"))
+        assert "서른" in (await app.regulations.show("차량관리규정 제2조")).text
+    assert "마흔" in (await app.regulations.show("차량관리규정 제2조")).text

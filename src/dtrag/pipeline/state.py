@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -82,7 +82,8 @@ class Evidence:
     """Passages of the retrieve step with the statistics by which they were judged.
 
     `preceding`: id of a passage that begins inside a table or a list -> the beginning of that table or list.
-    `named` are the provisions that the question names; their passages are the first ones.
+    `named` are the provisions that the question names; their passages are the first ones. `notes`: id of a passage ->
+    what the reader of an answer from it should know (amendments of a regulation, missing dates).
     """
 
     passages: tuple[SearchResult, ...]
@@ -91,6 +92,7 @@ class Evidence:
     confidence: Confidence
     preceding: Mapping[str, Preceding] = field(default_factory=dict)
     named: NamedPassages | None = None
+    notes: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass

@@ -129,6 +129,7 @@ async def step2_retrieve(state: PipelineState) -> PipelineState:
             official = metrics.pack.terms if metrics.pack is not None else ()
             snapshot, statistics = await question_statistics(question, run, official)
             preceding = await preceding_texts(passages[:COMPOSED], run, snapshot.taxonomy)
+            notes = await run.engine.notes_on(question, passages, run.scope)
     except TimeoutError:
         return unjudged(state)
     if is_greeting(question):
@@ -137,7 +138,7 @@ async def step2_retrieve(state: PipelineState) -> PipelineState:
         judged = judged_as_named(named)
     else:
         judged = confidence_of(question, passages, statistics, snapshot.settings.get(SETTING), metrics.pack)
-    state.evidence = Evidence(tuple(passages), statistics, metrics, judged, preceding, named)
+    state.evidence = Evidence(tuple(passages), statistics, metrics, judged, preceding, named, notes)
     state.taxonomy_version = seen_version(snapshot.taxonomy, run.scope.resolved(snapshot.taxonomy))
     state.notes += metrics.notes
     run.recording.facts |= {
@@ -236,6 +237,9 @@ async def step6_cite(state: PipelineState) -> PipelineState:
     if state.model is not None and state.answer:
         state = await verify(state, run)
     state.sources = sources_of(state)
+    if state.evidence is not None:
+        of_passage = state.evidence.notes
+        state.notes += [note for citation in state.citations for note in of_passage.get(citation.chunk_id, ())]
     run.emit("citations", {"citations": state.sources})
     run.recording.facts |= {"citations": len(state.sources)}
     return state

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -95,6 +95,9 @@ class QueryPack(Protocol):
     async def ranked(self, reading: QueryReading, passages: Sequence[SearchResult], caller: Scope) -> PackRanking:
         """The passages in the pack's order; fragments of one provision are joined. Statistics are those in `caller`."""
 
+    async def notes(self, query: str, passages: Sequence[SearchResult], caller: Scope) -> Mapping[str, Sequence[str]]:
+        """Chunk id -> what the reader of an answer from this passage should know, in the language of the query."""
+
     async def prepare(self, snapshot: IndexSnapshot, caller: Scope) -> None:
         """Read what `cited` needs; runs concurrently with the retrieval."""
 
@@ -111,4 +114,10 @@ class RegulationStore(Protocol):
         """Document id -> fingerprint of its text, for the regulations in scope, ordered by name."""
 
     async def read(self, document_ids: Sequence[uuid.UUID], scope: Scope) -> list[RegulationText]:
-        """The regulations with these ids that are in scope, ordered by name."""
+        """The regulations with these ids that are in scope, ordered by name.
+
+        Of a dated edition, the provisions that are valid on `valid_day(scope)`.
+        """
+
+    async def editions(self, document_ids: Sequence[uuid.UUID], scope: Scope) -> list[RegulationText]:
+        """All editions in scope of the works of these documents, with all their provisions, the oldest first."""

@@ -227,6 +227,14 @@ class HybridSearchEngine:
                 None if query.isascii() else self._analyzer.more,
             )
 
+    async def notes_on(
+        self, query: str, passages: Sequence[SearchResult], scope: Viewer
+    ) -> Mapping[str, Sequence[str]]:
+        """Chunk id -> what a pack has to say to the reader of an answer from these passages."""
+        if self._pack is None or not passages:
+            return {}
+        return await self._pack.notes(query, passages, confinement.bounded(scope).resolved(self._taxonomy))
+
     async def keyword_only_search(
         self,
         query: str,

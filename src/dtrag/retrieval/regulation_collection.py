@@ -33,6 +33,11 @@ class CollectionReader:
         self._collections: LRUCache[Hashable, Collection] = LRUCache(CACHED_COLLECTIONS)
         self._regulations: LRUCache[tuple[uuid.UUID, bytes], Regulation] = LRUCache(CACHED_REGULATIONS)
 
+    @property
+    def store(self) -> RegulationStore:
+        """Where the regulations are read from."""
+        return self._store
+
     async def read(self, snapshot: IndexSnapshot, scope: Scope) -> Collection:
         """The regulations in scope."""
         key = (snapshot.generation, snapshot.taxonomy.version, scope.nodes, valid_day(scope))

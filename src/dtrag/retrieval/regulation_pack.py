@@ -26,6 +26,7 @@ from dtrag.packs.regulation_ko.ranking import Article, Scorer, kind_factor, regu
 from dtrag.packs.regulation_ko.references import may_refer
 from dtrag.packs.regulation_ko.term_coverage import term_ids
 from dtrag.ports import CitedProvision, Index, IndexSnapshot, NamedPassages, PackRanking, QueryReading
+from dtrag.retrieval.edition_notes import notes_on
 from dtrag.retrieval.lexicon_reader import LexiconReader
 from dtrag.retrieval.regulation_collection import CollectionReader
 from dtrag.retrieval.regulation_hops import follow_citations
@@ -166,6 +167,10 @@ class RegulationRanking:
         terms = _ranking_terms(reading, articles)
         statistics = await self._index.statistics(terms, caller)
         return ScoredArticles(articles, Scorer(reading, _idf(terms, statistics)), statistics)
+
+    async def notes(self, query: str, passages: Sequence[SearchResult], caller: Scope) -> Mapping[str, Sequence[str]]:
+        """Chunk id -> amendments, missing dates and transitional provisions of the regulation, for the reader."""
+        return {} if self._collections is None else await notes_on(query, passages, self._collections.store, caller)
 
     async def prepare(self, snapshot: IndexSnapshot, caller: Scope) -> None:
         """Read the names and articles that the caller may see, once for each state of the index."""

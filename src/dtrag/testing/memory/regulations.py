@@ -31,23 +31,28 @@ class MemoryRegulations:
     async def read(self, document_ids: Collection[uuid.UUID], scope: Scope) -> list[RegulationText]:
         """Those of the regulations that are in scope, ordered by name."""
         return [
-            RegulationText(
-                stored.written.document_id,
-                stored.written.document.title,
-                str(stored.written.document.metadata.get("code") or ""),
-                stored.written.document.text,
-                _provisions(
+            _regulation(
+                stored,
+                (
                     indexed.chunk
                     for indexed in stored.written.chunks
                     if stored.holds_valid(indexed.chunk.ordinal, scope)
                 ),
-                stored.written.edition.work_id if stored.written.edition is not None else None,
-                stored.validity.start if stored.validity is not None else None,
-                stored.validity.end if stored.validity is not None else None,
             )
             for stored in self._regulations(scope)
             if stored.written.document_id in document_ids
         ]
+
+    async def editions(self, document_ids: Collection[uuid.UUID], scope: Scope) -> list[RegulationText]:
+        """All editions in scope of the works of these documents, with all their provisions, the oldest first."""
+        texts = [
+            _regulation(stored, (indexed.chunk for indexed in stored.written.chunks))
+            for stored in self._state.seen(scope)
+            if stored.validity is not None and stored.written.document.metadata.get("kind") == KIND
+        ]
+        works = {text.work_id for text in texts if text.document_id in document_ids}
+        of_works = [text for text in texts if text.work_id in works]
+        return sorted(of_works, key=lambda text: (str(text.work_id), str(text.effective_from)))
 
     def _regulations(self, scope: Scope) -> list[StoredDocument]:
         regulations = [
@@ -66,6 +71,20 @@ def _valid_version(stored: StoredDocument, scope: Scope) -> bytes:
     day = valid_day(scope)
     parts = [(part.first, part.last) for part in stored.validity.passages if part.admits(day)]
     return repr((parts, stored.validity.end)).encode()
+
+
+def _regulation(stored: StoredDocument, chunks: Iterable[Chunk]) -> RegulationText:
+    document, edition, valid = stored.written.document, stored.written.edition, stored.validity
+    return RegulationText(
+        stored.written.document_id,
+        document.title,
+        str(document.metadata.get("code") or ""),
+        document.text,
+        _provisions(chunks),
+        edition.work_id if edition is not None else None,
+        valid.start if valid is not None else None,
+        valid.end if valid is not None else None,
+    )
 
 
 def _provisions(chunks: Iterable[Chunk]) -> tuple[Provision, ...]:

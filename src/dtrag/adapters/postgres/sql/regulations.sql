@@ -15,17 +15,29 @@ left join lateral (
 where d.metadata ->> 'kind' = 'regulation' and (d.effective_from is null or v.passages is not null)
 order by d.title collate "C", coalesce(d.effective_from > :as_of or d.superseded_from <= :as_of, false), d.document_id
 
+-- fragment: regulation
+d.document_id, d.title, d.metadata ->> 'code' as code, d.text, d.work_id, d.effective_from, d.superseded_from
+
+-- fragment: pieces
+json_agg(
+    json_build_array(
+        c.ordinal, c.start_offset, c.end_offset, c.metadata ->> 'kind', c.metadata ->> 'article',
+        c.metadata ->> 'article_title', coalesce((c.metadata ->> 'occurrence')::int, 1)
+    )
+    order by c.ordinal
+)
+
+-- name: editions
+select {regulation}, (select {pieces} from chunks c where c.document_id = d.document_id) as pieces
+from documents d
+where d.work_id in (select w.work_id from documents w where w.document_id = any (:document_ids::uuid[]))
+  and d.metadata ->> 'kind' = 'regulation'
+order by d.work_id, d.effective_from
+
 -- name: regulations
-select d.document_id, d.title, d.metadata ->> 'code' as code, d.text,
-       d.work_id, d.effective_from, d.superseded_from,
+select {regulation},
        (
-           select json_agg(
-               json_build_array(
-                   c.ordinal, c.start_offset, c.end_offset, c.metadata ->> 'kind', c.metadata ->> 'article',
-                   c.metadata ->> 'article_title', coalesce((c.metadata ->> 'occurrence')::int, 1)
-               )
-               order by c.ordinal
-           )
+           select {pieces}
            from chunks c
            where c.document_id = d.document_id and not exists (
                select from passage_validity v

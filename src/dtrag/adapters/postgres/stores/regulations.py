@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from psycopg.rows import DictRow
+
 from dtrag.adapters.postgres.database import Database
 from dtrag.adapters.postgres.queries import queries
 from dtrag.core.access.scope import Scope
@@ -33,19 +35,26 @@ class PostgresRegulations:
                 queries("regulations")["regulations"],
                 {"document_ids": list(document_ids), "as_of": valid_day(scope)},
             )
-            return [
-                RegulationText(
-                    row["document_id"],
-                    row["title"],
-                    row["code"] or "",
-                    row["text"],
-                    _provisions(row["pieces"] or ()),
-                    row["work_id"],
-                    row["effective_from"],
-                    row["superseded_from"],
-                )
-                for row in await cursor.fetchall()
-            ]
+            return [_regulation(row) for row in await cursor.fetchall()]
+
+    async def editions(self, document_ids: Sequence[uuid.UUID], scope: Scope) -> list[RegulationText]:
+        """All editions in scope of the works of these documents, with all their provisions, the oldest first."""
+        async with self._database.scoped("reader", scope) as connection:
+            cursor = await connection.execute(queries("regulations")["editions"], {"document_ids": list(document_ids)})
+            return [_regulation(row) for row in await cursor.fetchall()]
+
+
+def _regulation(row: DictRow) -> RegulationText:
+    return RegulationText(
+        row["document_id"],
+        row["title"],
+        row["code"] or "",
+        row["text"],
+        _provisions(row["pieces"] or ()),
+        row["work_id"],
+        row["effective_from"],
+        row["superseded_from"],
+    )
 
 
 def _provisions(pieces: Sequence[Sequence[Any]]) -> tuple[Provision, ...]:

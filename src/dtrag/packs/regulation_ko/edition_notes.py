@@ -1,0 +1,94 @@
+"""What the reader of an article should know about its time: amendments, changes to come, transitional provisions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+
+from dtrag.core.provisions import RegulationText
+from dtrag.packs.regulation_ko.amendments import amendments, effective_dates
+from dtrag.packs.regulation_ko.catalog import article_number
+
+LONGEST_QUOTE = 240
+"""Characters of a transitional provision that are quoted."""
+_ADDENDUM_ARTICLE = re.compile(r"(?=제\s?\d{1,3}\s?조\s?[(（])|\n")
+_TRANSITIONAL = re.compile(r"경과\s?조치|적용\s?례|적용\s?특례|종전의|종전\s규정|시행\s?당시")
+_ARTICLE = re.compile(r"제\s?\d{1,4}\s?조(?:\s?의\s?\d{1,3}(?!\s?[항호\d]))?")
+
+
+@dataclass(frozen=True, slots=True)
+class EditionText:
+    """A provision in the edition that is read.
+
+    `before` is its text in the edition before, "" if that does not have it, None without an earlier edition.
+    `superseded_from` is the day on which another text replaces this one.
+    """
+
+    regulation: RegulationText
+    label: str
+    text: str
+    effective_from: date
+    superseded_from: date | None
+    before: str | None
+
+    @property
+    def name(self) -> str:
+        """Such as 학칙 제21조."""
+        return f"{self.regulation.name} {self.label}"
+
+    def changed_on(self) -> str | None:
+        """The date of the newest amendment if it changed this provision: by its marks, or by the edition before."""
+        marks = [mark.date for mark in amendments(self.text) if mark.date]
+        day = self.effective_from.isoformat()
+        if marks and max(marks) >= day:
+            return max(marks)
+        if self.before is not None and _folded(self.before) != _folded(self.text):
+            return day
+        return None
+
+
+def edition_notes(provision: EditionText, as_of: date | None, today: date, *, korean: bool) -> Iterator[str]:
+    """The notes on an article that an answer cites. `as_of` is the day that was asked for, if any."""
+    name, end = provision.name, provision.superseded_from
+    if as_of is None and (changed := provision.changed_on()):
+        yield f"{name}: 이 조문은 {changed} 개정되었습니다." if korean else f"{name} was amended on {changed}."
+    if end is not None and end > (as_of or today):
+        if end > today:
+            yield f"{name}: 이 조문은 {end}부터 바뀝니다." if korean else f"{name} changes on {end}."
+        else:
+            yield (
+                f"{name}: {end} 전까지 시행되던 내용이며, 그 뒤에 바뀌었습니다."
+                if korean
+                else f"{name} is the text until {end}; it has changed since."
+            )
+    day = provision.regulation.effective_from or provision.effective_from
+    for clause in transitional(provision.regulation, provision.label, day):
+        yield f"{provision.regulation.name} 부칙({day}): {clause}"
+
+
+def undated_note(name: str, as_of: date, *, korean: bool) -> str:
+    """The note on a regulation without dates when a day was asked for."""
+    if korean:
+        return f"{name}에는 시행일이 없어, {as_of} 당시의 내용인지 알 수 없습니다."
+    return f"{name} has no dates: whether this was its text on {as_of} is unknown."
+
+
+def transitional(regulation: RegulationText, label: str, day: date) -> Iterator[str]:
+    """The transitional provisions of the addendum of a day that name the article, or no article at all."""
+    number = article_number(label)
+    for provision in regulation.provisions:
+        text = regulation.text[provision.start : provision.end]
+        if provision.kind != "addendum" or day.isoformat() not in effective_dates(text, provision.title):
+            continue
+        for clause in _ADDENDUM_ARTICLE.split(text):
+            body = clause.strip().partition(")")[2] if clause.strip().startswith("제") else clause
+            named = {article_number("".join(match.split())) for match in _ARTICLE.findall(body)}
+            if _TRANSITIONAL.search(clause) and (not named or number in named):
+                quoted = " ".join(clause.split())
+                yield quoted if len(quoted) <= LONGEST_QUOTE else f"{quoted[:LONGEST_QUOTE].rstrip()} …"
+
+
+def _folded(text: str) -> str:
+    return "".join(text.split())
