@@ -24,8 +24,8 @@ S, O = STEP_TIMEOUTS, OPTIONAL_STEP_TIMEOUTS  # noqa: E741
 STATEMENTS = [
     (
         "docs/explanation/architecture.md",
-        f"at most {extractive.MAX_SENTENCES} sentences and {extractive.MAX_CHARACTERS} characters, in reading order, "
-        f"none twice, none whose score (log-odds) lies more than {extractive.FLOOR:g} below the best one's.",
+        f"as few as hold the answer with a probability of {extractive.ENOUGH:g}, none below {extractive.LEAST:g} "
+        f"beside others, at most {extractive.MAX_SENTENCES} with {extractive.MAX_CHARACTERS} characters, none twice",
     ),
     (
         "docs/explanation/architecture.md",

@@ -51,8 +51,10 @@ _SENTENCE_END = re.compile(
 )
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(])(?:[A-Z]|Mr|Mrs|Ms|Dr|Prof|St|Jr|Sr|vs|etc|al|e\.g|i\.e|cf|No|Nos|Fig|Figs|Eq|Inc|Ltd|Co|Corp|approx|Vol|pp?)\.$"
-    r"|(?:^|\s)(?:[0-9]{1,2}|[가-하])\.$|\d{4}\.\s?\d{1,2}\.$|\d{4}\.$"
+    r"|(?:^|\s)(?:[0-9]{1,2}|[가-하])\.$|\d{4}\.\s?\d{1,2}\.$"
 )
+_YEAR_OF_DATE = re.compile(r"\d{4}\.\s*(?=\d)")
+"""A year that a month follows (`2024. 3. 1.`); "in 1952. They" ends a sentence."""
 _LOOK_BACK = 16
 """Characters before an end that are examined: more than the longest abbreviation, but not all of a long list."""
 
@@ -176,7 +178,9 @@ def sentences(text: str) -> Iterator[tuple[int, int]]:
 
 def ends_in_abbreviation(text: str, start: int, end: int) -> bool:
     """Whether `text[start:end]` ends in an abbreviation, an initial, a list number or a date, which end no sentence."""
-    return _ABBREVIATION.search(text[max(start, end - _LOOK_BACK) : end]) is not None
+    if _ABBREVIATION.search(text[max(start, end - _LOOK_BACK) : end]):
+        return True
+    return end - start >= len("2024.") and _YEAR_OF_DATE.match(text, end - len("2024.")) is not None
 
 
 def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
