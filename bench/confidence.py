@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
-from dtrag.core.answers.confidence import confidence
+from dtrag.core.answers.confidence import COSTS, Thresholds, confidence
 from dtrag.core.metrics.calibration import auroc, calibration_error, coverage_at, risk_curve
 from dtrag.evaluation.answerability import Case
 from fit_confidence import MODELS, THRESHOLDS, USED, collected, predicted
@@ -67,7 +67,7 @@ async def main(data: Path, cache: Path | None, draw: Path | None) -> None:
     curves: list[tuple[str, Pair]] = []
     print("| set | n | AUROC | of the formula | answered at .95 right | of the formula | ECE |")
     print("|---|---|---|---|---|---|---|")
-    kept = []
+    kept, policies = [], []
     for row in ROWS:
         title, name, embedder, model, kind = row
         cases = chosen(await collected(data / name, embedder, cache), kind)
@@ -84,13 +84,27 @@ async def main(data: Path, cache: Path | None, draw: Path | None) -> None:
             f"| {title} | {(right >= limits['abstain']).mean():.3f} | {(right >= limits['review']).mean():.3f} "
             f"| {(wrong < limits['abstain']).mean():.2f} | {(wrong < limits['review']).mean():.2f} |"
         )
+        policies.append(f"| {title} | {' | '.join(by_policy(values, labels, Thresholds(**limits)))} |")
         if row in DRAWN:
             curves.append((title, risk_curve(values, labels)))
     print("\n| set | answers kept by abstain | by review | no answer: abstained | abstained or marked |")
     print("|---|---|---|---|---|")
     print("\n".join(kept))
+    print(f"\n| set | {' | '.join(COSTS)} |")
+    print("|---|---|---|---|")
+    print("\n".join(policies))
     if draw is not None:
         write(draw, drawn(curves))
+
+
+def by_policy(values: np.ndarray, labels: np.ndarray, limits: Thresholds) -> list[str]:
+    """For each policy of DTRAG_DECISION: coverage (questions not declined) and risk (their share without an answer)."""
+    figures = []
+    for ratio in COSTS.values():
+        answered = values >= limits.at_cost(ratio).abstain
+        risk = 1.0 - labels[answered].mean() if answered.any() else 0.0
+        figures.append(f"{answered.mean():.3f}, {risk:.3f}")
+    return figures
 
 
 def write(target: Path, text: str) -> None:

@@ -22,6 +22,7 @@ import numpy as np
 
 from dtrag.app import App, open_throwaway
 from dtrag.core.access.scope import Scope
+from dtrag.core.answers.confidence import COSTS, Thresholds
 from dtrag.core.answers.evidence import PACK_SIGNALS
 from dtrag.core.metrics.calibration import auroc, calibration_error, logistic, sigmoid
 from dtrag.settings import Settings
@@ -100,6 +101,12 @@ def report(name: str, values: np.ndarray, made: list[Case]) -> None:
                 for kind in sorted({case.kind for case in made if not case.answerable})
             )
             print(f"  below {limit:.2f}: {share:.0%} of the answerable; {others}")
+    for policy, ratio in COSTS.items():
+        answered = values >= Thresholds(**THRESHOLDS).at_cost(ratio).abstain
+        print(
+            f"  {policy}: coverage {answered.mean():.2f}, risk {1 - right[answered].mean():.2f}, answerable declined "
+            f"{(~answered)[answerable].mean():.2f}, unanswerable answered {answered[~answerable].mean():.2f}"
+        )
     for kind in sorted({case.kind for case in made if not case.answerable}):
         of_kind = np.array([case.kind == kind for case in made])
         both = answerable | of_kind

@@ -31,6 +31,7 @@ from dtrag.concurrency import Admission
 from dtrag.core.access import confinement
 from dtrag.core.access.api_key import LOCAL
 from dtrag.core.access.scope import Scope, Viewer
+from dtrag.core.answers.confidence import policy_of
 from dtrag.core.document_selection import DocumentTarget, file_path, select
 from dtrag.core.documents import Answer, DocumentSummary, SearchMetrics, SearchResult, uuid_or_none
 from dtrag.core.editions import parse_date
@@ -192,6 +193,7 @@ class App:
             tools=self.tools,
             prepare=self.mcp.refresh,
             debates=step.debate_policy(settings.debate),
+            policy=policy_of(settings.decision),
             admission=Admission.of(settings),
             recording=self.traces.recording(),
             on_debate=self._on_debate,

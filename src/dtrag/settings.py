@@ -132,6 +132,10 @@ class Settings:
     agent_krw_per_day: int = _setting(
         10_000, "Won that the models of an agent may cost per day (UTC), unless its manifest sets another limit."
     )
+    decision: str = _setting(
+        "balanced",
+        "How sure an answer must be: careful (a wrong answer costs three times as much), balanced, eager (a third).",
+    )
     debate: str = _setting(
         "always",
         "While FEATURE_DEBATE_MODE is on: always, or auto (only for answers of doubtful confidence: a debate takes "

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from dtrag.concurrency import Admission
 from dtrag.core.access import confinement
 from dtrag.core.access.scope import Scope, Viewer
+from dtrag.core.answers.confidence import Policy
 from dtrag.core.chat import Message, Usage
 from dtrag.core.documents import SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics
@@ -92,6 +93,7 @@ class Run:
     `taxonomy_version` is the version of the tree that the request's paths refer to, None or `active` for the active
     one; `tree_of` returns the tree of another version.
     `debates` is `always`, or `auto` where the calibrated confidence decides whether a debate is worth its cost.
+    `policy` decides how sure an answer must be.
     `history` are the earlier messages of a conversation, oldest first, and `history_documents` the ids of the documents
     that their answers rest on.
     """
@@ -107,6 +109,7 @@ class Run:
     debate_allowed: bool = True
     flags: frozenset[str] = field(default_factory=active_flags)
     debates: str = "always"
+    policy: Policy = "balanced"
     scope: Viewer = field(default_factory=Scope.everything)
     filters: Mapping[str, Any] | None = None
     taxonomy_version: str | None = None

@@ -137,7 +137,8 @@ async def step2_retrieve(state: PipelineState) -> PipelineState:
     elif named is not None and asks_only:
         judged = judged_as_named(named)
     else:
-        judged = confidence_of(question, passages, statistics, snapshot.settings.get(SETTING), metrics.pack)
+        stored = snapshot.settings.get(SETTING)
+        judged = confidence_of(question, passages, statistics, stored, metrics.pack, policy=run.policy)
     state.evidence = Evidence(tuple(passages), statistics, metrics, judged, preceding, named, notes)
     state.taxonomy_version = seen_version(snapshot.taxonomy, run.scope.resolved(snapshot.taxonomy))
     state.notes += metrics.notes

@@ -13,13 +13,19 @@ from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any, Literal
 
+from dtrag.core.answers.citation_labels import cited_label
 from dtrag.core.answers.evidence import PACK_SIGNALS, SIGNALS, signals
 from dtrag.core.documents import PackFindings, SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics
 from dtrag.core.text.analysis import language, term_id, terms
 from dtrag.core.text.questions import content
+from dtrag.errors import InvalidInput
 
 Decision = Literal["answer", "review", "abstain"]
+Policy = Literal["careful", "balanced", "eager"]
+COSTS: Mapping[Policy, float] = {"careful": 3.0, "balanced": 1.0, "eager": 1 / 3}
+"""Policy -> the cost of a wrong answer relative to that of a question declined although it could be answered; 1 is the
+ratio that the thresholds were chosen with. Their risk and coverage: docs/explanation/confidence.md."""
 SETTING = "calibration"
 """Name of the index setting with weights fitted to the user's own questions (see `dtrag calibrate`)."""
 
@@ -50,6 +56,13 @@ class Thresholds:
 
     abstain: float
     review: float
+
+    def at_cost(self, ratio: float) -> Thresholds:
+        """The thresholds when a wrong answer costs `ratio` times as much.
+
+        Answering pays where p / (1 - p) exceeds the ratio of the costs (Chow 1970), so the odds are multiplied by it.
+        """
+        return Thresholds(*(limit * ratio / (1.0 - limit + limit * ratio) for limit in (self.abstain, self.review)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +142,14 @@ def weights_for(stored: Mapping[str, Any] | None) -> ConfidenceWeights:
     return _calibrated(json.dumps({key: stored[key] for key in ("models", "thresholds")}, sort_keys=True))
 
 
+def policy_of(setting: str) -> Policy:
+    """The value of DTRAG_DECISION. Raises `InvalidInput` for another one."""
+    for policy in COSTS:
+        if setting == policy:
+            return policy
+    raise InvalidInput(f"DTRAG_DECISION is {setting[:40]!r}, but must be careful, balanced or eager.")
+
+
 def decide(value: float, thresholds: Thresholds) -> Decision:
     """The decision for an answer with this confidence."""
     if value < thresholds.abstain:
@@ -142,12 +163,14 @@ def confidence_of(
     statistics: LexicalStatistics,
     stored: Mapping[str, Any] | None = None,
     pack: PackFindings | None = None,
+    *,
+    policy: Policy = "balanced",
 ) -> Confidence:
     """The probability that the passages answer, the decision, and why.
 
     `statistics` are those of what the caller may see, for `content_terms` and `weighted_terms` of the question;
-    `stored` is the index's setting `SETTING`, `pack` what a pack learned about the question. About 2 ms for ten
-    passages.
+    `stored` is the index's setting `SETTING`, `pack` what a pack learned about the question, `policy` how sure an
+    answer must be. About 2 ms for ten passages.
     """
     if not passages:
         return Confidence(0.0, "abstain", f"No passage holds a word of the question. {advice(question, statistics)}")
@@ -155,10 +178,10 @@ def confidence_of(
     name = model_name(question, values)
     weights = weights_for(stored)
     value = weights.models[name].probability(values)
-    decision = decide(value, weights.thresholds[name])
+    decision = decide(value, weights.thresholds[name].at_cost(COSTS[policy]))
     evidence = _evidence(name, values)
     if decision == "abstain":
-        reason = f"Too little evidence: {evidence}. {advice(question, statistics)}"
+        reason = f"Too little evidence: {evidence}. {advice(question, statistics)} {nearest(passages)}"
     elif decision == "review":
         reason = f"Weak evidence, check the sources: {evidence}."
     else:
@@ -188,6 +211,12 @@ def _evidence(model: str, values: Mapping[str, float]) -> str:
         f"and reaches {values['lexical']:.0%} of the highest possible text score"
     )
     return f"{evidence}; a number of the question is not in it" if values["numbers"] else evidence
+
+
+def nearest(passages: Sequence[SearchResult], most: int = 3) -> str:
+    """The headings of the best passages, in words: where to look although they do not answer."""
+    headings = list(dict.fromkeys(map(cited_label, passages)))[:most]
+    return f"Nearest headings: {'; '.join(headings)}."
 
 
 def advice(question: str, statistics: LexicalStatistics) -> str:

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dtrag.core.answers.confidence import (
+    COSTS,
     LogisticModel,
     Thresholds,
     advice,
@@ -19,6 +20,7 @@ from dtrag.core.answers.confidence import (
     decide,
     model_name,
     models_of,
+    policy_of,
     shipped,
     unknown_words,
     weights_for,
@@ -27,6 +29,7 @@ from dtrag.core.answers.evidence import SIGNALS
 from dtrag.core.documents import PackFindings, SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics
 from dtrag.core.text.analysis import term_id, terms
+from dtrag.errors import InvalidInput
 
 WORDS = "kettle boiler valve ticket harbour lantern winter garden".split()
 SENTENCES = st.lists(st.sampled_from(WORDS), max_size=8).map(" ".join)
@@ -182,3 +185,31 @@ def test_the_reason_of_a_regulation_names_the_signals_that_decided() -> None:
     assert declined.decision == "abstain"
     assert "reaches 10%" in declined.reason
     assert "a part of the question" in declined.reason
+
+
+@given(st.floats(0.01, 0.99), st.floats(0.01, 0.99))
+def test_a_careful_policy_raises_every_threshold_and_an_eager_one_lowers_it(abstain: float, review: float) -> None:
+    limits = Thresholds(abstain, review)
+    careful, balanced, eager = (limits.at_cost(COSTS[policy]) for policy in ("careful", "balanced", "eager"))
+    assert (balanced.abstain, balanced.review) == pytest.approx((abstain, review))
+    for name in ("abstain", "review"):
+        assert 0.0 < getattr(eager, name) < getattr(balanced, name) < getattr(careful, name) < 1.0
+    odds = careful.abstain / (1 - careful.abstain), abstain / (1 - abstain)
+    assert odds[0] / odds[1] == pytest.approx(COSTS["careful"])
+
+
+def test_the_policy_decides_about_the_same_confidence() -> None:
+    passages = [SearchResult("c", "The boiler valve is inspected.", bm25_score=0.5)]
+    question = "When is the boiler valve inspected in winter?"
+    decisions = [
+        confidence_of(question, passages, STATISTICS, policy=policy) for policy in ("careful", "balanced", "eager")
+    ]
+    assert len({judged.value for judged in decisions}) == 1
+    order = [("abstain", "review", "answer").index(judged.decision) for judged in decisions]
+    assert order == sorted(order)
+
+
+def test_an_unknown_policy_is_refused() -> None:
+    assert policy_of("careful") == "careful"
+    with pytest.raises(InvalidInput, match="DTRAG_DECISION is 'brave', but must be careful, balanced or eager"):
+        policy_of("brave")
