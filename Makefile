@@ -12,7 +12,7 @@ UV_INSTALL := $(UV) pip install --quiet --python $(BIN)/python
 UV_COMPILE := $(UV) pip compile --quiet --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --universal \
   --python-version 3.11
 
-.PHONY: setup setup-dev demo check unit test faults lint types contracts fix docs bench-search requirements clean
+.PHONY: setup setup-dev demo check unit test faults lint types contracts fix docs eval-gate eval-baseline bench-search requirements clean
 
 setup: $(READY)  ## .venv with everything to run: packages, PostgreSQL, model weights
 
@@ -48,6 +48,12 @@ unit: setup-dev
 
 faults: setup-dev  ## long tests of kills, floods and full disks: minutes; CI runs them after `make test`
 	$(BIN)/pytest -m long_fault tests/faults
+
+eval-gate: setup  ## asks the sample questions; fails when one is answered worse than in examples/baseline.json
+	$(BIN)/python scripts/eval_gate.py
+
+eval-baseline: setup  ## makes today's answers to the sample questions the baseline
+	$(BIN)/python scripts/eval_gate.py --write
 
 lint: setup-dev
 	$(BIN)/ruff check .

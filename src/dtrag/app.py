@@ -42,6 +42,7 @@ from dtrag.evaluation.calibration import Calibrated, calibrate
 from dtrag.governance.agents import Agents, budget
 from dtrag.governance.api_keys import Keys
 from dtrag.governance.audit import Audit
+from dtrag.governance.evaluations import Evaluations
 from dtrag.governance.lexicon import OwnLexicon
 from dtrag.governance.review import Review
 from dtrag.governance.taxonomy import TaxonomyVersions
@@ -118,6 +119,7 @@ class App:
         self.storage = stores.storage
         self.embedder = models.embedder
         self.analyzer = models.analyzer
+        self.reranker = models.reranker
         self.model, self.critic = models.chat, models.critic
         self._parser = parser(settings, settings.max_file_mb)
         self._tool_parser = parser(settings, settings.max_upload_mb)
@@ -126,6 +128,7 @@ class App:
         self.index = stores.index
         self._index_settings = stores.index_settings
         self._writer = stores.writer
+        self.evaluations = Evaluations(stores.evaluations)
         self.judge = choose_judge(settings, models.chat)
         self.audit = Audit(stores.audit, settings.audit, spool=stores.audit_spool)
         self._open_ingestion(stores)

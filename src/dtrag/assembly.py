@@ -21,6 +21,7 @@ from dtrag.adapters.postgres.stores.agents import PostgresAgents
 from dtrag.adapters.postgres.stores.api_keys import PostgresKeys
 from dtrag.adapters.postgres.stores.audit import PostgresAudit
 from dtrag.adapters.postgres.stores.conversations import PostgresConversations, PostgresDocumentVisibility
+from dtrag.adapters.postgres.stores.evaluations import PostgresEvaluations
 from dtrag.adapters.postgres.stores.folders import PostgresFolders
 from dtrag.adapters.postgres.stores.regulations import PostgresRegulations
 from dtrag.adapters.postgres.stores.review import PostgresReview
@@ -69,6 +70,7 @@ def open_stores(settings: Settings, database: Database, analyzer: Analyzer) -> S
         sight=PostgresDocumentVisibility(database),
         conversations=PostgresConversations(database),
         traces=PostgresTraces(database),
+        evaluations=PostgresEvaluations(database),
         audit_spool=AuditSpool.of(settings),
     )
 

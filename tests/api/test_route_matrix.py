@@ -108,6 +108,8 @@ ROUTES: dict[Address, Described] = {
     ("GET", "/conversations"): Described("read"),
     ("GET", "/conversations/{conversation_id}"): Described("read", own=404),
     ("DELETE", "/conversations/{conversation_id}"): Described("read", own=404),
+    ("GET", "/evaluations"): Described("admin", whole_tree=True),
+    ("GET", "/evaluations/{run_id}"): Described("admin", own=404, whole_tree=True),
     ("GET", "/traces"): Described("read"),
     ("GET", "/traces/{trace_id}"): Described("read", own=404),
     ("GET", "/tools"): Described("read"),

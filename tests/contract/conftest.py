@@ -31,6 +31,7 @@ delete from classification_signals;
 delete from classification_placements;
 delete from conversations;
 delete from traces;
+delete from evaluations;
 delete from approved_tools;
 delete from taxonomy_moves;
 delete from taxonomy_activations;

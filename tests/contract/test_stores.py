@@ -10,6 +10,7 @@ from dtrag.testing.contracts.conversations import (
     DocumentVisibilityContract,
     TraceStoreContract,
 )
+from dtrag.testing.contracts.evaluations import EvaluationStoreContract
 from dtrag.testing.contracts.files import FolderStoreContract, IndexSettingsContract, RegulationStoreContract
 from dtrag.testing.contracts.governance import (
     AgentStoreContract,
@@ -65,6 +66,10 @@ class TestDocumentVisibility(OnBoth, DocumentVisibilityContract):
 
 
 class TestTraces(OnBoth, TraceStoreContract):
+    pass
+
+
+class TestEvaluations(OnBoth, EvaluationStoreContract):
     pass
 
 

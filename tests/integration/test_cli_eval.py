@@ -92,6 +92,37 @@ def test_articles_of_a_book_are_compared_by_code_and_number(cli: Cli, book_quest
     assert documents["total"]["documents"] == 0, "the index of the user is not changed"
 
 
+def test_quality_is_judged_saved_compared_and_kept(cli: Cli, collection: Path, tmp_path: Path) -> None:
+    saved, page = tmp_path / "run.json", tmp_path / "run.html"
+    outputs = ("--save", saved, "--report", page, "--keep")
+    ran = cli.call("eval", "quality", collection, "--no-embedder", *outputs, "--json")
+    assert ran.code == 0, ran.err
+    assert_shape(ran.json, SHAPES["dtrag eval quality"])
+    measures = {name: found and found["value"] for name, found in ran.json["measures"].items()}
+    assert (measures["contextual_recall"], measures["correctness"], measures["faithfulness"]) == (1.0, 1.0, 1.0)
+    assert (measures["accepted"], measures["answered_unanswerable"]) == (1.0, 0.0)
+    assert ran.json["settings"]["judge"] == "lexical"
+    assert page.read_text("utf-8").startswith("<!doctype html>")
+    again = cli.call("eval", "quality", collection, "--no-embedder", "--limit", "2", "--against", saved)
+    assert again.code == 0, again.err
+    assert "no difference" in again.out and "2 questions" in again.out
+    kept = cli.call("eval", "runs", "--json")
+    assert_shape(kept.json, SHAPES["dtrag eval runs"])
+    assert [run["run_id"] for run in kept.json["evaluations"]] == [ran.json["run_id"]]
+    assert ran.json["run_id"] in cli.call("eval", "runs").out
+
+
+def test_outputs_that_cannot_be_are_refused_before_the_run(cli: Cli, collection: Path) -> None:
+    for options, message in (
+        (("--report", "run.pdf"), "must end in one of"),
+        (("--save", collection / "none" / "run.json"), "does not exist"),
+        (("--against", collection / "queries.jsonl"), "cannot be read as a run"),
+        (("--judge", "best"), "lexical, model, or the folder"),
+    ):
+        ran = cli.call("eval", "quality", collection, "--no-embedder", *options)
+        assert ran.code == exit_codes.USAGE and message in " ".join(ran.err.split()), ran.err
+
+
 def test_ids_of_another_collection_are_noted(cli: Cli, collection: Path) -> None:
     (collection / "qrels.tsv").write_text("1\tx\t1\n2\ty\t1\n")
     ran = cli.call("eval", "retrieval", collection, "--no-embedder")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from dtrag.core.documents import Answer, SearchResult
+from dtrag.core.evaluation_run import RunRow
 from dtrag.core.metrics.bootstrap import Estimate, Ratio, estimates
 from dtrag.core.text.analysis import normalise
 from dtrag.errors import InvalidInput
@@ -142,8 +143,12 @@ async def evaluate_answers(
     read_passages: ReadPassages,
     dataset: AnswerSet,
     on_progress: Callable[[int, int], None] | None = None,
+    *,
+    on_row: Callable[[RunRow], None] | None = None,
 ) -> tuple[AnswerMeasures, list[str]]:
     """Ask every question and measure the answers; and notes for the reader.
+
+    `on_row` gets what each question adds to the measures.
 
     An answer without quotations counts as declined, unless a language model wrote it.
     """
@@ -152,6 +157,9 @@ async def evaluate_answers(
     for number, question in enumerate(dataset.questions, start=1):
         answer = await ask(question.text)
         answered.append(await _compared(question, answer, judged, read_text, read_passages))
+        if on_row is not None:
+            details = {"answer": answer.text, "decision": answered[-1].decision}
+            on_row(RunRow(question.id, question.text, _ratios(answered[-1]), details))
         if on_progress is not None:
             on_progress(number, len(dataset.questions))
     inexact = [name for row in answered for name in row.inexact]

@@ -19,13 +19,17 @@ FORM = '{"id": ..., "text": "..."} or {"qid": ..., "question": "..."}'
 
 @dataclass(frozen=True, slots=True)
 class JudgedQuestion:
-    """A question. `judgements`: relevant document or article -> grade (> 0); each of the `gold` answers suffices."""
+    """A question. `judgements`: relevant document or article -> grade (> 0); each of the `gold` answers suffices.
+
+    `reference` is a right answer in sentences, for judges; answers need not contain it.
+    """
 
     id: str
     text: str
     judgements: Mapping[str, int]
     gold: tuple[str, ...] = ()
     answerable: bool = True
+    reference: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +139,10 @@ def _question(line: str, where: str, number: int, judged: Mapping[str, Mapping[s
     relevant = _texts(row, "relevant", where)
     judgements = judged.get(str(question_id), {}) if relevant is None else dict.fromkeys(relevant, 1)
     gold = tuple(answer for answer in _texts(row, "answers", where) or () if normalise(answer).strip())
-    return JudgedQuestion(str(question_id), text, judgements, gold, _answerable(row, relevant, where))
+    reference = row.get("answer") or ""
+    if not isinstance(reference, str):
+        raise InvalidInput(f'{where}: expected "answer": "...", a string.')
+    return JudgedQuestion(str(question_id), text, judgements, gold, _answerable(row, relevant, where), reference)
 
 
 def _answerable(row: Mapping[str, Any], relevant: list[str] | None, where: str) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from dtrag.core.documents import SearchMetrics, SearchResult
+from dtrag.core.evaluation_run import RunRow
 from dtrag.core.metrics.bootstrap import Estimate, Ratio, estimates
 from dtrag.core.metrics.ranking import complete_at, mrr_at, ndcg_at, percentile, precision_at, recall_at
 from dtrag.errors import InvalidInput
@@ -78,9 +79,16 @@ def read_retrieval_set(source: Path, corpus: Path | None = None, limit: int | No
 
 
 async def evaluate(
-    search: Search, dataset: RetrievalSet, mode: str, on_progress: Callable[[int, int], None] | None = None
+    search: Search,
+    dataset: RetrievalSet,
+    mode: str,
+    on_progress: Callable[[int, int], None] | None = None,
+    *,
+    on_row: Callable[[RunRow], None] | None = None,
 ) -> tuple[RetrievalMeasures, list[str]]:
     """Run every query and average the measures, with 95 % intervals; and notes for the reader.
+
+    `on_row` gets what each question adds to them.
 
     Documents and articles are ranked by their best passage. The corpus must be in the index. Latency is measured around
     the whole search, in milliseconds.
@@ -96,6 +104,8 @@ async def evaluate(
         retrieved_id = retrieved_id or next(iter(ranking), "")
         relevant_retrieved = relevant_retrieved or not dataset.relevant_ids.isdisjoint(ranking)
         rows.append(_measures(ranking[:DEPTH], question))
+        if on_row is not None:
+            on_row(RunRow(question.id, question.text, rows[-1], {"first results": ranking[:5]}))
         if on_progress is not None:
             on_progress(number, len(dataset.questions))
     notes = []

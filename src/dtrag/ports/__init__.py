@@ -1,6 +1,7 @@
 """Interfaces between services and adapters: protocols, implemented in `dtrag.adapters` and in `dtrag.testing`."""
 
 from dtrag.ports.conversations import ConversationStore, DocumentVisibility
+from dtrag.ports.evaluations import EvaluationStore
 from dtrag.ports.files import FolderStore, Parser, StoredFile
 from dtrag.ports.governance import (
     AgentStore,
@@ -55,6 +56,7 @@ __all__ = [
     "DocumentIndex",
     "DocumentVisibility",
     "Embedder",
+    "EvaluationStore",
     "Fetcher",
     "FolderStore",
     "Index",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dtrag.ports.conversations import ConversationStore, DocumentVisibility
+from dtrag.ports.evaluations import EvaluationStore
 from dtrag.ports.files import FolderStore
 from dtrag.ports.governance import AgentStore, AuditSpoolStore, AuditStore, KeyStore
 from dtrag.ports.index import DocumentIndex, IndexSettings, IndexWriter, Storage
@@ -37,4 +38,5 @@ class Stores:
     sight: DocumentVisibility
     conversations: ConversationStore
     traces: TraceStore
+    evaluations: EvaluationStore
     audit_spool: AuditSpoolStore | None = None

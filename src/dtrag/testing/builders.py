@@ -11,6 +11,7 @@ from dtrag.core.access.api_key import Key, digest_of, new_secret, prefix_of
 from dtrag.core.access.scope import Grant
 from dtrag.core.agent import Agent
 from dtrag.core.documents import Chunk, IndexedDocument, ParsedDocument, Scalar, document_id
+from dtrag.core.evaluation_run import EvaluationRun, RunRow
 from dtrag.core.manifest import manifest_from_category
 from dtrag.core.text.analysis import Analyzer, language
 from dtrag.core.trace import Trace
@@ -86,6 +87,15 @@ def agent(name: str, *, at: datetime = NOON, grant: Grant = Grant(()), version: 
     """An agent on the branch `Handbook` of the tree."""
     manifest = manifest_from_category(version, [["Handbook"]], name=name)
     return Agent(uuid.uuid4(), 1, manifest, grant, "tests", at, at)
+
+
+def evaluation_run(*, at: datetime = NOON, dataset: str = "handbook") -> EvaluationRun:
+    """A run with two questions."""
+    rows = (
+        RunRow("1", "How many days?", {"contained": (1.0, 1.0)}, {"answer": "26 days", "reasons": []}),
+        RunRow("2", "휴학은?", {"contained": (0.0, 1.0)}),
+    )
+    return EvaluationRun("answers", dataset, "0.1.0", {"embedder": "none"}, rows, uuid.uuid4(), at)
 
 
 def trace(*, at: datetime = NOON, owner: str = "", question: str = "How many days?") -> Trace:

@@ -42,7 +42,7 @@ def test_questions_with_their_relevant_articles(tmp_path: Path, name: str) -> No
     ]
     judged = read_set(_write(tmp_path, *rows, name=name, qrels="k1\tother\t1\n"))
     assert judged.questions == (
-        JudgedQuestion("k1", "휴학은?", {"1-1:제2조": 1, "1-1:제2조#2": 1}),
+        JudgedQuestion("k1", "휴학은?", {"1-1:제2조": 1, "1-1:제2조#2": 1}, reference="a paraphrase"),
         JudgedQuestion("k2", "버스는?", {}, answerable=False),
         JudgedQuestion("k3", "전화는?", {}, answerable=False),
     )

@@ -35,15 +35,43 @@ def estimates(rows: Sequence[Mapping[str, Ratio]]) -> dict[str, Estimate]:
     if not rows:
         return {}
     names = list(rows[0])
-    table = np.array([[row[name] for name in names] for row in rows], dtype=np.float64)
+    values, sampled = _resampled(_table(rows, names))
+    return {name: _estimate(values[column], sampled[:, column]) for column, name in enumerate(names)}
+
+
+def paired_differences(
+    rows: Sequence[Mapping[str, Ratio]], baseline: Sequence[Mapping[str, Ratio]]
+) -> dict[str, Estimate]:
+    """For each measure that both have, its value minus that of the baseline, with the percentile interval.
+
+    `rows[i]` and `baseline[i]` are the same question: each resample draws the same questions for both, so that what is
+    hard about a question cancels out. An interval without 0 is a difference beyond the choice of questions.
+    """
+    if len(rows) != len(baseline):
+        raise ValueError("a paired comparison needs the same questions on both sides")
+    if not rows:
+        return {}
+    names = [name for name in rows[0] if name in baseline[0]]
+    values, sampled = _resampled(_table(rows, names))
+    other_values, other_sampled = _resampled(_table(baseline, names))
+    differences, spread = values - other_values, sampled - other_sampled
+    return {name: _estimate(differences[column], spread[:, column]) for column, name in enumerate(names)}
+
+
+def _table(rows: Sequence[Mapping[str, Ratio]], names: Sequence[str]) -> np.ndarray:
+    """Shape (rows, measures, 2)."""
+    return np.array([[row.get(name, (0.0, 0.0)) for name in names] for row in rows], dtype=np.float64)
+
+
+def _resampled(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The measures over all rows, and over each resample; tables of equal length are resampled alike."""
     numerators, denominators = table[:, :, 0], table[:, :, 1]
     rng = np.random.default_rng(SEED)
-    sampled = np.empty((SAMPLES, len(names)))
+    sampled = np.empty((SAMPLES, table.shape[1]))
     for sample in range(SAMPLES):
-        weights = np.bincount(rng.integers(0, len(rows), len(rows)), minlength=len(rows))
+        weights = np.bincount(rng.integers(0, len(table), len(table)), minlength=len(table))
         sampled[sample] = _ratios(weights @ numerators, weights @ denominators)
-    values = _ratios(numerators.sum(axis=0), denominators.sum(axis=0))
-    return {name: _estimate(values[column], sampled[:, column]) for column, name in enumerate(names)}
+    return _ratios(numerators.sum(axis=0), denominators.sum(axis=0)), sampled
 
 
 def _ratios(numerators: np.ndarray, denominators: np.ndarray) -> np.ndarray:

@@ -67,6 +67,8 @@ def judge(claim: str, contexts: Sequence[str], query: str = "") -> Judgement:
         return Judgement(claim, False, 0.0, reason="there are no contexts")
     if len(claim.split()) <= SHORT and not claim.rstrip().endswith((".", "다", "요", "!", "。")):
         return _value(claim, contexts, query)
+    if verbatim := tuple(index for index, context in enumerate(contexts) if _folded(claim) in _folded(context)):
+        return Judgement(claim, True, 1.0, verbatim)
     regression = regressions()["ko" if language(claim) == "ko" else "en"]
     compared = [compare(claim, source_of(context)) for context in contexts]
     supporting = tuple(index for index, each in enumerate(compared) if _supported(each))
@@ -99,6 +101,10 @@ def _value(claim: str, contexts: Sequence[str], query: str) -> Judgement:
     if containing:
         return Judgement(claim, True, 1.0, tuple(containing))
     return Judgement(claim, False, 0.0, (), f"“{claim}” is not in the contexts")
+
+
+def _folded(text: str) -> str:
+    return normalise(text).rstrip(".。")
 
 
 def _without_spaces(text: str) -> str:

@@ -41,6 +41,7 @@ class SettingOptions(TypedDict, total=False):
     """Settings that commands override; None leaves the value of the environment."""
 
     embedder: str | None
+    judge: str | None
     host: str | None
     port: int | None
 

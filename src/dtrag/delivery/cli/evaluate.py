@@ -1,14 +1,15 @@
-"""`dtrag eval retrieval` and `dtrag eval answers`: measure quality on judged questions."""
+"""`dtrag eval retrieval`, `answers` and `quality`: measure quality on judged questions."""
 
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from dtrag.delivery.cli.context import Json, invocation, run_async
+from dtrag.delivery.cli.context import Json, invocation, run_async, with_app
+from dtrag.delivery.cli.eval_outputs import Against, Keep, Outputs, Report, Save, deliver, run_of, show
 from dtrag.delivery.cli.exit_codes import OK
 from dtrag.delivery.cli.search import Mode
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from dtrag.app import App
     from dtrag.core.documents import SearchMetrics, SearchResult
+    from dtrag.core.evaluation_run import EvaluationRun, RunRow
     from dtrag.evaluation.answers import AnswerMeasures, AnswerSet
     from dtrag.evaluation.retrieval import RetrievalMeasures, RetrievalSet
     from dtrag.settings import Settings
@@ -47,6 +49,10 @@ def retrieval(
     mode: Annotated[Mode, typer.Option(help="The search mode.")] = Mode.hybrid,
     limit: Limit = None,
     no_embedder: NoEmbedder = False,
+    save: Save = None,
+    against: Against = None,
+    report: Report = None,
+    keep: Keep = False,
     as_json: Json = False,
 ) -> int:
     """Measure retrieval on judged questions.
@@ -59,16 +65,20 @@ def retrieval(
     settings = invocation(context).settings(embedder="none" if no_embedder else None)
     from dtrag.evaluation.retrieval import read_retrieval_set, rows_of
 
-    measured, notes = run_async(_measure(settings, read_retrieval_set(folder, corpus, limit), mode.value))
-    from dtrag.delivery.cli.console import data, facts, note, show_json
-
-    for text in notes:
-        note(text)
-    if as_json:
-        show_json(measured)
-    else:
-        data().print(facts(rows_of(measured)))
+    outputs = Outputs.checked(save, against, report, keep=keep)
+    dataset = read_retrieval_set(folder, corpus, limit)
+    measured, notes, run = run_async(_measure(settings, dataset, mode.value))
+    _note(notes)
+    comparison = run_async(deliver(run, outputs, settings))
+    show(rows_of(measured), cast("Mapping[str, object]", measured), comparison, as_json=as_json)
     return OK
+
+
+def _note(texts: Sequence[str]) -> None:
+    from dtrag.delivery.cli.console import note
+
+    for text in texts:
+        note(text)
 
 
 @asynccontextmanager
@@ -88,7 +98,9 @@ async def _indexed(settings: Settings, corpus: Path) -> AsyncIterator[tuple[App,
         yield app, report.notes
 
 
-async def _measure(settings: Settings, dataset: RetrievalSet, mode: str) -> tuple[RetrievalMeasures, list[str]]:
+async def _measure(
+    settings: Settings, dataset: RetrievalSet, mode: str
+) -> tuple[RetrievalMeasures, list[str], EvaluationRun]:
     from dtrag.core.access.confinement import OWNER
     from dtrag.delivery.cli.progress import progress
     from dtrag.evaluation.retrieval import evaluate
@@ -98,11 +110,16 @@ async def _measure(settings: Settings, dataset: RetrievalSet, mode: str) -> tupl
         async def search(text: str, top_k: int) -> tuple[list[SearchResult], SearchMetrics]:
             return await app.search(text, top_k, mode=mode, scope=OWNER)
 
-        with progress("Searching") as show:
+        rows: list[RunRow] = []
+        with progress("Searching") as advance:
             measured, notes = await evaluate(
-                search, dataset, mode, lambda done, total: show(done, total, f"{done:,}/{total:,} queries")
+                search,
+                dataset,
+                mode,
+                lambda done, total: advance(done, total, f"{done:,}/{total:,} queries"),
+                on_row=rows.append,
             )
-        return measured, ingest_notes + notes
+        return measured, ingest_notes + notes, run_of(app, "retrieval", dataset.name, rows, mode=mode)
 
 
 @app.command("answers")
@@ -113,6 +130,10 @@ def answers(
     corpus: Corpus = None,
     limit: Limit = None,
     no_embedder: NoEmbedder = False,
+    save: Save = None,
+    against: Against = None,
+    report: Report = None,
+    keep: Keep = False,
     as_json: Json = False,
 ) -> int:
     """Measure answers to judged questions.
@@ -126,20 +147,16 @@ def answers(
     settings = invocation(context).settings(embedder="none" if no_embedder else None)
     from dtrag.evaluation.answers import read_answer_set, rows_of
 
+    outputs = Outputs.checked(save, against, report, keep=keep)
     dataset = read_answer_set(folder, corpus, limit)
-    measured, notes = run_async(_answers(settings, dataset))
-    from dtrag.delivery.cli.console import data, facts, note, show_json
-
-    for text in notes:
-        note(text)
-    if as_json:
-        show_json(measured)
-    else:
-        data().print(facts(rows_of(dataset.name, measured)))
+    measured, notes, run = run_async(_answers(settings, dataset))
+    _note(notes)
+    comparison = run_async(deliver(run, outputs, settings))
+    show(rows_of(dataset.name, measured), cast("Mapping[str, object]", measured), comparison, as_json=as_json)
     return OK
 
 
-async def _answers(settings: Settings, dataset: AnswerSet) -> tuple[AnswerMeasures, list[str]]:
+async def _answers(settings: Settings, dataset: AnswerSet) -> tuple[AnswerMeasures, list[str], EvaluationRun]:
     from dtrag.core.access.confinement import OWNER
     from dtrag.core.access.scope import EVERYTHING
     from dtrag.delivery.cli.progress import progress
@@ -154,12 +171,106 @@ async def _answers(settings: Settings, dataset: AnswerSet) -> tuple[AnswerMeasur
         async def read_passages(chunk_ids: Sequence[str]) -> Mapping[str, SearchResult]:
             return await app.index.fetch(chunk_ids, EVERYTHING, taxonomy)
 
-        with progress("Asking") as show:
+        rows: list[RunRow] = []
+        with progress("Asking") as advance:
             measured, notes = await evaluate_answers(
                 app.ask,
                 read_text,
                 read_passages,
                 dataset,
-                lambda done, total: show(done, total, f"{done:,}/{total:,} questions"),
+                lambda done, total: advance(done, total, f"{done:,}/{total:,} questions"),
+                on_row=rows.append,
             )
-        return measured, ingest_notes + notes
+        return measured, ingest_notes + notes, run_of(app, "answers", dataset.name, rows)
+
+
+@app.command("runs")
+def runs(
+    context: typer.Context,
+    limit: Annotated[int, typer.Option(min=1, max=1_000, help="Number of runs.")] = 20,
+    as_json: Json = False,
+) -> int:
+    """List the runs that were kept with --keep, the newest first."""
+
+    async def load(opened: App) -> list[EvaluationRun]:
+        return await opened.evaluations.newest(limit)
+
+    kept = with_app(context, load)
+    from dtrag.delivery.cli.console import data, note, show_json, table
+
+    if as_json:
+        show_json({"evaluations": [run.summary() for run in kept]})
+    elif not kept:
+        note("No run was kept yet. Keep one with: dtrag eval answers DIR --keep")
+    else:
+        rows = [
+            (str(run.run_id), f"{run.created_at:%Y-%m-%d %H:%M}", run.kind, run.dataset, f"{len(run.rows):,}")
+            for run in kept
+        ]
+        data().print(table(("run", "time", "kind", "dataset", "questions"), rows, whole=("run",)))
+    return OK
+
+
+@app.command("quality")
+def quality(
+    context: typer.Context,
+    folder: Folder,
+    *,
+    corpus: Corpus = None,
+    limit: Limit = None,
+    judge: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="lexical, model, or the folder of a claim checker.", show_default="DTRAG_JUDGE"
+        ),
+    ] = None,
+    no_embedder: NoEmbedder = False,
+    save: Save = None,
+    against: Against = None,
+    report: Report = None,
+    keep: Keep = False,
+    as_json: Json = False,
+) -> int:
+    """Judge answers to questions, and the passages they come from.
+
+    DIR contains questions (queries.jsonl or questions.jsonl) with known
+    answers, or marked as unanswerable. The documents are indexed in a
+    temporary database and every question is asked. A judge says which claims
+    of the answers the first ten passages support, which claims of the known
+    answers they support, and whether the answer replies to the question.
+    """
+    settings = invocation(context).settings(embedder="none" if no_embedder else None, judge=judge)
+    from dtrag.evaluation.answers import read_answer_set
+    from dtrag.evaluation.quality_set import rows_of
+
+    outputs = Outputs.checked(save, against, report, keep=keep)
+    run, notes = run_async(_quality(settings, read_answer_set(folder, corpus, limit)))
+    _note(notes)
+    comparison = run_async(deliver(run, outputs, settings))
+    show(rows_of(run), run.summary(), comparison, as_json=as_json)
+    return OK
+
+
+async def _quality(settings: Settings, dataset: AnswerSet) -> tuple[EvaluationRun, list[str]]:
+    from dtrag.core.access.confinement import OWNER
+    from dtrag.delivery.cli.progress import progress
+    from dtrag.evaluation.quality import RAGQualityEvaluator
+    from dtrag.evaluation.quality_set import evaluate_quality
+
+    async with _indexed(settings, dataset.corpus) as (app, notes):
+
+        async def contexts(text: str, top_k: int) -> list[SearchResult]:
+            return (await app.search(text, top_k, scope=OWNER, highlights=False))[0]
+
+        with progress("Asking") as advance:
+            rows = await evaluate_quality(
+                app.ask,
+                contexts,
+                RAGQualityEvaluator(app.judge),
+                dataset,
+                lambda done, total: advance(done, total, f"{done:,}/{total:,} questions"),
+            )
+        failed = sum(bool(row.details["degraded"]) for row in rows)
+        if failed:
+            notes.append(f"The judge {app.judge.id} failed for {failed:,} questions; words decided there.")
+        return run_of(app, "quality", dataset.name, rows), notes

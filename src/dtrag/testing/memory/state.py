@@ -15,6 +15,7 @@ from dtrag.core.access.taxonomy_impact import TreeVersion
 from dtrag.core.agent import Agent
 from dtrag.core.documents import IndexedDocument
 from dtrag.core.editions import StoredEdition, Validity, passage_label, validity
+from dtrag.core.evaluation_run import EvaluationRun
 from dtrag.core.taxonomy.apply import successor
 from dtrag.core.taxonomy.review import Item
 from dtrag.core.taxonomy.tree import UNCLASSIFIED, Taxonomy
@@ -103,6 +104,7 @@ class MemoryState:
     audit_rows: list[AuditRow] = field(default_factory=list)
     approvals: dict[str, Approval] = field(default_factory=dict)
     traces: dict[uuid.UUID, Trace] = field(default_factory=dict)
+    evaluations: dict[uuid.UUID, EvaluationRun] = field(default_factory=dict)
 
     @property
     def taxonomy(self) -> Taxonomy:

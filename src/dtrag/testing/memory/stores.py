@@ -8,6 +8,7 @@ from dtrag.testing.memory.agents import MemoryAgents
 from dtrag.testing.memory.api_keys import MemoryKeys
 from dtrag.testing.memory.audit import MemoryAudit
 from dtrag.testing.memory.conversations import MemoryConversations, MemoryDocumentVisibility
+from dtrag.testing.memory.evaluations import MemoryEvaluations
 from dtrag.testing.memory.folders import MemoryFolders
 from dtrag.testing.memory.index_reader import MemoryIndex
 from dtrag.testing.memory.index_writer import MemoryIndexSettings, MemoryWriter
@@ -45,4 +46,5 @@ def memory_stores(state: MemoryState | None = None, analyzer: Analyzer = Analyze
         sight=MemoryDocumentVisibility(state),
         conversations=MemoryConversations(),
         traces=MemoryTraces(state),
+        evaluations=MemoryEvaluations(state),
     )

@@ -1,0 +1,116 @@
+"""What every `dtrag eval` command does with its run: save it, compare it, report it, and keep it in the database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from dtrag.app import App
+    from dtrag.core.evaluation_run import EvaluationRun, Kind, RunRow
+    from dtrag.evaluation.comparison import Comparison
+    from dtrag.settings import Settings
+
+Save = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="RUN.json", help="Save the run: settings, versions, a row for each question.", show_default=False
+    ),
+]
+Against = Annotated[
+    Path | None,
+    typer.Option(metavar="RUN.json", help="Compare with a saved run, question by question.", show_default=False),
+]
+Report = Annotated[
+    list[Path] | None,
+    typer.Option(metavar="FILE", help="Write a report; it ends in .md, .html or .json.", show_default=False),
+]
+Keep = Annotated[bool, typer.Option("--keep", help="Keep the run in the database, for GET /evaluations.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """The options of one call."""
+
+    save: Path | None = None
+    against: Path | None = None
+    report: Sequence[Path] = ()
+    keep: bool = False
+
+    @classmethod
+    def checked(cls, save: Path | None, against: Path | None, report: Sequence[Path] | None, *, keep: bool) -> Outputs:
+        """The options. Raises `InvalidInput` now for what would fail after the run."""
+        from dtrag.errors import InvalidInput
+        from dtrag.evaluation.report import FORMATS, read_run
+
+        for file in report or ():
+            if file.suffix not in FORMATS:
+                raise InvalidInput(f"{file} must end in one of {', '.join(FORMATS)}: the ending chooses the format.")
+        for file in [*(report or ()), *([save] if save else [])]:
+            if not file.absolute().parent.is_dir():
+                raise InvalidInput(f"{file} cannot be written: the folder {file.absolute().parent} does not exist.")
+        if against is not None:
+            read_run(against)
+        return cls(save, against, tuple(report or ()), keep)
+
+
+def run_of(app: App, kind: Kind, dataset: str, rows: Sequence[RunRow], **more: str) -> EvaluationRun:
+    """The run of an app: its models and what else changes results."""
+    import dtrag
+    from dtrag.core.evaluation_run import EvaluationRun
+
+    settings = {
+        "analyzer": app.analyzer.id,
+        "embedder": app.embedder.id if app.embedder is not None else "none",
+        "reranker": app.reranker.id if app.reranker is not None else "none",
+        "model": app.model.id if app.model is not None else "none",
+        "regulations": app.settings.regulations,
+        "judge": app.judge.id,
+        **more,
+    }
+    return EvaluationRun(kind, dataset, dtrag.__version__, settings, tuple(rows))
+
+
+async def deliver(run: EvaluationRun, outputs: Outputs, settings: Settings) -> Comparison | None:
+    """Save, report and keep the run; the comparison, if there is one. Raises `InvalidInput`."""
+    from dtrag.app import open_app
+    from dtrag.evaluation.comparison import compare
+    from dtrag.evaluation.report import read_run, write_report
+
+    comparison = compare(run, read_run(outputs.against)) if outputs.against else None
+    for file in [*([outputs.save] if outputs.save else []), *outputs.report]:
+        write_report(file.with_suffix(".json") if file is outputs.save and not file.suffix else file, run, comparison)
+    if outputs.keep:
+        async with open_app(settings) as app:
+            await app.evaluations.keep(run)
+    return comparison
+
+
+def show(
+    lines: Sequence[tuple[str, str]], measured: Mapping[str, object], comparison: Comparison | None, *, as_json: bool
+) -> None:
+    """Print the measures, and the comparison if there is one."""
+    from dtrag.delivery.cli.console import data, facts, show_json
+
+    if as_json:
+        show_json({**measured, **({"against": comparison.as_dict()} if comparison else {})})
+        return
+    data().print(facts(lines))
+    if comparison is None:
+        return
+    rows = [
+        ("", f"against the run of {comparison.baseline.created_at:%Y-%m-%d %H:%M}, {comparison.questions:,} questions")
+    ]
+    rows += [
+        (
+            change.name.replace("_", " "),
+            f"{change.difference:+.3f}  [{change.low:+.3f}, {change.high:+.3f}]  {change.verdict}",
+        )
+        for change in comparison.measures
+    ]
+    data().print()
+    data().print(facts(rows))

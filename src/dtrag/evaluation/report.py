@@ -1,0 +1,151 @@
+"""Reports of a run as Markdown, and as one HTML page that needs nothing from elsewhere."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from html import escape
+from pathlib import Path
+
+from dtrag.core.evaluation_run import LOWER_IS_BETTER, EvaluationRun, RunRow
+from dtrag.errors import InvalidInput
+from dtrag.evaluation.comparison import Comparison
+from dtrag.evaluation.svg_plots import difference_plot, histogram, interval_plot
+
+FORMATS = (".json", ".md", ".html")
+MOST_ROWS = 500
+"""Questions that a report lists, the worst first; the JSON has all."""
+_STYLE = (
+    "body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem;color:#1c2733;"
+    "background:#fff}table{border-collapse:collapse;width:100%;margin:1rem 0}th,td{border-bottom:1px solid #d5dde5;"
+    "padding:.3rem .6rem;text-align:left;vertical-align:top}td.n{text-align:right;font-variant-numeric:tabular-nums}"
+    ".better{color:#11703a}.worse{color:#b3261e}svg{max-width:100%;height:auto}summary{cursor:pointer}"
+)
+
+
+def write_report(file: Path, run: EvaluationRun, comparison: Comparison | None) -> None:
+    """Write the run in the format of the file's ending. Raises `InvalidInput` for another ending and a bad folder."""
+    texts = {".json": _json, ".md": markdown, ".html": html}
+    if file.suffix not in texts:
+        raise InvalidInput(f"{file} must end in one of {', '.join(FORMATS)}: the ending chooses the format.")
+    try:
+        file.write_text(texts[file.suffix](run, comparison), "utf-8")
+    except OSError as error:
+        raise InvalidInput(f"{file} cannot be written: {error.strerror or error}.") from error
+
+
+def read_run(file: Path) -> EvaluationRun:
+    """A saved run. Raises `InvalidInput`."""
+    try:
+        stored = json.loads(file.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise InvalidInput(f"{file} cannot be read as a run of an evaluation: {str(error)[:200]}") from error
+    return EvaluationRun.from_dict(stored, str(file))
+
+
+def _json(run: EvaluationRun, comparison: Comparison | None) -> str:
+    report = run.as_dict() | ({"against": comparison.as_dict()} if comparison else {})
+    return json.dumps(report, ensure_ascii=False, indent=1) + "\n"
+
+
+def markdown(run: EvaluationRun, comparison: Comparison | None) -> str:
+    """The report as Markdown."""
+    lines = [f"# {_title(run)}", "", *(f"- {name}: {value}" for name, value in _facts(run)), ""]
+    lines += ["| measure | value | 95 % interval |", "|---|---|---|"]
+    for name, estimate in run.estimates().items():
+        if estimate.value is not None and estimate.interval is not None:
+            low, high = estimate.interval
+            lines.append(f"| {name} | {estimate.value:.4f} | {low:.3f} to {high:.3f} |")
+    if comparison is not None:
+        lines += ["", f"## Against {_title(comparison.baseline)}", "", _matched(comparison), ""]
+        lines += ["| measure | before | now | difference | 95 % interval | |", "|---|---|---|---|---|---|"]
+        lines += [
+            f"| {change.name} | {change.before:.4f} | {change.now:.4f} | {change.difference:+.4f} "
+            f"| {change.low:+.3f} to {change.high:+.3f} | {change.verdict} |"
+            for change in comparison.measures
+        ]
+    lines += ["", "## Questions, the worst first", ""]
+    for row in _worst_first(run.rows):
+        lines.append(f"- **{_one_line(row.question)}** ({row.id}): {_values(row)}")
+        lines += [f"  - {_one_line(text)}" for text in _details(row)]
+    return "\n".join(lines) + "\n"
+
+
+def html(run: EvaluationRun, comparison: Comparison | None) -> str:
+    """The report as an HTML page: no script, and nothing from elsewhere."""
+    estimates = {name: estimate for name, estimate in run.estimates().items() if estimate.interval is not None}
+    parts = [f"<h1>{escape(_title(run))}</h1>", "<ul>"]
+    parts += [f"<li>{escape(name)}: {escape(value)}</li>" for name, value in _facts(run)]
+    parts += ["</ul><h2>Measures</h2>", interval_plot(estimates)]
+    if comparison is not None:
+        parts += [f"<h2>Against {escape(_title(comparison.baseline))}</h2><p>{escape(_matched(comparison))}</p>"]
+        parts += [
+            difference_plot(comparison.measures),
+            "<table><tr><th>Measure<th>Before<th>Now<th>Difference<th></tr>",
+        ]
+        parts += [
+            f'<tr><td>{escape(change.name)}<td class="n">{change.before:.4f}<td class="n">{change.now:.4f}'
+            f'<td class="n">{change.difference:+.4f} [{change.low:+.3f}, {change.high:+.3f}]'
+            f'<td class="{change.verdict.split()[0]}">{change.verdict}</tr>'
+            for change in comparison.measures
+        ]
+        parts.append("</table>")
+    parts.append("<h2>How the questions are spread</h2>")
+    for name in estimates:
+        values = [row.ratios[name][0] / row.ratios[name][1] for row in run.rows if row.ratios[name][1]]
+        if name != "sentences" and len(set(values)) > 1:
+            parts.append(histogram(name, values))
+    parts.append("<h2>Questions, the worst first</h2><table><tr><th>Question<th>Measures<th>Notes</tr>")
+    for row in _worst_first(run.rows):
+        notes = "".join(f"<p>{escape(text)}</p>" for text in _details(row))
+        shown = f"<details><summary>{len(_details(row))}</summary>{notes}</details>" if notes else ""
+        parts.append(f"<tr><td>{escape(row.question)}<td>{escape(_values(row))}<td>{shown}</tr>")
+    parts.append("</table>")
+    head = f'<meta charset="utf-8"><title>{escape(_title(run))}</title><style>{_STYLE}</style>'
+    return f'<!doctype html><html lang="en"><head>{head}</head><body>{"".join(parts)}</body></html>\n'
+
+
+def _title(run: EvaluationRun) -> str:
+    return f"{run.kind} on {run.dataset}, {run.created_at:%Y-%m-%d %H:%M}"
+
+
+def _facts(run: EvaluationRun) -> Iterator[tuple[str, str]]:
+    yield "run", str(run.run_id)
+    yield "dtrag", run.version
+    yield "questions", f"{len(run.rows):,}"
+    yield from run.settings.items()
+
+
+def _matched(comparison: Comparison) -> str:
+    text = f"{comparison.questions:,} questions are in both runs"
+    return text + (f", {comparison.unmatched:,} in one of them (not compared)." if comparison.unmatched else ".")
+
+
+def _worst_first(rows: Sequence[RunRow]) -> list[RunRow]:
+    return sorted(rows, key=_goodness)[:MOST_ROWS]
+
+
+def _goodness(row: RunRow) -> float:
+    """The mean of the question's measures, those of which less is better turned round."""
+    values = [
+        (1 - top / bottom) if name in LOWER_IS_BETTER else top / bottom
+        for name, (top, bottom) in row.ratios.items()
+        if bottom and name != "sentences"
+    ]
+    return sum(values) / len(values) if values else 1.0
+
+
+def _values(row: RunRow) -> str:
+    return ", ".join(f"{name} {top / bottom:.2f}" for name, (top, bottom) in row.ratios.items() if bottom)
+
+
+def _details(row: RunRow) -> list[str]:
+    texts: list[str] = []
+    for name, value in row.details.items():
+        for part in value if isinstance(value, list | tuple) else [value]:
+            texts += [f"{name}: {part}"] if str(part) else []
+    return texts
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split()).replace("*", "\\*").replace("<", "&lt;")

@@ -1,0 +1,46 @@
+"""`/evaluations`: kept runs, for administrators of the whole tree only."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest_asyncio
+
+from dtrag.core.evaluation_run import EvaluationRun
+from dtrag.settings import Settings
+from dtrag.testing.builders import MINUTE, NOON, evaluation_run
+from tests.api.confined import House, house
+from tests.api.shape import assert_failure
+
+
+@pytest_asyncio.fixture
+async def opened(settings: Settings, tmp_path: Path) -> AsyncIterator[House]:
+    async with house(settings, tmp_path) as built:
+        yield built
+
+
+async def test_runs_are_listed_and_shown(opened: House) -> None:
+    runs = [evaluation_run(at=NOON + number * MINUTE, dataset=f"set {number}") for number in range(3)]
+    for run in runs:
+        await opened.app.evaluations.keep(run)
+    admin = await opened.client("admin", None, "admin")
+    listed = (await admin.get("/evaluations", params={"limit": 2})).json()["evaluations"]
+    assert [line["dataset"] for line in listed] == ["set 2", "set 1"]
+    assert listed[0]["measures"]["contained"]["value"] == 0.5 and listed[0]["questions"] == 2
+    older = await admin.get("/evaluations", params={"after": listed[-1]["run_id"]})
+    assert [line["dataset"] for line in older.json()["evaluations"]] == ["set 0"]
+    shown = (await admin.get(f"/evaluations/{runs[0].run_id}")).json()
+    assert EvaluationRun.from_dict(shown) == runs[0], "what --against reads"
+    assert_failure(await admin.get(f"/evaluations/{uuid.uuid4()}"), 404)
+    assert_failure(await admin.get("/evaluations/latest"), 404)
+
+
+async def test_only_administrators_of_the_whole_tree_read_them(opened: House) -> None:
+    run = evaluation_run()
+    await opened.app.evaluations.keep(run)
+    editor, branch = await opened.client("editor", None, "editor"), await opened.client("branch", ["AI/ML"], "admin")
+    for client in (editor, branch):
+        assert_failure(await client.get("/evaluations"), 403)
+        assert_failure(await client.get(f"/evaluations/{run.run_id}"), 403)
