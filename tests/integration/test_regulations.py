@@ -294,6 +294,7 @@ async def test_a_question_for_an_article_is_answered_with_its_whole_text(app: Ap
         assert [(citation.start, citation.end) for citation in answer.citations] == list(shown.spans)
         results = await app.regulations.search(question)
         assert f"{results[0].metadata['regulation']} {results[0].metadata['article']}" == reference
+    assert "\n1. 정당한 이유 없이" in (await app.ask("학칙 제15조")).text, "items stay on lines of their own"
     paragraph = await app.ask("학칙 12조 3항")
     assert [citation.quote[0] for citation in paragraph.citations] == ["③"]
 

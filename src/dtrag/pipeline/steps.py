@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from dtrag.concurrency import limit_clock
 from dtrag.core.access.visible_tree import seen_version
 from dtrag.core.answers.confidence import SETTING, Confidence, confidence, confidence_of
-from dtrag.core.documents import SearchResult
+from dtrag.core.documents import SearchMetrics, SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics
 from dtrag.errors import DtragError, InvalidInput
 from dtrag.pipeline.answer.citations import chunks_of, sources_of
@@ -38,10 +37,11 @@ from dtrag.tools.executor import execute_plan
 
 _LOG = logging.getLogger(__name__)
 
-NAMING_SHARE = 0.3
-"""Share of the retrieve step's time for finding out which provisions the question names."""
 SEARCH_SHARE = 0.75
-"""Share of the retrieve step's time for the search; the answer is made from what it has found by then."""
+"""Share of the retrieve step's time until which the provisions that the question names are read and the search ends;
+the answer is made from what it has found by then."""
+LEAST_SHARE = 0.25
+"""Share of that time for the search at least."""
 STATISTICS_SHARE = 0.95
 """Share of that time until which the statistics of the question's terms, needed for the confidence, must arrive."""
 GREETED = Confidence(0.0, "abstain", "A greeting asks nothing of the documents.")
@@ -101,25 +101,23 @@ async def step2_retrieve(state: PipelineState) -> PipelineState:
     paths = await paths_in_active_tree(state, run)
     if paths is not None:
         filters["taxonomy_paths"] = paths
-    named, named_passages = await _named(state, run, filters, NAMING_SHARE * budget)
+    named, passages = await _named(state, run, filters, SEARCH_SHARE * budget)
     if named is not None and (answer := unanswered(state.query, named)):
-        (state.answer, state.reason), state.decision = answer, "abstain"
-        run.emit("replace", {"text": state.answer})
-        return state
+        return await _without_provision(state, run, answer)
     question = named.question if named is not None else state.search_query or state.query
-    passages, metrics = await run.engine.search(
-        question,
-        run.retrieved,
-        filters,
-        *run.candidates,
-        scope=run.scope,
-        highlight=False,
-        exact_candidates=True,
-        seconds=SEARCH_SHARE * budget,
-    )
-    asks_only = named is not None and named.asks_only and bool(named_passages)
-    if asks_only:
-        passages = [*named_passages, *(one for one in passages if not _is_among(one, named_passages))]
+    metrics = SearchMetrics()
+    asks_only = named is not None and named.asks_only
+    if not asks_only:
+        passages, metrics = await run.engine.search(
+            question,
+            run.retrieved,
+            filters,
+            *run.candidates,
+            scope=run.scope,
+            highlight=False,
+            exact_candidates=True,
+            seconds=max(LEAST_SHARE * budget, SEARCH_SHARE * budget - (limit_clock() - started)),
+        )
     state.degraded += metrics.degraded
     state.retrieved_chunks = chunks_of(passages)
     # In case the statistics do not arrive in time.
@@ -155,20 +153,28 @@ async def step2_retrieve(state: PipelineState) -> PipelineState:
 async def _named(
     state: PipelineState, run: Run, filters: Mapping[str, Any], seconds: float
 ) -> tuple[NamedPassages | None, list[SearchResult]]:
-    """The provisions that the question names, with their passages; none if that fails or is late."""
+    """The provisions that the question names, with their passages; none if that fails or is late (`references`)."""
     earlier = [message.content for message in run.history if message.role == "user"]
-    with suppress(TimeoutError, DtragError):
+    try:
         async with asyncio.timeout(seconds):
-            named = await run.engine.named(
+            found = await run.engine.named(
                 state.query, filters, scope=run.scope, earlier=earlier, documents=run.history_documents
             )
-            if named is not None and (named[1] or not named[0].chunk_ids):
-                return named
-    return None, []
+    except (TimeoutError, DtragError):
+        state.degraded.append("references")
+        return None, []
+    if found is None or (found[0].chunk_ids and not found[1]):
+        return None, []
+    return found
 
 
-def _is_among(result: SearchResult, passages: Sequence[SearchResult]) -> bool:
-    return any(result.chunk_id == passage.chunk_id for passage in passages)
+async def _without_provision(state: PipelineState, run: Run, answer: tuple[str, str]) -> PipelineState:
+    """The state with the answer to a question that names no existing provision, or one of several."""
+    (state.answer, state.reason), state.decision = answer, "abstain"
+    taxonomy = (await run.index.snapshot()).taxonomy
+    state.taxonomy_version = seen_version(taxonomy, run.scope.resolved(taxonomy))
+    run.emit("replace", {"text": state.answer})
+    return state
 
 
 async def step3_plan(state: PipelineState) -> PipelineState:

@@ -87,7 +87,7 @@ class ProvisionReader:
     def _line(self, line: Line) -> None:
         if line.text[0] in _FIRST_CHARACTERS and not (line.table and "|" in line.text):
             if (appendix := appendix_head(line.text)) and not self._mid_sentence(line):
-                self._begin("appendix", *appendix, line, line.end)
+                self._begin("appendix", *appendix, line, self._row_end(line) if line.table else line.end)
                 return
             if line.table:
                 return
@@ -156,6 +156,11 @@ class ProvisionReader:
         divisions = tuple(self._divisions[r] for r in sorted(self._divisions)) if kind == "article" else ()
         self._open = _Open(kind, label, title, divisions, start, line.start)
 
+    def _row_end(self, line: Line) -> int:
+        """The end of the row, behind its empty cells."""
+        end = self._text.find("\n", line.end)
+        return end if end >= 0 else len(self._text)
+
     def _set_appendix_title(self, line: Line) -> None:
         """Take the line below the mark of an appendix as its title."""
         opened = self._open
@@ -185,8 +190,8 @@ _FIRST_CHARACTERS = frozenset("제부별[<〈(（【「〔［붙서양")
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
-    """The span without the white space, empty cells and Markdown marks around it."""
-    while start < end and text[start] in " \t\n*_#|":
+    """The span without the white space and Markdown marks around it."""
+    while start < end and text[start] in " \t\n*_#":
         start += 1
     while start < end and text[end - 1] in " \t\n#":
         end -= 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from dtrag.core.answers.citation_labels import cited_label, context_lines
 from dtrag.core.documents import Citation, CitationContext, SearchResult
@@ -50,7 +51,7 @@ def citation_of(
         if unit.start < end and unit.end > start
     ]
     whole = bool(units) and start <= units[0].start and units[-1].end <= end
-    shown = " ".join(unit.display for unit in units) if whole else displayed(quote)
+    shown = _displayed(passage.text, units) if whole else displayed(quote)
     return Citation(
         number=number,
         label=cited_label(passage),
@@ -63,6 +64,14 @@ def citation_of(
         display=visible(shown),
         context=_context(passage, units, start, preceding),
     )
+
+
+def _displayed(text: str, units: Sequence[AnalysedSentence]) -> str:
+    """The units of a quotation as an answer shows them, those of other lines on lines of their own."""
+    parts = [units[0].display]
+    for before, unit in pairwise(units):
+        parts += ["\n" if "\n" in text[before.end : unit.start] else " ", unit.display]
+    return "".join(parts)
 
 
 def _context(
