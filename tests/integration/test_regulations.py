@@ -227,6 +227,16 @@ async def test_the_first_thousand_characters_of_a_question_are_interpreted(app: 
     assert short[0].chunk_id == long[0].chunk_id
 
 
+async def test_both_parts_of_a_question_are_among_the_first_five(app: App) -> None:
+    question = "등록금 반환은 언제까지 신청하고 재입학 허가는 누가 하나요?"
+    results = await app.regulations.search(question, scope=await only(app, "Book"))
+    scores = [result.hybrid_score for result in results]
+    assert scores == sorted(scores, reverse=True)
+    titles = [str(result.metadata["article_title"]) for result in results[:5]]
+    for subject in ("반환", "재입학"):
+        assert any(subject in title for title in titles), titles
+
+
 async def test_the_number_of_results_is_the_requested_one(app: App) -> None:
     assert len(await app.regulations.search("휴학", 4)) == 4
     assert len(await app.regulations.search("휴학")) >= 10

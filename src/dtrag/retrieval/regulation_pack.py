@@ -22,6 +22,7 @@ from dtrag.packs.regulation_ko.catalog import article_number
 from dtrag.packs.regulation_ko.evidence import signals
 from dtrag.packs.regulation_ko.lexicon import Lexicon
 from dtrag.packs.regulation_ko.question_concepts import Reading, read
+from dtrag.packs.regulation_ko.question_parts import with_best_of_parts
 from dtrag.packs.regulation_ko.ranking import Article, Scorer, kind_factor, regulation_scores, reranked
 from dtrag.packs.regulation_ko.references import may_refer
 from dtrag.packs.regulation_ko.term_coverage import term_ids
@@ -57,6 +58,7 @@ class ScoredArticles:
     articles: list[Article]
     scorer: Scorer
     statistics: LexicalStatistics
+    part_scorers: Sequence[Scorer] = ()
 
 
 class RegulationRanking:
@@ -166,7 +168,9 @@ class RegulationRanking:
         ]
         terms = _ranking_terms(reading, articles)
         statistics = await self._index.statistics(terms, caller)
-        return ScoredArticles(articles, Scorer(reading, _idf(terms, statistics)), statistics)
+        weights = _idf(terms, statistics)
+        part_scorers = [Scorer(part, weights) for part in reading.parts]
+        return ScoredArticles(articles, Scorer(reading, weights), statistics, part_scorers)
 
     async def notes(self, query: str, passages: Sequence[SearchResult], caller: Scope) -> Mapping[str, Sequence[str]]:
         """Chunk id -> amendments, missing dates and transitional provisions of the regulation, for the reader."""
@@ -196,6 +200,9 @@ def _about_regulations(passages: Sequence[SearchResult]) -> bool:
 def _ranking(reading: Reading, scored: ScoredArticles, pieces: Mapping[str, Sequence[SearchResult]]) -> PackRanking:
     """The second ranking: about .1 ms for each article; long questions and texts take longer."""
     order = _numbered_first(reranked(scored.scorer, scored.articles, PACK_ARTICLES), scored.articles, reading)
+    if reading.parts:
+        of_parts = [reranked(scorer, scored.articles, PACK_ARTICLES) for scorer in scored.part_scorers]
+        order = with_best_of_parts(order, of_parts)
     best_pieces = [
         best.with_scores(best.bm25_score, best.vector_score, score)
         for best, score in ((_best_piece(pieces[key]), score) for key, score in order)

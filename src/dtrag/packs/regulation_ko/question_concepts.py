@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dtrag.core.text.analysis import Analyzer, term_id, terms
 from dtrag.core.text.questions import content, weighted_terms, without_particle
 from dtrag.packs.regulation_ko.lexicon import OWN_FIELD, Lexicon, Match, words_of
+from dtrag.packs.regulation_ko.question_parts import parts_of
 
 EXPANSION_WEIGHT = 0.8
 """Weight of the official words of one entry, divided by the square root of their number; values around it give the same
@@ -51,6 +52,8 @@ class Reading:
     """Term ids with weights of the question's own words."""
     added: tuple[tuple[int, float], ...]
     """Term ids with weights of the official words, beyond the question's own terms."""
+    parts: tuple[Reading, ...] = ()
+    """The two parts of a question that asks two things."""
     note: str = ""
     """What the caller should know about the interpretation, as a sentence."""
 
@@ -70,11 +73,17 @@ class Reading:
         """Every term that a statistic is needed of."""
         ids = {term for term, _ in (*self.own, *self.added)}
         ids |= {term for concept in self.concepts for wording in concept.wordings for term in wording.terms}
+        ids |= {term for part in self.parts for term in part.term_ids()}
         return sorted(ids)
 
 
 def read(question: str, lexicon: Lexicon, analyzer: Analyzer = Analyzer()) -> Reading:
-    """The question's concepts and the weighted terms to search for."""
+    """The question's concepts, the weighted terms to search for, and the same of its parts."""
+    parts = tuple(_read(part, lexicon, analyzer) for part in parts_of(question))
+    return replace(_read(question, lexicon, analyzer), parts=parts)
+
+
+def _read(question: str, lexicon: Lexicon, analyzer: Analyzer) -> Reading:
     words = words_of(question)
     matches = lexicon.matches(question)
     longer = {position for match in matches if match.size > 1 for position in match.words}
