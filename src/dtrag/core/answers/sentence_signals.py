@@ -89,6 +89,8 @@ class Candidate:
     """A sentence that can be quoted: `passage` counts from 0, `start` and `end` are offsets into its text.
 
     `terms` are its term ids in order; those of a table row or list item include those of its header or lead-in.
+    `main_start` is where the sentence begins that it restricts ("다만, …", "However, …"), else `start`. `lead_in` is
+    the offset of the lead-in of the list whose item it is, None for others.
     """
 
     passage: int
@@ -96,6 +98,8 @@ class Candidate:
     end: int
     text: str
     terms: tuple[int, ...]
+    main_start: int
+    lead_in: int | None = None
 
 
 class QuestionTerms:

@@ -50,6 +50,19 @@ PACK_SHARE = 0.93
 Of 71 development questions .87 have a right article among them then (.63 of the quoted articles are right; .76 of the
 first ones), of 60 others .55 (.34; .45); with .97 .82 (.70) and .48 (.38), with .9 .89 (.59) and .57 (.29)."""
 
+_RESTRICTS = re.compile(
+    r"(?:다만|단|이 경우|이때|그러나|그러하지)\s*[,，]?\s|(?:However|Otherwise|In (?:this|that|such a) case)\b|Unless\b"
+)
+"""Begins a sentence that only says something together with the one before it."""
+_ASKS_FOR_LIST = re.compile(
+    r"(?:어떤|무슨|필요한|제출할?|준비할?|내야 ?(?:하는|할)|구비)\s?(?:것들|서류|자료|경우|종류|항목|요건|조건)"
+    r"|종류|목록|것들|뭐뭐|무엇무엇|모두 알려|전부"
+    r"|\bwhat (?:are|documents|items|kinds|types|expenses|costs|conditions|forms)\b"
+    r"|\bwhich (?:\w+ )?(?:documents|items|kinds|types|expenses|costs|conditions|forms)\b"
+    r"|\blist\b|\ball (?:of )?the\b",
+    re.I,
+)
+"""Asks for an enumeration, which is quoted whole."""
 _MARK = re.compile(r"[<〈(\[【][^<>〈〉()\[\]]*[>〉)\]】]|[①-⑳]|^\s*[0-9가-하]{1,2}[.)]")
 
 
@@ -88,9 +101,14 @@ def extract(
     if not candidates or not asked.weights:
         return []
     compared, scores = scored(question, asked, passages, candidates, embedder)
+    if _ASKS_FOR_LIST.search(question):
+        best = compared[int(np.argmax(scores))]
+        items = [sentence for sentence in candidates if sentence.lead_in is not None and _same_list(sentence, best)]
+        if len(items) > 1:
+            return _whole_list(items, passages[best.passage].text, float(probabilities(scores).max()))
     if pack is not None:
-        return _best_of_each(compared, scores)
-    return _likeliest(compared, probabilities(scores))
+        return _best_of_each(passages, compared, scores)
+    return _likeliest(passages, compared, probabilities(scores))
 
 
 def candidates_of(
@@ -98,10 +116,21 @@ def candidates_of(
 ) -> Iterator[Candidate]:
     """The sentences of the passages that can be quoted."""
     for number, passage in enumerate(passages):
+        before: AnalysedSentence | None = None
         for sentence in sentences_after(preceding.get(passage.chunk_id), passage.text, passage.start):
             if sentence.quotable and sentence.end - sentence.start <= MAX_CHARACTERS and _has_words(sentence):
                 ids = tuple(map(term_id, sentence.terms + sentence.context_terms))
-                yield Candidate(number, sentence.start, sentence.end, sentence.text, ids)
+                main_start = _main_start(before, sentence)
+                lead_in = next((span.start for span in sentence.context if span.kind == "lead_in"), None)
+                yield Candidate(number, sentence.start, sentence.end, sentence.text, ids, main_start, lead_in)
+            before = sentence
+
+
+def _main_start(before: AnalysedSentence | None, sentence: AnalysedSentence) -> int:
+    """Where the quotation of a sentence begins: at the sentence before it, when it only restricts that one."""
+    if before is None or not before.quotable or not _RESTRICTS.match(sentence.text):
+        return sentence.start
+    return before.start if sentence.end - before.start <= MAX_CHARACTERS // 2 else sentence.start
 
 
 def scored(
@@ -147,32 +176,54 @@ def _has_words(sentence: AnalysedSentence) -> bool:
     return bool(sentence.terms if unmarked == sentence.text else terms(unmarked))
 
 
-class _Selection:
-    """Quotations that are different, at most `MAX_SENTENCES` with `MAX_CHARACTERS` in sum."""
+def _same_list(sentence: Candidate, other: Candidate) -> bool:
+    return (sentence.passage, sentence.lead_in) == (other.passage, other.lead_in)
 
-    def __init__(self) -> None:
+
+def _whole_list(items: Sequence[Candidate], text: str, probability: float) -> list[Quote]:
+    """The items of a list as one quotation, as far as there is space for them."""
+    start = items[0].start
+    end = max(item.end for item in items if item.end - start <= MAX_CHARACTERS)
+    return [Quote(items[0].passage, start, end, text[start:end], probability)]
+
+
+class _Selection:
+    """Quotations that are different and do not overlap, at most `MAX_SENTENCES` with `MAX_CHARACTERS` in sum."""
+
+    def __init__(self, passages: Sequence[SearchResult]) -> None:
         self.quotes: list[Quote] = []
+        self._passages = passages
         self._texts: set[str] = set()
         self._characters = 0
 
-    def add(self, sentence: Candidate, probability: float) -> bool:
-        """Whether there was space for it, and it is not there already."""
-        key = normalise(sentence.text)
-        if (
-            len(self.quotes) == MAX_SENTENCES
-            or key in self._texts
-            or self._characters + len(sentence.text) > MAX_CHARACTERS
-        ):
-            return False
+    def add(self, sentence: Candidate, probability: float) -> None:
+        """Quote the sentence, with the one that it restricts, if there is space for it and it is not quoted already."""
+        passage, start, end = sentence.passage, sentence.main_start, sentence.end
+        text = self._passages[passage].text[start:end]
+        part = next((place for place, quote in enumerate(self.quotes) if _overlaps(quote, passage, start, end)), None)
+        if part is not None:  # The main sentence or the one that restricts it is quoted: now both are.
+            first = self.quotes[part]
+            start, end = min(start, first.start), max(end, first.end)
+            longer = self._passages[passage].text[start:end]
+            if self._characters + len(longer) - len(first.text) <= MAX_CHARACTERS:
+                self._characters += len(longer) - len(first.text)
+                self.quotes[part] = Quote(passage, start, end, longer, first.score)
+            return
+        key = normalise(text)
+        if len(self.quotes) == MAX_SENTENCES or key in self._texts or self._characters + len(text) > MAX_CHARACTERS:
+            return
         self._texts.add(key)
-        self._characters += len(sentence.text) + 1
-        self.quotes.append(Quote(sentence.passage, sentence.start, sentence.end, sentence.text, probability))
-        return True
+        self._characters += len(text) + 1
+        self.quotes.append(Quote(passage, start, end, text, probability))
 
 
-def _likeliest(candidates: Sequence[Candidate], chances: Scores) -> list[Quote]:
+def _overlaps(quote: Quote, passage: int, start: int, end: int) -> bool:
+    return quote.passage == passage and quote.start < end and start < quote.end
+
+
+def _likeliest(passages: Sequence[SearchResult], candidates: Sequence[Candidate], chances: Scores) -> list[Quote]:
     """As many of the likeliest sentences as suffice: the likeliest one first, the others in reading order."""
-    selection, sum_of_chances = _Selection(), 0.0
+    selection, sum_of_chances = _Selection(passages), 0.0
     least = min(LEAST, NEARLY * float(chances.max()))
     for place in np.argsort(-chances, kind="stable"):
         if selection.quotes and (chances[place] < least or sum_of_chances >= ENOUGH):
@@ -183,9 +234,9 @@ def _likeliest(candidates: Sequence[Candidate], chances: Scores) -> list[Quote]:
     return selection.quotes[:1] + sorted(selection.quotes[1:], key=lambda quote: (quote.passage, quote.start))
 
 
-def _best_of_each(candidates: Sequence[Candidate], scores: Scores) -> list[Quote]:
+def _best_of_each(passages: Sequence[SearchResult], candidates: Sequence[Candidate], scores: Scores) -> list[Quote]:
     """The likeliest sentences of each passage, in the passages' order: the pack decided that all of them answer."""
-    selection = _Selection()
+    selection = _Selection(passages)
     for number in sorted({sentence.passage for sentence in candidates}):
         places = [place for place, sentence in enumerate(candidates) if sentence.passage == number]
         chances = probabilities(scores[places])

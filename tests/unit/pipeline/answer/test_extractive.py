@@ -133,6 +133,29 @@ def test_one_sentence_is_quoted_when_one_is_enough() -> None:
     assert quotes[0].score > ENOUGH
 
 
+def test_a_sentence_that_only_restricts_is_quoted_with_the_one_before_it() -> None:
+    main, proviso = "① 환자의 외출은 간호사가 허가한다.", "다만, 특수한 환자의 외출은 병원장의 허가를 받는다."
+    passages = _passages(f"{main} {proviso} ② 외박은 금지한다.")
+    for question in ("특수한 환자는 병원장의 허가를 받나요?", "환자의 외출은 간호사가 허가하나요?"):
+        assert not any(text.startswith("다만") for text in _texts(extract(question, passages, NOTHING_KNOWN)))
+    (quote, *_) = extract("특수한 환자는 병원장의 허가를 받나요?", passages, NOTHING_KNOWN)
+    assert quote.text == f"{main} {proviso}"
+
+
+@pytest.mark.parametrize("question", ["휴학을 신청할 때 어떤 서류를 내야 하나요?", "휴학에 필요한 서류 목록"])
+def test_a_list_is_quoted_whole_when_it_is_asked_for(question: str) -> None:
+    text = "휴학을 신청하는 학생은 다음 각 호의 서류를 제출한다.\n1. 휴학원서\n2. 보호자 동의서\n3. 등록금 납입증명서"
+    (quote,) = extract(question, _passages(text), NOTHING_KNOWN)
+    assert quote.text == "1. 휴학원서\n2. 보호자 동의서\n3. 등록금 납입증명서"
+
+
+def test_a_long_list_is_quoted_as_far_as_there_is_space() -> None:
+    items = "\n".join(f"{number}. {'항목 서류 ' * 20}" for number in range(1, 12))
+    (quote,) = extract("어떤 서류를 내나요?", _passages(f"다음 각 호의 서류를 제출한다.\n{items}"), NOTHING_KNOWN)
+    assert quote.text.startswith("1. 항목")
+    assert MAX_CHARACTERS / 2 < len(quote.text) <= MAX_CHARACTERS
+
+
 def test_a_sentence_is_quoted_once_however_it_is_written() -> None:
     passages = _passages("The valve closes at nine.", "THE VALVE  closes at nine.", "Ｔhe valve closes at nine.")
     assert len(extract("When does the valve close?", passages, NOTHING_KNOWN)) == 1
