@@ -274,7 +274,8 @@ class Citation:
 
     `label` is for display: `규정명 제N조(제목)`, or title and heading. `display` is the quotation as the answer shows
     it: on one line, without marks of amendments, with hidden characters made visible (`<U+202E>`). `context` are the
-    header and unit of a quoted table row, or the lead-in of a list item, in the order of the document.
+    header and unit of a quoted table row, or the lead-in of a list item, in the order of the document. `highlights` are
+    spans, inside the quotation, of the words that answer: number, date, name, limit, or what is allowed.
     """
 
     number: int
@@ -287,6 +288,7 @@ class Citation:
     end: int
     display: str = ""
     context: tuple[CitationContext, ...] = ()
+    highlights: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

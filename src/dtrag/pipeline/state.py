@@ -59,6 +59,7 @@ class Source(TypedDict, total=False):
     end: int
     display: str
     context: list[SourceContext]
+    highlights: list[tuple[int, int]]
 
 
 class Plan(TypedDict, total=False):

@@ -17,7 +17,7 @@ from dtrag.core.answers.confidence import SETTING, Confidence, confidence, confi
 from dtrag.core.documents import SearchMetrics, SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics
 from dtrag.errors import DtragError, InvalidInput
-from dtrag.pipeline.answer.citations import chunks_of, sources_of
+from dtrag.pipeline.answer.citations import chunks_of, highlighted, sources_of
 from dtrag.pipeline.answer.compose import compose, unfinished
 from dtrag.pipeline.answer.extractive import PASSAGES as COMPOSED
 from dtrag.pipeline.answer.grounding import verify
@@ -243,6 +243,7 @@ async def step6_cite(state: PipelineState) -> PipelineState:
     run = running(state)
     if state.model is not None and state.answer:
         state = await verify(state, run)
+    state.citations = highlighted(state.search_query or state.query, state.citations)
     state.sources = sources_of(state)
     if state.evidence is not None:
         of_passage = state.evidence.notes

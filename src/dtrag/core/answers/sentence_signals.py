@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from dtrag.core.documents import SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics, idf
 from dtrag.core.text.analysis import language, term_id, terms
-from dtrag.core.text.linguistics import asks_date, asks_number, counted_answer
+from dtrag.core.text.linguistics import asks_date, asks_number, asks_person, counted_answer
 from dtrag.core.text.questions import content, weighted_terms
 
 Scores = NDArray[np.float64]
@@ -74,7 +74,6 @@ _LIMIT = re.compile(
     r"초과|이내|통산|한도|이하|까지|넘[지겨어을]|최대|at most|maximum|up to|no more than|limit|within", re.I
 )
 _PERSON = re.compile(r"\b[A-Z][a-z]+ [A-Z][a-z]+|[가-힣]{2,4}(?:장|씨|교수|위원)")
-_ASKS_PERSON = re.compile(r"\bwho(?:m|se)?\b|누구|누가|누군", re.I)
 _ASKS_LIMIT = re.compile(r"최대|까지|한도|제한|limit|maximum|at most|up to", re.I)
 _ASKED_NOUN = re.compile(r"\b(?:what|which|whose)\s+(\w+)", re.I)
 _COUNTED_NOUN = re.compile(r"\bhow (?:many|much)\s+(\w+)", re.I)
@@ -131,7 +130,7 @@ class QuestionTerms:
             "date": asks_date(question),
             "number": asks_number(question),
             "limit": bool(_ASKS_LIMIT.search(question)),
-            "person": bool(_ASKS_PERSON.search(question)),
+            "person": asks_person(question),
         }
 
     @staticmethod

@@ -27,6 +27,13 @@ _NUMBER_OR_DATE = re.compile(
     re.I,
 )
 
+_PERSON = re.compile(r"\bwho(?:m|se)?\b|누구|누가|누군", re.I)
+_WHETHER = re.compile(
+    r"^\s*(?:is|are|was|were|do|does|did|can|could|may|must|should|will|would|am|has|have)\b"
+    r"|(?:되나|돼|될까|되는지|됩니까|가능한|가능해|가능할|있나|있을까|있는지|있어|있습니까|괜찮|하나요|해야|허용|금지)[가-힣]*\s*[?？]*\s*$",
+    re.I,
+)
+
 _COUNTER = re.compile(
     r"몇\s*(?P<counter>퍼센트|프로|학기|학점|학년|개월|시간|차례|[가-힣%])|(?P<days>며칠)|(?P<money>얼마|몇\s*만\s*원)"
 )
@@ -62,6 +69,16 @@ def counted_answer(question: str) -> re.Pattern[str] | None:
     else:
         written = _WRITTEN_COUNTERS.get(match["counter"], re.escape(match["counter"]))
     return re.compile(rf"{_FIGURE}(?:{written})")
+
+
+def asks_person(question: str) -> bool:
+    """Whether the question asks who."""
+    return _PERSON.search(question) is not None
+
+
+def asks_whether(question: str) -> bool:
+    """Whether the question is answered by yes or no: may, must, is it possible."""
+    return _WHETHER.search(question) is not None
 
 
 def asks_number(question: str) -> bool:

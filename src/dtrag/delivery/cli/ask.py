@@ -70,6 +70,7 @@ def show(answer: Answer, console: Console) -> None:
     """Print answer, citations, confidence with its reason, and the times of the stages."""
     from rich.text import Text
 
+    from dtrag.core.answers.answer_words import answer_words
     from dtrag.core.answers.citation_labels import context_lines
     from dtrag.delivery.cli.console import paragraph, place, safe
 
@@ -80,7 +81,10 @@ def show(answer: Answer, console: Console) -> None:
         for line in context_lines(citation):
             paragraph(console, Text(safe(line), style="dim"), 4)
         quote = safe(citation.display)
-        paragraph(console, Text(f"“{quote}”"), 4)
+        shown = Text(f"“{quote}”")
+        for start, end in answer_words(answer.question, quote):
+            shown.stylize("bold", start + 1, end + 1)
+        paragraph(console, shown, 4)
         source = f"{place(citation.source_url)}, characters {citation.start:,}–{citation.end:,}"
         paragraph(console, Text(source, style="dim"), 4)
     console.print()

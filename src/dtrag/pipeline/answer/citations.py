@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
+from dtrag.core.answers.answer_words import answer_words
 from dtrag.core.answers.citation_labels import cited_label, context_lines
 from dtrag.core.documents import Citation, CitationContext, SearchResult
 from dtrag.core.text.hidden_characters import visible
@@ -90,6 +92,19 @@ def _located(passage: SearchResult, span: ContextSpan, preceding: Preceding | No
     return CitationContext(span.kind, preceding.text[start - preceding.start : end - preceding.start], start, end)
 
 
+def highlighted(question: str, citations: Sequence[Citation]) -> tuple[Citation, ...]:
+    """The citations with the spans of the words that answer the question, in code points of the document."""
+    return tuple(
+        replace(
+            citation,
+            highlights=tuple(
+                (citation.start + start, citation.start + end) for start, end in answer_words(question, citation.quote)
+            ),
+        )
+        for citation in citations
+    )
+
+
 def chunks_of(passages: Sequence[SearchResult]) -> list[RetrievedChunk]:
     """The passages as `PipelineState.retrieved_chunks`; `score` is the rerank score, or the hybrid one without it."""
     return [
@@ -150,6 +165,7 @@ def sources_of(state: PipelineState) -> list[Source]:
                     {"kind": part.kind, "text": part.text, "start": part.start, "end": part.end}
                     for part in citation.context
                 ],
+                highlights=list(citation.highlights),
                 url=citation.source_url,
                 title=passage.title if passage is not None else citation.label,
                 date=str(metadata.get("processed_at", "")),

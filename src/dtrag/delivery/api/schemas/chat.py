@@ -10,7 +10,7 @@ from dtrag.core.chat import Message, Role
 from dtrag.core.conversation import MAX_ID
 from dtrag.delivery.api.chat_turn import ChatTurn, TurnAnswer
 from dtrag.delivery.api.schemas.base import StrictBody
-from dtrag.delivery.api.schemas.common import CONTEXT, DISPLAY, ContextShape
+from dtrag.delivery.api.schemas.common import CONTEXT, DISPLAY, HIGHLIGHTS, ContextShape
 from dtrag.delivery.api.schemas.search import AsOf, Filters, JsonObject, RequestBody, Text
 from dtrag.errors import InvalidInput
 from dtrag.pipeline.execution import MAX_TOP_K
@@ -142,6 +142,7 @@ class SourceShape(BaseModel):
     end: int = Field(description="Its end (exclusive).")
     display: str = Field(description=DISPLAY)
     context: list[ContextShape] = Field(description=CONTEXT)
+    highlights: list[tuple[int, int]] = Field(description=HIGHLIGHTS)
 
 
 class ToolRun(BaseModel):

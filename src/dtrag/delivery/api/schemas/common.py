@@ -167,6 +167,11 @@ DISPLAY = (
 )
 CONTEXT = "Header and unit of a quoted table row, or the lead-in of a list item, in the order of the document."
 
+HIGHLIGHTS = (
+    "Spans [start, end) inside the quotation of the words that answer (number, date, name, limit, what is allowed), in "
+    "code points of the document's text."
+)
+
 
 class ContextShape(BaseModel):
     """Text that a quotation needs to be understood."""
@@ -196,6 +201,7 @@ class CitationShape(BaseModel):
     end: int = Field(description=f"End of the quotation (exclusive), {_SPAN}.")
     display: str = Field(description=DISPLAY)
     context: list[ContextShape] = Field(description=CONTEXT)
+    highlights: list[tuple[int, int]] = Field(description=HIGHLIGHTS)
 
 
 class AskResponse(BaseModel):
