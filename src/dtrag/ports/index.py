@@ -82,7 +82,9 @@ class Index(Protocol):
         """BM25 statistics of these terms over the passages in scope; passages outside it do not contribute."""
 
     async def preceding(self, chunk_ids: Sequence[str], scope: Scope, limit: int) -> dict[str, list[tuple[int, str]]]:
-        """Chunk id -> start and text of up to `limit` passages before it in its document, the nearest first.
+        """Chunk id -> start and text of those of the `limit` passages before it that are under its headings.
+
+        The nearest first.
 
         Absent when there are none or the passage is out of scope.
         """

@@ -42,6 +42,8 @@ TABLE = -2
 
 _LOG = logging.getLogger(__name__)
 _ITEM = re.compile(r"(?:[-–•·▪◦○●■□※*]|\(?\d{1,3}[.)]|\(?[a-zA-Z가-하][.)]|[①-⑳]|제\s?\d+\s?[장절조관편])\s?(?=\S)")
+_MARK_ALONE = re.compile(r"[-–•·▪◦○●■□※*]|\(?\d{1,3}[.)]|\(?[a-zA-Z가-하][.)]|[①-⑳]")
+"""The mark of an item whose text is placed by itself."""
 _CONTENTS_ROW = re.compile(
     r"\S.{0,80}?(?:\s|[.·…]{3,})\s*\d{1,3}(?:-\d{1,4}){1,3}|\S.{0,80}?(?:[.·…]\s?){4,}\s*\d{1,4}"
 )
@@ -251,7 +253,7 @@ def reflow(lines: Sequence[str], *, keeps_blanks: bool = False) -> Iterator[str]
             paragraph = join_lines(paragraph, line, is_inside_word=is_inside_word or is_ending)
         is_inside_word = divides_words or (keeps_blanks and not raw[-1:].isspace())
         is_title = _APPENDIX_ALONE.fullmatch(paragraph) is not None  # The title is the next line.
-        if paragraph and (is_title or is_alone or (is_short and _SENTENCE_END.search(line))):
+        if paragraph and (is_title or is_alone or (is_short and _ends(line))):
             yield paragraph
             paragraph = ""
     if paragraph:
@@ -263,9 +265,14 @@ def _is_ending(paragraph: str, line: str) -> bool:
     return line.startswith("다.") and is_hangul(paragraph[-1:]) and not paragraph.startswith("나")
 
 
+def _ends(line: str) -> bool:
+    """Whether a sentence ends with the line, and not only the mark of an item."""
+    return _SENTENCE_END.search(line) is not None and not _MARK_ALONE.fullmatch(line)
+
+
 def _begins(line: str) -> bool:
     """Whether a line begins a paragraph: a list item, a heading or the mark of an appendix."""
-    return (_ITEM.match(line) or _APPENDIX.match(line)) is not None
+    return (_ITEM.match(line) or _APPENDIX.match(line) or _MARK_ALONE.fullmatch(line)) is not None
 
 
 def _is_alone(line: str) -> bool:

@@ -15,6 +15,7 @@ from statistics import mean
 
 from pypdf import PageObject
 from pypdf._text_extraction._layout_mode import text_show_operations
+from pypdf._text_extraction._layout_mode._fixed_width_page import BTGroup
 from pypdf.generic import ArrayObject, ContentStream, StreamObject
 
 from dtrag.core.text.line_kinds import is_contents, is_terminated, marker_of, width
@@ -30,6 +31,12 @@ LOOSER = 1.25
 """A distance between lines that is larger by this factor than the smallest one separates rows."""
 LEADING = 1.6
 """Heights of text between two lines of one cell, at most."""
+TOLERANCE = 3
+"""Points by which the middle of a group of rows and its name may differ."""
+OVERLAP = 6
+"""Points by which two columns may overlap where widths are estimated."""
+NARROW = 0.62
+"""Width of a letter or a figure, as a share of the height of the text, at most."""
 PROSE = 32
 """Cells wider than this on average, in every column, are the columns of a page and not those of a table."""
 
@@ -80,8 +87,16 @@ def placed_texts(page: PageObject) -> list[Placed]:
     return [
         Placed(left, right, group["ty"] * group["flip_sort"], max(group["font_height"], 1.0), text)
         for group in groups
-        for left, right, text in _split(group["tx"], group["displaced_tx"], group["text"])
+        for left, right, text in _split(group["tx"], _right(group), group["text"])
     ]
+
+
+def _right(group: BTGroup) -> float:
+    """The right end of a text; a font without widths gives each character the width of its height."""
+    text = group["text"]
+    wide = width(text) - len(text)
+    likely = group["font_height"] * (wide + NARROW * (len(text) - wide))
+    return group["displaced_tx"] if _GAPS.search(text) else min(group["displaced_tx"], group["tx"] + likely)
 
 
 def _split(left: float, right: float, text: str) -> Iterator[tuple[float, float, str]]:
@@ -140,7 +155,9 @@ def _region(lines: Sequence[Line], first: int) -> int:
         return first
     last = first + 1
     while last < len(lines) and lines[last - 1][0].y - lines[last][0].y <= ROW_DISTANCE * lines[last][0].height:
-        if len(lines[last]) < 2 and not (_continues_cell(lines[first:last], lines[last]) or _section(lines, last)):
+        above = lines[first:last]
+        part = _continues_cell(above, lines[last]) or _begins_cell(above, lines[last : last + 2])
+        if len(lines[last]) < 2 and not (part or _section(lines, last)):
             break
         last += 1
     return last
@@ -155,6 +172,15 @@ def _continues_cell(above: Sequence[Line], line: Line) -> bool:
         and any(_overlap(cell, other) > 0 and len(row) > 1 for row in above for other in row)
         and not (cell.left <= above[0][0].left + 1 and is_terminated(cell.text) and width(cell.text) > PROSE)
     )
+
+
+def _begins_cell(above: Sequence[Line], lines: Sequence[Line]) -> bool:
+    """Whether the only text of a line is the first line of a cell whose row has its other texts just below."""
+    if len(lines) < 2 or len(lines[1]) < 2:
+        return False
+    cell = lines[0][0]
+    near = cell.y - lines[1][0].y <= cell.height
+    return near and any(_overlap(cell, other) > 0 for row in above if len(row) > 1 for other in row)
 
 
 def _section(lines: Sequence[Line], number: int) -> bool:
@@ -186,9 +212,30 @@ def _columns(lines: Sequence[Line]) -> list[tuple[float, float]]:
     counts = Counter(len(line) for line in lines if len(line) > 1)
     frequent = [cells for cells, number in counts.items() if number > 1] or list(counts)
     most = max(frequent)
-    extents = sorted((cell.left, cell.right) for line in lines if len(line) == most for cell in line)
+    full = [line for line in lines if len(line) == most]
+    columns = [
+        (min(line[place].left for line in full), max(line[place].right for line in full)) for place in range(most)
+    ]
+    if not _are_apart(columns):
+        columns = _merged(cell for line in full for cell in line)
+    beside = [cell for line in lines for cell in line if all(_outside(cell, column) for column in columns)]
+    return sorted([*columns, *_merged(beside)])
+
+
+def _outside(cell: Placed, column: tuple[float, float]) -> bool:
+    """Whether a cell has no part in a column."""
+    return cell.right <= column[0] or cell.left >= column[1]
+
+
+def _are_apart(columns: Sequence[tuple[float, float]]) -> bool:
+    """Whether the cells of the same number in all lines are below each other."""
+    return all(left[0] < right[0] and left[1] <= right[0] + OVERLAP for left, right in pairwise(columns))
+
+
+def _merged(cells: Iterable[Placed]) -> list[tuple[float, float]]:
+    """Columns as the extents of cells that overlap."""
     columns: list[tuple[float, float]] = []
-    for left, right in extents:
+    for left, right in sorted((cell.left, cell.right) for cell in cells):
         if columns and left < columns[-1][1]:
             columns[-1] = (columns[-1][0], max(columns[-1][1], right))
         else:
@@ -227,19 +274,58 @@ def _placed_in(columns: Sequence[tuple[float, float]], line: Line) -> list[str]:
 
 
 def _rows(lines: Sequence[Line], grid: Sequence[list[str]]) -> list[list[str]]:
-    """The rows of the table: lines of one cell joined."""
-    distances = [above[0].y - below[0].y for above, below in pairwise(lines)]
+    """The rows of the table: lines of one cell joined, names of groups beside their rows repeated in each."""
+    labels = [number for number in range(len(grid)) if _is_group_name(lines, grid, number)]
+    kept = [number for number in range(len(grid)) if number not in labels]
+    distances = [lines[above][0].y - lines[below][0].y for above, below in pairwise(kept)]
     leading = LEADING * min(line[0].height for line in lines)
     close = max((distance for distance in distances if distance <= leading), default=0.0)
     spaced = close > 0 and max(distances) > LOOSER * close
-    rows = [list(grid[0])]
-    for number, cells in enumerate(grid[1:]):
-        near = distances[number] <= close
-        if _belongs_above(rows[-1], cells, near=near, spaced=spaced):
+    rows = [list(grid[kept[0]])]
+    heights = [[lines[kept[0]][0].y]]
+    for distance, number in zip(distances, kept[1:], strict=True):
+        cells = grid[number]
+        if _belongs_above(rows[-1], cells, near=distance <= close, spaced=spaced):
             rows[-1] = [f"{above} {cell}".strip() for above, cell in zip(rows[-1], cells, strict=True)]
+            heights[-1].append(lines[number][0].y)
         else:
             rows.append(list(cells))
+            heights.append([lines[number][0].y])
+    names = [(lines[number][0].y, grid[number][0]) for number in labels]
+    return _with_group_names(rows, [(places[0] + places[-1]) / 2 for places in heights], names)
+
+
+def _is_group_name(lines: Sequence[Line], grid: Sequence[list[str]], number: int) -> bool:
+    """Whether a line has only the first cell and is between the baselines of rows that have none."""
+    if not grid[number][0] or any(grid[number][1:]):
+        return False
+    neighbours = [place for place in (number - 1, number + 1) if 0 <= place < len(lines) and not grid[place][0]]
+    return any(abs(lines[place][0].y - lines[number][0].y) < lines[number][0].height * 1.1 for place in neighbours)
+
+
+def _with_group_names(
+    rows: list[list[str]], middles: Sequence[float], names: Sequence[tuple[float, str]]
+) -> list[list[str]]:
+    """Rows with the name of their group in the first column, if names are in the middle of their rows.
+
+    A group begins behind the one before it, so its last row is as far below its name as its first row is above.
+    """
+    first = next((number for number, row in enumerate(rows) if not row[0]), len(rows))
+    own = [(middle, row[0]) for middle, row in list(zip(middles, rows, strict=True))[first:] if row[0]]
+    if not names and not _are_centred(rows, first):
+        return rows
+    number = first
+    for place, name in sorted([*names, *own], reverse=True):
+        lowest = 2 * place - middles[number] - TOLERANCE if number < len(rows) else place
+        while number < len(rows) and middles[number] >= lowest:
+            rows[number][0] = name
+            number += 1
     return rows
+
+
+def _are_centred(rows: Sequence[Sequence[str]], first: int) -> bool:
+    """Whether names of groups on the lines of rows are in the middle: the first group begins without its name."""
+    return first == 1 and len(rows) > 2 and any(row[0] for row in rows[2:])
 
 
 def _belongs_above(row: Sequence[str], cells: Sequence[str], *, near: bool, spaced: bool) -> bool:
@@ -248,9 +334,9 @@ def _belongs_above(row: Sequence[str], cells: Sequence[str], *, near: bool, spac
     values = any(is_value(cell) for cell in filled)
     if (spaced and not near) or (all(row) and all(cells)):
         return False
+    if any(is_value(above) and is_value(cell) for above, cell in zip(row, cells, strict=True)):
+        return False
     if cells[0] and row[0]:
         partly = not cells[-1] and len(filled) < sum(map(bool, row)) and not values
         return partly and (spaced or cells[0][0].islower())
-    if spaced:
-        return True
-    return not cells[0] and not values
+    return spaced or (not cells[0] and not values)

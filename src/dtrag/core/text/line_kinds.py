@@ -19,7 +19,7 @@ _WIDE = re.compile("[\u1100-\u11ff\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-
 _TERMINATED = re.compile(r"[.!?。？！…;][\"'”’)\]>〉]*$")
 _CONTENTS = re.compile(r"(?:\.{3,}|…{2,}|·{3,}|‥{2,}|(?:\s?[.·]\s){3,}[.·]?|_{4,}|-{4,})\s*(?:[ivxlc]{1,6}|\d{1,4})$")
 _NUMERALS = frozenset("0123456789ivxlcIVXLC")
-_NAMES_UNIT = re.compile(r"단위|[Uu](?:nits?|NITS?)|\((?:in|[Aa]ll) ")
+_NAMES_UNIT = re.compile(r"단위|[Uu](?:nits?|NITS?)|\((?:[A-Za-z]+ ){0,2}in ")
 _CONTENTS_TITLE = re.compile(r"[<\[(]?\s*(?:목\s*차|차\s*례|(?:table of )?contents)\s*[>\])]?$", re.I)
 _LISTED = re.compile(r"\S\s+\d{1,4}$")
 _PAGE = re.compile(
@@ -55,12 +55,13 @@ _CAPTION_MARKED = re.compile(r"[<〈\[【(]|[^\d]{1,8}\d{1,3}(?:[-.]\d{1,3})?\s*
 _UNIT = re.compile(
     r"[(\[（<]\s*(?:금액\s?)?(?:단위|units?)\s*[:：]\s*[^()\[\]（）<>\n]{1,40}(?:\([^()\n]{1,20}\)[^()\[\]\n]{0,10})?[)\]）>]"
     r"|(?:금액\s?)?(?:단위|units?)\s*[:：]\s*[^()\[\]（）<>|\n]{1,40}$"
-    r"|\((?:in|all (?:amounts|figures|prices) in)\s[^()\n]{2,40}\)",
+    r"|\((?:(?:all )?(?:amounts|figures|prices|fees|costs|values|rates|weights|sizes) )?in\s[^()\n]{2,40}\)",
     re.I,
 )
 _NUMBERED = re.compile(
     r"(?:\d{1,2}(?:\.\d{1,2}){1,3}\.?|[IVX]{1,5}\.|[Ⅰ-Ⅻ]\.?|(?:chapter|section|part|appendix)\s\w+[.:]?)\s+", re.I
 )
+_END_INSIDE = re.compile(r"[.!?。？！…][\"'”’)\]>〉]*(?:\s|$)")
 _KEY_VALUE = re.compile(r"(?:[A-Z][\w/-]*(?: [\w/-]+){0,2}|[가-힣][가-힣\s]{0,11})\s?[:：]\s*\S")
 _TOPIC = re.compile(r"[가-힣](?:은|는|을|를|에게|에서|으로|까지|부터)(?:\s|$)")
 _PREDICATE = re.compile(r"(?:다|요|까|함|됨|음|임|것|바람|바랍니다|하기|하지)[)\]]?$")
@@ -79,11 +80,20 @@ _MARKER = re.compile(
 _LEAD_IN = re.compile(
     r"다음\s?(?:의\s)?각\s?(?:호|목|항|조|사항)|(?:다음|아래)(?:과|와)?\s?같(?:다|습니다|이|은|으며|고)"
     r"|(?:다음|아래)의?\s?(?:사항|서류|표|항목|내용|경우|업무|절차|순서|기준|요건|자료|물품)"
+    r"|(?:^|\s)(?:다음|아래)(?:의|에)?\s(?![날달해주번])[가-힣]+"
     r"|\b(?:as follows|the following|following|listed below|shown below|below)\b",
     re.I,
 )
 
 
+_ENTRY = re.compile(
+    r"(?:\(?\d{1,2}[.)]|\d{1,2}(?:\.\d{1,2}){1,3}\.?"
+    r"|[IVX]{1,5}\.|[Ⅰ-Ⅻ]\.?|제\s?\d{1,3}\s?[장절편조]|[가-하]\.|chapter \d+|\d{1,2}(?=\s\D))"
+    r"\s*\D.{0,70}\s\d{1,3}$",
+    re.I,
+)
+_DIGITS = re.compile(r"\d+")
+_CONTINUED = re.compile(r"계속|이어서|\bcont(?:inued|['’]d|\.)", re.I)
 _ITEMS = re.compile(r"다음\s?(?:의\s)?각\s?(?:호|목)")
 
 
@@ -172,6 +182,16 @@ def may_be_heading(line: str) -> bool:
     return not bare[0].islower()
 
 
+def ends_in_predicate(line: str) -> bool:
+    """Whether a line of Korean ends like a sentence or a note, without a full stop."""
+    return _PREDICATE.search(line) is not None
+
+
+def has_sentence_end(line: str) -> bool:
+    """Whether a sentence ends in the line."""
+    return _END_INSIDE.search(line) is not None
+
+
 def is_key_value(line: str) -> bool:
     """Whether it begins with a short name and a colon, as the lines of a letter's head do."""
     return _KEY_VALUE.match(line) is not None
@@ -191,6 +211,27 @@ def introduces(sentence: str) -> bool:
 def ends_in_colon(sentence: str) -> bool:
     """Whether something must follow."""
     return sentence.endswith((":", "："))
+
+
+def says_something(sentence: str) -> bool:
+    """Whether a sentence that introduces a list or table also states something that may be asked: a figure."""
+    stated = any(character.isdigit() for character in _ITEMS.sub("", sentence)) and is_terminated(sentence)
+    return stated and not ends_in_colon(sentence) and _ITEMS.search(sentence) is None
+
+
+def is_entry(line: str) -> bool:
+    """Whether it may be an entry of a table of contents without dots: a number, a title, a page."""
+    return line[-1].isdigit() and len(line) <= LONGEST_FORM_TITLE and _ENTRY.match(line) is not None
+
+
+def page_of(entry: str) -> int:
+    """The page number at the end of an entry."""
+    return int(_DIGITS.findall(entry)[-1])
+
+
+def is_continuation(caption: str) -> bool:
+    """Whether a caption says that a table goes on."""
+    return _CONTINUED.search(caption) is not None
 
 
 def refers_to_items(sentence: str) -> bool:

@@ -77,7 +77,7 @@ def displayed(quote: str, *, words_broken: bool = False) -> str:
     if "\n" in quote:
         shown = _HANGUL_BREAK.sub(lambda match: _joint(match, words_broken), shown)
         shown = _HYPHEN_BREAK.sub("", shown)
-    elif "\t" in quote or "   " in quote:
+    elif "|" not in quote and ("\t" in quote or "   " in quote):
         shown = _CELLS.sub(" | ", shown)
     if "\n" in shown or "  " in shown or "\u00a0" in shown:
         shown = _SPACE.sub(" ", shown)

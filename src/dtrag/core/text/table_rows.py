@@ -9,6 +9,8 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from dtrag.core.text.line_kinds import width
+
 MOST_HEADER_ROWS = 3
 LONGEST_HEADER_CELL = 40
 COMPARED_ROWS = 8
@@ -20,6 +22,7 @@ value, and the first row is not a header."""
 _PIPE = re.compile(r"(?:^|\s)[|│](?:\s|$)")
 _SPLIT_PIPE = re.compile(r"(?:^|(?<=\s))[|│](?=\s|$)")
 _GAP = re.compile(r"(?<![.!?。,;:])(?:[ ]*\t\s*|[ ]{2,})|(?:[ ]*\t\s*|[ ]{3,})")
+_BARE = re.compile(r"[-+]?\d[\d,.]*$")
 _FIGURES = re.compile(r"\d[\d,.]*")
 _VALUE = re.compile(r"^(?:[-–—○×●✓✔OX]|없음|무료|면제|해당\s?없음|n/?a|none|free|yes|no|있음|가능|불가|미정)$", re.I)
 _PERIOD = re.compile(
@@ -51,8 +54,8 @@ def cells_of(line: str) -> list[str]:
 
 
 def column_starts(line: str) -> list[int]:
-    """Where the cells after the first begin in a line of plain text."""
-    return [match.end() for match in _GAP.finditer(line) if line[: match.start()].strip()]
+    """Where the cells after the first begin in a line of plain text, in cells of the screen."""
+    return [width(line[: match.end()]) for match in _GAP.finditer(line) if line[: match.start()].strip()]
 
 
 def aligned(lines: Sequence[str]) -> bool:
@@ -61,8 +64,14 @@ def aligned(lines: Sequence[str]) -> bool:
         return False
     if all("\t" in line for line in lines):
         return True
-    starts = Counter(start for line in lines for start in dict.fromkeys(column_starts(line)))
-    return bool(starts) and starts.most_common(1)[0][1] * 3 >= 2 * len(lines)
+    edges = Counter(edge for line in lines for edge in {*column_starts(line), *_column_ends(line)})
+    return bool(edges) and edges.most_common(1)[0][1] * 3 >= 2 * len(lines)
+
+
+def _column_ends(line: str) -> list[int]:
+    """Where the cells after the first end, as negative numbers: figures are often in line on the right."""
+    gaps = [match for match in _GAP.finditer(line) if line[: match.start()].strip()]
+    return [-width(line[: match.start()]) for match in gaps[1:]] + [-width(line.rstrip())] if gaps else []
 
 
 def header_rows(rows: Sequence[Sequence[str]]) -> int:
@@ -79,24 +88,37 @@ def _is_header(first: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
     filled = [cell for cell in first if cell]
     if len(filled) < 2 or any(len(cell) > LONGEST_HEADER_CELL for cell in filled):
         return False
-    periods = [cell for cell in filled[1:] if _PERIOD.match(cell)]
-    if any(is_value(cell) and cell not in periods for cell in filled):
-        return False
-    if periods and any(_shape(first) == _shape(row) for row in below):
-        return False
-    if any(_HEADER_WORD.match(cell) for cell in filled) and not any(list(row) == list(first) for row in below):
+    if _heads_figures(first, below):
         return True
-    if len(first) > 2:
+    periods = [cell for cell in filled[1:] if _PERIOD.match(cell)]
+    valued = any(is_value(cell) and cell not in periods for cell in filled)
+    if valued or (periods and any(_shape(first) == _shape(row) for row in below)):
+        return False
+    if len(first) > 2 or any(_HEADER_WORD.match(cell) for cell in filled):
         return True
     values = [row[1] for row in below if len(row) > 1]
     shapes = Counter(_FIGURES.sub("9", cell) for cell in values if is_value(cell))
     return len(values) > 1 and bool(shapes) and max(shapes.values()) >= SAME_SHAPE * len(values)
 
 
+def _heads_figures(first: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
+    """Whether most columns have bare figures below, and something else (a range, a year with its word) in this row."""
+    columns = range(1, len(first))
+    figures = [
+        place
+        for place in columns
+        if below
+        and all(len(row) <= place or not row[place] or _BARE.match(row[place]) for row in below)
+        and any(len(row) > place and row[place] for row in below)
+    ]
+    return len(figures) * 2 >= len(columns) > 1 and not any(_BARE.match(first[place]) for place in figures)
+
+
 def _goes_on(first: Sequence[str], row: Sequence[str]) -> bool:
     """Whether a row below the first header row is one, too: its first cell belongs to the row above."""
-    joined = not row[0] or row[0] == first[0]
-    return joined and not any(is_value(cell) and not _PERIOD.match(cell) for cell in row)
+    if row[0] and row[0] == first[0]:
+        return True
+    return not row[0] and not any(is_value(cell) and not _PERIOD.match(cell) for cell in row)
 
 
 def is_value(cell: str) -> bool:

@@ -73,6 +73,13 @@ class Table:
     text: str
     lines: Sequence[Line]
     shared: list[ContextSpan] = field(default_factory=list)
+    headers: list[ContextSpan] = field(default_factory=list)
+    columns: int = 0
+    above: Table | None = None
+
+    def continue_from(self, above: Table | None) -> None:
+        """Take header and unit of the table above, unless this one has a header or other columns."""
+        self.above = above
 
     def units(self) -> Iterator[Unit]:
         """The rows with their context, and the headers."""
@@ -81,7 +88,12 @@ class Table:
         body = [number for number, count in enumerate(filled) if count > 1] or list(range(len(rows)))
         headers = body[: table_rows.header_rows([rows[number][2] for number in body])]
         repeated = {tuple(rows[number][2]) for number in headers}
-        shared = [*self.shared, *(ContextSpan("header", rows[number][0], rows[number][1]) for number in headers)]
+        self.columns = max((len(cells) for _, _, cells in rows), default=0)
+        self.headers = [ContextSpan("header", rows[number][0], rows[number][1]) for number in headers]
+        if not headers and self.above is not None and self.above.columns == self.columns:
+            self.headers = self.above.headers
+            self.shared = [*(span for span in self.above.shared if span.kind == "unit"), *self.shared]
+        shared = [*self.shared, *self.headers]
         section: list[ContextSpan] = []
         left: list[ContextSpan] = []
         for number, (start, end, cells) in enumerate(rows):

@@ -7,21 +7,29 @@ not sentences. A row goes with its header and unit, an item with its lead-in: th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from dtrag.core.text import line_kinds
 from dtrag.core.text.analysis import ends_in_abbreviation
+from dtrag.core.text.line_kinds import is_hangul
 from dtrag.core.text.line_wrapping import breaks_words, continues, margin
 from dtrag.core.text.table_units import Table, tables_in
 from dtrag.core.text.unit_types import ContextSpan, Line, TextUnits, Unit, UnitKind, lines_of
+
+FEWEST_ENTRIES = 3
+"""Lines that look like entries of a table of contents, from which on they are ones."""
+LINES_OF_MARGIN = 3
+"""Lines of a paragraph that show where its margin is, whatever the width of other lines."""
+GAP_FULL = 0.8
+"""Share of the margin that a line has at least if it continues behind an empty line."""
 
 _BOUNDARY = re.compile(
     r"""(?<=[.!?。？！…])(?P<closing>["'”’)\]]*(?:\s*[<〈][^<>〈〉\n]{0,120}[>〉])*)\s+(?:>[>\s]*)?"""
     r"""(?=["'“‘(\[]?[A-Z0-9가-힣一-鿿①-⑳])"""
     r"""|(?<=\S)(?:\s+|(?<![조항,ㆍ·(“"\s]))(?=[①-⑳㉑-㉟](?![항호]))"""
 )
-_MARK_ONLY = re.compile(r"(?:[①-⑳㉑-㉟]|\(?\d{1,3}[.)]|[가-하][.)]|[-–—•·▪◦○●■□*])$")
+_MARK_ONLY = re.compile(r"(?:[①-⑳㉑-㉟]|\(?\d{1,3}[.)]|\(?[가-하a-z][.)]|[Ⅰ-Ⅻ]\.|[IVX]{1,5}\.|[-–—•·▪◦○●■□*])$")
 _PAIRS = re.compile(r"([^:;|\n]{1,40}): [^;\n]*; [^:;\n]{1,40}: ")
 
 
@@ -49,6 +57,46 @@ def units_of(text: str) -> TextUnits:
     return TextUnits(tuple(reader.units), breaks_words(joints, reader.margin), continued)
 
 
+def _entries(lines: Sequence[Line]) -> set[int]:
+    """Lines of a table of contents without dots: three entries or more, with pages that do not fall."""
+    entries: set[int] = set()
+    run: list[int] = []
+    for number, line in enumerate([*lines, None]):
+        goes_on = line is not None and line_kinds.is_entry(line.text)
+        if (
+            goes_on
+            and line is not None
+            and run
+            and line_kinds.page_of(line.text) < line_kinds.page_of(lines[run[-1]].text)
+        ):
+            goes_on = False
+        if goes_on:
+            run.append(number)
+            continue
+        entries.update(run if len(run) >= FEWEST_ENTRIES else ())
+        run = []
+    return entries
+
+
+def _margins(lines: Sequence[Line], rows: Collection[int]) -> dict[int, int]:
+    """The margin of each line in a run of lines without an empty line, if it has enough lines to show one."""
+    margins: dict[int, int] = {}
+    run: list[int] = []
+    for number in range(len(lines) + 1):
+        if number < len(lines) and number not in rows and not (run and lines[number].gap):
+            run.append(number)
+            continue
+        if len(run) >= LINES_OF_MARGIN and (own := margin([lines[place].text for place in run])):
+            margins.update(dict.fromkeys(run, own))
+        run = [number] if number < len(lines) and number not in rows else []
+    return margins
+
+
+def _is_ending(before: str, line: str) -> bool:
+    """Whether `다.` at the beginning of a line ends the verb of the line before; after the item 나. it is a mark."""
+    return line.startswith("다.") and is_hangul(before[-1]) and not before.startswith("나")
+
+
 class _Reader:
     """Goes over the lines once and collects units; lists that are open are on a stack."""
 
@@ -58,10 +106,13 @@ class _Reader:
         self._tables = dict(tables_in(lines))
         rows = {number for first, last in self._tables.items() for number in range(first, last)}
         self.margin = margin([line.text for number, line in enumerate(lines) if number not in rows])
+        self._margins = _margins(lines, rows)
         self._levels: list[_Level] = []
         self._seen: dict[str, int] = {}
         self._contents = self._marked = False
         self._pairs = _first_names(lines)
+        self._entries = _entries(lines)
+        self._table_above: Table | None = None
         self.units: list[Unit] = []
         self.continued_lines: list[int] = []
 
@@ -85,13 +136,13 @@ class _Reader:
     def _kind_of_line(self, number: int) -> UnitKind | None:
         """The kind of a line that is a unit of its own, whatever the lines around it are."""
         line = self._lines[number].text
-        if (kind := self._kind_of_layout(line)) is not None:
+        if (kind := self._kind_of_layout(number)) is not None:
             return kind
         if _is_mark(line):
             self._open_mark(number)
             return "mark"
         if self._is_item(number):
-            return None
+            return "heading" if self._is_numbered_heading(number) else None
         span = line_kinds.unit_span(line)
         if span is not None and span[1] - span[0] >= len(line) - 2:
             return "unit"
@@ -99,14 +150,16 @@ class _Reader:
             return "heading"
         return "row" if (match := _PAIRS.match(line)) and self._pairs.get(match[1], 0) > 1 else None
 
-    def _kind_of_layout(self, line: str) -> UnitKind | None:
+    def _kind_of_layout(self, number: int) -> UnitKind | None:
         """The kind of a line that belongs to the layout of a page: of a table of contents, a header or a footer."""
+        line = self._lines[number].text
         if line_kinds.is_rule(line):
             return "mark"
         if line_kinds.is_contents_title(line):
             self._contents = True
             return "heading"
-        if line_kinds.is_contents(line) or (self._contents and line_kinds.ends_in_page_number(line)):
+        listed = self._contents and line_kinds.ends_in_page_number(line)
+        if listed or number in self._entries or line_kinds.is_contents(line):
             return "contents"
         self._contents = False
         return "page" if line_kinds.is_page_mark(line) else None
@@ -132,9 +185,40 @@ class _Reader:
                 return True
             if not line_kinds.is_heading(below.text) and not line_kinds.may_be_heading(below.text):
                 return False
-        return line.gap and any(
-            unit.kind == "sentence" and line_kinds.is_terminated(self._text[unit.start : unit.end])
-            for unit in self.units
+        return len(self._lines) == 1 or (
+            line.gap
+            and any(
+                unit.kind == "sentence" and line_kinds.is_terminated(self._text[unit.start : unit.end])
+                for unit in self.units
+            )
+        )
+
+    def _is_numbered_heading(self, number: int) -> bool:
+        """Whether a line with a mark is a heading: a table or a paragraph is below, and no other item is beside it."""
+        line = self._lines[number]
+        marker = line_kinds.marker_of(line.text)
+        if marker is None or marker.kind.startswith("bullet") or marker.kind == "circled":
+            return False
+        if not line_kinds.may_be_heading(line.text) or number + 1 >= len(self._lines):
+            return False
+        below = number + 1
+        while below < len(self._lines) and self._is_note(below):
+            below += 1
+        if below in self._tables:
+            return True
+        if below > number + 1 or below >= len(self._lines) or self._is_item(below) or not line.gap:
+            return False
+        if not self._lines[below].gap and continues(line.text, self._lines[below].text, self.margin):
+            return False
+        before = line_kinds.marker_of(self._lines[number - 1].text) if number else None
+        alone = before is None or before.kind != marker.kind or not self._lines[number - 1].gap
+        return alone and self._is_text(below)
+
+    def _is_note(self, number: int) -> bool:
+        """Whether a line between a title and its table belongs to the table: a unit, a remark in brackets, a rule."""
+        line = self._lines[number].text
+        return number not in self._tables and (
+            (line[0] in "([（" and line[-1] in ")]）") or line_kinds.is_rule(line) or line_kinds.is_caption(line)
         )
 
     def _is_text(self, number: int) -> bool:
@@ -171,15 +255,35 @@ class _Reader:
         last = first + 1
         while last < len(self._lines):
             line, before = self._lines[last], self._lines[last - 1]
-            if line.gap or last in self._tables or self._is_item(last) or line_kinds.is_rule(line.text):
+            if last in self._tables or line_kinds.is_rule(line.text) or line_kinds.is_heading(line.text):
+                break
+            is_ending = _is_ending(before.text, line.text)
+            if (line.gap or self._is_item(last)) and not is_ending and not self._goes_on_below_gap(last):
                 break
             if line_kinds.is_key_value(line.text) and not line.text[0].islower() and not self._is_open(before.text):
                 break
-            if _is_mark(line.text) or not self._goes_on(first, before, line):
+            if not is_ending and not line.gap and (_is_mark(line.text) or not self._goes_on(first, before, line)):
                 break
             continued.append(last - 1)
             last += 1
         return last
+
+    def _goes_on_below_gap(self, number: int) -> bool:
+        """Whether a text continues across an empty line: each of its lines is a paragraph in the file."""
+        line, before = self._lines[number], self._lines[number - 1]
+        if not line.gap or not self.margin or self._is_item(number) or line_kinds.may_be_heading(before.text):
+            return False
+        open_end = (
+            is_hangul(before.text[-1]) and is_hangul(line.text[0]) and not line_kinds.ends_in_predicate(before.text)
+        )
+        if not open_end and not (before.text[-1].isalpha() and line.text[0].islower()):
+            return False
+        wide = line_kinds.width(before.text) >= self.margin * GAP_FULL
+        return wide and not line_kinds.may_be_heading(line.text) and self._is_prose(number)
+
+    def _is_prose(self, number: int) -> bool:
+        """Whether the lines from here to the next empty line end a sentence somewhere."""
+        return line_kinds.has_sentence_end(self._lines[number].text)
 
     def _goes_on(self, first: int, before: Line, line: Line) -> bool:
         if line_kinds.is_page_mark(line.text) or line_kinds.is_contents(line.text):
@@ -188,7 +292,7 @@ class _Reader:
         hanging = marker is not None and line.indent >= self._lines[first].indent + 2
         if hanging and not line_kinds.is_terminated(before.text):
             return True
-        return continues(before.text, line.text, self.margin)
+        return continues(before.text, line.text, self._margins.get(first, self.margin))
 
     def _is_open(self, line: str) -> bool:
         return line[-1] in ",(" or (bool(self.margin) and line_kinds.width(line) + 8 > self.margin)
@@ -233,6 +337,26 @@ class _Reader:
             self._levels.pop()
         self._levels.append(_Level(marker.kind, indent, self._introduction(indent=indent)))
 
+    def _introductions(self) -> list[ContextSpan]:
+        """The caption or lead-in above a table, and the title above a remark in brackets."""
+        spans: list[ContextSpan] = []
+        place = len(self.units) - 1
+        while place >= 0 and len(spans) < 2:
+            unit = self.units[place]
+            text = self._text[unit.start : unit.end]
+            if unit.kind in {"page", "mark", "unit"}:
+                place -= 1
+                continue
+            if unit.kind != "heading" or line_kinds.is_division(text):
+                break
+            spans.append(ContextSpan("lead_in", unit.start, unit.end))
+            if text[0] != "(":
+                break
+            place -= 1
+        if not spans and (above := self._introduction()) is not None:
+            spans.append(above)
+        return spans
+
     def _introduction(self, *, only_colon: bool = False, indent: int = 0) -> ContextSpan | None:
         """The unit right above, if it introduces what follows; a sentence that does so becomes a lead-in."""
         place = len(self.units) - 1
@@ -253,16 +377,30 @@ class _Reader:
         opens = line_kinds.ends_in_colon(text) if only_colon else line_kinds.introduces(text)
         if not opens and not (nested and not line_kinds.is_terminated(text)):
             return None
-        self.units[place] = replace(unit, kind="lead_in")
+        if not line_kinds.says_something(text):
+            self.units[place] = replace(unit, kind="lead_in")
         return ContextSpan("lead_in", unit.start, unit.end)
 
     def _table(self, first: int, last: int) -> None:
         """The rows of a table with its headers, its unit, its caption or lead-in."""
-        above = self._introduction()
-        lines = self._lines[first:last]
+        above = self._introductions()
         unit = self._unit_around(first, last)
         self._levels.clear()
-        self.units += Table(self._text, lines, [span for span in (above, unit) if span is not None]).units()
+        table = Table(self._text, self._lines[first:last], [*above, *([unit] if unit is not None else [])])
+        if self._continues_table(table):
+            table.continue_from(self._table_above)
+        self.units += table.units()
+        self._table_above = table
+
+    def _continues_table(self, table: Table) -> bool:
+        """Whether the table is the rest of the one above: nothing but a page break or a caption is between them."""
+        for unit in reversed(self.units):
+            if unit.kind in {"row", "header"}:
+                break
+            between = self._text[unit.start : unit.end]
+            if unit.kind not in {"page", "mark", "unit"} and not line_kinds.is_continuation(between):
+                return False
+        return self._table_above is not None
 
     def _unit_around(self, first: int, last: int) -> ContextSpan | None:
         """The unit of the values that a line above the table names, or the line below it."""

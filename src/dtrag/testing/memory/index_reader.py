@@ -136,7 +136,9 @@ class MemoryIndex:
         before = {}
         for passage in self._of(chunk_ids, scope):
             last = passage.indexed.chunk.ordinal
-            chunks = [indexed.chunk for indexed in passage.stored.written.chunks]
+            headings = passage.indexed.chunk.breadcrumb
+            written = (indexed.chunk for indexed in passage.stored.written.chunks)
+            chunks = [chunk for chunk in written if chunk.breadcrumb == headings]
             near = [
                 chunk
                 for chunk in chunks

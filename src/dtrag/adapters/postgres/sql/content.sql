@@ -20,6 +20,7 @@ select k.document_id, k.ordinal, b.ordinal as before, b.start_offset, b.text
 from unnest(:document_ids::uuid[], :ordinals::int[]) as k (document_id, ordinal)
 join chunks c on c.document_id = k.document_id and c.ordinal = k.ordinal
 join chunks b on b.document_id = c.document_id and b.ordinal < c.ordinal and b.ordinal >= c.ordinal - :limit::int
+    and b.breadcrumb = c.breadcrumb
 order by k.document_id, k.ordinal, b.ordinal desc
 
 -- fragment: valid
