@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from dtrag.core.text.analysis import normalise
 from dtrag.core.text.linguistics import asks_date, asks_number, asks_person, asks_whether, counted_answer
@@ -41,6 +41,11 @@ _RULE = re.compile(
     r"|\b(?:may|must|can|shall|cannot)(?: not)?\b"
 )
 
+_NO_VALUE = re.compile(
+    r"[<〈\[(][^<>〈〉\[\]()]*(?:개정|신설|삭제|전문|시행)[^<>〈〉\[\]()]*[>〉\])]|^\s*(?:\d{1,3}[.)]|[①-⑳])", re.M
+)
+"""Marks of amendments, and the numbers of items and paragraphs."""
+
 
 def answer_words(question: str, quotation: str) -> tuple[Span, ...]:
     """Spans `[start, end)` of the quotation, ascending and disjoint, at most `MAX_SPANS`.
@@ -48,14 +53,19 @@ def answer_words(question: str, quotation: str) -> tuple[Span, ...]:
     Only of the kind of value that the question asks for, and not those that the question itself contains.
     """
     known = normalise(question).replace(" ", "")
+    excluded = [mark.span() for mark in _NO_VALUE.finditer(quotation)]
     spans: list[Span] = []
     for pattern in _patterns(question, quotation):
         for match in pattern.finditer(quotation):
             start, end = _trimmed(quotation, match.start(), match.end())
             value = normalise(quotation[start:end]).replace(" ", "")
-            if value and value not in known and all(end <= other[0] or other[1] <= start for other in spans):
+            if value and value not in known and _is_apart((start, end), (*spans, *excluded)):
                 spans.append((start, end))
     return tuple(sorted(spans)[:MAX_SPANS])
+
+
+def _is_apart(span: Span, others: Sequence[Span]) -> bool:
+    return all(span[1] <= start or end <= span[0] for start, end in others)
 
 
 def _patterns(question: str, quotation: str) -> Iterator[re.Pattern[str]]:
