@@ -96,6 +96,8 @@ def _is_header(first: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
         return False
     if len(first) > 2 or any(_HEADER_WORD.match(cell) for cell in filled):
         return True
+    if not any(map(_FIGURES.search, filled)) and all(row and _FIGURES.search(row[0]) for row in below):
+        return True  # Names above periods or ranges: "근속기간 | 연가일수" above "1년 미만 | 월간 개근시 1일".
     values = [row[1] for row in below if len(row) > 1]
     shapes = Counter(_FIGURES.sub("9", cell) for cell in values if is_value(cell))
     return len(values) > 1 and bool(shapes) and max(shapes.values()) >= SAME_SHAPE * len(values)

@@ -334,3 +334,11 @@ def test_units_are_trimmed_spans_in_order_that_cover_everything(before: str, tex
     for sentence in sentences_after(Preceding(0, before), text, start):
         assert text[sentence.start : sentence.end] == sentence.text
         assert all(document[start + span.start : start + span.end].strip() for span in sentence.context)
+
+
+def test_names_above_ranges_are_the_header_of_a_table_of_two_columns() -> None:
+    text = "연가는 다음과 같다.\n근속기간 | 연가일수\n1년 미만 | 월간 개근시 1일\n1년 이상 | 연간 8할 이상 출근시 15일"
+    kinds = [unit.kind for unit in units_of(text).units]
+    assert kinds == ["lead_in", "header", "row", "row"]
+    named = "담당 | 학사팀\n전화 | 구내 1234\n기간 | 3월"
+    assert "header" not in [unit.kind for unit in units_of(named).units]
