@@ -72,6 +72,8 @@ ROUTES: dict[Address, Described] = {
     ("GET", "/regulations"): Described("read"),
     ("GET", "/regulations/show"): Described("read", own=422),
     ("GET", "/regulations/citations"): Described("read"),
+    ("GET", "/regulations/diff"): Described("read", own=422),
+    ("GET", "/regulations/stale"): Described("read"),
     ("POST", "/regulations/search"): Described("read", sent={"query": "휴학 기간"}),
     ("POST", "/regulations/verify"): Described("read", sent={"text": "학칙 제21조"}),
     ("GET", "/agents"): Described("read"),

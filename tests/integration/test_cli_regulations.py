@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 
 from dtrag.delivery.cli import exit_codes
 from tests.integration.cli_process import Cli, assert_shape, documented_shapes
 from tests.integration.conftest import MakeCli
+from tests.integration.test_editions import regulation
 
 BOOK = Path(__file__).parents[2] / "examples" / "hanbit-university" / "regulations.md"
 SHAPES = documented_shapes()
@@ -162,3 +164,24 @@ def test_exit_codes_of_a_verification(cli: Cli, tmp_path: Path) -> None:
     for name, message in (("long.txt", "150,000"), ("absent.txt", "cannot be read"), ("old.hwp", "HWPX")):
         refused = cli.call("regulations", "verify", tmp_path / name)
         assert refused.code == exit_codes.USAGE and message in " ".join(refused.err.split()), refused.err
+
+
+def test_editions_are_compared_and_searched_by_day(cli: Cli, tmp_path: Path) -> None:
+    old, new = tmp_path / "old.md", tmp_path / "new.md"
+    old.write_text(regulation("2020. 3. 1.", "배차는 하루에 서른 번까지 한다."), "utf-8")
+    new.write_text(regulation("2024. 3. 1.", "배차는 하루에 마흔 번까지 한다."), "utf-8")
+    assert cli.call("ingest", old, new, "--category", "Rules").code == exit_codes.OK
+    compared = cli.call("regulations", "diff", "차량관리규정", "2021-01-01", "2024-03-01", "--json")
+    assert_shape(compared.json, SHAPES["dtrag regulations diff"])
+    shown = cli.call("regulations", "diff", "차량관리규정", "2021-01-01", "2024-03-01").out
+    assert max(cell_len(line) for line in shown.splitlines()) <= 80
+    assert "서른" in shown and "마흔" in shown and "제2조(배차): amended" in shown
+    page = cli.call("regulations", "diff", old, new, "--html").out
+    assert page.startswith("<!doctype html>") and "<del>서른</del>" in page and "<ins>마흔</ins>" in page
+    stale = cli.call("regulations", "stale", "--regulation", "차량관리규정", "--json")
+    assert_shape(stale.json, SHAPES["dtrag regulations stale"])
+    assert stale.json["stale"][0]["target"] == "차량관리규정 제2조"
+    found = cli.call("search", "하루에 배차", "--category", "Rules", "--as-of", "2023-01-01").out
+    assert "서른" in found and "마흔" not in found
+    wrong = cli.call("search", "배차", "--as-of", "2023")
+    assert wrong.code == exit_codes.USAGE and "2024-03-01" in wrong.err

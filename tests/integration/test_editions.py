@@ -17,7 +17,7 @@ from dtrag.core.access.scope import EVERYTHING, Access, Grant
 from dtrag.core.editions import edition_id
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.core.text.analysis import term_id, terms
-from dtrag.errors import InvalidInput
+from dtrag.errors import InvalidInput, NotFound
 from dtrag.pipeline.state import PipelineRequest
 from dtrag.ports import Models
 from dtrag.settings import Settings
@@ -316,3 +316,37 @@ async def test_all_reads_of_a_run_see_its_day(app: App, tmp_path: Path) -> None:
         assert not any("마흔" in text for text in await found(app, "배차"))
         assert "서른" in (await app.regulations.show("차량관리규정 제2조")).text
     assert "마흔" in (await app.regulations.show("차량관리규정 제2조")).text
+
+
+async def test_a_regulation_is_compared_between_two_days(amended: App, made: list[History]) -> None:
+    compared = 0
+    for history in made[:6]:
+        days = history.days()
+        before, after = days[0] + timedelta(5), days[len(days) // 2]
+        difference = await amended.regulations.diff(history.name, before, after)
+        articles = {change.label: change for change in difference.changes if change.label != "부칙"}
+        for number in history.numbers():
+            old, new = history.valid(number, before), history.valid(number, after)
+            change = articles.get(f"제{number}조")
+            assert (change is not None) == (old != new), (history.name, number)
+            if change is not None:
+                assert change.change == ("added" if old is None else "deleted" if new is None else "amended")
+                assert (old or "") in change.before and (new or "") in change.after
+                compared += 1
+    assert compared > 5
+    with pytest.raises(NotFound, match="없는규정"):
+        await amended.regulations.diff("없는규정", "2020-01-01", "2021-01-01")
+
+
+async def test_a_citation_is_stale_when_its_target_was_amended_later(app: App, tmp_path: Path) -> None:
+    await ingest(app, tmp_path, "a.md", regulation("2020. 3. 1.", "배차는 서른 번."))
+    assert await app.regulations.stale() == []
+    await ingest(app, tmp_path, "b.md", regulation("2024. 3. 1.", "배차는 마흔 번."))
+    [stale] = await app.regulations.stale("차량관리규정")
+    assert (stale.source, stale.source_amended) == ("차량관리규정 제3조", "2020-03-01")
+    assert (stale.target, stale.target_amended, stale.change) == ("차량관리규정 제2조", "2024-03-01", "amended")
+    assert await app.regulations.stale(as_of="2023-01-01") == []
+    deleted = regulation("2025. 3. 1.", "배차").replace("## 제2조(배차)\n\n배차\n", "## 제2조 삭제 <2025. 3. 1.>\n")
+    await ingest(app, tmp_path, "c.md", deleted + "\n## 제4조(반납)\n\n반납한다.\n")
+    [stale] = await app.regulations.stale()
+    assert (stale.target, stale.target_amended, stale.change) == ("차량관리규정 제2조", "2025-03-01", "repealed")

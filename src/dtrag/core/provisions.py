@@ -92,8 +92,9 @@ class ShownProvision:
     `spans` are its ranges in the document's text; several provisions with one label (addenda of several years) are
     shown together, with a blank line between them. `deleted`: only its number and mark remain (`삭제 <2020. 1. 1.>`).
     `repealed`: the whole regulation is marked as 폐지. `effective_dates` are those of an addendum, `effective_date` is
-    the newest of the regulation; both in ISO form. `names` are the provisions that it cites, `named_by` the provisions
-    of the same regulation that cite it.
+    the newest of the regulation; both in ISO form. This text is valid from `effective_from` until the day before
+    `superseded_from`; `editions` are the dates of all editions of the regulation in the index. `names` are the
+    provisions that it cites, `named_by` the provisions of the same regulation that cite it.
     """
 
     name: str
@@ -113,5 +114,8 @@ class ShownProvision:
     repealed: bool = False
     effective_dates: tuple[str, ...] = ()
     effective_date: str | None = None
+    effective_from: str | None = None
+    superseded_from: str | None = None
+    editions: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     named_by: tuple[str, ...] = ()

@@ -10,6 +10,7 @@ from dtrag.core.access.scope import Scope
 from dtrag.core.documents import SearchResult
 from dtrag.core.provisions import RegulationText
 from dtrag.core.text.analysis import language
+from dtrag.packs.regulation_ko.changes import text_of
 from dtrag.packs.regulation_ko.edition_notes import EditionText, edition_notes, undated_note
 from dtrag.ports import RegulationStore, valid_day
 
@@ -67,9 +68,3 @@ def _edition_text(
         superseded_from=date.fromisoformat(end) if end else None,
         before=text_of(earlier[-1], label) if earlier else None,
     )
-
-
-def text_of(regulation: RegulationText, label: str) -> str:
-    """The text of the provisions with this label; "" when there are none."""
-    provisions = [provision for provision in regulation.provisions if provision.label == label]
-    return "\n".join(regulation.text[provision.start : provision.end] for provision in provisions)

@@ -14,9 +14,10 @@ from dtrag.core.access.scope import Scope, Viewer
 from dtrag.core.documents import SearchResult
 from dtrag.core.editions import parse_date
 from dtrag.core.provisions import ProvisionCitation, RegulationSummary, RegulationText, ShownProvision
+from dtrag.core.regulation_changes import RegulationDiff, StaleCitation
 from dtrag.core.verification import Verification
 from dtrag.current_app import active
-from dtrag.errors import NotFound
+from dtrag.errors import InvalidInput, NotFound
 from dtrag.packs.regulation_ko.collection import BETWEEN, Collection, Regulation, Source
 from dtrag.packs.regulation_ko.provision_details import details
 from dtrag.packs.regulation_ko.references import find_provision
@@ -24,6 +25,7 @@ from dtrag.packs.regulation_ko.top_k import AdaptiveTopKSelector
 from dtrag.ports import Index, IndexSnapshot, RegulationStore, valid_day
 from dtrag.retrieval.engine import HybridSearchEngine
 from dtrag.retrieval.lexicon_reader import LexiconReader
+from dtrag.retrieval.regulation_changes import compare_days, stale_citations
 from dtrag.retrieval.regulation_collection import READ_AT_ONCE, CollectionReader
 from dtrag.retrieval.regulation_pack import by_article
 from dtrag.retrieval.regulation_verification import verify_citations
@@ -113,7 +115,8 @@ class Regulations:
         snapshot, within, collection = await self._collection(scope, as_of)
         source = find_provision(reference, collection)
         text = await self._text(source, within)
-        first_passage = f"{source.regulation.document_id}:{max(0, source.provisions[0].first)}"
+        valid = source.provisions if not source.is_deleted else source.regulation.provisions
+        first_passage = f"{source.regulation.document_id}:{valid[0].first if valid else 0}"
         passage = (await self._index.fetch([first_passage], within, snapshot.taxonomy)).get(first_passage)
         if passage is None:
             raise NotFound(f"{source.name} was replaced during the request. Try again.")
@@ -122,6 +125,8 @@ class Regulations:
             lambda: (tuple(collection.citations_of(source, texts)), details(collection, source, text))
         )
         first = source.provisions[0]
+        is_dated = source.regulation.work_id is not None and text.effective_from is not None
+        editions = await self._store.editions([text.document_id], within) if is_dated else []
         return ShownProvision(
             name=source.name,
             regulation=source.regulation.name,
@@ -140,16 +145,24 @@ class Regulations:
             repealed=known.repealed,
             effective_dates=known.effective_dates,
             effective_date=known.effective_date,
+            effective_from=passage.metadata.get("effective_from"),
+            superseded_from=passage.metadata.get("superseded_from"),
+            editions=tuple(edition.effective_from.isoformat() for edition in editions if edition.effective_from),
             names=known.names,
             named_by=known.named_by,
         )
 
     async def citations(
-        self, regulation: str | None = None, *, scope: Viewer | None = None, as_of: AsOf = None
+        self,
+        regulation: str | None = None,
+        *,
+        to: str | None = None,
+        scope: Viewer | None = None,
+        as_of: AsOf = None,
     ) -> list[ProvisionCitation]:
         """The citations in one regulation, or in all of them, in the order of the text.
 
-        Raises `NotFound` for an unknown name.
+        With `to` only those of that provision (`학칙 제21조`): who cites it. Raises `NotFound` for an unknown name.
         """
         snapshot, within, collection = await self._collection(scope, as_of)
         only = collection.named(regulation) if regulation is not None else None
@@ -158,7 +171,8 @@ class Regulations:
         cached = self._citations.get(key)
         if cached is None:
             cached = self._citations[key] = await self._read_citations(collection, only, within)
-        return list(cached)
+        target = find_provision(to, collection).name if to is not None else None
+        return [citation for citation in cached if target is None or target in citation.targets]
 
     async def _read_citations(
         self, collection: Collection, only: Regulation | None, within: Scope
@@ -172,6 +186,31 @@ class Regulations:
             for text in await self._store.read(keys[first : first + READ_AT_ONCE], within):
                 citations += await asyncio.to_thread(_citations, collection, by_document[text.document_id], text)
         return citations
+
+    async def diff(
+        self, regulation: str, before: date | str, after: date | str, *, scope: Viewer | None = None
+    ) -> RegulationDiff:
+        """What changed in a regulation between two days, provision by provision.
+
+        Raises `NotFound` for a regulation that was valid on neither day, and `InvalidInput` for one without dates.
+        """
+        days = parse_date("before", before), parse_date("after", after)
+        if days[0] is None or days[1] is None:
+            raise InvalidInput("Give two days, such as 2023-03-01 and 2024-03-01.")
+        snapshot = await self._index.snapshot()
+        within = confinement.bounded(scope).resolved(snapshot.taxonomy)
+        return await compare_days(regulation, (days[0], days[1]), self._collections, snapshot, within)
+
+    async def stale(
+        self, regulation: str | None = None, *, scope: Viewer | None = None, as_of: AsOf = None
+    ) -> list[StaleCitation]:
+        """The citations (of one regulation) of provisions that were amended after the citing one, or repealed.
+
+        Raises `NotFound` for an unknown name.
+        """
+        citations = await self.citations(regulation, scope=scope, as_of=as_of)
+        _, within, collection = await self._collection(scope, as_of)
+        return await stale_citations(citations, collection, self._store, within)
 
     async def verify(
         self, text: str, regulation: str | None = None, *, scope: Viewer | None = None, as_of: AsOf = None

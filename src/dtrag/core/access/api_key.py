@@ -9,7 +9,7 @@ import re
 import secrets
 import string
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypedDict, get_args
 
 from dtrag.core.access.scope import Access, Grant
@@ -125,6 +125,10 @@ class Caller:
     def owner(self) -> str:
         """Owner of the caller's conversations and traces: the id of the key, "" without keys."""
         return str(self.key_id) if self.key_id is not None else ""
+
+    def at(self, as_of: datetime.date | None) -> Caller:
+        """The same caller reading regulations as of a day; None changes nothing."""
+        return replace(self, access=self.access.at(as_of))
 
     def may(self, need: Need) -> bool:
         """Whether the role permits it."""

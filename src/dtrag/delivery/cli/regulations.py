@@ -10,6 +10,7 @@ import typer
 
 from dtrag.delivery.cli.context import AsOf, Direct, Json
 from dtrag.delivery.cli.exit_codes import OK
+from dtrag.delivery.cli.regulation_changes import diff, stale
 from dtrag.delivery.cli.verify import verify
 
 if TYPE_CHECKING:
@@ -21,10 +22,14 @@ MOST_AMENDMENTS = 5
 """Amendments in the terminal, the newest ones; `--json` has all."""
 
 app = typer.Typer(
-    rich_markup_mode=None, no_args_is_help=True, help="List regulations, show articles and citations, verify texts."
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    help="List, show and compare regulations and their citations.",
 )
 
 app.command("verify")(verify)
+app.command("diff")(diff)
+app.command("stale")(stale)
 
 
 @app.command("list")
@@ -110,6 +115,10 @@ def show_citations(
     regulation: Annotated[
         str | None, typer.Option(metavar="NAME", help="Only citations of this regulation.", show_default=False)
     ] = None,
+    to: Annotated[
+        str | None,
+        typer.Option(metavar="REFERENCE", help='Only citations of this provision ("학칙 제21조").', show_default=False),
+    ] = None,
     as_of: AsOf = None,
     direct: Direct = False,
     as_json: Json = False,
@@ -118,7 +127,7 @@ def show_citations(
     from dtrag.delivery.cli.reading import read
     from dtrag.delivery.local.results import CitationList
 
-    arguments = {"regulation": regulation, "as_of": as_of}
+    arguments = {"regulation": regulation, "to": to, "as_of": as_of}
     citations = read(context, "citations", arguments, CitationList, direct=direct).citations
     from dtrag.delivery.cli.console import data, note, plural, safe, show_json
 
@@ -140,8 +149,15 @@ def _details(shown: ShownProvision) -> Iterator[tuple[str, str]]:
     yield "State", ", ".join(["deleted (삭제)"] * shown.deleted + ["regulation repealed (폐지)"] * shown.repealed)
     yield "Amended", _amended(shown.amendments)
     yield "Effective", ", ".join(shown.effective_dates)
+    yield "Valid", _validity(shown.effective_from, shown.superseded_from)
+    yield "Editions", ", ".join(shown.editions) if len(shown.editions) > 1 else ""
     yield "Names", ", ".join(_within(shown.regulation, name) for name in shown.names)
     yield "Named by", ", ".join(_within(shown.regulation, name) for name in shown.named_by)
+
+
+def _validity(start: str | None, end: str | None) -> str:
+    """from 2020-03-01 until 2024-03-01; the last day is the one before."""
+    return f"from {start}" + (f", replaced on {end}" if end else "") if start else ""
 
 
 def _amended(amendments: Sequence[Amendment]) -> str:

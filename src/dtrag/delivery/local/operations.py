@@ -18,9 +18,11 @@ from dtrag.delivery.local.results import (
     DocumentResult,
     OwnEntries,
     ReadingResult,
+    RegulationDifferences,
     RegulationList,
     SearchResults,
     ShownProvision,
+    StaleCitations,
     Verification,
 )
 from dtrag.errors import InvalidInput
@@ -65,12 +67,20 @@ async def _provision(app: App, reference: str, as_of: str | None = None) -> Show
     return await app.regulations.show(reference, scope=OWNER, as_of=as_of)
 
 
-async def _citations(app: App, regulation: str | None, as_of: str | None = None) -> CitationList:
-    return CitationList(await app.regulations.citations(regulation, scope=OWNER, as_of=as_of))
+async def _citations(app: App, regulation: str | None, to: str | None = None, as_of: str | None = None) -> CitationList:
+    return CitationList(await app.regulations.citations(regulation, to=to, scope=OWNER, as_of=as_of))
 
 
 async def _verify(app: App, text: str, regulation: str | None, as_of: str | None = None) -> Verification:
     return await app.regulations.verify(text, regulation, scope=OWNER, as_of=as_of)
+
+
+async def _regulation_diff(app: App, regulation: str, before: str, after: str) -> RegulationDifferences:
+    return RegulationDifferences([await app.regulations.diff(regulation, before, after, scope=OWNER)])
+
+
+async def _stale(app: App, regulation: str | None, as_of: str | None = None) -> StaleCitations:
+    return StaleCitations(await app.regulations.stale(regulation, scope=OWNER, as_of=as_of))
 
 
 async def _lexicon(app: App) -> OwnEntries:
@@ -86,6 +96,8 @@ OPERATIONS: Mapping[str, Callable[..., Coroutine[Any, Any, ReadingResult]]] = {
     "provision": _provision,
     "citations": _citations,
     "verify": _verify,
+    "regulation_diff": _regulation_diff,
+    "stale": _stale,
     "lexicon": _lexicon,
 }
 """The operations by their names in the socket protocol."""

@@ -12,6 +12,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 from dtrag.core.documents import Answer, DocumentSummary, SearchMetrics, SearchResult
 from dtrag.core.lexicon_entry import LexiconEntry
 from dtrag.core.provisions import ProvisionCitation, RegulationSummary, ShownProvision
+from dtrag.core.regulation_changes import RegulationDiff, StaleCitation
 from dtrag.core.verification import Verification
 
 __all__ = [
@@ -20,9 +21,11 @@ __all__ = [
     "DocumentPage",
     "DocumentResult",
     "ReadingResult",
+    "RegulationDifferences",
     "RegulationList",
     "SearchResults",
     "ShownProvision",
+    "StaleCitations",
     "Verification",
     "document_ids",
     "from_json",
@@ -79,6 +82,20 @@ class CitationList:
 
 
 @dataclass(frozen=True, slots=True)
+class RegulationDifferences:
+    """What changed in regulations."""
+
+    differences: list[RegulationDiff]
+
+
+@dataclass(frozen=True, slots=True)
+class StaleCitations:
+    """Citations that are older than what they cite."""
+
+    citations: list[StaleCitation]
+
+
+@dataclass(frozen=True, slots=True)
 class OwnEntries:
     """The own entries of the lexicon."""
 
@@ -94,6 +111,8 @@ ReadingResult = (
     | ShownProvision
     | CitationList
     | Verification
+    | RegulationDifferences
+    | StaleCitations
     | OwnEntries
 )
 
@@ -115,7 +134,9 @@ def document_ids(result: ReadingResult) -> list[str]:
             ids = [result.document_id]
         case Verification():
             ids = list(result.document_ids)
-        case CitationList() | OwnEntries():
+        case RegulationDifferences():
+            ids = [key for each in result.differences for key in each.document_ids]
+        case CitationList() | StaleCitations() | OwnEntries():
             ids = []
     return list(dict.fromkeys(ids))
 

@@ -113,6 +113,7 @@ CITING_TEXT = (
 )
 """A text that cites shared, hidden and unknown provisions."""
 NAMES = ("휴학규정", "장학금지급규정", "징계규정", "학칙", "없는규정")
+DAYS = ("2020-01-01", "2024-02-29", "2024-03-01", "2030-01-01")
 EVERYDAY = (
     "학교를 잠깐 쉬고 싶은데 얼마나 쉴 수 있나요?",
     "아파서 학교 못 다니면 어떻게 하나요",

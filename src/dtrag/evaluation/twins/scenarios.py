@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from dtrag.evaluation.twins.library import SHARED, UPLOADED
-from dtrag.evaluation.twins.regulation_books import CITING_TEXT, EVERYDAY, NAMES, REFERENCES
+from dtrag.evaluation.twins.regulation_books import CITING_TEXT, DAYS, EVERYDAY, NAMES, REFERENCES
 from dtrag.evaluation.twins.visits import Play, Route, Scenario, Visit
 
 SCENARIOS: list[Scenario] = []
@@ -81,6 +81,8 @@ def _search(visit: Visit) -> dict[str, Any]:
     }
     if visit.chance.random() < 0.2:
         body["explain_documents"] = [visit.world.known["hidden document"], str(uuid.UUID(int=7))]
+    if visit.chance.random() < 0.3:
+        body["as_of"] = visit.chance.choice(DAYS)
     filters = _filters(visit)
     return body if filters is None else body | {"filters": filters}
 
@@ -119,6 +121,8 @@ async def asking(visit: Visit) -> None:
     ("GET", "/regulations"),
     ("GET", "/regulations/show"),
     ("GET", "/regulations/citations"),
+    ("GET", "/regulations/diff"),
+    ("GET", "/regulations/stale"),
     ("POST", "/regulations/search"),
     ("POST", "/regulations/verify"),
 )
@@ -129,6 +133,9 @@ async def regulations(visit: Visit) -> None:
         await visit.send("GET", "/regulations/show", query=f"?reference={quote(reference)}")
     await visit.send("GET", "/regulations/citations")
     await visit.send("GET", "/regulations/citations", query=f"?regulation={quote(visit.chance.choice(NAMES))}")
+    name = quote(visit.chance.choice(NAMES))
+    await visit.send("GET", "/regulations/diff", query=f"?regulation={name}&before=2019-01-01&after=2026-01-01")
+    await visit.send("GET", "/regulations/stale", query=f"?as_of={visit.chance.choice(DAYS)}")
     for regulation in (None, visit.chance.choice(NAMES)):
         text = CITING_TEXT + ", ".join(visit.chance.sample(REFERENCES, 5))
         await visit.send("POST", "/regulations/verify", {"text": text, "regulation": regulation})

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from dtrag.core.agent import Agent
+from dtrag.core.editions import parse_date
 from dtrag.core.taxonomy.tree import Taxonomy
 from dtrag.delivery.api.dependencies import app_of, correlation_of, service_of
 from dtrag.delivery.api.filter_policy import refuse_bypass
@@ -141,7 +142,8 @@ async def spending(request: Request, agent_id: str) -> SpendingShape:
 @posting.post("/agents/{agent_id}/search", responses=_QUESTION_ERRORS, dependencies=READ)
 async def search(request: Request, agent_id: str, body: AgentSearch) -> SearchResponse:
     """Passages from the branches that are both the agent's and yours, as many as its manifest allows."""
-    agent, app, caller = await _agent(request, agent_id), app_of(request), caller_of(request)
+    agent, app = await _agent(request, agent_id), app_of(request)
+    caller = caller_of(request).at(parse_date("as_of", body.as_of))
     telemetry = service_of(request).telemetry.searches
     try:
         await refuse_bypass(request, body.filters, caller, app.agents.access(agent, caller))
@@ -158,7 +160,8 @@ async def search(request: Request, agent_id: str, body: AgentSearch) -> SearchRe
 @posting.post("/agents/{agent_id}/ask", responses=_QUESTION_ERRORS, dependencies=READ)
 async def ask(request: Request, agent_id: str, body: AgentQuestion) -> AgentAskResponse:
     """The agent's answer from its branches; one below its confidence threshold also waits for a human review."""
-    agent, app, caller = await _agent(request, agent_id), app_of(request), caller_of(request)
+    agent, app = await _agent(request, agent_id), app_of(request)
+    caller = caller_of(request).at(parse_date("as_of", body.as_of))
     await refuse_bypass(request, body.filters, caller, app.agents.access(agent, caller))
     work = app.agents.ask(agent, body.question, body.filters, caller=caller)
     result = await until_gone(request, service_of(request).in_flight, work)

@@ -8,6 +8,7 @@ from typing import Annotated, TypeVar
 from fastapi import APIRouter, Query, Request
 
 from dtrag.core.provisions import ProvisionCitation, RegulationSummary
+from dtrag.core.regulation_changes import StaleCitation
 from dtrag.delivery.api.dependencies import app_of, service_of
 from dtrag.delivery.api.json_body import JsonRoute
 from dtrag.delivery.api.middleware.audit import add_subjects
@@ -18,12 +19,15 @@ from dtrag.delivery.api.schemas.common import Passage
 from dtrag.delivery.api.schemas.errors import QUESTION_FAILURES, failures
 from dtrag.delivery.api.schemas.regulations import (
     CitationsResponse,
+    DifferenceResponse,
     ProvisionCitationShape,
     ProvisionShape,
     RegulationPage,
     RegulationSearchBody,
     RegulationSearchResponse,
     RegulationShape,
+    StaleCitationShape,
+    StaleResponse,
     VerificationBody,
     VerificationResponse,
 )
@@ -88,9 +92,14 @@ async def show(
 @router.get("/regulations/citations", responses=failures(404, 422, 503), dependencies=READ)
 async def citations(
     request: Request,
+    *,
     regulation: Annotated[
         str | None,
         Query(max_length=MAX_REFERENCE, description="Name or code of the only regulation to read; all if absent."),
+    ] = None,
+    to: Annotated[
+        str | None,
+        Query(max_length=MAX_REFERENCE, description="Only citations of this provision.", examples=["학칙 제21조"]),
     ] = None,
     as_of: AsOf = None,
     limit: Annotated[int, Query(ge=1, le=MAX_LIMIT, description="Maximum number of entries.")] = 100,
@@ -101,7 +110,7 @@ async def citations(
 
     async def read() -> tuple[list[RegulationSummary], list[ProvisionCitation]]:
         sources = await collection.regulations(regulation, scope=scope, as_of=as_of)
-        return sources, await collection.citations(regulation, scope=scope, as_of=as_of)
+        return sources, await collection.citations(regulation, to=to, scope=scope, as_of=as_of)
 
     sources, cited = await _admitted(request, read)
     page = cited[offset : offset + limit]
@@ -109,6 +118,49 @@ async def citations(
     return CitationsResponse(
         citations=[ProvisionCitationShape.model_validate(citation) for citation in page],
         total=len(cited),
+        limit=limit,
+        offset=offset,
+    )
+
+
+@router.get("/regulations/diff", responses=failures(404, 422, 503), dependencies=READ)
+async def diff(
+    request: Request,
+    regulation: Annotated[str, Query(max_length=MAX_REFERENCE, description="Name or code of the regulation.")],
+    before: Annotated[str, Query(max_length=40, description="The first day.", examples=["2023-03-01"])],
+    after: Annotated[str, Query(max_length=40, description="The second day.", examples=["2024-03-01"])],
+) -> DifferenceResponse:
+    """What changed in a regulation between two days, provision by provision."""
+    regulations, scope = app_of(request).regulations, caller_of(request).access
+    compared = await _admitted(request, lambda: regulations.diff(regulation, before, after, scope=scope))
+    request.state.subjects = list(compared.document_ids)
+    return DifferenceResponse.model_validate(compared)
+
+
+@router.get("/regulations/stale", responses=failures(404, 422, 503), dependencies=READ)
+async def stale(
+    request: Request,
+    regulation: Annotated[
+        str | None,
+        Query(max_length=MAX_REFERENCE, description="Name or code of the only regulation to read; all if absent."),
+    ] = None,
+    as_of: AsOf = None,
+    limit: Annotated[int, Query(ge=1, le=MAX_LIMIT, description="Maximum number of entries.")] = 100,
+    offset: Offset = 0,
+) -> StaleResponse:
+    """Citations of provisions that were amended after the citing provision, or repealed."""
+    collection, scope = app_of(request).regulations, caller_of(request).access
+
+    async def read() -> tuple[list[RegulationSummary], list[StaleCitation]]:
+        sources = await collection.regulations(regulation, scope=scope, as_of=as_of)
+        return sources, await collection.stale(regulation, scope=scope, as_of=as_of)
+
+    sources, citations = await _admitted(request, read)
+    page = citations[offset : offset + limit]
+    request.state.subjects = _sources_of(page, sources) if regulation is None else [sources[0].document_id]
+    return StaleResponse(
+        stale=[StaleCitationShape.model_validate(citation) for citation in page],
+        total=len(citations),
         limit=limit,
         offset=offset,
     )
@@ -137,7 +189,9 @@ async def verify(request: Request, body: VerificationBody) -> VerificationRespon
     return VerificationResponse.model_validate(verified)
 
 
-def _sources_of(citations: Sequence[ProvisionCitation], regulations: Sequence[RegulationSummary]) -> list[str]:
+def _sources_of(
+    citations: Sequence[ProvisionCitation | StaleCitation], regulations: Sequence[RegulationSummary]
+) -> list[str]:
     """The documents of the regulations that cite, each once; the source of a citation is `규정명 제N조`."""
     by_name = {regulation.name: regulation.document_id for regulation in reversed(regulations)}
     documents: dict[str, None] = {}

@@ -10,7 +10,7 @@ from dtrag.core.agent import Edition, Spending
 from dtrag.core.manifest import MAX_AGENT_NAME, MAX_LEVELS, MAX_PATHS, MAX_TOOLS, TOOLS
 from dtrag.delivery.api.schemas.base import StrictBody
 from dtrag.delivery.api.schemas.common import AskResponse
-from dtrag.delivery.api.schemas.search import Filters
+from dtrag.delivery.api.schemas.search import AsOf, Filters
 from dtrag.governance.agents import Budget
 from dtrag.retrieval.request import MAX_QUERY, MAX_TOP_K
 
@@ -202,6 +202,7 @@ class AgentSearch(StrictBody):
         None, ge=1, le=MAX_TOP_K, description="Maximum number of passages; limited by the manifest's final_topk."
     )
     filters: Filters = None
+    as_of: AsOf = None
 
 
 class AgentQuestion(StrictBody):
@@ -209,6 +210,7 @@ class AgentQuestion(StrictBody):
 
     question: str = Field(max_length=MAX_QUERY, description="The question.")
     filters: Filters = None
+    as_of: AsOf = None
 
 
 class AgentAskResponse(AskResponse):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import BaseModel, ConfigDict, Field
 
 from dtrag.core.provisions import ShownProvision
@@ -164,6 +166,9 @@ class ProvisionShape(BaseModel):
     effective_date: str | None = Field(
         description="The newest date on which the regulation became effective; null if its text has none."
     )
+    effective_from: str | None = Field(description="First day of this text; null without dates.")
+    superseded_from: str | None = Field(description="The day on which another text replaces it; null if none does.")
+    editions: list[str] = Field(description="Dates of all editions of the regulation in the index.")
     names: list[str] = Field(description="The provisions that it cites, each once.")
     named_by: list[str] = Field(description="The provisions of the same regulation that cite it.")
 
@@ -171,3 +176,52 @@ class ProvisionShape(BaseModel):
     def of(cls, shown: ShownProvision) -> ProvisionShape:
         """The response for a provision."""
         return cls.model_validate(shown)
+
+
+class ProvisionChangeShape(BaseModel):
+    """A provision that differs."""
+
+    model_config = _RESPONSE
+
+    label: str = Field(description="Such as 제21조, 별표 1 or 부칙.")
+    title: str = Field(description="Its title; empty without one.")
+    change: Literal["amended", "added", "deleted"] = Field(description="What happened to it.")
+    before: str = Field(description="The earlier text; empty if added.")
+    after: str = Field(description="The later text; empty if deleted.")
+    before_spans: list[tuple[int, int]] = Field(description="Changed parts of `before`, in code points.")
+    after_spans: list[tuple[int, int]] = Field(description="Changed parts of `after`, in code points.")
+
+
+class DifferenceResponse(BaseModel):
+    """What changed in a regulation between two days."""
+
+    model_config = _RESPONSE
+
+    regulation: str = Field(description="Its name.")
+    before: str = Field(description="The first day.")
+    after: str = Field(description="The second day.")
+    changes: list[ProvisionChangeShape] = Field(description="The provisions that differ.")
+    unchanged: int = Field(description="Number of the other provisions.")
+    document_ids: list[str] = Field(description="The editions that were compared.")
+
+
+class StaleCitationShape(BaseModel):
+    """A citation that is older than what it cites."""
+
+    model_config = _RESPONSE
+
+    source: str = Field(description="The provision that cites.")
+    source_amended: str | None = Field(description="Day of its last amendment; null if unknown.")
+    target: str = Field(description="The cited provision.")
+    target_amended: str | None = Field(description="Day of its last amendment or repeal; null if unknown.")
+    change: Literal["amended", "repealed"] = Field(description="What happened to the target.")
+    text: str = Field(description="The citation, verbatim.")
+
+
+class StaleResponse(BaseModel):
+    """A page of the citations that are older than what they cite."""
+
+    stale: list[StaleCitationShape] = Field(description="The citations of this page.")
+    total: int = Field(description="Number of such citations.")
+    limit: int = Field(description="The requested page size.")
+    offset: int = Field(description="Citations before this page.")

@@ -1,0 +1,113 @@
+"""`as_of` over HTTP: uploads of the same name keep the older edition, and every route that reads sees one day."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from urllib.parse import quote
+
+import httpx2
+import pytest_asyncio
+
+from dtrag.adapters.postgres.server.server import EmbeddedServer
+from dtrag.core.taxonomy.tree import CategoryPath
+from dtrag.delivery.api.app import create_app
+from tests.api.confined import House
+from tests.api.shape import assert_failure
+from tests.integration.test_editions import regulation
+from tests.store import Databases
+
+QUESTION = "차량관리규정 제2조의 배차는 하루에 몇 번까지 하나요?"
+DAY = "2023-12-31"
+PROVISION = quote("차량관리규정 제2조")
+
+
+@pytest_asyncio.fixture(scope="module")
+async def built(embedded: EmbeddedServer, template: str) -> AsyncIterator[House]:
+    databases = Databases(embedded.address, template)
+    api = create_app(databases.settings())
+    async with api.router.lifespan_context(api), AsyncExitStack() as exits:
+        running = House(api, exits)
+        await running.app._writer.ensure_paths([CategoryPath.parse("Rules")])
+        editor = await running.client("editor", ["Rules"], "editor")
+        for day, count in (("2020. 3. 1.", "서른"), ("2024. 3. 1.", "마흔")):
+            text = regulation(day, f"배차는 하루에 {count} 번까지 한다.")
+            sent = await editor.post(
+                "/documents", files={"files": ("rule.md", text.encode())}, data={"category": "Rules"}
+            )
+            assert sent.status_code == 201 and sent.json()["counts"]["removed"] == 0
+        undated = regulation("공포한 날", "주차는 하루만 한다.", name="주차관리규정")
+        form = {"category": "Rules", "effective": "2022-01-01"}
+        sent = await editor.post("/documents", files={"files": ("parking.md", undated.encode())}, data=form)
+        assert sent.status_code == 201
+        yield running
+    databases.drop()
+
+
+async def client_of(built: House) -> httpx2.AsyncClient:
+    return built.clients["editor"]
+
+
+async def test_every_route_answers_from_the_day(built: House) -> None:
+    client = await client_of(built)
+    agent = {"version": "1.0.0", "node_paths": [["Rules"]], "name": "Rules"}
+    created = await client.post("/agents/from-category", json=agent)
+    assert created.status_code == 200, created.text
+    agent_id = created.json()["agent_id"]
+    messages = [{"role": "user", "content": QUESTION}]
+    for path, body in (
+        ("/search", {"query": QUESTION, "as_of": DAY}),
+        ("/ask", {"question": QUESTION, "as_of": DAY}),
+        ("/chat/run", {"message": QUESTION, "context": {"as_of": DAY}}),
+        ("/chat/run", {"message": QUESTION, "agent_id": agent_id, "context": {"as_of": DAY}}),
+        ("/chat/stream", {"message": QUESTION, "context": {"as_of": DAY}}),
+        ("/v1/chat/completions", {"model": "dtrag", "messages": messages, "as_of": DAY}),
+        ("/regulations/search", {"query": QUESTION, "as_of": DAY}),
+        (f"/agents/{agent_id}/search", {"query": QUESTION, "as_of": DAY}),
+        (f"/agents/{agent_id}/ask", {"question": QUESTION, "as_of": DAY}),
+    ):
+        response = await client.post(path, json=body)
+        assert response.status_code == 200, (path, response.text)
+        assert "서른" in response.text and "마흔" not in response.text, path
+        now = json.loads(json.dumps(body).replace(f'"{DAY}"', "null"))
+        response = await client.post(path, json=now)
+        assert "마흔" in response.text and "서른" not in response.text, path
+    for path in ("/regulations/show?reference=" + PROVISION, "/regulations/citations?to=" + PROVISION):
+        assert (await client.get(f"{path}&as_of={DAY}")).status_code == 200
+    shown = (await client.get(f"/regulations/show?reference={PROVISION}&as_of={DAY}")).json()
+    assert "서른" in shown["text"] and shown["editions"] == ["2020-03-01", "2024-03-01"]
+    assert (shown["effective_from"], shown["superseded_from"]) == ("2020-03-01", "2024-03-01")
+    cited = (await client.get(f"/regulations/citations?to={PROVISION}")).json()
+    assert [citation["source"] for citation in cited["citations"]] == ["차량관리규정 제3조"]
+
+
+async def test_a_bad_day_gets_a_sentence(built: House) -> None:
+    client = await client_of(built)
+    for path, body in (
+        ("/search", {"query": "x", "as_of": "yesterday"}),
+        ("/ask", {"question": "x", "as_of": "2024-02-30"}),
+        ("/chat/run", {"message": "x", "context": {"as_of": "2024"}}),
+    ):
+        assert_failure(await client.post(path, json=body), 422)
+    assert_failure(await client.get("/regulations?as_of=2024"), 422)
+    assert_failure(await client.get(f"/regulations/diff?regulation={PROVISION}&before=2020&after=2021-01-01"), 422)
+
+
+async def test_a_list_has_the_editions_of_the_day(built: House) -> None:
+    client = await client_of(built)
+    for day, total in (("2019-01-01", 0), ("2021-01-01", 1), ("2022-01-01", 2)):
+        assert (await client.get(f"/regulations?as_of={day}")).json()["total"] == total
+    assert (await client.get("/documents")).json()["total"]["documents"] == 2
+
+
+async def test_changes_and_stale_citations(built: House) -> None:
+    client = await client_of(built)
+    name = quote("차량관리규정")
+    compared = (await client.get(f"/regulations/diff?regulation={name}&before={DAY}&after=2024-03-01")).json()
+    first = compared["changes"][0]
+    assert (first["label"], first["change"]) == ("제2조", "amended")
+    assert [first["before"][start:end] for start, end in first["before_spans"]] == ["서른"]
+    assert (await client.get("/regulations/diff?regulation=x&before=2020-01-01&after=2021-01-01")).status_code == 404
+    page = (await client.get("/regulations/stale?limit=1")).json()
+    assert page["total"] == 1 and page["stale"][0]["target"] == "차량관리규정 제2조"
