@@ -64,7 +64,8 @@ def edition_notes(provision: EditionText, as_of: date | None, today: date, *, ko
                 else f"{name} is the text until {end}; it has changed since."
             )
     day = provision.regulation.effective_from or provision.effective_from
-    for clause in transitional(provision.regulation, provision.label, day):
+    amended = provision.changed_on() == day.isoformat()
+    for clause in transitional(provision.regulation, provision.label, day, amended=amended):
         yield f"{provision.regulation.name} 부칙({day}): {clause}"
 
 
@@ -75,8 +76,11 @@ def undated_note(name: str, as_of: date, *, korean: bool) -> str:
     return f"{name} has no dates: whether this was its text on {as_of} is unknown."
 
 
-def transitional(regulation: RegulationText, label: str, day: date) -> Iterator[str]:
-    """The transitional provisions of the addendum of a day that name the article, or no article at all."""
+def transitional(regulation: RegulationText, label: str, day: date, *, amended: bool) -> Iterator[str]:
+    """The transitional provisions of the addendum of a day that name the article.
+
+    Those that name no article count for the articles that were `amended` on that day.
+    """
     number = article_number(label)
     for provision in regulation.provisions:
         text = regulation.text[provision.start : provision.end]
@@ -85,7 +89,7 @@ def transitional(regulation: RegulationText, label: str, day: date) -> Iterator[
         for clause in _ADDENDUM_ARTICLE.split(text):
             body = clause.strip().partition(")")[2] if clause.strip().startswith("제") else clause
             named = {article_number("".join(match.split())) for match in _ARTICLE.findall(body)}
-            if _TRANSITIONAL.search(clause) and (not named or number in named):
+            if _TRANSITIONAL.search(clause) and (number in named or (amended and not named)):
                 quoted = " ".join(clause.split())
                 yield quoted if len(quoted) <= LONGEST_QUOTE else f"{quoted[:LONGEST_QUOTE].rstrip()} …"
 
