@@ -166,6 +166,12 @@ def test_exit_codes_of_a_verification(cli: Cli, tmp_path: Path) -> None:
         assert refused.code == exit_codes.USAGE and message in " ".join(refused.err.split()), refused.err
 
 
+def test_a_book_is_verified_against_itself(cli: Cli) -> None:
+    ran = cli.call("regulations", "verify", BOOK.with_suffix(".hwpx"), "--json")
+    assert ran.code == exit_codes.OK
+    assert ran.json["counts"]["exists"] == len(ran.json["citations"]) > 50
+
+
 def test_editions_are_compared_and_searched_by_day(cli: Cli, tmp_path: Path) -> None:
     old, new = tmp_path / "old.md", tmp_path / "new.md"
     old.write_text(regulation("2020. 3. 1.", "배차는 하루에 서른 번까지 한다."), "utf-8")

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from datetime import date
+
+from dtrag.core.documents import Chunk
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,3 +122,21 @@ class ShownProvision:
     editions: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     named_by: tuple[str, ...] = ()
+
+
+def provisions_of(chunks: Iterable[Chunk]) -> tuple[Provision, ...]:
+    """The provisions of the passages; the pieces of a long one follow each other."""
+    provisions: list[Provision] = []
+    for chunk in chunks:
+        kind, label = str(chunk.metadata.get("kind") or ""), str(chunk.metadata.get("article") or "")
+        if not kind or not label:
+            continue
+        occurrence = int(chunk.metadata.get("occurrence") or 1)
+        title = str(chunk.metadata.get("article_title") or "")
+        last = provisions[-1] if provisions else None
+        if last is not None and (last.kind, last.label, last.occurrence) == (kind, label, occurrence):
+            provisions[-1] = replace(last, end=chunk.end, last=chunk.ordinal)
+        else:
+            place = chunk.start, chunk.end, chunk.ordinal, chunk.ordinal
+            provisions.append(Provision(kind, label, title, occurrence, *place))
+    return tuple(provisions)

@@ -31,7 +31,8 @@ async def verify_citations(
         raise InvalidInput("The text contains characters that no document may contain: NUL, or half of a pair.")
     default = collection.named(regulation) if regulation is not None else None
     written = await asyncio.to_thread(read_text, text, collection, default)
-    texts = await _texts(written.regulations(), store, scope)
+    keys = list(dict.fromkeys(key for keys in written.editions.values() for key in keys))
+    texts = await _texts([collection.by_chunk[key] for key in keys], store, scope)
     return await asyncio.to_thread(written.judged, texts)
 
 

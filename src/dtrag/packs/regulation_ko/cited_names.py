@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from dtrag.packs.regulation_ko import citation_patterns as patterns
@@ -50,8 +50,16 @@ class NameFinder:
 
     def find(self) -> Iterator[CitedName]:
         """The names, none within another: a longer one comes before a shorter one."""
+        return self._longest(self._candidates())
+
+    def laws(self) -> Iterator[CitedName]:
+        """The names of laws without quotation marks, none within another."""
+        return self._longest(self._laws())
+
+    @staticmethod
+    def _longest(candidates: Iterable[CitedName]) -> Iterator[CitedName]:
         taken: list[tuple[int, int]] = []
-        for name in sorted(self._candidates(), key=lambda name: (name.start - name.end, name.start)):
+        for name in sorted(candidates, key=lambda name: (name.start - name.end, name.start)):
             place = bisect.bisect(taken, (name.start, name.end))
             before, after = taken[max(0, place - 1) : place], taken[place : place + 1]
             if all(end <= name.start for _, end in before) and all(name.end <= start for start, _ in after):
@@ -61,17 +69,20 @@ class NameFinder:
     def _candidates(self) -> Iterator[CitedName]:
         yield from self._quoted()
         yield from self._of_collection()
+        yield from self._laws()
+        yield from self._abolished()
+        for match in patterns.FOLLOWED_RULE.finditer(self._masked):
+            if self._owner(_folded(match[1])) is None and not patterns.GENERAL_RULE.search(match[1]):
+                yield CitedName(match.start(1), match.end(1), None)
+
+    def _laws(self) -> Iterator[CitedName]:
         for match in patterns.BARE_LAW.finditer(self._masked):
             if self._is_law(match):
                 start = match.start() + (_outer_words(match[1]) if "관한" in match[1] else 0)
                 yield CitedName(start, match.end(), None, is_law=True)
-        yield from self._abolished()
         for pattern in (patterns.SHORT_LAW, patterns.LAW_ALONE):
             for match in pattern.finditer(self._masked):
                 yield CitedName(match.start(), match.end(), None, is_law=True)
-        for match in patterns.FOLLOWED_RULE.finditer(self._masked):
-            if self._owner(_folded(match[1])) is None and not patterns.GENERAL_RULE.search(match[1]):
-                yield CitedName(match.start(1), match.end(1), None)
 
     def _is_law(self, match: re.Match[str]) -> bool:
         law, name = match.group().strip(), match[1]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Collection, Iterable
-from dataclasses import replace
 
 from dtrag.core.access.scope import Scope
 from dtrag.core.documents import Chunk
-from dtrag.core.provisions import Provision, RegulationText
+from dtrag.core.provisions import RegulationText, provisions_of
 from dtrag.ports import valid_day
 from dtrag.testing.memory.state import MemoryState, StoredDocument
 
@@ -80,26 +79,8 @@ def _regulation(stored: StoredDocument, chunks: Iterable[Chunk]) -> RegulationTe
         document.title,
         str(document.metadata.get("code") or ""),
         document.text,
-        _provisions(chunks),
+        provisions_of(chunks),
         edition.work_id if edition is not None else None,
         valid.start if valid is not None else None,
         valid.end if valid is not None else None,
     )
-
-
-def _provisions(chunks: Iterable[Chunk]) -> tuple[Provision, ...]:
-    """The provisions of the passages; the pieces of a long one follow each other."""
-    provisions: list[Provision] = []
-    for chunk in chunks:
-        kind, label = str(chunk.metadata.get("kind") or ""), str(chunk.metadata.get("article") or "")
-        if not kind or not label:
-            continue
-        occurrence = int(chunk.metadata.get("occurrence") or 1)
-        title = str(chunk.metadata.get("article_title") or "")
-        last = provisions[-1] if provisions else None
-        if last is not None and (last.kind, last.label, last.occurrence) == (kind, label, occurrence):
-            provisions[-1] = replace(last, end=chunk.end, last=chunk.ordinal)
-        else:
-            place = chunk.start, chunk.end, chunk.ordinal, chunk.ordinal
-            provisions.append(Provision(kind, label, title, occurrence, *place))
-    return tuple(provisions)

@@ -16,6 +16,7 @@ from dtrag.packs.regulation_ko.verification.rule_names import (
     ENDING,
     RuleNames,
     WrittenName,
+    is_decree,
     is_generic,
     is_of_the_state,
 )
@@ -26,7 +27,6 @@ SHORTEST_UNQUOTED = 5
 """Letters of an unknown name without quotation marks and without a reference behind it."""
 LONGEST_WORDS = 60
 _NOWHERE = Outline("")
-_QUOTED = patterns.QUOTED
 _CORNERS = "「『｢《"
 _REFERENCE_AFTER = re.compile(
     rf"{SPACE}(?:[(（](?!{SPACE}제{SPACE}\d)[^()（）\n]{{0,60}}[)）])?{SPACE}(?:의{SPACE}|중{SPACE}|상의{SPACE}|상{SPACE})?"
@@ -39,10 +39,14 @@ _RULE_WORD = re.compile(
     r"(?![가-힣](?<![에의은을과와및이가로상중내]))(?!집|류)"
 )
 _WORDS_BEFORE = re.compile(r"(?:[가-힣A-Za-z0-9·ㆍ․()]+[ \t]{1,2}){0,4}$")
-_SELF = re.compile(r"^(?:이|본|동|같은|위|해당|상기|전기|그|현|각|관련|다른|모든|타)$")
+_SELF = re.compile(
+    r"^(?:이|본|동|같은|위|해당|상기|전기|그|현|각|관련|다른|모든|타|전|후|종전|종전의|현행|구|개정|변경)$"
+)
 _FOLLOWED = re.compile(
     r"(?:을|를|은|는|이|가|의)?\s?(?:에\s?)?(?:따라|따른|따르|의하여|의해|의한|의거|근거|준하여|준용|준수|적용|위반|정한|정하는|정하고|규정)"
 )
+_IN_BRACKETS = re.compile(r"[(（\[<〈「【]|별")
+"""Between the title of a form and what it is based on: 계상 기준(제19조 관련), 처리 기준 [별표 1]."""
 _CODE_BESIDE = re.compile(rf"{SPACE}[(（\[]{SPACE}(\d{{1,2}}-\d{{1,4}}-\d{{1,4}}){SPACE}[)）\]]")
 _CODE_BEFORE = re.compile(
     rf"(?<![\d-])({CODE.pattern})(?={SPACE}(?:제{SPACE}\d{{1,4}}{SPACE}조|별{SPACE}[표지]|부{SPACE}칙))"
@@ -54,14 +58,21 @@ _DEFINITION = re.compile(
 )
 MOST_DEFINITIONS = 50
 """Short names that one text may define."""
+_GENERAL = re.compile(
+    r"^(?:세부|운영|시행|별도|관련|관계|해당|기타|각종|정부|관리|업무|자체|내부|제반|대학|학교|교내|기관|지원|위원회|평가|심사|지급|처리"
+    r"|상위|하위|기존|현행|종전|변경|개정|임용|승진|선발|적용|특례|경과|예외|일반|공통|표준|당해|사용|안전){1,3}(?:규정|세칙|지침|내규|규칙|요령)$"
+    r"|기준$|^(?:이|본|동|위|그|각|타|현|제|신|구)(?:규정|세칙|규칙|지침|내규|학칙|정관)$"
+)
+"""Words without a reference behind them that name no particular rule."""
 _EMPTY = Catalog.of([])
 
 
 class NamesInText:
-    """Finds names in texts with the names of one collection."""
+    """Finds names in texts with the names of one collection; short ones as the regulation `source` uses them."""
 
-    def __init__(self, names: RuleNames) -> None:
+    def __init__(self, names: RuleNames, source: Outline | None = None) -> None:
         self._rules = names
+        self._source = source
 
     def find(self, text: str) -> list[WrittenName]:
         """The names in order, none within another: defined short names first, then quoted ones, then others."""
@@ -72,7 +83,7 @@ class NamesInText:
         return [self._with_code(text, name) for name in chosen if name.text]
 
     def _quoted(self, text: str) -> Iterator[WrittenName]:
-        for match in _QUOTED.finditer(text):
+        for match in patterns.QUOTED.finditer(text):
             article = patterns.ARTICLE.search(match[1])
             written = match[1][: article.start()] if article else match[1]
             end = match.start(1) + article.start() if article else match.end()
@@ -80,7 +91,7 @@ class NamesInText:
                 "이하"
             ):
                 continue
-            regulation = self._rules.exact(written)
+            regulation = self._rules.exact(written, self._source)
             in_corners = match.group()[0] in _CORNERS
             if regulation is not None:
                 yield WrittenName(match.start(), end, written.strip(), regulation)
@@ -93,12 +104,13 @@ class NamesInText:
 
     def _outside(self, start: int, end: int, written: str) -> WrittenName:
         """A name that is not in the collection: a law, a misspelt name, or none."""
-        is_law = written.endswith(("법", "법률", "시행령")) or folded_name(written).endswith("시행규칙")
-        near = None if is_law else self._rules.near(written)
-        return WrittenName(start, end, written, near=near, is_law=is_law or (near is None and is_of_the_state(written)))
+        is_law = is_of_the_state(written) or written.endswith(("법", "법률"))
+        may_be_rule = ENDING.search(written) is not None and not is_decree(written)
+        near = self._rules.near(written) if may_be_rule or not is_law else None
+        return WrittenName(start, end, written, near=near, is_law=is_law and near is None)
 
     def _of_collection(self, text: str) -> Iterator[WrittenName]:
-        for start, end, regulation in self._rules.occurrences(text):
+        for start, end, regulation in self._rules.occurrences(text, self._source):
             longer = _RULE_WORD.match(text, _after_blanks(text, end))
             if (
                 longer
@@ -106,35 +118,30 @@ class NamesInText:
                 and _REFERENCE_AFTER.match(text, longer.end("word"))
             ):
                 written = text[start : longer.end("word")]
-                exact = self._rules.exact(written)
+                exact = self._rules.exact(written, self._source)
                 if exact is None:
                     yield self._outside(start, longer.end("word"), written)
                     continue
             yield WrittenName(start, end, text[start:end], regulation)
 
-    def _laws(self, text: str) -> Iterator[WrittenName]:
-        """Laws and rules of the state, with the grammar of citations in regulations."""
-        for name in NameFinder(text, _NOWHERE, _EMPTY).find():
+    @staticmethod
+    def _laws(text: str) -> Iterator[WrittenName]:
+        """Laws without quotation marks, with the grammar of citations in regulations."""
+        for name in NameFinder(text, _NOWHERE, _EMPTY).laws():
             written = text[name.start : name.end]
-            if not name.is_law or _QUOTED.fullmatch(written):
-                continue
-            if ENDING.search(written) and not written.endswith("시행규칙"):
-                near = self._rules.near(written)
-                if near is not None:
-                    yield WrittenName(name.start, name.end, written, near=near)
-                    continue
-            yield WrittenName(name.start, name.end, written, is_law=True)
+            if written.endswith("시행규칙") or not ENDING.search(written):
+                yield WrittenName(name.start, name.end, written, is_law=True)
 
     def _unknown(self, text: str) -> Iterator[WrittenName]:
         """Names that end as those of rules and are not in the collection."""
         for match in _RULE_WORD.finditer(text):
             start, end, word = match.start("word"), match.end("word"), match["word"]
-            is_cited = _REFERENCE_AFTER.match(text, end) is not None
+            after = _REFERENCE_AFTER.match(text, end)
+            is_cited = after is not None and not (word.endswith("기준") and _IN_BRACKETS.search(after.group()))
             if not is_cited:
-                if len(word) >= SHORTEST_UNQUOTED and not is_generic(word) and not _SELF_WORD.match(word):
-                    near = self._rules.near(word)
-                    if near is not None or _FOLLOWED.match(text, end):
-                        yield self._outside(start, end, word)
+                is_name = len(word) >= SHORTEST_UNQUOTED and not is_generic(word) and not _GENERAL.search(word)
+                if is_name and (self._rules.near(word) is not None or _FOLLOWED.match(text, end)):
+                    yield self._outside(start, end, word)
                 continue
             name = self._longest_near(text, start, end, word)
             if name is not None:
@@ -151,9 +158,15 @@ class NamesInText:
             return None
         for begin in starts[:MOST_WORDS]:
             written = text[begin:end]
+            exact = None if is_generic(written) else self._rules.exact(written, self._source)
+            if exact is not None:
+                return WrittenName(begin, end, written, exact)
             near = None if is_generic(written) else self._rules.near(written)
             if near is not None:
                 return WrittenName(begin, end, written, near=near)
+        for begin in starts[:3]:
+            if is_of_the_state(text[begin:end]):
+                return WrittenName(begin, end, text[begin:end], is_law=True)
         begin = start
         if is_generic(word):  # 드론 운영 규정: the name has several words
             for earlier in starts[1:3]:
@@ -162,8 +175,7 @@ class NamesInText:
                 begin = earlier
             if begin == start:
                 return None
-        written = text[begin:end]
-        return WrittenName(begin, end, written, is_law=is_of_the_state(written))
+        return WrittenName(begin, end, text[begin:end])
 
     def _codes(self, text: str) -> Iterator[WrittenName]:
         for match in _CODE_BEFORE.finditer(text):
@@ -206,14 +218,16 @@ def _short_names(text: str, names: Iterable[WrittenName]) -> Iterator[WrittenNam
 
     The definition itself has no `text`.
     """
-    defined = 0
+    defined: set[str] = set()
     for name in names:
         definition = _DEFINITION.match(text, name.end)
-        if definition is None or defined == MOST_DEFINITIONS:
+        if definition is None:
             continue
-        defined += 1
         yield WrittenName(definition.start(1), definition.end(1), "")
         short = definition[2].strip()
+        if short in defined or len(defined) == MOST_DEFINITIONS:
+            continue
+        defined.add(short)
         for start in _places(text, short, definition.end()):
             end = start + len(short)
             follows = text[end : end + 1]

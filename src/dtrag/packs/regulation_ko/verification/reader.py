@@ -6,14 +6,14 @@ A name counts for the references after it, until another one is named: 교원인
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from bisect import bisect_left
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 from dtrag.packs.regulation_ko import citation_patterns as patterns
 from dtrag.packs.regulation_ko.catalog import Number
-from dtrag.packs.regulation_ko.citation_patterns import SPACE
-from dtrag.packs.regulation_ko.verification.names_in_text import NamesInText
+from dtrag.packs.regulation_ko.verification import reading_patterns as reading
 from dtrag.packs.regulation_ko.verification.references import (
     WHOLE,
     Member,
@@ -24,39 +24,6 @@ from dtrag.packs.regulation_ko.verification.references import (
 from dtrag.packs.regulation_ko.verification.rule_names import WrittenName
 
 Kind = Literal["regulation", "article", "appendix", "addendum", "division", "unknown"]
-_STARTS = re.compile(r"[\d제같동본이위해상그별부법영시]")
-_SAME_RULE = re.compile(
-    r"(?<![가-힣])(?:같은|동|위|이|본|해당|상기|전기|그)\s?"
-    r"(?:규정|시행\s?세칙|세칙|학칙|정관|지침|내규|규칙|요령|준칙|기준)(?!집|류)"
-)
-_SAME_LAW = re.compile(
-    r"(?<![가-힣])(?:같은|동|위|이|본)\s?(?:(?:법률|법)(?:\s?시행령|\s?시행규칙)?|시행령|시행규칙|령|영)(?=[\s제에의은을상]|$)"
-)
-_SAME_ARTICLE = re.compile(r"(?<![가-힣])(?:같은|동|위)\s?조(?!\s?[직정사합건치각])(?=[\s의에은을와과및제,.)]|$)")
-_SAME_PARAGRAPH = re.compile(r"(?<![가-힣])(?:같은|동|위)\s?항(?!\s?[목공만구])(?=[\s의에은을와과및제,.)]|$)")
-_PARAGRAPH_MARK = re.compile(rf"제{SPACE}(?:\d{{1,3}}|[①-⑳]){SPACE}항(?![가-힣](?<![의에은을과와및]))")
-_ITEM_MARK = re.compile(
-    rf"제{SPACE}(?:\d{{1,3}}|[①-⑳]){SPACE}호(?=[의에은을과와및는를,가\s])(?!{SPACE}(?:서식|양식|안건|의안|의결))"
-)
-_BARE_ARTICLE = re.compile(
-    r"(?<![\d.,제가-힣~∼-])\d{1,3}조(?:의\d{1,2})?(?=의?\s?제?\s?\d{1,2}\s?항|\s?제\s?\d{1,2}\s?[항호])"
-)
-_AFTER_NAME = re.compile(
-    rf"{SPACE}(?:[(（](?!{SPACE}제{SPACE}\d)[^()（）\n]{{0,60}}[)）])?{SPACE}(?:의|중|상의|상|내)?"
-    rf"(?:{SPACE}제{SPACE}\d{{1,3}}{SPACE}[편장절관](?:{SPACE}[(（][^()（）\n]{{1,40}}[)）])?(?={SPACE}[제\[(<【「]))*"
-    rf"{SPACE}[(（\[<〈「【,:：|]?{SPACE}"
-)
-_ADDENDUM = re.compile(rf"(?<![가-힣])부{SPACE}칙(?!{SPACE}[가-힣]*규정|금)")
-_AFTER_ADDENDUM = re.compile(
-    rf"{SPACE}(?:[(（<〈\[](?P<heading>[^()（）<>〈〉\[\]\n]{{2,60}})[)）>〉\]])?{SPACE}(?:의|중)?{SPACE}"
-)
-_DIVISION = re.compile(rf"제{SPACE}(\d{{1,3}}){SPACE}([편장절관])(?![가-힣](?<![의에은을과와및]))")
-_APPENDIX_TITLE = re.compile(rf"[\]〉>】」)]?{SPACE}[(（]([^()（）\n]{{2,60}})[)）]")
-_OTHER_APPENDIX = re.compile(rf"(붙임|서식)({SPACE}제?{SPACE}\d{{1,3}}(?:-\d{{1,3}})?{SPACE}호?)()")
-_SENTENCE_END = re.compile(r"(?<!\d)[.。!?](?=\s)|\n")
-_ENUMERATED = re.compile(rf"{SPACE}(?:[,，·ㆍ]|및|와|과|또는|내지|부터|[~∼～]){SPACE}")
-
-
 AMBIGUOUS = WrittenName(0, 0, "")
 """The name of a reference that could be of any of several regulations."""
 
@@ -81,52 +48,46 @@ class Citation:
     label: str = ""
 
 
-def read_citations(
-    text: str,
-    names: NamesInText,
-    default: WrittenName | None,
-    *,
-    own_article: Number | None = None,
-    in_addendum: bool = False,
-) -> list[Citation]:
-    """The citations in a prepared text, in reading order.
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a text is: `default` is the regulation of references before any name.
 
-    `default` is the regulation of references before any name; `own_article` is the article whose text this is, and
-    `in_addendum` whether it is an addendum, whose own articles (제1조(시행일)) cite nothing.
+    In a regulation's own text (`is_own`) it is that of all references without a name. `article` is the article whose
+    text this is. An addendum or form that `has_articles` (제1조(시행일)) does not cite them.
     """
-    return _Reader(text, names, default, own_article, in_addendum=in_addendum).read()
+
+    default: WrittenName | None = None
+    is_own: bool = False
+    article: Number | None = None
+    has_articles: bool = False
+
+
+def read_citations(text: str, names: Iterable[WrittenName], place: Place) -> list[Citation]:
+    """The citations in a prepared text with its names, in reading order."""
+    return _Reader(text, names, place).read()
 
 
 class _Reader:
     """Reads from left to right, and tracks what 같은 조, 같은 규정 and bare references refer to."""
 
-    def __init__(
-        self,
-        text: str,
-        names: NamesInText,
-        default: WrittenName | None,
-        own_article: Number | None,
-        *,
-        in_addendum: bool,
-    ) -> None:
+    def __init__(self, text: str, names: Iterable[WrittenName], place: Place) -> None:
         self._text = text
-        self._default = default
-        self._own_article = own_article
-        self._in_addendum = in_addendum
-        self._names = {name.start: name for name in names.find(text)}
-        self._last_name = default
-        self._last_rule = default
+        self._place = place
+        self._names = {name.start: name for name in names}
+        self._last_name = place.default
+        self._last_rule = place.default
         self._last_law: WrittenName | None = None
-        self._last_article = own_article
+        self._last_article = place.article
         self._last_paragraph: int | None = None
         self._last_end = -1
         self._resolved_end = -1
         self._candidates: list[WrittenName] = []
         self._candidates_end = -1
+        self._marks = [match.start() for match in reading.CIRCLED.finditer(text)]
         self._citations: list[Citation] = []
 
     def read(self) -> list[Citation]:
-        starts = {match.start() for match in _STARTS.finditer(self._text)}
+        starts = {match.start() for match in reading.STARTS.finditer(self._text)}
         position = 0
         for start in sorted(starts | self._names.keys()):
             if start >= position:
@@ -146,7 +107,7 @@ class _Reader:
 
     def _named(self, name: WrittenName) -> int:
         """A name with what is cited of it. A law that is only mentioned does not change what bare references mean."""
-        after = _AFTER_NAME.match(self._text, name.end)
+        after = reading.AFTER_NAME.match(self._text, name.end)
         before = self._last_name, self._last_article, self._last_paragraph
         candidates = list(self._candidates)
         self._remember(name)
@@ -176,11 +137,11 @@ class _Reader:
         """What is cited at `place` of the regulation `name`; 0 when nothing is."""
         if end := self._articles(start, place, name, after_name=True):
             return end
-        if appendix := patterns.APPENDIX.match(self._text, place) or _OTHER_APPENDIX.match(self._text, place):
+        if appendix := patterns.APPENDIX.match(self._text, place) or reading.OTHER_APPENDIX.match(self._text, place):
             return self._appendix(start, appendix, name)
-        if addendum := _ADDENDUM.match(self._text, place):
+        if addendum := reading.ADDENDUM.match(self._text, place):
             return self._addendum(start, addendum.end(), name)
-        if division := _DIVISION.match(self._text, place):
+        if division := reading.DIVISION.match(self._text, place):
             label = f"제{division[1]}{division[2]}"
             self._add(Citation(start, division.end(), "division", name, label=label))
             return division.end()
@@ -195,6 +156,8 @@ class _Reader:
     def _article(self, start: int, member: Member, name: WrittenName | None) -> None:
         self._last_article = (member.until or member.number) if name is not AMBIGUOUS else None
         self._last_paragraph = member.part.paragraph
+        if name is not AMBIGUOUS:
+            self._last_name = name
         self._add(
             Citation(
                 start, member.end, "article", name, member.number, member.until, member.title, member.part,
@@ -214,7 +177,12 @@ class _Reader:
 
         When the paragraph of the last name contains several and the sentence none, it could be any of them.
         """
-        if len(self._candidates) < 2 or _SENTENCE_END.search(self._text, max(0, self._resolved_end), position) is None:
+        if self._place.is_own:
+            return self._place.default
+        if (
+            len(self._candidates) < 2
+            or reading.SENTENCE_END.search(self._text, max(0, self._resolved_end), position) is None
+        ):
             return self._last_name
         return AMBIGUOUS
 
@@ -222,7 +190,7 @@ class _Reader:
         """제1조(시행일) at the start of a line of an addendum."""
         line = self._text[: match.start()].rpartition("\n")[2]
         return (
-            self._in_addendum
+            self._place.has_articles
             and not line.strip(" \t#*")
             and self._text[match.end() : match.end() + 2].strip()[:1] in "(（"
         )
@@ -239,7 +207,7 @@ class _Reader:
 
     def _part_of(self, start: int, place: int, number: Number, paragraph: int | None) -> int:
         """항, 호 and 목 behind 같은 조 or 같은 항."""
-        if same := _SAME_PARAGRAPH.match(self._text, _blanks(self._text, place)):
+        if same := reading.SAME_PARAGRAPH.match(self._text, _blanks(self._text, place)):
             place, paragraph = same.end(), self._last_paragraph
         parts = read_parts(self._text, place) or [(start, place, WHOLE)]
         for index, (first, end, part) in enumerate(parts):
@@ -253,9 +221,11 @@ class _Reader:
         """제2항 without an article: of the article that was cited before, or whose text this is."""
         if match.start() and (self._text[match.start() - 1].isalnum()):
             return match.end()
+        if self._place.is_own:
+            self._last_name, self._last_article = self._place.default, self._place.article
         number = self._last_article
         if number is None:
-            return self._unknown(match.start(), self._parts_end(match.start()))
+            return match.end() if self._place.is_own else self._unknown(match.start(), self._parts_end(match.start()))
         parts = read_parts(self._text, match.start(), needs_mark=True)
         for start, end, part in parts:
             self._last_paragraph = part.paragraph
@@ -266,7 +236,13 @@ class _Reader:
         """제3호 without an article: a citation only in the sentence that cites one (제2024-3호 is none)."""
         if match.start() and (self._text[match.start() - 1].isalnum() or self._text[match.start() - 1] == "-"):
             return match.end()
-        is_near = self._last_end >= 0 and not _SENTENCE_END.search(self._text, self._last_end, match.start())
+        if self._place.is_own:
+            self._last_name, self._last_article = self._place.default, self._place.article
+            self._last_paragraph = None
+        is_same_sentence = self._last_end >= 0 and not reading.SENTENCE_END.search(
+            self._text, self._last_end, match.start()
+        )
+        is_near = self._place.is_own or is_same_sentence
         if self._last_article is None or not is_near:
             return match.end()
         parts = read_parts(self._text, match.start(), needs_mark=True)
@@ -275,9 +251,25 @@ class _Reader:
             self._add(Citation(start, end, "article", self._last_name, self._last_article, part=whole))
         return parts[-1][1] if parts else match.end()
 
+    def _own_article(self, match: re.Match[str]) -> int:
+        """이 조, in the text of an article."""
+        if self._place.article is None:
+            return match.end()
+        self._last_name = self._place.default
+        return self._part_of(match.start(), match.end(), self._place.article, None)
+
+    def _previous_paragraph(self, match: re.Match[str]) -> int:
+        """전항, in the text of an article with marked paragraphs."""
+        place = bisect_left(self._marks, match.start())
+        number = ord(self._text[self._marks[place - 1]]) - ord("①") if place else 0
+        if self._place.article is None or not number:
+            return match.end()
+        self._last_name = self._place.default
+        return self._part_of(match.start(), match.end(), self._place.article, number)
+
     def _same_rule(self, match: re.Match[str]) -> int:
         """같은 규정 제5조 and 이 규정 별표 1; without a reference it is no citation."""
-        after = _AFTER_NAME.match(self._text, match.end())
+        after = reading.AFTER_NAME.match(self._text, match.end())
         place = after.end() if after else match.end()
         if not match[0].startswith(("같", "동")):
             return self._reference(match.start(), place, self._implied(match.start())) or match.end()
@@ -293,15 +285,15 @@ class _Reader:
     def _bare_appendix(self, match: re.Match[str]) -> int:
         if not match[2] and not patterns.APPENDIX_CITED.match(self._text, match.end()):
             return match.end()
-        return self._appendix(match.start(), match, self._last_name)
+        return self._appendix(match.start(), match, self._implied(match.start()))
 
     def _appendix(self, start: int, match: re.Match[str], name: WrittenName | None) -> int:
         label = "".join(part for part in (match[1], match[2], match[3]) if part)
-        titled = _APPENDIX_TITLE.match(self._text, match.end())
+        titled = reading.APPENDIX_TITLE.match(self._text, match.end())
         title = titled[1].strip() if titled and not re.search(r"\d{4}|제\s*\d|이하|참조|참고", titled[1]) else None
         end = titled.end() if titled and title else match.start() + len(match.group().rstrip())
         self._add(Citation(start, end, "appendix", name, label=" ".join(label.split()), title=title))
-        while joined := _ENUMERATED.match(self._text, end):
+        while joined := reading.ENUMERATED.match(self._text, end):
             number = re.compile(
                 r"제?\s?(\d{1,3}(?:\s?[-의]\s?\d{1,3})?)\s?(호)?\s?(서식|양식)?(?![가-힣\d](?<![의에은을과와및로]))"
             ).match(self._text, joined.end())
@@ -319,16 +311,16 @@ class _Reader:
 
     def _bare_addendum(self, match: re.Match[str]) -> int:
         """부칙 제2조; 부칙 alone is the word."""
-        if self._in_addendum:
+        if self._place.has_articles:
             return match.end()
         before = len(self._citations)
-        end = self._addendum(match.start(), match.end(), self._last_name)
+        end = self._addendum(match.start(), match.end(), self._implied(match.start()))
         if self._citations[before].number is None and self._citations[before].part == WHOLE:
             del self._citations[before:]
         return end
 
     def _addendum(self, start: int, place: int, name: WrittenName | None) -> int:
-        after = _AFTER_ADDENDUM.match(self._text, place)
+        after = reading.AFTER_ADDENDUM.match(self._text, place)
         heading = (after["heading"] or "") if after else ""
         beyond = after.end() if after else place
         members = read_members(self._text, beyond, self._names, after_name=False)
@@ -367,15 +359,17 @@ class _Reader:
 
 _ACTIONS: tuple[tuple[re.Pattern[str], Callable[[_Reader, re.Match[str]], int]], ...] = (
     (patterns.ARTICLE, _Reader._bare_article),
-    (_BARE_ARTICLE, _Reader._bare_article),
-    (_SAME_RULE, _Reader._same_rule),
-    (_SAME_LAW, _Reader._same_law),
-    (_SAME_ARTICLE, _Reader._same_article),
-    (_SAME_PARAGRAPH, _Reader._same_paragraph),
-    (_PARAGRAPH_MARK, _Reader._own_paragraph),
-    (_ITEM_MARK, _Reader._own_item),
+    (reading.BARE_ARTICLE, _Reader._bare_article),
+    (reading.SAME_RULE, _Reader._same_rule),
+    (reading.SAME_LAW, _Reader._same_law),
+    (reading.SAME_ARTICLE, _Reader._same_article),
+    (reading.SAME_PARAGRAPH, _Reader._same_paragraph),
+    (patterns.OWN_ARTICLE, _Reader._own_article),
+    (patterns.PREVIOUS_PARAGRAPH, _Reader._previous_paragraph),
+    (reading.PARAGRAPH_MARK, _Reader._own_paragraph),
+    (reading.ITEM_MARK, _Reader._own_item),
     (patterns.APPENDIX, _Reader._bare_appendix),
-    (_ADDENDUM, _Reader._bare_addendum),
+    (reading.ADDENDUM, _Reader._bare_addendum),
 )
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from dtrag.packs.regulation_ko import citation_patterns as patterns
-from dtrag.packs.regulation_ko.catalog import folded_name
+from dtrag.packs.regulation_ko.catalog import Outline, folded_name
 from dtrag.packs.regulation_ko.collection import Collection, Regulation
 from dtrag.packs.regulation_ko.spelling import letters, within_one
 
-MIN_SIMILARITY = 0.6
+MIN_SIMILARITY = 0.7
 """Dice coefficient of the pairs of letters of two names, endings aside, from which on one is near the other."""
 MOST_NEAR_SEARCHES = 500
 """Unknown names of one text for which near names are searched."""
@@ -22,6 +22,7 @@ ENDING = re.compile(
 )
 CODE = re.compile(r"\d{1,2}-\d{1,4}-\d{1,4}")
 _NOT_NAMES = frozenset(
+    "변경규정 개정규정 종전규정 신설규정 구규정 신규정 현규정 전규정 "
     "규정 세칙 규칙 지침 내규 기준 요령 준칙 강령 요강 규약 헌장 회칙 편람 시행세칙 운영세칙 시행규칙 관련규정 "
     "관계규정 해당규정 내부규정 학교규정 대학규정 교내규정 별도규정 제반규정 일반규정 기존규정 현행규정 상위규정 "
     "하위규정 운영규정 처벌규정 벌칙규정 금지규정 경과규정 준용규정 위임규정 임의규정 강행규정 특례규정 예외규정 "
@@ -50,17 +51,18 @@ class WrittenName:
 
 
 class RuleNames:
-    """Finds and compares the names of a collection, with `own` ones that have priority."""
+    """Finds and compares the names of a collection, with those of `own`, which have priority."""
 
-    def __init__(self, collection: Collection, own: Regulation | None = None) -> None:
+    def __init__(self, collection: Collection, own: Iterable[Regulation] = ()) -> None:
         self._by_outline = {id(regulation.outline): regulation for regulation in collection.regulations}
+        own = tuple(own)
+        self._by_outline |= {id(regulation.outline): regulation for regulation in own}
         self._catalog = collection.catalog
         self._by_code = {regulation.code: regulation for regulation in collection.regulations if regulation.code}
         self._prefixes = ("", *patterns.PREFIXES, *collection.catalog.institutions)
-        self._own = own
+        self._own = {form: regulation for regulation in own for form in (folded_name(regulation.name), regulation.name)}
         names = {*collection.catalog.by_name, *collection.catalog.short, "학칙", "정관"}
-        if own is not None:
-            names |= {folded_name(own.name)}
+        names |= self._own.keys()
         self._by_start: dict[str, list[str]] = defaultdict(list)
         for name in sorted(names, key=len, reverse=True):
             if 1 < len(name) <= LONGEST_NAME:
@@ -70,15 +72,18 @@ class RuleNames:
         self._stems: list[tuple[str, Regulation]] = []
         self._index_stems(names)
 
-    def exact(self, name: str) -> Regulation | None:
-        """The regulation of this name, short name or code; blanks, middle dots and quotation marks are ignored."""
+    def exact(self, name: str, source: Outline | None = None) -> Regulation | None:
+        """The regulation of this name, short name or code; blanks, middle dots and quotation marks are ignored.
+
+        `source` is the regulation whose text names it, if any: 학칙 in the rules of a graduate school is that school's.
+        """
         written = name.strip()
         if written in self._by_code:
             return self._by_code[written]
         folded = folded_name(written)
         for prefix in self._prefixes:
             if folded.startswith(prefix):
-                regulation = self._named(folded[len(prefix) :])
+                regulation = self._named(folded[len(prefix) :], source)
                 if regulation is not None:
                     return regulation
         return None
@@ -100,7 +105,7 @@ class RuleNames:
             self._near[folded] = self._nearest(folded)
         return self._near[folded]
 
-    def occurrences(self, text: str) -> Iterator[tuple[int, int, Regulation]]:
+    def occurrences(self, text: str, source: Outline | None = None) -> Iterator[tuple[int, int, Regulation]]:
         """Start, end and regulation of the names in a text, none within another, with or without blanks in them."""
         places = [place for place, character in enumerate(text) if character not in _SKIPPED]
         folded = "".join(text[place] for place in places)
@@ -112,7 +117,7 @@ class RuleNames:
                 if not folded.startswith(prefix, index):
                     continue
                 end = self._longest_at(text, folded, places, index + len(prefix))
-                regulation = self.exact(folded[index:end]) if end else None
+                regulation = self.exact(folded[index:end], source) if end else None
                 if regulation is not None:
                     yield place, places[end - 1] + 1, regulation
                     behind = end
@@ -129,12 +134,12 @@ class RuleNames:
                 return end
         return 0
 
-    def _named(self, folded: str) -> Regulation | None:
-        if self._own is not None and folded in {folded_name(self._own.name), self._own.name}:
-            return self._own
+    def _named(self, folded: str, source: Outline | None = None) -> Regulation | None:
+        if folded in self._own:
+            return self._own[folded]
         if folded in _NOT_NAMES:
             return None
-        outline = self._catalog.named(folded)
+        outline = self._catalog.named(folded, source)
         return self._by_outline.get(id(outline)) if outline is not None else None
 
     def _index_stems(self, names: set[str]) -> None:
@@ -159,11 +164,20 @@ class RuleNames:
         for index in sorted(shared):
             other, regulation = self._stems[index]
             similarity = 2 * shared[index] / (len(pairs) + len(_pairs(other)))
-            if other != stem and min(len(other), len(stem)) > 1 and within_one(letters(stem), letters(other)):
+            if _differ_by_one(stem, other):
                 similarity = max(similarity, 0.9)
             if similarity >= highest and (best is None or similarity > highest):
                 best, highest = regulation, similarity
         return best
+
+
+def _differ_by_one(one: str, other: str) -> bool:
+    """Whether two names differ by one letter, or in one of at least three syllables."""
+    if one == other or min(len(one), len(other)) < 2:
+        return False
+    if len(one) == len(other) >= 3 and sum(a != b for a, b in zip(one, other, strict=True)) == 1:
+        return True
+    return within_one(letters(one), letters(other))
 
 
 def is_generic(name: str) -> bool:
@@ -175,11 +189,17 @@ def is_of_the_state(name: str) -> bool:
     """Whether the name is one of a law or of a rule that the state issues."""
     stripped = name.strip()
     folded = folded_name(stripped)
-    if folded in _DECREES or patterns.STATE_RULE.search(folded):
+    if is_decree(name):
         return True
-    if folded.endswith("규칙") and not _STATE_ORDINANCE.search(folded):
-        return False
-    return bool(patterns.LAW_ENDING.search(stripped)) and not patterns.NOT_LAW.search(stripped)
+    is_law = patterns.LAW_ENDING.search(stripped) is not None and not patterns.NOT_LAW.search(stripped)
+    if is_law and (_STATE_ORDINANCE.search(folded) or not ENDING.search(stripped)):
+        return True
+    return (is_law or ENDING.search(stripped) is not None) and patterns.STATE_RULE.search(folded) is not None
+
+
+def is_decree(name: str) -> bool:
+    """Whether the name is that of a well-known rule of the state whose name looks like that of a regulation."""
+    return folded_name(name) in _DECREES
 
 
 _STATE_ORDINANCE = re.compile(r"(?:에관한|시행|회계)규칙$")

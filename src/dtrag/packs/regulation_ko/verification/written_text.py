@@ -24,9 +24,13 @@ _NEW_LINE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class WrittenText:
-    """A text as it is read (`prepared`), and the position in the original of each of its characters and of its end."""
+    """A text as it is read: `composed`, and `prepared` of the same length.
+
+    `places` are the positions in the original of each of its characters and of its end; None if they are the same.
+    """
 
     original: str
+    composed: str
     prepared: str
     places: tuple[int, ...] | None
 
@@ -34,7 +38,7 @@ class WrittenText:
     def of(cls, text: str) -> WrittenText:
         """Positions differ from the original only where letters were composed."""
         composed, places = _composed(text)
-        return cls(text, _with_joined_lines(_without_marks(composed)), places)
+        return cls(text, composed, _with_joined_lines(_without_marks(composed)), places)
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """The span in the original."""

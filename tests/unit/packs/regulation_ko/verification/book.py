@@ -86,7 +86,7 @@ COLLECTION = Collection.of(map(Regulation.of, BOOK.values()))
 def verified(text: str, name: str | None = None) -> list[VerifiedCitation]:
     """The citations of a text; `name` is the regulation of references before any name."""
     read = read_text(text, COLLECTION, COLLECTION.named(name) if name else None)
-    return list(read.judged(BOOK[regulation.document_id] for regulation in read.regulations()).citations)
+    return list(read.judged(BOOK[key] for key in read.editions).citations)
 
 
 def statuses(text: str, name: str | None = None) -> list[tuple[str, str]]:

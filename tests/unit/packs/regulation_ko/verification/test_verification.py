@@ -250,6 +250,8 @@ HOSTILE = {
     "addenda": "교원인사규정 부칙 제1조 ",
     "laws": "고등교육법 제3조 같은 법 시행령 제3조 ",
     "items": "제2호 및 ",
+    "drafts": "제1조(목적) 이 규정은 제2조에 따른다.\n제2조(항) ① 전항의 제3조\n",
+    "short names": "학칙(이하 “가나”라 한다) 가나 제1조 ",
 }
 
 
@@ -263,3 +265,52 @@ def test_distinct_unknown_names_take_linear_time(size: int) -> None:
     assert grows_linearly(
         lambda count: verified(" ".join(f"교원{chr(0xAC00 + number)}규정 제3조" for number in range(count))), size
     )
+
+
+DRAFT = """인사말씀: 학칙 제1조와 교원인사규정 제7조를 보십시오.
+
+시험관리규정
+
+제1조(목적)
+이 규정은 학칙 제2조제2항에 따른다.
+
+제2조(시험)
+① 시험은 제1조에 따른다.
+② 전항의 시험은 제3조를 따른다. 이 조 제1항도 같다.
+③ 제2항의 절차는 제9조와 교원인사규정 제5조에 따르고, 제5항은 따로 정한다.
+
+제3조(서식)
+서식은 별표 1에 따르고, 시험관리규정(이하 “이 규정”이라 한다) 제2조를 적용한다.
+
+부칙
+제1조(시행일) 이 규정은 2024년 3월 1일부터 시행한다.
+제2조(경과조치) 제3조는 제4조에 따른다.
+"""
+
+
+def test_in_a_draft_bare_references_are_to_its_own_articles() -> None:
+    assert statuses(DRAFT) == [
+        ("학칙 제1조", "exists"),
+        ("교원인사규정 제7조", "missing"),
+        ("학칙 제2조제2항", "exists"),
+        ("제1조", "exists"),
+        ("전항", "exists"),
+        ("제3조", "exists"),
+        ("이 조 제1항", "exists"),
+        ("제2항", "exists"),
+        ("제9조", "missing"),
+        ("교원인사규정 제5조", "repealed"),
+        ("제5항", "missing"),
+        ("별표 1", "missing"),
+        ("시험관리규정(이하 “이 규정”이라 한다) 제2조", "exists"),
+        ("제3조", "exists"),
+        ("제4조", "missing"),
+    ]
+    for citation in verified(DRAFT):
+        assert DRAFT[citation.start : citation.end] == citation.text
+    assert {row.target for row in verified(DRAFT) if row.text == "전항"} == {"시험관리규정 제2조제1항"}
+
+
+def test_a_draft_of_a_known_regulation_is_checked_against_itself() -> None:
+    draft = DRAFT.replace("시험관리규정", "교원인사규정")
+    assert dict(statuses(draft))["교원인사규정 제5조"] == "missing"
