@@ -8,13 +8,18 @@ whole responses), KLUE-NLI (entailment against the rest) and SciFact (SUPPORT ag
 Every figure is cross-fitted: rows of the even sources are judged by weights and thresholds of the odd ones, and the
 other way round. Changed facts: honest sentences and what `bench/support.py` makes of them.
 
-Chosen by hand: the features, the ridge, equal weight of the two English sets.
+Chosen by hand: the features, the ridge (10, 30 and 100 differ by .003), signs of the weights by their meaning (a fit
+without them gains .02 to .07 on FaithBench and loses .03 on SciFact), three times the weight for SciFact beside
+FaithBench. Rules about changed facts were written with FaithBench and the first thirds and halves of the other
+passages in view; the rows of SQuAD and KorQuAD that are reported were not looked at.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,12 +28,24 @@ from typing import Any
 
 import numpy as np
 
-from dtrag.core.answers.grounding import SUPPORTED, claim_of
+from dtrag.core.answers.grounding import claim_of
+from dtrag.core.quality.alterations import without_marker
 from dtrag.core.quality.features import NAMES, compare, source_of
-from dtrag.core.text.analysis import sentences, terms
+from dtrag.core.quality.lexical_judge import judge
+from dtrag.core.text.analysis import language, sentences, terms
+from dtrag.core.text.questions import content
+from dtrag.evaluation.quality import RAGQualityEvaluator
 from support import EDITS, faithbench, klue, verbatim
 
-RIDGE = 10.0
+RIDGE = 30.0
+ITERATIONS = 2000
+SETS = {"FaithBench": 1.0, "SciFact": 3.0, "KLUE": 1.0}
+"""Total weight of a set in a fit."""
+SHARES = frozenset(
+    "window_share source_share sentence_share rare_share trigrams_window trigrams_source order subsequence stems "
+    "predicate subject stems_in_source".split()
+)
+"""Features of which more speaks for support; more of the others speaks against it."""
 SAMPLES = 1000
 WEIGHTS = Path(__file__).parents[1] / "src" / "dtrag" / "core" / "quality" / "lexical_judge.json"
 Floats = np.ndarray
@@ -56,7 +73,7 @@ def row(name: str, source: str, claim: str, positive: bool, **more: str) -> Row:
     stated = set(terms(claim))
     overlap = len(stated & set(terms(source))) / max(1, len(stated))
     compared = compare(claim, source_of(source))
-    supported = compared.support.share >= SUPPORTED and not compared.support.reason
+    supported = judge(claim, [source]).supported
     return Row(name, more.pop("group", source), compared.values, overlap, supported, positive, **more)
 
 
@@ -86,7 +103,7 @@ def scifact(folder: Path) -> Iterator[Row]:
 def edited(name: str, pairs: Sequence[tuple[str, str]]) -> Iterator[Row]:
     """Honest sentences, and what each edit makes of them."""
     rng = Random(5)
-    pairs = [pair for pair in pairs if claim_of(pair[1]).words]
+    pairs = [(source, without_marker(claim)) for source, claim in pairs if claim_of(claim).words]
     for number, (source, sentence) in enumerate(pairs):
         other = pairs[(number + len(pairs) // 2) % len(pairs)]
         yield row(name, source, sentence, True, kind="honest")
@@ -114,30 +131,37 @@ class Fit:
 
 
 def fitted(rows: Sequence[Row], ridge: float = RIDGE) -> Fit:
-    """Ridge logistic regression; every set has the same total weight, and in each set the two classes."""
+    """Ridge logistic regression whose weights have the sign of their meaning, by accelerated projected gradient.
+
+    In each set the two classes have the same total weight.
+    """
     values = np.array([each.values for each in rows])
     positive = np.array([each.positive for each in rows], float)
-    weight = np.ones(len(rows))
     names = np.array([each.name for each in rows])
+    total = sum(SETS[name] for name in set(names))
+    weight = np.ones(len(rows))
     for name in set(names):
         for side in (0.0, 1.0):
             chosen = (names == name) & (positive == side)
-            weight[chosen] = len(rows) / (2 * len(set(names)) * max(1, chosen.sum()))
+            weight[chosen] = len(rows) * SETS[name] / (2 * total * max(1, chosen.sum()))
     centre, scale = values.mean(0), values.std(0) + 1e-9
-    standard = np.c_[np.ones(len(rows)), (values - centre) / scale]
-    penalty = np.eye(standard.shape[1]) * ridge
-    penalty[0, 0] = 1e-6
-    beta = np.zeros(standard.shape[1])
-    for _ in range(60):
-        chance = 1 / (1 + np.exp(-np.clip(standard @ beta, -30, 30)))
-        gradient = standard.T @ (weight * (chance - positive)) + penalty @ beta
-        hessian = (standard * (weight * chance * (1 - chance))[:, None]).T @ standard + penalty
-        step = np.linalg.solve(hessian, gradient)
-        beta -= step
-        if abs(step).max() < 1e-8:
-            break
-    weights = beta[1:] / scale
-    return Fit(weights, float(beta[0] - weights @ centre))
+    standard = (values - centre) / scale
+    low = np.array([0.0 if name in SHARES else -9.0 for name in NAMES])
+    high = np.array([9.0 if name in SHARES else 0.0 for name in NAMES])
+    step = 1 / (0.25 * np.linalg.norm((standard * weight[:, None]).T @ standard, 2) + ridge + 0.25 * weight.sum())
+    beta = ahead = np.zeros(len(NAMES))
+    intercept = ahead_intercept = 0.0
+    momentum = 1.0
+    for _ in range(ITERATIONS):
+        error = weight * (1 / (1 + np.exp(-np.clip(standard @ ahead + ahead_intercept, -30, 30))) - positive)
+        later = np.clip(ahead - step * (standard.T @ error + ridge * ahead), low, high)
+        later_intercept = ahead_intercept - step * error.sum()
+        grown = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
+        ahead = later + (momentum - 1) / grown * (later - beta)
+        ahead_intercept = later_intercept + (momentum - 1) / grown * (later_intercept - intercept)
+        beta, intercept, momentum = later, later_intercept, grown
+    weights = beta / scale
+    return Fit(weights, float(intercept - weights @ centre))
 
 
 def balanced_threshold(scores: Floats, positive: Floats) -> float:
@@ -240,6 +264,66 @@ def changed_facts(rows: Sequence[Row]) -> None:
         print(f"| {name} | {' | '.join(cells)} |")
 
 
+# -- vague answers --------------------------------------------------------------------------------------------------
+
+KOREAN_VAGUE = (
+    "{topic}에 관한 내용은 문서에 자세히 나와 있습니다.", "{topic}은(는) 관련 규정과 상황에 따라 정해집니다.",
+    "{topic}에 대해서는 여러 가지 견해가 있습니다.", "{topic}은(는) 매우 중요한 의미를 가집니다.",
+)  # fmt: skip
+ENGLISH_VAGUE = (
+    "The documents describe {topic} in some detail.", "It depends on the circumstances of {topic}.",
+    "There are several views about {topic}, and each has its reasons.", "{topic} is an important part of the subject.",
+)  # fmt: skip
+
+
+def questions(folder: Path) -> Iterator[tuple[str, list[str], str]]:
+    """Question, known answers and the paragraph that answers it."""
+    corpus = {line["id"]: line["text"] for line in rows_of(folder / "corpus.jsonl")}
+    relevant = dict(line.split("\t")[:2] for line in (folder / "qrels.tsv").read_text("utf-8").splitlines())
+    for line in rows_of(folder / "queries.jsonl"):
+        if line.get("answers") and line.get("answerable", True) and line["id"] in relevant:
+            yield line["text"], line["answers"], corpus[relevant[line["id"]]]
+
+
+def vague_answers(question: str, gold: Sequence[str], text: str, rng: Random) -> tuple[str, list[str]]:
+    """The sentence with the answer, and wrong answers that stay on the topic without the value: a sentence of the same
+    paragraph without it, the question's own words as a statement, and the answer's sentence without the value."""
+    korean = language(text) == "ko"
+    spans = [text[start:end] for start, end in sentences(text)]
+    right = next((span for span in spans if any(answer in span for answer in gold)), "")
+    topic = (
+        " ".join(content(question).split()[:4]) if korean else " ".join(re.findall(r"[A-Z][\w-]+|\w{6,}", question)[:3])
+    )
+    others = [
+        span for span in spans if not any(answer.casefold() in span.casefold() for answer in gold) and len(span) > 30
+    ]
+    vague = [rng.choice(KOREAN_VAGUE if korean else ENGLISH_VAGUE).format(topic=topic)]
+    if others:
+        stated = set(terms(question))
+        vague.append(max(others, key=lambda span: len(stated & set(terms(span)))))
+    if right:
+        blank = right
+        for answer in gold:
+            blank = blank.replace(answer, "특정한 값" if korean else "a certain value")
+        vague.append(blank)
+    return right, [answer for answer in vague if not any(value.casefold() in answer.casefold() for value in gold)]
+
+
+async def vague(name: str, folder: Path, most: int) -> None:
+    evaluator, rng = RAGQualityEvaluator(), Random(11)
+    rows = list(questions(folder))
+    accepted: dict[str, list[bool]] = {"right": [], "right, no gold": [], "vague": [], "vague, no gold": []}
+    for question, gold, text in rows[:: max(1, len(rows) // most)]:
+        right, wrong = vague_answers(question, gold, text, rng)
+        for answer, kind in ((right, "right"), *((each, "vague") for each in wrong)):
+            if answer:
+                with_gold = await evaluator.evaluate(question, answer, [text], gold)
+                accepted[kind].append(with_gold.accepted)
+                accepted[f"{kind}, no gold"].append((await evaluator.evaluate(question, answer, [text])).accepted)
+    cells = [f"{np.mean(row):.3f} ({len(row)})" for row in accepted.values()]
+    print(f"| {name} | {' | '.join(cells)} |")
+
+
 def write(people: dict[str, list[Row]]) -> None:
     languages = {}
     for code, rows in people.items():
@@ -259,11 +343,11 @@ def main(folder: Path, *, writing: bool) -> None:
     edits = {
         "en": [
             *edited("FaithBench, faithful", list(faithbench(folder))),
-            *edited("SQuAD, to the letter", list(verbatim(folder / "squad2-dev" / "corpus.jsonl"))[::3]),
+            *edited("SQuAD, to the letter", list(verbatim(folder / "squad2-dev" / "corpus.jsonl"))[1::3]),
         ],
         "ko": [
             *edited("KLUE, entailed", list(klue(folder))),
-            *edited("KorQuAD, to the letter", list(verbatim(folder / "korquad1-dev" / "corpus.jsonl"))[::2]),
+            *edited("KorQuAD, to the letter", list(verbatim(folder / "korquad1-dev" / "corpus.jsonl"))[1::2]),
         ],
     }
     print(
@@ -271,10 +355,14 @@ def main(folder: Path, *, writing: bool) -> None:
     )
     for rows in people.values():
         agreement(rows)
-    print("\n| sentences, cross-fitted | honest, marked | " + " | ".join(f"{kind}, marked" for kind in EDITS) + " |")
+    print("\n| sentences | honest, marked | " + " | ".join(f"{kind}, marked" for kind in EDITS) + " |")
     print("|---" * (len(EDITS) + 2) + "|")
     for rows in edits.values():
         changed_facts(rows)
+    print("\n| questions | right sentence accepted | without gold | vague answers accepted | without gold |")
+    print("|---|---|---|---|---|")
+    for name in ("korquad1-dev", "squad2-dev"):
+        asyncio.run(vague(name, folder / name, 200))
     if writing:
         write(people)
 

@@ -90,7 +90,7 @@ class _Evaluation:
             answer_relevancy=relevance.score,
             correctness=correctness,
             refusal=refusal,
-            accepted=scores.is_accepted(refusal, correctness, relevance),
+            accepted=scores.is_accepted(refusal, correctness, relevance, claims, recalled),
             judge=judge.id,
             claims=tuple(claims),
             expected=tuple(expected),

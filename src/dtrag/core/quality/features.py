@@ -47,6 +47,8 @@ NAMES = (
     "opposite",
     "quantifier",
     "words_missing",
+    "stems_missing",
+    "stems_in_source",
     "claim_length",
     "source_length",
 )
@@ -57,6 +59,8 @@ BESIDE = 2
 """Words on either side of a number that are its neighbours."""
 FITTING = 0.5
 """Share of a word's beginning that must be in the source for the word to count as present."""
+LATIN_START = 4
+"""Letters at the beginning that two English stems must share to be of one family (inhibit, inhibitor)."""
 _HANGUL_WORD = re.compile(r"[가-힣]+")
 _AUXILIARY = re.compile(r"(?:있|없|않|하|한|할|되|된|될|했|됐|수|것|이다|입니다|합니다)")
 _TOKEN = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+")
@@ -69,12 +73,13 @@ class Source:
     text: str
     sentences: tuple[PassageSentence, ...]
     trigrams: frozenset[str]
+    stems: frozenset[str]
 
 
 @lru_cache(maxsize=256)
 def source_of(text: str) -> Source:
     """The source of a text; cached, because an answer has several claims about the same passages."""
-    return Source(text, passage_sentences(text), _trigrams(text))
+    return Source(text, passage_sentences(text), _trigrams(text), frozenset(_stems(text)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +104,7 @@ def compare(text: str, source: Source) -> Compared:
     claim_terms = [term for term in terms(text) if not NUMBER.fullmatch(term)]
     stems, window_stems = _stems(text), frozenset(_stems(window))
     fits = [_fit(stem, window_stems) for stem in stems]
+    all_fits = [_fit(stem, source.stems) for stem in stems]
     present, present_near = _union(source.sentences), _union(tuple(run))
     nearest_text = source.text[nearest.start : nearest.end] if nearest is not None else ""
     values = (
@@ -125,6 +131,8 @@ def compare(text: str, source: Source) -> Compared:
         float(bool(contradicting_words(text, nearest_text))),
         float(bool(quantifiers(text) - quantifiers(window))),
         math.log1p(sum(word not in present for word in claim.words)),
+        math.log1p(sum(fit < FITTING for fit in all_fits)),
+        sum(all_fits) / len(all_fits) if all_fits else 0.0,
         math.log1p(len(claim.words)),
         math.log1p(len(source.text)) / 10,
     )
@@ -194,16 +202,19 @@ def _fit(stem: str, stems: frozenset[str]) -> float:
     """The longest beginning that the stem shares with one of `stems`, as a share of it."""
     if stem in stems:
         return 1.0
+    best = max((_shared_start(stem, other) for other in stems if other[:1] == stem[:1]), default=0)
     if not _HANGUL_WORD.match(stem):
-        return 0.0
-    best = 0
-    for other in stems:
-        if other[:1] == stem[:1]:
-            shared = 1
-            while shared < min(len(stem), len(other)) and stem[shared] == other[shared]:
-                shared += 1
-            best = max(best, shared)
+        return best / len(stem) if best >= LATIN_START else 0.0
     return best / len(stem) if best > 1 or len(stem) == 1 else 0.25 * best
+
+
+def _shared_start(one: str, other: str) -> int:
+    length = 0
+    for mine, theirs in zip(one, other, strict=False):
+        if mine != theirs:
+            break
+        length += 1
+    return length
 
 
 def _numbers_elsewhere(claim: str, source: str) -> float:
@@ -235,9 +246,10 @@ def _portion(flags: Sequence[bool]) -> float:
 
 def missing_words(text: str, source: Source) -> list[str]:
     """The written words of a claim, without particles, of which the source has nothing that fits."""
-    stems = frozenset(_stems(source.text))
     missing = [
-        stem for stem in _stems(text) if len(stem) > 1 and _fit(stem, stems) < FITTING and not _AUXILIARY.match(stem)
+        stem
+        for stem in _stems(text)
+        if len(stem) > 1 and _fit(stem, source.stems) < FITTING and not _AUXILIARY.match(stem)
     ]
     return list(dict.fromkeys(missing))
 

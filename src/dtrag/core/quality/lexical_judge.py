@@ -1,21 +1,27 @@
 """Lexical support with reasons: a judge without a model.
 
-Whether a claim is supported is decided by the rules of core/answers/grounding.py: enough of its words are there, its
-numbers and names too, and it denies nothing that the source says. The score is how likely people are to call it
-supported: a logistic regression per language over features.py, fitted by bench/judge.py. Both compare words and do not
-understand a conclusion that shares none with its source. How far people agree is in bench/README.md.
+A sentence that stands in a context to the letter is supported. Otherwise rules decide: enough of its words are in a
+few neighbouring sentences, its numbers and names are there, it denies nothing that they say
+(core/answers/grounding.py), and where it copies a sentence it changes no number, name, noun or negation of it
+(alterations.py). The score is how likely people are to call the claim supported: a logistic regression per language
+over features.py, fitted by bench/judge.py.
+
+All of this compares words and does not understand a conclusion that shares none with its source. How far people agree
+is in bench/README.md.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
-from dtrag.core.answers.grounding import SUPPORTED, claim_of
+from dtrag.core.answers.grounding import claim_of, denied
+from dtrag.core.quality.alterations import alteration, misplaced_negation, without_marker
 from dtrag.core.quality.features import NAMES, Compared, compare, missing_words, source_of
 from dtrag.core.quality.judgement import Judgement
 from dtrag.core.quality.opposites import contradicting_words, quantifiers
@@ -24,10 +30,14 @@ from dtrag.core.text.numbers import numbers_in
 from dtrag.core.text.questions import content
 
 WEIGHTS = "lexical_judge.json"
+LEAST_SHARE = 0.3
+"""Share of a claim's words that a few sentences must have: .35 marks honest paraphrases, without catching more."""
 SHORT = 5
 """Written words up to which a claim is a value ("26 days") that the source must contain, not a sentence."""
 ABOUT = 0.25
 """Share of the question's words that a context must have to support a bare value."""
+_COUNTED = re.compile(r"the number [a-z]+ is not in")
+"""A spelled-out number ("two films") often counts what the source lists, and is no reason."""
 NAMED_WORDS = 5
 """Missing words that a reason names."""
 
@@ -65,26 +75,40 @@ def judge(claim: str, contexts: Sequence[str], query: str = "") -> Judgement:
     """
     if not contexts:
         return Judgement(claim, False, 0.0, reason="there are no contexts")
-    if len(claim.split()) <= SHORT and not claim.rstrip().endswith((".", "다", "요", "!", "。")):
+    stated = " ".join(without_marker(claim).split())
+    if len(stated.split()) <= SHORT and not stated.endswith((".", "다", "요", "!", "。")):
         return _value(claim, contexts, query)
-    if verbatim := tuple(index for index, context in enumerate(contexts) if _folded(claim) in _folded(context)):
+    folded = _folded(stated)
+    if verbatim := tuple(index for index, context in enumerate(contexts) if folded in _folded(context)):
         return Judgement(claim, True, 1.0, verbatim)
-    regression = regressions()["ko" if language(claim) == "ko" else "en"]
-    compared = [compare(claim, source_of(context)) for context in contexts]
-    supporting = tuple(index for index, each in enumerate(compared) if _supported(each))
+    regression = regressions()["ko" if language(stated) == "ko" else "en"]
+    compared = [compare(stated, source_of(context)) for context in contexts]
+    against = [objection(stated, each) for each in compared]
+    supporting = tuple(index for index, reason in enumerate(against) if not reason)
     if not supporting and len(contexts) > 1:
-        compared.append(compare(claim, source_of("\n".join(contexts))))
+        compared.append(compare(stated, source_of("\n".join(contexts))))
+        against.append(objection(stated, compared[-1]))
     scores = [regression.probability(each.values) for each in compared]
     if supporting:
         return Judgement(claim, True, round(max(scores[index] for index in supporting), 4), supporting)
-    if _supported(compared[-1]):
+    if not against[-1]:
         return Judgement(claim, True, round(scores[-1], 4))
     best = max(range(len(contexts)), key=scores.__getitem__)
-    return Judgement(claim, False, round(max(scores), 4), (), why_not(claim, compared[best]))
+    return Judgement(claim, False, round(max(scores), 4), (), _reasons(stated, compared[best], against[best]))
 
 
-def _supported(compared: Compared) -> bool:
-    return compared.support.share >= SUPPORTED and not compared.support.reason
+def objection(claim: str, compared: Compared) -> str:
+    """Why the source does not support the claim; "" when it does."""
+    support = compared.support
+    if support.share < LEAST_SHARE:
+        return f"the closest passage has {support.share:.0%} of its words"
+    if support.reason and not _COUNTED.match(support.reason):
+        return support.reason
+    if denied(claim) and not denied(compared.nearest_text):
+        return "it denies what the passage says"
+    if word := misplaced_negation(claim, compared.nearest_text):
+        return f"it denies “{word}”, which the passage says"
+    return alteration(claim, compared.source.text)
 
 
 def _value(claim: str, contexts: Sequence[str], query: str) -> Judgement:
@@ -104,25 +128,22 @@ def _value(claim: str, contexts: Sequence[str], query: str) -> Judgement:
 
 
 def _folded(text: str) -> str:
-    return normalise(text).rstrip(".。")
+    return normalise(text).rstrip(".。 ")
 
 
 def _without_spaces(text: str) -> str:
     return normalise(text).replace(" ", "").strip(".,;:!?\"'“”‘’()")
 
 
-def why_not(claim: str, compared: Compared) -> str:
-    """What the closest part of the source lacks, or how it contradicts the claim: numbers, names, then words."""
-    reasons = []
-    if compared.support.reason:
-        reasons.append(compared.support.reason)
+def _reasons(claim: str, compared: Compared, against: str) -> str:
+    """The objection, and what else the closest part of the source lacks or says instead."""
+    reasons = [against]
     for stated, opposite in contradicting_words(claim, compared.nearest_text)[:2]:
         reasons.append(f"it says “{stated}” where the passage says “{opposite}”")
     if added := sorted(quantifiers(claim) - quantifiers(compared.window)):
         reasons.append(f"“{added[0]}” is not in the passage")
-    if words := [word for word in missing_words(claim, compared.source) if not any(word in why for why in reasons)]:
+    missing = missing_words(claim, compared.source)
+    if words := [word for word in missing if not any(word in reason for reason in reasons)]:
         listed = ", ".join(f"“{word}”" for word in words[:NAMED_WORDS])
         reasons.append(f"{listed} {'is' if len(words) == 1 else 'are'} not in the passage")
-    if not reasons:
-        reasons.append(f"the closest passage has {compared.support.share:.0%} of its words, in another order")
     return "; ".join(dict.fromkeys(reasons))

@@ -97,8 +97,21 @@ def refusal_of(refused: bool, ground_truth: str | None, recalled: float | None) 
     return "wrong" if recalled >= ACCEPTED else "right"
 
 
-def is_accepted(refusal: Refusal, correctness: float | None, relevance: Relevance) -> bool:
-    """Whether the answer counts as right: it states what is expected, or else replies to the question."""
+def is_accepted(
+    refusal: Refusal,
+    correctness: float | None,
+    relevance: Relevance,
+    claims: Sequence[Judgement],
+    recalled: float | None,
+) -> bool:
+    """Whether the answer counts as right.
+
+    It states what is expected, or else replies to the question. Where the contexts have what is expected, they must
+    support half of its claims: an answer that differs from them is wrong even if it repeats most of what is expected.
+    """
     if refusal != "none":
         return refusal == "right"
+    supported = sum(each.supported for each in claims) / len(claims) if claims else 1.0
+    if recalled is not None and recalled >= ACCEPTED and supported < ACCEPTED:
+        return False
     return correctness >= ACCEPTED if correctness is not None else relevance.score >= ACCEPTED
