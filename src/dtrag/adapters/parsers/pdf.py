@@ -59,6 +59,8 @@ _APPENDIX_ALONE = re.compile(rf"{_APPENDIX_MARK}(?:\s?[<〈(\[](?:개정|신설|
 _OPEN_MARK = re.compile(r"[<〈](?:개정|신설|삭제)[^<>〈〉()]{0,400}$")
 _MARK_CONTINUES = re.compile(r"\d|개정|신설|삭제|[>〉]")
 """An amendment mark that is broken at the margin, and the beginning of the next line."""
+TAIL = 500
+"""Last characters of a paragraph that decide whether the next line continues it."""
 LONGEST_APPENDIX_LINE = 70
 """Characters of the mark of an appendix with its title, or of the title below it."""
 _OWN_LINE = re.compile(
@@ -188,20 +190,45 @@ def _heading_levels(lines: Sequence[PageLine]) -> dict[float, int]:
 
 def _joined(pages: Iterable[tuple[Iterable[tuple[str, int]], int]]) -> Iterator[tuple[str, int, int]]:
     """The blocks of all pages with their page; a paragraph without an end continues on the next page."""
-    last: tuple[str, int, int] | None = None
+    paragraph, level, page = _Paragraph(), 0, 0
     for blocks, number in pages:
         is_first = True
-        for text, level in blocks:
-            if last is not None:
-                if is_first and level == last[1] == 0 and _continues(last[0], text):
-                    last = (join_lines(last[0], text), 0, last[2])
-                    is_first = False
-                    continue
-                yield last
-            last = (text, level, number)
+        for text, text_level in blocks:
+            if not (is_first and text_level == level == 0 and paragraph and _continues(paragraph.tail, text)):
+                if paragraph:
+                    yield paragraph.text, level, page
+                paragraph, level, page = _Paragraph(), text_level, number
+            paragraph.add(text)
             is_first = False
-    if last is not None:
-        yield last
+    if paragraph:
+        yield paragraph.text, level, page
+
+
+class _Paragraph:
+    """A paragraph that grows line by line, in linear time: only its `tail` is looked at."""
+
+    def __init__(self) -> None:
+        self._finished: list[str] = []
+        self.tail = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.tail)
+
+    @property
+    def text(self) -> str:
+        return "".join((*self._finished, self.tail))
+
+    @property
+    def is_short(self) -> bool:
+        """Whether `tail` is the whole paragraph."""
+        return not self._finished
+
+    def add(self, line: str, *, is_inside_word: bool = False) -> None:
+        """Append a line as `join_lines` does."""
+        self.tail = join_lines(self.tail, line, is_inside_word=is_inside_word)
+        if len(self.tail) > 2 * TAIL:
+            self._finished.append(self.tail[:-TAIL])
+            self.tail = self.tail[-TAIL:]
 
 
 def _continues(before: str, after: str) -> bool:
@@ -237,32 +264,32 @@ def reflow(lines: Sequence[str], *, keeps_blanks: bool = False) -> Iterator[str]
         return
     full = FULL_LINE * lengths[int(0.9 * (len(lengths) - 1))]
     divides_words = not keeps_blanks and _divides_words(lines)
-    paragraph = ""
+    paragraph = _Paragraph()
     is_title = is_inside_word = False
     for raw in lines:
         line = " ".join(raw.split())
         is_short = len(line) < full
-        is_inside_mark = _OPEN_MARK.search(paragraph) is not None and _MARK_CONTINUES.match(line) is not None
+        is_inside_mark = _MARK_CONTINUES.match(line) is not None and _OPEN_MARK.search(paragraph.tail) is not None
         is_alone = _is_alone(line) or (is_title and len(line) <= LONGEST_APPENDIX_LINE)
         is_ending = _is_ending(paragraph, line)
-        if not line or (not is_inside_mark and not is_ending and (is_alone or _begins(line))):
-            if paragraph:
-                yield paragraph
-            paragraph = line
-        else:
-            paragraph = join_lines(paragraph, line, is_inside_word=is_inside_word or is_ending)
+        if paragraph and (not line or (not is_inside_mark and not is_ending and (is_alone or _begins(line)))):
+            yield paragraph.text
+            paragraph = _Paragraph()
+        if line:
+            paragraph.add(line, is_inside_word=is_inside_word or is_ending)
         is_inside_word = divides_words or (keeps_blanks and not raw[-1:].isspace())
-        is_title = _APPENDIX_ALONE.fullmatch(paragraph) is not None  # The title is the next line.
+        is_title = paragraph.is_short and _APPENDIX_ALONE.fullmatch(paragraph.tail) is not None  # the next line
         if paragraph and (is_title or is_alone or (is_short and _ends(line))):
-            yield paragraph
-            paragraph = ""
+            yield paragraph.text
+            paragraph = _Paragraph()
     if paragraph:
-        yield paragraph
+        yield paragraph.text
 
 
-def _is_ending(paragraph: str, line: str) -> bool:
+def _is_ending(paragraph: _Paragraph, line: str) -> bool:
     """Whether `다.` at the beginning of a line ends a verb of the line above, unless the item 나. is above."""
-    return line.startswith("다.") and is_hangul(paragraph[-1:]) and not paragraph.startswith("나")
+    is_after_item = paragraph.is_short and paragraph.tail.startswith("나")
+    return line.startswith("다.") and is_hangul(paragraph.tail[-1:]) and not is_after_item
 
 
 def _ends(line: str) -> bool:

@@ -100,7 +100,17 @@ def _is_stub(lines: Sequence[Line], index: int, contents: Contents) -> bool:
     if above.table or index - 1 in contents.rows or not may_be_name(above.text):
         return False
     name, _ = split_label(above.text)
-    return contents.knows(name) or has_name_ending(name)
+    return (contents.knows(name) or has_name_ending(name)) and not _has_articles(lines, index)
+
+
+def _has_articles(lines: Sequence[Line], index: int) -> bool:
+    """Whether 제1조 follows the history that begins at `index`: an abolished regulation whose text is still there."""
+    for line in lines[index + 1 : index + LONGEST_PREAMBLE]:
+        if _is_first_article(line):
+            return True
+        if not (is_history(line.text) or division_head(line.text)):
+            return False
+    return False
 
 
 def _is_first_article(line: Line) -> bool:

@@ -239,7 +239,8 @@ class _Reader:
 
     def _own_paragraph(self, match: re.Match[str]) -> int:
         """제2항, 제1호 without an article: of the article that stands here."""
-        if match.start() and self._masked[match.start() - 1].isalnum():
+        before = self._masked[match.start() - 1 : match.start()]
+        if before.isalpha() or before.isdecimal():  # ② before 제1항 is neither
             return 0
         if self._own is None:
             return self._addendum_paragraph(match)
@@ -383,7 +384,8 @@ class _Reader:
         paragraph: int | None = None,
         item: int | None = None,
     ) -> None:
-        self._citations.append(Citation(start, end, self._text[start:end], kind, targets, paragraph, item))
+        text = self._text[start:end].rstrip()
+        self._citations.append(Citation(start, start + len(text), text, kind, targets, paragraph, item))
 
 
 _ACTIONS = (

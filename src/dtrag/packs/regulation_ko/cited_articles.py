@@ -37,10 +37,11 @@ class ReferenceReader:
             span = patterns.TO.match(self._text, first.end)
             following = self.article(span.end()) if span else None
             if following is not None:
-                first.ranges.append((first.numbers.pop(), following.numbers[0]))
+                begin = first.numbers.pop() if first.numbers else first.ranges.pop()[0]
+                first.ranges.append((begin, following.numbers[0]))
             else:
                 listed = patterns.AND.match(self._text, first.end)
-                following = self.article(listed.end()) if listed and listed.end() not in self._names else None
+                following = self._further_article(listed.end()) if listed and listed.end() not in self._names else None
                 if following is None or following.paragraph is not None or following.item is not None:
                     break
                 first.numbers.append(following.numbers[0])
@@ -61,6 +62,14 @@ class ReferenceReader:
         if titled and not re.search(r"제\s*\d", titled.group()):
             read.end = titled.end()
         self.read_paragraphs(read)
+        return read
+
+    def _further_article(self, place: int) -> References | None:
+        """As `article`, also 22조 without 제."""
+        read = self.article(place)
+        if read is None and (bare := patterns.FURTHER_ARTICLE.match(self._text, place)):
+            read = References(bare.end(), [(int(bare[1]), int(bare[2] or 0))])
+            self.read_paragraphs(read)
         return read
 
     def read_paragraphs(self, read: References) -> None:

@@ -111,7 +111,9 @@ class NameFinder:
                     yield CitedName(match.start(), match.start(1) + article.start(), owner)
                 else:
                     yield CitedName(match.start(), match.end(), owner)
-            elif patterns.LAW_ENDING.search(quoted.strip()) and not patterns.NOT_LAW.search(quoted.strip()):
+            elif patterns.LAW_ENDING.search(quoted.strip()) and (
+                not patterns.NOT_LAW.search(quoted.strip()) or patterns.ARTICLE_AFTER.match(self._masked, match.end())
+            ):
                 yield CitedName(match.start(), match.end(), None, is_law=True)
             elif patterns.ENDS_AS_RULE.search(folded) and len(folded) > 3 and not self._is_heading(match):
                 yield CitedName(match.start(), match.end(), None, is_law=bool(patterns.STATE_RULE.search(folded)))

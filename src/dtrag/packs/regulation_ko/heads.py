@@ -19,7 +19,7 @@ _ADDENDUM = re.compile(
 _APPENDIX_WORD = r"(?:별\s*표|별\s*지|별\s*첨|서\s*식|양\s*식|붙\s*임)"
 _APPENDIX_NUMBER = r"(?:\s*제?\s*\d+(?:\s*[-–의]\s*\d+)*\s*호?(?:\s*의\s*\d+)?(?:\s*\(\d+(?:-\d+)*\))?)"
 _APPENDIX = re.compile(
-    rf"(?:[<〈\[(（【「〔［]\s*(?P<inner>{_APPENDIX_WORD}{_APPENDIX_NUMBER}?\s*(?:(?:서\s*식|양\s*식)\s*(?:제?\s*\d+\s*호?)?)?)\s*[>〉\])）】」〕］]"
+    rf"(?:[■□◆●▣※]\s*)?(?:[<〈\[(（【「〔［]\s*(?P<inner>{_APPENDIX_WORD}{_APPENDIX_NUMBER}?\s*(?:(?:서\s*식|양\s*식)\s*(?:제?\s*\d+\s*호?)?)?)\s*[>〉\])）】」〕］]"
     rf"|(?P<bare>(?:별\s*표|별\s*지){_APPENDIX_NUMBER}\s*(?:서\s*식|양\s*식)?)(?=\s*[<〈\[(（【]|\s*$))(?P<rest>.*)$"
 )
 _PAIRS = {"(": ")", "（": "）", "[": "]", "【": "】", "〔": "〕"}

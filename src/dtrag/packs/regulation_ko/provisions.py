@@ -186,7 +186,7 @@ class ProvisionReader:
             self._done.append(Provision(opened.kind, opened.label, opened.title, opened.divisions, start, end))
 
 
-_FIRST_CHARACTERS = frozenset("제부별[<〈(（【「〔［붙서양")
+_FIRST_CHARACTERS = frozenset("제부별[<〈(（【「〔［붙서양■□◆●▣※")
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:

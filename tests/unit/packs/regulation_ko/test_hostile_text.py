@@ -6,7 +6,10 @@ import uuid
 from collections.abc import Callable
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from dtrag.adapters.parsers.pdf import reflow
 from dtrag.core.documents import ParsedDocument
 from dtrag.core.provisions import Provision, RegulationText
 from dtrag.packs.regulation_ko.catalog import Catalog, Outline
@@ -137,3 +140,19 @@ def test_a_question_is_interpreted_in_linear_time(words: str) -> None:
     """Without a blank, it is one word of thousands of syllables: no entry is as long."""
     lexicon = built_in()
     assert grows_linearly(lambda size: lexicon.matches(words * size), 100)
+
+
+TOKENS = [
+    *"제 1 3 조 의 항 호 제3조 별표 별지 서식 부칙 학칙 규정 시험규정 세칙 법 시행령 같은 동 전 이 및".split(),
+    *"또는 내지 부터 까지 · ㆍ , . ( ) [ ] < > 「 」 ① ② 개정 삭제 신설 2020. 1. 에 따라 을 준용".split(),
+    *"폐지한다 | ■ # ** 가 나다 관한 기준".split(),
+    *(" ", "\n", "\t", "\n\n"),
+]
+
+
+@given(st.lists(st.sampled_from(TOKENS), min_size=1, max_size=5).map("".join))
+@settings(max_examples=25)
+def test_no_repeated_text_takes_quadratic_time(unit: str) -> None:
+    assert grows_linearly(lambda size: citations(unit * size, OWN, "제2조", CATALOG), 150)
+    assert grows_linearly(lambda size: passages(unit * size), 150)
+    assert grows_linearly(lambda size: list(reflow((unit * size).split("\n"))), 300)

@@ -213,6 +213,16 @@ class TestBook:
         assert leave.document.text.endswith("시행한다.")
         assert fees.document.text.endswith("제1조(시행일) 바로 시행한다.")
 
+    @pytest.mark.parametrize(
+        "mark", ["폐지 2015. 3. 1.", "2015년 3월 1일자 폐지", "제정 2001. 3. 1.\n2015. 3. 1. 폐지"]
+    )
+    def test_an_abolished_regulation_whose_text_is_there_is_a_regulation(self, mark: str) -> None:
+        articles = "제1장 총칙\n제1조(목적) 복학을 정한다.\n제2조(때) 봄에 한다."
+        stub = "복학규정\n2015년 3월 1일자 폐지 → 학적팀으로 업무 이관"
+        found = regulations(self.BODY.replace(stub, f"복학규정\n{mark}\n{articles}"))
+        assert [one.document.title for one in found] == ["휴학규정", "복학규정", "등록규정"]
+        assert labels(found[1].chunks) == [("제1조", "목적"), ("제2조", "때")]
+
     def test_a_contents_table_in_the_middle_ends_a_regulation(self) -> None:
         first, second = (
             self.BODY.split("복학규정\n2015년")[0],
@@ -254,6 +264,24 @@ class TestBook:
         assert found is not None
         (one,) = found
         assert [label for label, _ in labels(one.chunks)] == ["제1조", "제2조", "제3조", "제4조"]
+
+    @pytest.mark.parametrize(
+        ("head", "expected"),
+        [
+            ("■ 휴학규정 [별지 제2호서식] <개정 2020. 1. 1.>", None),
+            ("■ [별지 제2호서식] <개정 2020. 1. 1.>", ("별지 제2호서식", "휴학원")),
+            ("【 별지 서식 제2호 】", ("별지 서식 제2호", "휴학원")),
+            ("[별표2] 휴학의 종류 <개정 2020. 1. 1.>", ("별표2", "휴학의 종류")),
+        ],
+    )
+    def test_heads_of_appendices(self, head: str, expected: tuple[str, str] | None) -> None:
+        (found,) = regulations(LEAVE + f"{head}\n휴학원\n학번 | 이름\n")
+        appendices = [(c.metadata["article"], c.metadata["article_title"]) for c in of_kind(found.chunks, "appendix")]
+        assert appendices[1:] == ([expected] if expected else [])
+
+    def test_an_appendix_without_text_is_its_heading(self) -> None:
+        (found,) = regulations(LEAVE + "[별표 2] 배치도 <개정 2020. 1. 1.>\n[별표 3] <삭제 2020. 1. 1.>\n")
+        assert of_kind(found.chunks, "appendix")[-1].text == "[별표 2] 배치도 <개정 2020. 1. 1.>"
 
     def test_a_row_of_one_cell_may_be_the_head_of_an_appendix(self) -> None:
         head = "회의규정\n제1조(목적) 정한다.\n제2조(뜻) 말한다.\n제3조(표) 별표 1과 같다.\n"
