@@ -66,6 +66,12 @@ async def app(embedded: EmbeddedServer, template: str, tmp_path_factory: pytest.
     databases.drop()
 
 
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Time limits that a busy machine keeps."""
+    monkeypatch.setenv("PIPELINE_TIMEOUT_MULTIPLIER", "30")
+
+
 async def only(app: App, *paths: str) -> Access:
     taxonomy = (await app.index.snapshot()).taxonomy
     return Access((Grant.of([CategoryPath.parse(path) for path in paths], taxonomy),))
@@ -161,6 +167,7 @@ async def test_a_hidden_regulation_does_not_exist_for_the_caller(app: App) -> No
     assert results and {result.metadata["regulation"] for result in results} == {"차량관리규정"}
 
 
+@pytest.mark.usefixtures("patient")
 async def test_a_search_puts_what_the_first_articles_cite_behind_the_first_places(app: App) -> None:
     scope = await only(app, "Book")
     results, metrics = await app.search("장학금 신청 방법", top_k=15, scope=scope)
@@ -290,6 +297,7 @@ async def test_the_lexicon_is_loaded_for_korean_questions_only(app: App) -> None
     assert used == ["read", "read"]
 
 
+@pytest.mark.usefixtures("patient")
 async def test_a_question_for_an_article_is_answered_with_its_whole_text(app: App) -> None:
     for question, reference in (
         ("학칙 제15조", "학칙 제15조"),
@@ -309,6 +317,7 @@ async def test_a_question_for_an_article_is_answered_with_its_whole_text(app: Ap
     assert [citation.quote[0] for citation in paragraph.citations] == ["③"]
 
 
+@pytest.mark.usefixtures("patient")
 async def test_a_reference_that_means_several_articles_is_asked_back(app: App) -> None:
     answer = await app.ask("제5조 알려줘")
     assert (answer.decision, answer.citations) == ("abstain", ())
@@ -322,6 +331,7 @@ async def test_a_reference_that_means_several_articles_is_asked_back(app: App) -
     assert "제1조~제7조" in missing.text
 
 
+@pytest.mark.usefixtures("patient")
 async def test_the_conversation_tells_which_regulation_is_meant(app: App) -> None:
     history: list[Message] = []
     for question, label in (
