@@ -101,7 +101,8 @@ class PipelineState:
     """The steps fill the fields. A skipped step leaves the state unchanged.
 
     `sources` are what the answer cites. `confidence` in [0, 1]. `step_timings` in seconds, of the steps that ran.
-    `search_query` is the query where it is not the question itself (a rewritten follow-up). `model` is the model that
+    `search_query` is the query where it is not the question itself (a rewritten follow-up), and `official_words` are
+    those that a language model suggests for an everyday one. `model` is the model that
     wrote the answer, None for quotations. `unfinished`: there was not enough time, and the answer says so. There is no
     `debate_result` until a debate has finished.
     """
@@ -126,6 +127,7 @@ class PipelineState:
     model: str | None = None
     unfinished: bool = False
     search_query: str | None = None
+    official_words: tuple[str, ...] = ()
     evidence: Evidence | None = field(default=None, repr=False)
     if TYPE_CHECKING:  # an attribute, which type checkers do not expect of an InitVar
         run: Run | None = None

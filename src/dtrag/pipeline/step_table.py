@@ -90,7 +90,7 @@ STEPS: tuple[Step, ...] = (
     Step(
         "rewrite",
         steps.rewrite,
-        applies=lambda state: bool(steps.running(state).history),
+        applies=steps.rewrites,
         fallback=steps.rewrite_by_rules,
     ),
     Step("retrieve", steps.step2_retrieve, fallback=steps.without_passages, cpu_bound=_always),

@@ -16,7 +16,7 @@ from dtrag.core.access.visible_tree import seen_version
 from dtrag.core.answers.confidence import SETTING, Confidence, confidence, confidence_of
 from dtrag.core.documents import SearchMetrics, SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics
-from dtrag.errors import DtragError, InvalidInput
+from dtrag.errors import DatabaseUnavailable, DtragError, InvalidInput, LanguageModelFailed, Overloaded
 from dtrag.pipeline.answer.citations import chunks_of, highlighted, sources_of
 from dtrag.pipeline.answer.compose import compose, unfinished
 from dtrag.pipeline.answer.extractive import PASSAGES as COMPOSED
@@ -25,6 +25,7 @@ from dtrag.pipeline.answer.named_provisions import judged as judged_as_named
 from dtrag.pipeline.answer.named_provisions import unanswered
 from dtrag.pipeline.debate.step import debate
 from dtrag.pipeline.intent import intent_of, is_greeting
+from dtrag.pipeline.official_words import may_suggest, suggested
 from dtrag.pipeline.plan import planner
 from dtrag.pipeline.rewrite import by_rules, standalone
 from dtrag.pipeline.run import Run, of_active_app, preceding_texts, question_statistics
@@ -60,10 +61,33 @@ def enabled(state: PipelineState, name: str) -> bool:
     return name in (active_flags() if state.run is None else state.run.flags)
 
 
-async def rewrite(state: PipelineState) -> PipelineState:
-    """Sets `search_query` for a follow-up question: the question rewritten to be understood alone."""
+def rewrites(state: PipelineState) -> bool:
+    """Whether the question may be a follow-up, or have official words that a model knows."""
     run = running(state)
-    return _with_query(state, await standalone(state.query, run.history, run))
+    return bool(run.history) or may_suggest(state.query, run)
+
+
+async def rewrite(state: PipelineState) -> PipelineState:
+    """Sets `search_query` for a follow-up question: the question rewritten to be understood alone.
+
+    At the same time a language model suggests `official_words`; if it fails or is late, there are none.
+    """
+    run = running(state)
+    rewritten, words = await asyncio.gather(standalone(state.query, run.history, run), _official_words(state, run))
+    state.official_words = words
+    if words and run.recording.keeps_text:
+        run.recording.facts["official_words"] = ", ".join(words)
+    return _with_query(state, rewritten)
+
+
+async def _official_words(state: PipelineState, run: Run) -> tuple[str, ...]:
+    question, _ = by_rules(state.query, run.history)
+    try:
+        return await suggested(question, run)
+    except (LanguageModelFailed, Overloaded, DatabaseUnavailable) as error:
+        _LOG.info("no official words: %s", error)
+        state.degraded.append("official_words")
+        return ()
 
 
 async def rewrite_by_rules(state: PipelineState) -> PipelineState:
@@ -117,6 +141,7 @@ async def step2_retrieve(state: PipelineState) -> PipelineState:
             highlight=False,
             exact_candidates=True,
             seconds=max(LEAST_SHARE * budget, SEARCH_SHARE * budget - (limit_clock() - started)),
+            official_words=state.official_words,
         )
     state.degraded += metrics.degraded
     state.retrieved_chunks = chunks_of(passages)

@@ -89,8 +89,13 @@ class QueryPack(Protocol):
         their answers are about.
         """
 
-    async def read(self, query: str, snapshot: IndexSnapshot, scope: Scope) -> QueryReading | None:
-        """The query as the pack interprets it; None when the pack does not apply to the documents in scope."""
+    async def read(
+        self, query: str, snapshot: IndexSnapshot, scope: Scope, suggested: Sequence[str] = ()
+    ) -> QueryReading | None:
+        """The query as the pack interprets it; None when the pack does not apply to the documents in scope.
+
+        `suggested` are official words that may be wrong: they only add candidates, at a low weight.
+        """
 
     async def ranked(self, reading: QueryReading, passages: Sequence[SearchResult], caller: Scope) -> PackRanking:
         """The passages in the pack's order; fragments of one provision are joined. Statistics are those in `caller`."""

@@ -144,6 +144,7 @@ class HybridSearchEngine:
         highlight: bool = True,
         exact_candidates: bool = False,
         as_of: date | str | None = None,
+        official_words: Sequence[str] = (),
     ) -> Results:
         """The `top_k` best passages in scope, best first, and the metrics of the search.
 
@@ -151,6 +152,7 @@ class HybridSearchEngine:
         decides. Each retriever returns `top_k` candidates at least; with `exact_candidates`, its own number.
         With `seconds` the search takes no longer: late stages are left out and named in `metrics.degraded`, and if
         neither retriever was in time, it raises `TimeoutError`.
+        `official_words` are suggestions for the regulation pack, at a low weight: they may be wrong.
         `as_of` (2024-03-01) searches the editions that were valid on that day, instead of today's.
         `highlight` marks the words of the query in the passages, about .1 ms for each.
         `explain` explains the rank of each passage; `metrics.absent` explains why `explain_documents` are missing.
@@ -175,6 +177,7 @@ class HybridSearchEngine:
                 filter_keys=self.filter_keys,
                 exact_candidates=exact_candidates,
                 as_of=as_of,
+                official_words=official_words,
             )
             if not request.query.strip():
                 return self._answered(request, started, [], SearchMetrics())
@@ -185,6 +188,20 @@ class HybridSearchEngine:
                 return self._answered(request, started, *await run())
             results, metrics, is_hit = await self._cache.get_or_search(self._cache_key(search), run)
             return self._answered(request, started, results, _metrics_of_hit(metrics) if is_hit else metrics)
+
+    @property
+    def has_pack(self) -> bool:
+        """Whether there is a pack that may apply to a search."""
+        return self._pack is not None
+
+    async def pack_applies(
+        self, query: str, filters: Mapping[str, Any] | None = None, *, scope: Viewer | None = None
+    ) -> bool:
+        """Whether the pack interprets this query: there are documents of its kind in scope."""
+        if self._pack is None:
+            return False
+        target = await self._target(SearchFilters.parse(filters, self.filter_keys), self._viewer(scope))
+        return await self._pack.read(query, target.snapshot, target.scope) is not None
 
     async def named(
         self,
@@ -377,7 +394,8 @@ class HybridSearchEngine:
 
     def _cache_key(self, search: Search) -> object:
         request = search.request
-        options = (request.mode, request.bm25_candidates, request.vector_candidates, request.highlight, search.config)
+        candidates = (request.bm25_candidates, request.vector_candidates, request.official_words)
+        options = (request.mode, candidates, request.highlight, search.config)
         models = (self._analyzer.id, getattr(self._embedder.embedder, "id", None), self._passages.reranker.id)
         pack = self._pack.id if self._pack is not None else None
         # A search without a time limit may take longer than a caller with one can wait for it.

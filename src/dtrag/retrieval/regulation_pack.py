@@ -21,7 +21,7 @@ from dtrag.errors import InvalidInput
 from dtrag.packs.regulation_ko.catalog import article_number
 from dtrag.packs.regulation_ko.evidence import signals
 from dtrag.packs.regulation_ko.lexicon import Lexicon
-from dtrag.packs.regulation_ko.question_concepts import Reading, read
+from dtrag.packs.regulation_ko.question_concepts import Reading, read, with_suggestions
 from dtrag.packs.regulation_ko.question_parts import with_best_of_parts
 from dtrag.packs.regulation_ko.ranking import Article, Scorer, kind_factor, regulation_scores, reranked
 from dtrag.packs.regulation_ko.references import may_refer
@@ -117,7 +117,9 @@ class RegulationRanking:
         collection = await self._collections.read(snapshot, scope)
         return await asyncio.to_thread(named_passages, collection, query, earlier, documents)
 
-    async def read(self, query: str, snapshot: IndexSnapshot, scope: Scope) -> Reading | None:
+    async def read(
+        self, query: str, snapshot: IndexSnapshot, scope: Scope, suggested: Sequence[str] = ()
+    ) -> Reading | None:
         """The query with its official terms; None where the pack does not apply."""
         if self._mode == "off" or language(query) == "und":
             return None
@@ -125,8 +127,9 @@ class RegulationRanking:
             return None
         lexicon = await self._lexicons.read(snapshot)
         if len(query) <= INLINE_QUESTION:
-            return read(query, lexicon, self._analyzer)
+            return with_suggestions(read(query, lexicon, self._analyzer), suggested)
         reading = await asyncio.to_thread(read, query[:MAX_QUESTION], lexicon, self._analyzer)
+        reading = with_suggestions(reading, suggested)
         return replace(reading, note=_SHORTENED) if len(query) > MAX_QUESTION else reading
 
     async def _contains_regulations(self, snapshot: IndexSnapshot, scope: Scope) -> bool:
@@ -222,7 +225,7 @@ def _findings(
     by_key = {article.key: article for article in scored.articles}
     rare_term = idf(1, max(1, scored.statistics.chunks)) * (K1 + 1.0)
     ranked = [by_key[key] for key in order]
-    return PackFindings(signals(reading, ranked, lexical, scored.scorer, rare_term), reading.added)
+    return PackFindings(signals(reading, ranked, lexical, scored.scorer, rare_term), reading.lexicon_terms)
 
 
 def _numbered_first(

@@ -23,6 +23,8 @@ MAX_TOP_K = 1_000
 MAX_EXPLAINED = 20
 """Documents that one search explains: each costs a read of all its passages."""
 MAX_ID = 200
+MAX_SUGGESTED = 20
+"""Suggested official words of one search."""
 
 
 class SearchOptions(TypedDict, total=False):
@@ -55,8 +57,8 @@ class ModeSearchOptions(SearchOptions, total=False):
 class SearchRequest:
     """The validated arguments of one search.
 
-    `filter_values` are the filters as the caller passed them, `added_terms` further term ids with weights (from a
-    pack). The absence of `explained_documents` is explained.
+    `filter_values` are the filters as the caller passed them, `official_words` suggestions for a pack, `added_terms`
+    further term ids with weights (from a pack). The absence of `explained_documents` is explained.
     """
 
     query: str
@@ -71,6 +73,7 @@ class SearchRequest:
     explain: bool
     explained_documents: tuple[str, ...]
     highlight: bool
+    official_words: tuple[str, ...] = ()
     added_terms: tuple[tuple[int, float], ...] = ()
 
     @classmethod
@@ -91,6 +94,7 @@ class SearchRequest:
         highlight: object = True,
         exact_candidates: bool = False,
         as_of: object = None,
+        official_words: Sequence[str] = (),
     ) -> SearchRequest:
         """Raises `InvalidInput` for the first invalid argument.
 
@@ -119,6 +123,7 @@ class SearchRequest:
             explain=explain or bool(explained),
             explained_documents=explained,
             highlight=highlight,
+            official_words=_words(official_words),
         )
 
 
@@ -179,6 +184,15 @@ def require_scope(scope: Viewer | None) -> Viewer:
     if not isinstance(scope, Viewer):
         raise InvalidInput("Invalid scope: pass a scope such as Scope.everything(), or omit it.")
     return scope
+
+
+def _words(words: object) -> tuple[str, ...]:
+    if isinstance(words, str) or not isinstance(words, Sequence) or len(words) > MAX_SUGGESTED:
+        raise InvalidInput(f"official_words is a list of at most {MAX_SUGGESTED} words.")
+    for word in words:
+        if not isinstance(word, str) or len(word) > MAX_ID:
+            raise InvalidInput(f"official_words contains words of at most {MAX_ID} characters.")
+    return tuple(words)
 
 
 def _document_ids(ids: object) -> tuple[str, ...]:

@@ -109,7 +109,8 @@ class SearchRunner:
     async def _pack_reading(self, search: Search) -> QueryReading | None:
         if self._pack is None or search.request.mode != "hybrid":
             return None
-        return await self._pack.read(search.request.query, search.target.snapshot, search.target.scope)
+        request, target = search.request, search.target
+        return await self._pack.read(request.query, target.snapshot, target.scope, request.official_words)
 
     async def _prepare_pack(self, search: Search, *, needed: bool) -> None:
         """Let the pack read what citations need; if that fails or is late, the search continues without them."""

@@ -20,6 +20,8 @@ RIVALS = 0.5
 """Exponent of the number of entries that explain the same words: each counts less, like the words of one entry."""
 INEXACT = 0.7
 """Factor for an entry that matches only by a synonym or after a letter was corrected; .5 to 1 give the same results."""
+SUGGESTION_WEIGHT = 0.3
+"""Weight of a suggested word: right ones gain .03 Recall@10, wrong ones cost up to .007 nDCG@10 (bench/README.md)."""
 LATER = 0.8
 """Factor of each further official word: the first one is the most common."""
 
@@ -50,12 +52,19 @@ class Reading:
     matches: tuple[Match, ...]
     own: tuple[tuple[int, float], ...]
     """Term ids with weights of the question's own words."""
-    added: tuple[tuple[int, float], ...]
+    lexicon_terms: tuple[tuple[int, float], ...]
     """Term ids with weights of the official words, beyond the question's own terms."""
+    suggested: tuple[tuple[int, float], ...] = ()
+    """Term ids with weights of suggested words, beyond all of these."""
     parts: tuple[Reading, ...] = ()
     """The two parts of a question that asks two things."""
     note: str = ""
     """What the caller should know about the interpretation, as a sentence."""
+
+    @property
+    def added(self) -> tuple[tuple[int, float], ...]:
+        """Term ids with weights that are searched for besides the question's own terms."""
+        return (*self.lexicon_terms, *self.suggested)
 
     @property
     def official(self) -> tuple[str, ...]:
@@ -180,3 +189,19 @@ def _groups(count: int, matches: Sequence[Match]) -> list[set[int]]:
             taken |= positions
     groups += [{position} for position in range(count) if position not in taken]
     return sorted(groups, key=min)
+
+
+def with_suggestions(reading: Reading, words: Sequence[str]) -> Reading:
+    """The reading with official words that somebody suggests who may be wrong, such as a language model.
+
+    They only add candidates and a little to their first scores: no concept has them, so that an article without them
+    covers as much of the question as before.
+    """
+    present = {term for term, _ in (*reading.own, *reading.lexicon_terms)}
+    suggested: dict[int, float] = {}
+    for word in words:
+        ids = [term_id(term) for term in terms(word)]
+        for term in ids:
+            if term not in present:
+                suggested[term] = max(suggested.get(term, 0.0), SUGGESTION_WEIGHT * len(ids) ** -0.2)
+    return replace(reading, suggested=tuple(suggested.items()))
