@@ -39,6 +39,7 @@ class SearchOptions(TypedDict, total=False):
     exact_candidates: bool
     seconds: float | None
     as_of: date | str | None
+    official_words: Sequence[str]
 
 
 class ScopedSearchOptions(SearchOptions, total=False):

@@ -192,7 +192,7 @@ def _groups(count: int, matches: Sequence[Match]) -> list[set[int]]:
 
 
 def with_suggestions(reading: Reading, words: Sequence[str]) -> Reading:
-    """The reading with official words that somebody suggests who may be wrong, such as a language model.
+    """The reading with suggested official words that may be wrong, such as those of a language model.
 
     They only add candidates and a little to their first scores: no concept has them, so that an article without them
     covers as much of the question as before.
