@@ -33,7 +33,7 @@ _WORD_END = re.compile(r"(?:[은는을를와과며고여의]|에서|에게|으�
 
 def margin(lines: Sequence[str]) -> int:
     """The width at which the lines were broken; 0 for lines that were not."""
-    widths = sorted(map(width, lines))
+    widths = sorted(width(line) if len(line) <= WIDEST_WRAPPED else WIDEST_WRAPPED + 1 for line in lines)
     wide = sum(cells > WIDEST_WRAPPED for cells in widths)
     if not widths or wide > len(widths) // 10:
         return 0

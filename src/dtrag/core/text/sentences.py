@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from dtrag.core.text.analysis import terms
 from dtrag.core.text.line_wrapping import displayed
-from dtrag.core.text.unit_types import QUOTABLE, ContextSpan, TextUnits, Unit, UnitKind
+from dtrag.core.text.unit_types import QUOTABLE, ContextSpan, Unit, UnitKind
 from dtrag.core.text.units import units_of
 
 CACHED_PASSAGES = 256
@@ -97,13 +97,26 @@ def sentences_after(preceding: Preceding | None, passage: str, start: int) -> tu
 def _analysed(text: str, offset: int, distance: int) -> tuple[AnalysedSentence, ...]:
     """The units behind `offset`; `distance`: how far the text begins before the passage in the document."""
     read = read_units(text)
-    return tuple(_sentence(text, unit, read, offset, distance) for unit in read.units if unit.end > offset)
+    spans = {span for unit in read.units if unit.end > offset for span in unit.context}
+    context_terms = {span: terms(displayed(text[span.start : span.end])) for span in spans}
+    return tuple(
+        _sentence(text, unit, offset, distance, context_terms, words_broken=read.words_broken)
+        for unit in read.units
+        if unit.end > offset
+    )
 
 
-def _sentence(text: str, unit: Unit, read: TextUnits, offset: int, distance: int) -> AnalysedSentence:
+def _sentence(
+    text: str,
+    unit: Unit,
+    offset: int,
+    distance: int,
+    context_terms: Mapping[ContextSpan, Sequence[str]],
+    *,
+    words_broken: bool,
+) -> AnalysedSentence:
     start = max(unit.start, offset)
-    display = displayed(text[start : unit.end], words_broken=read.words_broken)
-    shown = [displayed(text[span.start : span.end], words_broken=read.words_broken) for span in unit.context]
+    display = displayed(text[start : unit.end], words_broken=words_broken)
     return AnalysedSentence(
         start - offset,
         unit.end - offset,
@@ -111,7 +124,7 @@ def _sentence(text: str, unit: Unit, read: TextUnits, offset: int, distance: int
         tuple(terms(display)),
         unit.kind,
         tuple(_moved(span, offset if span.start >= offset else distance) for span in unit.context),
-        tuple(term for context in shown for term in terms(context)),
+        tuple(term for span in unit.context for term in context_terms[span]),
         display,
     )
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dtrag.core.documents import ContextKind
+from dtrag.core.text.line_kinds import Marker, marker_of
 
 UnitKind = Literal["sentence", "item", "row", "heading", "lead_in", "header", "unit", "contents", "page", "mark"]
 QUOTABLE: frozenset[UnitKind] = frozenset({"sentence", "item", "row"})
@@ -48,13 +49,17 @@ class TextUnits:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line without blanks around it; `raw` has those before it. `gap`: an empty line precedes."""
+    """A line without blanks around it; `raw` has those before it.
+
+    `gap`: an empty line precedes; `marker`: the mark of a list item with which it begins.
+    """
 
     start: int
     end: int
     text: str
     raw: str
     gap: bool
+    marker: Marker | None
 
     @property
     def indent(self) -> int:
@@ -71,7 +76,7 @@ def lines_of(text: str) -> Iterator[Line]:
         stripped = body.strip()
         if stripped:
             start = offset + begin + body.index(stripped[0])
-            yield Line(start, start + len(stripped), stripped, body.rstrip(), gap)
+            yield Line(start, start + len(stripped), stripped, body.rstrip(), gap, marker_of(stripped))
             gap = False
         else:
             gap = True

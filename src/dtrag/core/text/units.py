@@ -166,7 +166,7 @@ class _Reader:
 
     def _open_mark(self, number: int) -> None:
         """Begins a list item whose mark is on a line of its own."""
-        marker = line_kinds.marker_of(self._lines[number].text)
+        marker = self._lines[number].marker
         if marker is not None:
             self._enter(marker, self._lines[number].indent)
             self._marked = True
@@ -196,7 +196,7 @@ class _Reader:
     def _is_numbered_heading(self, number: int) -> bool:
         """Whether a line with a mark is a heading: a table or a paragraph is below, and no other item is beside it."""
         line = self._lines[number]
-        marker = line_kinds.marker_of(line.text)
+        marker = line.marker
         if marker is None or marker.kind.startswith("bullet") or marker.kind == "circled":
             return False
         if not line_kinds.may_be_heading(line.text) or number + 1 >= len(self._lines):
@@ -210,7 +210,7 @@ class _Reader:
             return False
         if not self._lines[below].gap and continues(line.text, self._lines[below].text, self.margin):
             return False
-        before = line_kinds.marker_of(self._lines[number - 1].text) if number else None
+        before = self._lines[number - 1].marker if number else None
         alone = before is None or before.kind != marker.kind or not self._lines[number - 1].gap
         return alone and self._is_text(below)
 
@@ -232,13 +232,12 @@ class _Reader:
     def _is_item(self, number: int) -> bool:
         """Whether the line begins a list item rather than a line of a paragraph that begins with a number."""
         line = self._lines[number]
-        marker = line_kinds.marker_of(line.text)
+        marker = line.marker
         if marker is None:
             return False
         if marker.number in {0, 1} or marker.kind == "circled" or line.gap or number == 0:
             return True
-        before = self._lines[number - 1].text
-        above = line_kinds.marker_of(before)
+        before, above = self._lines[number - 1].text, self._lines[number - 1].marker
         return (
             marker.number == self._seen.get(marker.kind, 0) + 1
             or (above is not None and above.kind == marker.kind)
@@ -288,7 +287,7 @@ class _Reader:
     def _goes_on(self, first: int, before: Line, line: Line) -> bool:
         if line_kinds.is_page_mark(line.text) or line_kinds.is_contents(line.text):
             return False
-        marker = line_kinds.marker_of(self._lines[first].text)
+        marker = self._lines[first].marker
         hanging = marker is not None and line.indent >= self._lines[first].indent + 2
         if hanging and not line_kinds.is_terminated(before.text):
             return True
@@ -299,7 +298,7 @@ class _Reader:
 
     def _paragraph(self, first: int, last: int) -> None:
         """The sentences of a paragraph or of a list item."""
-        marker = line_kinds.marker_of(self._lines[first].text) if self._is_item(first) else None
+        marker = self._lines[first].marker if self._is_item(first) else None
         start, end = self._lines[first].start, self._lines[last - 1].end
         if marker is not None:
             self._enter(marker, self._lines[first].indent)
