@@ -181,7 +181,7 @@ class _Reader:
             below = self._lines[following]
             if not below.gap and continues(line.text, below.text, self.margin):
                 return False
-            if self._is_text(following):
+            if self._is_text(following) or following in self._entries or line_kinds.is_contents(below.text):
                 return True
             if not line_kinds.is_heading(below.text) and not line_kinds.may_be_heading(below.text):
                 return False
@@ -328,10 +328,13 @@ class _Reader:
     def _enter(self, marker: line_kinds.Marker, indent: int) -> None:
         """Closes the lists that a mark ends, or opens the list that it begins."""
         self._seen[marker.kind] = marker.number
-        for depth, level in enumerate(self._levels):
-            if level.kind == marker.kind and (indent <= level.indent or not marker.kind.startswith("bullet")):
-                del self._levels[depth + 1 :]
-                return
+        same = [depth for depth, level in enumerate(self._levels) if level.kind == marker.kind]
+        beside = [depth for depth in same if self._levels[depth].indent == indent]
+        numbered = marker.number > 1 or marker.kind == "circled"
+        above = [depth for depth in same if numbered or self._levels[depth].indent > indent]
+        if beside or above:
+            del self._levels[(beside or above)[-1] + 1 :]
+            return
         while self._levels and indent < self._levels[-1].indent:
             self._levels.pop()
         self._levels.append(_Level(marker.kind, indent, self._introduction(indent=indent)))

@@ -121,7 +121,10 @@ def candidates_of(
             if sentence.quotable and sentence.end - sentence.start <= MAX_CHARACTERS and _has_words(sentence):
                 ids = tuple(map(term_id, sentence.terms + sentence.context_terms))
                 main_start = _main_start(before, sentence)
-                lead_in = next((span.start for span in sentence.context if span.kind == "lead_in"), None)
+                lead_ins = [
+                    span.start for span in sentence.context if span.kind == "lead_in" and sentence.kind == "item"
+                ]
+                lead_in = lead_ins[0] if lead_ins else None
                 yield Candidate(number, sentence.start, sentence.end, sentence.text, ids, main_start, lead_in)
             before = sentence
 

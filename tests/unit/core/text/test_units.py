@@ -191,6 +191,14 @@ def test_an_item_goes_with_its_lead_ins_which_are_never_quoted_alone() -> None:
     ]
 
 
+def test_a_nested_list_of_the_same_marks_has_both_lead_ins() -> None:
+    items = ["1. opened packets", "2. tools made to order:", "  1. with a name", "  2. cut to length", "3. plants"]
+    text = "\n".join(["We cannot take back:", *items])
+    above = [("lead_in", "We cannot take back:")]
+    assert _context(text, "2. cut") == [*above, ("lead_in", "2. tools made to order:")]
+    assert _context(text, "3. plants") == above
+
+
 def test_what_follows_a_colon_has_it_as_its_lead_in() -> None:
     text = "The deposit for a double room is:\n\n300,000 won, paid in advance."
     assert _quotable(text) == ["300,000 won, paid in advance."]
