@@ -34,6 +34,12 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Time limits that a busy machine keeps, for tests of answers rather than of limits."""
+    monkeypatch.setenv("PIPELINE_TIMEOUT_MULTIPLIER", "20")
+
+
 @pytest.fixture(scope="session")
 def embedded() -> Iterator[EmbeddedServer]:
     """The server of the run. This attachment keeps it up while apps come and go."""

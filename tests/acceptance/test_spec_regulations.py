@@ -28,6 +28,8 @@ from dtrag.app import open_app
 from dtrag.retrieval.regulations import legacy_search
 from tests.store import Databases
 
+pytestmark = pytest.mark.usefixtures("patient")
+
 BOOK = Path(__file__).parents[2] / "examples" / "hanbit-university" / "regulations.md"
 ASSISTANTS = """# 조교운영규정
 

@@ -18,6 +18,8 @@ from dtrag.evaluation.gate import passes, regressions
 from dtrag.evaluation.report import read_run
 from tests.store import Databases
 
+pytestmark = pytest.mark.usefixtures("patient")
+
 ROOT = Path(__file__).parents[2]
 
 

@@ -15,7 +15,10 @@ from tests.book_formats import provisions as provisions_of
 FOLDER = Path(__file__).parents[2] / "examples" / "hanbit-university"
 Provision = tuple[str, str, tuple[str, ...], dict[str, object], str]
 
-pytestmark = pytest.mark.skipif(not (FOLDER / "regulations.hwpx").exists(), reason="make the samples first")
+pytestmark = [
+    pytest.mark.usefixtures("patient"),
+    pytest.mark.skipif(not (FOLDER / "regulations.hwpx").exists(), reason="make the samples first"),
+]
 
 
 def provisions(name: str) -> list[Provision]:

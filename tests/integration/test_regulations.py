@@ -66,12 +66,6 @@ async def app(embedded: EmbeddedServer, template: str, tmp_path_factory: pytest.
     databases.drop()
 
 
-@pytest.fixture
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Time limits that a busy machine keeps."""
-    monkeypatch.setenv("PIPELINE_TIMEOUT_MULTIPLIER", "30")
-
-
 async def only(app: App, *paths: str) -> Access:
     taxonomy = (await app.index.snapshot()).taxonomy
     return Access((Grant.of([CategoryPath.parse(path) for path in paths], taxonomy),))

@@ -15,6 +15,8 @@ from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.opening import SyncApp
 from tests.store import Databases
 
+pytestmark = pytest.mark.usefixtures("patient")
+
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 SAMPLES: list[dict[str, Any]] = [
