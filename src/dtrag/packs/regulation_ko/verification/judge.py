@@ -116,12 +116,9 @@ class Judge:
         """Every article of the range; with more than one fault, the worst."""
         forward = citation.number == first
         ends = [(first, citation.title if forward else None, citation.part), (last, None, citation.last_part)]
-        numbers = [(number, 0) for number in range(first[0] + 1, last[0] + (last[1] > 0))]
-        if first[0] == last[0]:
-            numbers = [(first[0], minor) for minor in range(max(2, first[1] + 1), last[1])]
         judged = [self._single(regulation, *end) for end in ends]
         if all(one.status in {"exists", "title_mismatch"} for one in judged):
-            judged += [self._single(regulation, number, None, WHOLE) for number in numbers[:WIDEST_RANGE]]
+            judged += [self._single(regulation, number, None, WHOLE) for number in _between(first, last)]
         fault = worst(judged)
         if fault.status == "exists":
             return Judgement("exists", f"{regulation.name} {article_label(first)}–{article_label(last)}")
@@ -181,6 +178,14 @@ def _why_unclear(citation: Citation) -> str:
     if name is AMBIGUOUS:
         return "The text names several regulations before; this could be of any of them."
     return f"{_short(name.text)} is outside the collection."
+
+
+def _between(first: Number, last: Number) -> list[Number]:
+    """The articles between the ends of a range, at most `WIDEST_RANGE`."""
+    if first[0] == last[0]:
+        return [(first[0], minor) for minor in range(max(2, first[1] + 1), last[1])][:WIDEST_RANGE]
+    end = last[0] + (last[1] > 0)
+    return [(number, 0) for number in range(first[0] + 1, min(end, first[0] + WIDEST_RANGE))]
 
 
 def _addendum_article(name: str, number: Number, part: Part, addenda: Sequence[Addendum]) -> Judgement:

@@ -124,7 +124,7 @@ class _Reader:
             self._last_article = self._last_paragraph = None
         if self._candidates_end < 0 or "\n" in self._text[self._candidates_end : name.start]:
             self._candidates = []
-        if not any(_same(name, other) for other in self._candidates):
+        if len(self._candidates) < 2 and not any(_same(name, other) for other in self._candidates):
             self._candidates.append(name)
         self._candidates_end = name.end
         self._last_name = name
