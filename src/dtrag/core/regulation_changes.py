@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -52,3 +53,15 @@ class StaleCitation:
     target_amended: str | None
     change: Literal["amended", "repealed"]
     text: str
+
+
+def pieces(text: str, spans: Sequence[Span]) -> Iterator[tuple[str, bool]]:
+    """The text in pieces, each with whether it changed."""
+    position = 0
+    for start, end in spans:
+        if start > position:
+            yield text[position:start], False
+        yield text[start:end], True
+        position = end
+    if position < len(text):
+        yield text[position:], False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import aclosing
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,10 +10,11 @@ import typer
 
 from dtrag.delivery.cli.context import AsOf, Direct, Json, invocation, run_async
 from dtrag.delivery.cli.exit_codes import OK
+from dtrag.delivery.cli.file_documents import documents_of
 from dtrag.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from rich.console import Console
     from rich.text import Text
@@ -89,20 +89,10 @@ def _differences(context: typer.Context, compared: Sequence[str], *, direct: boo
 
 async def _regulations(settings: Settings, path: Path) -> list[ChunkedDocument]:
     """The regulations in a file. Raises `InvalidInput` for a file without any, or that cannot be read."""
-    from dtrag.assembly import parser_process
-    from dtrag.errors import ParseFailed
     from dtrag.packs.regulation_ko.structure import split
 
-    parser = parser_process(settings, settings.max_file_mb)
-    regulations: list[ChunkedDocument] = []
-    try:
-        async with aclosing(parser.parse(path, path.name)) as documents:
-            async for document in documents:
-                regulations += split(document) or ()
-    except ParseFailed as error:
-        raise InvalidInput(f"{path.name} cannot be read: {error}") from error
-    finally:
-        await parser.close()
+    documents = await documents_of(settings, path)
+    regulations = [regulation for document in documents for regulation in split(document) or ()]
     if not regulations:
         raise InvalidInput(f"{path.name} contains no regulation.")
     return regulations
@@ -148,21 +138,11 @@ def _cell(heading: str, text: str, spans: Sequence[Span], style: str) -> Text:
     cell = Text()
     if heading:
         cell.append(f"{safe(heading)}\n", style="bold")
+    from dtrag.core.regulation_changes import pieces
+
     for part, is_changed in pieces(text, spans):
         cell.append(safe(part), style=style if is_changed else None)
     return cell
-
-
-def pieces(text: str, spans: Sequence[Span]) -> Iterator[tuple[str, bool]]:
-    """The text in pieces, each with whether it changed."""
-    position = 0
-    for start, end in spans:
-        if start > position:
-            yield text[position:start], False
-        yield text[start:end], True
-        position = end
-    if position < len(text):
-        yield text[position:], False
 
 
 def stale(

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from dtrag.core.regulation_changes import ProvisionChange, RegulationDiff, Span
+from dtrag.core.regulation_changes import ProvisionChange, RegulationDiff, Span, pieces
 from dtrag.core.text.hidden_characters import visible
-from dtrag.delivery.cli.regulation_changes import pieces
 
 _STYLE = """
 body { font: 15px/1.6 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem; }

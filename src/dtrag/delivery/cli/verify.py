@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect_right
-from contextlib import aclosing
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +12,7 @@ import typer
 
 from dtrag.delivery.cli.context import AsOf, Direct, Json, invocation, run_async
 from dtrag.delivery.cli.exit_codes import FAILURE, OK
+from dtrag.delivery.cli.file_documents import documents_of
 from dtrag.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -84,20 +84,5 @@ def _standard_input() -> str:
 
 
 async def _file_text(settings: Settings, path: Path) -> str:
-    """The text of a file of any format that `dtrag ingest` reads. Raises `InvalidInput` with the reason."""
-    from dtrag.assembly import parser_process
-    from dtrag.errors import ParseFailed
-
-    parser = parser_process(settings, settings.max_file_mb)
-    texts: list[str] = []
-    try:
-        async with aclosing(parser.parse(path, path.name)) as documents:
-            async for document in documents:
-                texts.append(document.text)
-                if sum(map(len, texts)) > MOST_CHARACTERS:
-                    break
-    except ParseFailed as error:
-        raise InvalidInput(f"{path.name} cannot be read: {error}") from error
-    finally:
-        await parser.close()
-    return "\n\n".join(texts)
+    """The text of a file. Raises `InvalidInput` for one that cannot be read."""
+    return "\n\n".join(document.text for document in await documents_of(settings, path, MOST_CHARACTERS))
