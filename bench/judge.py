@@ -130,10 +130,10 @@ class Fit:
         return np.asarray(1 / (1 + np.exp(-np.clip(values @ self.weights + self.intercept, -30, 30))))
 
 
-def fitted(rows: Sequence[Row], ridge: float = RIDGE) -> Fit:
+def fitted(rows: Sequence[Row], *, signed: bool = True) -> Fit:
     """Ridge logistic regression whose weights have the sign of their meaning, by accelerated projected gradient.
 
-    In each set the two classes have the same total weight.
+    In each set the two classes have the same total weight. Without `signed`, any sign is allowed.
     """
     values = np.array([each.values for each in rows])
     positive = np.array([each.positive for each in rows], float)
@@ -146,15 +146,15 @@ def fitted(rows: Sequence[Row], ridge: float = RIDGE) -> Fit:
             weight[chosen] = len(rows) * SETS[name] / (2 * total * max(1, chosen.sum()))
     centre, scale = values.mean(0), values.std(0) + 1e-9
     standard = (values - centre) / scale
-    low = np.array([0.0 if name in SHARES else -9.0 for name in NAMES])
-    high = np.array([9.0 if name in SHARES else 0.0 for name in NAMES])
-    step = 1 / (0.25 * np.linalg.norm((standard * weight[:, None]).T @ standard, 2) + ridge + 0.25 * weight.sum())
+    low = np.array([0.0 if signed and name in SHARES else -9.0 for name in NAMES])
+    high = np.array([0.0 if signed and name not in SHARES else 9.0 for name in NAMES])
+    step = 1 / (0.25 * np.linalg.norm((standard * weight[:, None]).T @ standard, 2) + RIDGE + 0.25 * weight.sum())
     beta = ahead = np.zeros(len(NAMES))
     intercept = ahead_intercept = 0.0
     momentum = 1.0
     for _ in range(ITERATIONS):
         error = weight * (1 / (1 + np.exp(-np.clip(standard @ ahead + ahead_intercept, -30, 30))) - positive)
-        later = np.clip(ahead - step * (standard.T @ error + ridge * ahead), low, high)
+        later = np.clip(ahead - step * (standard.T @ error + RIDGE * ahead), low, high)
         later_intercept = ahead_intercept - step * error.sum()
         grown = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
         ahead = later + (momentum - 1) / grown * (later - beta)
@@ -204,13 +204,13 @@ def halves(rows: Sequence[Row]) -> Floats:
     return np.array([order[each.group] % 2 for each in rows])
 
 
-def cross_fitted(rows: Sequence[Row]) -> tuple[Floats, Floats]:
+def cross_fitted(rows: Sequence[Row], *, signed: bool = True) -> tuple[Floats, Floats]:
     """For each row its score, and whether that passes the threshold of its set, both by weights of the other half."""
     half = halves(rows)
     scores, passes = np.zeros(len(rows)), np.zeros(len(rows), bool)
     for side in (0, 1):
         other = [each for each, own in zip(rows, half, strict=True) if own != side]
-        fit = fitted(other)
+        fit = fitted(other, signed=signed)
         for name in {each.name for each in rows}:
             seen = [each for each in other if each.name == name]
             values = np.array([each.values for each in seen])
@@ -221,11 +221,11 @@ def cross_fitted(rows: Sequence[Row]) -> tuple[Floats, Floats]:
     return scores, passes
 
 
-# -- tables ---------------------------------------------------------------------------------------------------------
+# -- tables
 
 
-def agreement(rows: Sequence[Row]) -> None:
-    scores, passes = cross_fitted(rows)
+def agreement(rows: Sequence[Row], *, signed: bool = True) -> None:
+    scores, passes = cross_fitted(rows, signed=signed)
     for name in dict.fromkeys(each.name for each in rows):
         chosen = np.array([each.name == name for each in rows])
         mine = [each for each in rows if each.name == name]
@@ -355,6 +355,10 @@ def main(folder: Path, *, writing: bool) -> None:
     )
     for rows in people.values():
         agreement(rows)
+    print("| each set fitted alone, signs free | | | | |")
+    for rows in people.values():
+        for name in dict.fromkeys(each.name for each in rows):
+            agreement([each for each in rows if each.name == name], signed=False)
     print("\n| sentences | honest, marked | " + " | ".join(f"{kind}, marked" for kind in EDITS) + " |")
     print("|---" * (len(EDITS) + 2) + "|")
     for rows in edits.values():
