@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from pathlib import Path
 
-FIRST_DAY = date(2018, 3, 1)
+FIRST_DAY = date(2021, 3, 1)
 SUBJECTS = (
     "차량",
     "도서",

@@ -335,7 +335,7 @@ async def test_a_regulation_is_compared_between_two_days(amended: App, made: lis
                 compared += 1
     assert compared > 5
     with pytest.raises(NotFound, match="없는규정"):
-        await amended.regulations.diff("없는규정", "2020-01-01", "2021-01-01")
+        await amended.regulations.diff("없는규정", "2024-06-01", "2025-01-01")
 
 
 async def test_a_citation_is_stale_when_its_target_was_amended_later(app: App, tmp_path: Path) -> None:
