@@ -36,7 +36,10 @@ def test_h_is_help_everywhere(path: tuple[str, ...], capsys: pytest.CaptureFixtu
 def test_a_question_needs_no_quotes(requests: list[tuple[str, dict[str, Any]]]) -> None:
     assert main(["ask", "how", "many", "days", "--category", "HR", "of", "leave"]) == exit_codes.OK
     assert main(["search", "annual", "leave"]) == exit_codes.OK
-    assert requests[0] == ("ask", {"question": "how many days of leave", "categories": ["HR"]})
+    assert requests[0] == (
+        "ask",
+        {"question": "how many days of leave", "categories": ["HR"], "as_of": None},
+    )
     assert requests[1][1]["query"] == "annual leave"
 
 
