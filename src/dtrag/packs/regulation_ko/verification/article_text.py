@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from dtrag.packs.regulation_ko.catalog import Number
@@ -18,7 +18,8 @@ _FURTHER_MARK = re.compile(
 )
 _ITEM = re.compile(r"(?m)^[ \t\u3000*]*+(?:\(?)(\d{1,3})(?:\s?의\s?(\d{1,2}))?\s?([.)])(?!\d)")
 _FURTHER_ITEM = re.compile(rf"\s*+(?:[~∼～\-,·ㆍ]|내지|부터|및)\s*+(\d{{1,3}})\s*+[.)]?\s*+(?:까지)?(?={_DELETED})")
-_INLINE_ITEM = re.compile(r"(?<![\d.])(\d{1,3})\.(?!\d)")
+_INLINE_ITEM = re.compile(r"(?<![\d.])(?<!\d[. ])(?<!\d\.\s)(\d{1,3})\.\s?(?=[가-힣A-Za-z「“(<])")
+"""An item inside a line; not a month or day."""
 _SUBITEM = re.compile(rf"(?m)^[ \t\u3000*]*+([{SUBITEMS}])\s?[.)]")
 _INLINE_SUBITEM = re.compile(rf"(?<![가-힣])([{SUBITEMS}])[.)]\s")
 
@@ -85,7 +86,7 @@ def _paragraph(body: str) -> Paragraph:
     """The items of a paragraph: those with a period, or if there are none, those with a bracket."""
     heads = list(_ITEM.finditer(body))
     dotted = [match for match in heads if match[3] == "."]
-    heads = list(_in_order(dotted or heads)) or list(_in_order(list(_INLINE_ITEM.finditer(body))))
+    heads = list(_in_order(dotted or heads)) or _consecutive(_INLINE_ITEM.finditer(body))
     paragraph = Paragraph()
     for match, following in itertools.zip_longest(heads, heads[1:]):
         text = body[match.end() : following.start() if following else len(body)]
@@ -108,11 +109,22 @@ def _in_order(heads: list[re.Match[str]]) -> Iterator[re.Match[str]]:
             yield match
 
 
+def _consecutive(heads: Iterable[re.Match[str]]) -> list[re.Match[str]]:
+    """The heads numbered 1, 2, 3 …; none if there is only one, which is hardly a list."""
+    chosen: list[re.Match[str]] = []
+    for match in heads:
+        if int(match[1]) == len(chosen) + 1:
+            chosen.append(match)
+    return chosen if len(chosen) > 1 else []
+
+
 def _subitems(text: str) -> dict[int, bool]:
     subitems: dict[int, bool] = {}
-    heads = list(_SUBITEM.finditer(text)) or list(_INLINE_SUBITEM.finditer(text))
-    for match in heads:
+    inline = not _SUBITEM.search(text)
+    for match in (_INLINE_SUBITEM if inline else _SUBITEM).finditer(text):
         number = SUBITEMS.index(match[1]) + 1
+        if inline and number != len(subitems) + 1:
+            continue
         subitems.setdefault(number, _IS_DELETED.match(text, match.end()) is not None)
     return subitems
 

@@ -179,6 +179,8 @@ class _Reader:
         """
         if self._place.is_own:
             return self._place.default
+        if reading.OF_SEVERAL.search(self._text, max(0, position - 12), position):
+            return AMBIGUOUS
         if (
             len(self._candidates) < 2
             or reading.SENTENCE_END.search(self._text, max(0, self._resolved_end), position) is None

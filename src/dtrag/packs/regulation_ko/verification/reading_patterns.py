@@ -39,3 +39,5 @@ OTHER_APPENDIX = re.compile(rf"(붙임|서식)({SPACE}제?{SPACE}\d{{1,3}}(?:-\d
 SENTENCE_END = re.compile(r"(?<!\d)[.。!?](?=\s)|\n")
 CIRCLED = re.compile("[①-⑳]")
 ENUMERATED = re.compile(rf"{SPACE}(?:[,，·ㆍ]|및|와|과|또는|내지|부터|[~∼～]){SPACE}")
+OF_SEVERAL = re.compile(r"(?:전자|후자|(?:두|양|각)\s?규정)의?\s?$")
+"""Before a reference to one of several regulations: 전자의 제9조."""

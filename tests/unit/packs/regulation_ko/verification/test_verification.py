@@ -10,6 +10,7 @@ import pytest
 
 from dtrag.core.provisions import RegulationText
 from dtrag.packs.regulation_ko.collection import Collection, Regulation
+from dtrag.packs.regulation_ko.verification.article_text import read_article
 from dtrag.packs.regulation_ko.verification.check import read_text
 from tests.cases import each
 from tests.growth import grows_linearly
@@ -179,6 +180,7 @@ def test_a_reference_that_could_be_of_several_regulations_is_unclear() -> None:
         ("위 규정 제2조", "unclear"),
         ("같은 조", "unclear"),
     ]
+    assert statuses("교원인사규정 제1조와 학칙 제1조, 전자의 제2조")[-1] == ("제2조", "unclear")
     assert statuses(f"{named}\n학칙을 더 본다. 제2조에 따른다.")[-1] == ("제2조", "exists")
     assert statuses("교원인사규정 제1조를 보았다. 이어서 제5조를 본다.")[-1] == ("제5조", "repealed")
     assert statuses("「고등교육법」에 따라 학칙 제1조를 정한다. 제2조도 같다.")[-1] == ("제2조", "exists")
@@ -256,6 +258,16 @@ HOSTILE = {
     "drafts": "제1조(목적) 이 규정은 제2조에 따른다.\n제2조(항) ① 전항의 제3조\n",
     "short names": "학칙(이하 “가나”라 한다) 가나 제1조 ",
 }
+
+
+def test_items_inside_a_line_are_read_and_dates_are_none() -> None:
+    inline = read_article("다음과 같다. 1. 교수 2. 부교수: 가. 전임 나. 겸임 3. 조교수")
+    assert set(inline.whole.items) == {(1, 0), (2, 0), (3, 0)}
+    assert inline.whole.items[2, 0].subitems == {1: False, 2: False}
+    assert read_article("한다. <개정 2005. 9. 1., 2011. 7. 1., 2012. 2. 29.> 정원은 1. 5명이다.").whole.items == {}
+    deleted = read_article("① 한다.\n②~④ 삭제 <2020. 1. 1.>\n⑤ 한다.\n1. 가\n2. ~ 4. 삭제\n5. 나")
+    assert [number for number, paragraph in deleted.paragraphs.items() if paragraph.deleted] == [2, 3, 4]
+    assert [number for number, item in deleted.paragraphs[5].items.items() if item.deleted] == [(2, 0), (3, 0), (4, 0)]
 
 
 def edition(text: RegulationText, day: int) -> RegulationText:
