@@ -10,6 +10,7 @@ from dtrag.testing.contracts.conversations import (
     DocumentVisibilityContract,
     TraceStoreContract,
 )
+from dtrag.testing.contracts.editions import EditionContract
 from dtrag.testing.contracts.evaluations import EvaluationStoreContract
 from dtrag.testing.contracts.files import FolderStoreContract, IndexSettingsContract, RegulationStoreContract
 from dtrag.testing.contracts.governance import (
@@ -95,3 +96,7 @@ class TestRegulations(OnBoth, RegulationStoreContract):
 
 class TestIndexSettings(OnBoth, IndexSettingsContract):
     pass
+
+
+class TestEditions(OnBoth, EditionContract):
+    """Editions of a work."""

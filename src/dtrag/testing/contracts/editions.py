@@ -1,0 +1,98 @@
+"""What every store must do with editions: reads see the passages that are valid on a day, and sources keep history."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+from datetime import date
+
+from dtrag.core.access.scope import EVERYTHING, NO_FILTERS
+from dtrag.core.documents import IndexedDocument, document_id
+from dtrag.core.editions import Edition, edition_id
+from dtrag.core.ranking.bm25 import LexicalQuery
+from dtrag.core.text.analysis import term_id
+from dtrag.ports import Stores
+from dtrag.testing.builders import indexed_document
+
+WORK = uuid.UUID(int=7)
+FILE = "file:///rules.md"
+FIRST, SECOND, LATER = date(2020, 3, 1), date(2023, 3, 1), date(2023, 9, 1)
+
+
+def edition(day: date, *texts: str, later: date | None = None, repeals: tuple[str, ...] = ()) -> IndexedDocument:
+    """An edition with 제1조, 제2조 …; the change of 제2조 takes effect `later`."""
+    passages = [{"kind": "article", "article": f"제{number}조"} for number in range(1, len(texts) + 1)]
+    document = indexed_document(f"{FILE}#{day}", texts, source_uri=FILE, title="Rules", passages=passages)
+    dates = {"제2조": later} if later else {}
+    stated = Edition("Rules", "1", day, dates, repeals, WORK)
+    return replace(document, document_id=edition_id(WORK, day), edition=stated)
+
+
+class EditionContract:
+    """Two editions of a work: the second changes 제2조 later than the rest, and deletes 제3조."""
+
+    async def write(self, stores: Stores) -> tuple[IndexedDocument, IndexedDocument]:
+        """Both editions, in the index."""
+        old = edition(FIRST, "A kettle.", "A boiler.", "A valve.")
+        new = edition(SECOND, "A kettle.", "A furnace.", later=LATER)
+        await stores.writer.write([old])
+        await stores.writer.write([new])
+        return old, new
+
+    async def words(self, stores: Stores, day: date) -> set[str]:
+        """The words that a search finds on the day."""
+        found = set[str]()
+        taxonomy = (await stores.index.snapshot()).taxonomy
+        scope = EVERYTHING.at(day)
+        for word in ("kettl", "boiler", "furnac", "valv"):
+            statistics = await stores.index.statistics([term_id(word)], scope)
+            query = LexicalQuery.of([(term_id(word), 1.0)], statistics)
+            hits = await stores.index.lexical(query, scope, NO_FILTERS, 10)
+            assert len(hits) == statistics.document_frequency(term_id(word)) <= 1
+            fetched = await stores.index.fetch(list(hits), scope, taxonomy)
+            assert fetched.keys() == hits.keys()
+            found |= {word} if hits else set()
+        return found
+
+    async def test_each_day_has_its_own_passages(self, stores: Stores) -> None:
+        await self.write(stores)
+        assert await self.words(stores, date(2020, 2, 29)) == set()
+        assert await self.words(stores, FIRST) == {"kettl", "boiler", "valv"}
+        assert await self.words(stores, SECOND) == {"kettl", "boiler"}
+        assert await self.words(stores, LATER) == {"kettl", "furnac"}
+        assert await stores.index.counts(EVERYTHING) == (1, 2)
+        assert await stores.index.counts(EVERYTHING.at(FIRST)) == (1, 3)
+
+    async def test_a_source_keeps_its_superseded_editions(self, stores: Stores) -> None:
+        old, new = await self.write(stores)
+        source = document_id(FILE)
+        upper = [new.document_id.int >> 64]
+        assert await stores.writer.finish_source(source, FILE, b"two", upper) == 0
+        assert await stores.folders.retained_below(FILE) == [old.document_id]
+        assert await stores.writer.drop_source(source, EVERYTHING) == [new.document_id]
+        assert await self.words(stores, date(2026, 1, 1)) == set()
+        assert await self.words(stores, FIRST) == {"kettl", "boiler", "valv"}
+
+    async def test_a_deleted_edition_was_never_valid(self, stores: Stores) -> None:
+        _, new = await self.write(stores)
+        assert await stores.writer.delete(new.document_id, EVERYTHING)
+        assert await self.words(stores, date(2026, 1, 1)) == {"kettl", "boiler", "valv"}
+
+    async def test_a_work_is_found_by_code_and_name(self, stores: Stores) -> None:
+        _, new = await self.write(stores)
+        [work] = await stores.writer.works([("1", "Rules"), ("2", "Rules")])
+        assert (work.work_id, work.node_id, work.source_id) == (WORK, new.node_id, new.source_id)
+        assert await stores.writer.works([("", "Rules")]) == []
+
+    async def test_another_regulation_of_the_category_repeals_it(self, stores: Stores) -> None:
+        await self.write(stores)
+        other = edition(date(2024, 1, 1), "A tap.", repeals=("Rules",))
+        stated = Edition("Other", "", date(2024, 1, 1), {}, ("Rules",), uuid.UUID(int=8))
+        await stores.writer.write([replace(other, document_id=uuid.UUID(int=9), edition=stated)])
+        assert await self.words(stores, date(2023, 12, 31)) == {"kettl", "furnac"}
+        assert await self.words(stores, date(2024, 1, 1)) == set()
+
+    async def test_a_stored_edition_is_read_back_as_it_was_written(self, stores: Stores) -> None:
+        old, new = await self.write(stores)
+        drafts = {draft.document_id: draft.edition for draft in await stores.writer.read_back(None, 10)}
+        assert drafts == {old.document_id: old.edition, new.document_id: new.edition}
