@@ -4,9 +4,10 @@ python bench/regulations/speed.py BOOK QUESTIONS.jsonl [--rounds 5] [--other SRC
 
 Each configuration searches in its own process, and the processes take turns, since the machine's speed varies: with
 the pack, without it, and with it by the code in another source folder (`--other`, such as a checkout of an earlier
-commit). A process ingests the book once, searches for 120 questions made of article titles to warm up, and then for
-every question once; result caching is off. Printed are p50 and p95 over the questions: of the middle round, and of
-each question's fastest round, which is the nearest to a quiet machine.
+commit). The first process of each source folder ingests the book. Each process loads the app, searches for 120
+questions made of names of articles to warm up, and then for every question once; result caching is off. Printed are
+p50 and p95 over the questions: of the middle round, and of each question's fastest round, which is the nearest to a
+quiet machine.
 """
 
 from __future__ import annotations
@@ -66,7 +67,8 @@ def main(book: Path, questions: Path, rounds: int, other: Path | None) -> None:
     with tempfile.TemporaryDirectory(prefix="dtrag-bench-") as data_dir:
         for _ in range(rounds):
             for name, (source, mode) in configurations.items():
-                command = [sys.executable, __file__, str(book), str(questions), "--measure", mode, "--data", data_dir]
+                folder = str(Path(data_dir) / str(list(configurations.values()).index((source, "auto"))))
+                command = [sys.executable, __file__, str(book), str(questions), "--measure", mode, "--data", folder]
                 run = subprocess.run(
                     command, check=True, capture_output=True, env={**os.environ, "PYTHONPATH": str(source)}, text=True
                 )

@@ -21,6 +21,7 @@ from dtrag.errors import DatabaseUnavailable, InvalidInput, NotFound
 from dtrag.packs.regulation_ko.collection import Collection, Source
 from dtrag.packs.regulation_ko.lexicon import Lexicon
 from dtrag.retrieval.regulation_pack import RegulationRanking
+from dtrag.retrieval.regulation_preparation import read_ahead
 from dtrag.retrieval.stage_sizes import LINKED_AFTER
 from tests.store import Databases
 
@@ -236,6 +237,24 @@ async def test_both_parts_of_a_question_are_among_the_first_five(app: App) -> No
     titles = [str(result.metadata["article_title"]) for result in results[:5]]
     for subject in ("반환", "재입학"):
         assert any(subject in title for title in titles), titles
+
+
+async def test_loading_the_app_reads_regulations_ahead(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Articles are not analysed again by the first question, and a caller still sees its own branch only."""
+    await app.load()
+    assert await read_ahead(app.index, app._collections) > 20
+
+    def never(*arguments: object) -> None:
+        raise AssertionError("analysed again")
+
+    monkeypatch.setattr("dtrag.packs.regulation_ko.term_coverage.ArticleTerms.of", never)
+    monkeypatch.setattr("dtrag.packs.regulation_ko.collection.citations", never)
+    assert (await app.regulations.search("배차 운행"))[0].metadata["regulation"] == "차량관리규정"
+    monkeypatch.undo()
+    results = await app.regulations.search("차고 위치와 배차", scope=await only(app, "Open"))
+    assert results and {result.metadata["regulation"] for result in results} == {"차량관리규정"}
+    monkeypatch.setattr("dtrag.retrieval.regulation_preparation.CACHED_ARTICLES", 20)
+    assert await read_ahead(app.index, app._collections) == 0, "more than the caches can hold"
 
 
 async def test_the_number_of_results_is_the_requested_one(app: App) -> None:
