@@ -241,6 +241,14 @@ async def test_a_removed_successor_does_not_revive_the_edition_before_it(app: Ap
     assert not any("배차는" in text for text in await found(app, "배차는"))
 
 
+async def test_a_date_that_is_corrected_to_an_earlier_one_leaves_the_regulation_valid(app: App, tmp_path: Path) -> None:
+    await ingest(app, tmp_path, "a.md", regulation("2024. 3. 10.", "배차는 한 번."))
+    await ingest(app, tmp_path, "a.md", regulation("2024. 3. 1.", "배차는 한 번."))
+    assert any("한 번" in text for text in await found(app, "배차"))
+    assert any("한 번" in text for text in await found(app, "배차", "2024-03-05"))
+    assert (await app.counts())[0] == 1
+
+
 async def test_a_deleted_edition_gives_way_to_the_one_before_it(app: App, tmp_path: Path) -> None:
     await ingest(app, tmp_path, "a.md", regulation("2020. 3. 1.", "배차는 한 번."))
     wrong = await ingest(app, tmp_path, "b.md", regulation("2024. 3. 1.", "배차는 두 번."))

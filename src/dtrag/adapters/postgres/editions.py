@@ -90,12 +90,12 @@ def _validity_columns(valid: dict[uuid.UUID, Validity]) -> dict[str, object]:
 async def removed(connection: Connection, origin: DictRow, *, ends: bool) -> None:
     """Derive the validity of what remains of a work whose edition `origin` was deleted, and of what that repealed.
 
-    With `ends`, the earlier editions do not become valid again.
+    With `ends`, the earlier editions do not become valid again, but for one that the file of `origin` still contains.
     """
     if origin["work_id"] is None:
         return
     if ends:
-        values = {"work_id": origin["work_id"], "day": origin["effective_from"]}
+        values = {"work_id": origin["work_id"], "day": origin["effective_from"], "source_id": origin["source_id"]}
         await connection.execute(queries("editions")["end_before"], values)
     await refresh_work(connection, origin["work_id"])
     await refresh_repealed(connection, origin["repeals"] or (), origin["node_id"])

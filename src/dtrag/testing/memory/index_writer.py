@@ -109,7 +109,7 @@ class MemoryWriter:
         del self._state.documents[document_id]
         edition = stored.written.edition
         if ends and edition is not None and edition.work_id is not None:
-            self._end_before(edition)
+            self._end_before(edition, stored.written.source_id)
         self._state.refresh_editions()
         self._state.sources.pop(stored.written.source_id, None)
         self._state.changed()
@@ -148,13 +148,13 @@ class MemoryWriter:
         node = Node(self._state.last_node, parent or ROOT, path.names[-1], path.key[-1])
         return Taxonomy.of(taxonomy.version, [*taxonomy.nodes.values(), node])
 
-    def _end_before(self, removed: Edition) -> None:
-        """Earlier editions of the same work do not become valid again."""
+    def _end_before(self, removed: Edition, source_id: uuid.UUID) -> None:
+        """Earlier editions of the same work do not become valid again, but for one that the file still contains."""
         for key, stored in list(self._state.documents.items()):
             edition, day = stored.written.edition, removed.effective_from
             if edition is None or edition.work_id != removed.work_id or edition.effective_from is None or day is None:
                 continue
-            if edition.effective_from < day:
+            if edition.effective_from < day and (stored.retained or stored.written.source_id != source_id):
                 self._state.change_edition(key, ends_on=min(day, edition.ends_on or day))
 
     def _of_source(self, source_id: uuid.UUID) -> list[StoredDocument]:

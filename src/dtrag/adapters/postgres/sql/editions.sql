@@ -45,9 +45,10 @@ from unnest(:document_ids::uuid[], :days::date[]) as m (document_id, day)
 where d.document_id = m.document_id and d.superseded_from is distinct from m.day
 
 -- name: end_before
--- A later edition was removed because its file is gone: the earlier ones do not become valid again.
+-- A later edition was removed because its file is gone: the earlier ones do not become valid again, but for one that the
+-- same file contains now, with a corrected date.
 update documents set ends_on = least(ends_on, :day)
-where work_id = :work_id and effective_from < :day
+where work_id = :work_id and effective_from < :day and (retained or source_id <> :source_id)
 
 -- name: mark_retained
 update documents set retained = :retained where document_id = any (:document_ids) and retained <> :retained
