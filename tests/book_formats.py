@@ -150,7 +150,7 @@ def write_pdf(book: Iterable[Part], path: Path, *, header: str, between_words: b
         if part.kind in ("contents", "table"):
             for row in part.rows:
                 y = pages.down(BODY)
-                step = width / max(1, len(row))
+                step = width - 60.0 if part.kind == "contents" else width / max(1, len(row))
                 for column, cell in enumerate(row):
                     pages.place(cell, BODY, MARGIN + column * step, y)
             continue

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -128,21 +129,20 @@ async def step2_retrieve(state: PipelineState) -> PipelineState:
     named, passages = await _named(state, run, filters, SEARCH_SHARE * budget)
     if named is not None and (answer := unanswered(state.query, named)):
         return await _without_provision(state, run, answer)
+    if named is not None and named.asks_only:
+        return await _with_provision(state, run, named, passages, STATISTICS_SHARE * budget - (limit_clock() - started))
     question = named.question if named is not None else state.search_query or state.query
-    metrics = SearchMetrics()
-    asks_only = named is not None and named.asks_only
-    if not asks_only:
-        passages, metrics = await run.engine.search(
-            question,
-            run.retrieved,
-            filters,
-            *run.candidates,
-            scope=run.scope,
-            highlight=False,
-            exact_candidates=True,
-            seconds=max(LEAST_SHARE * budget, SEARCH_SHARE * budget - (limit_clock() - started)),
-            official_words=state.official_words,
-        )
+    passages, metrics = await run.engine.search(
+        question,
+        run.retrieved,
+        filters,
+        *run.candidates,
+        scope=run.scope,
+        highlight=False,
+        exact_candidates=True,
+        seconds=max(LEAST_SHARE * budget, SEARCH_SHARE * budget - (limit_clock() - started)),
+        official_words=state.official_words,
+    )
     state.degraded += metrics.degraded
     state.retrieved_chunks = chunks_of(passages)
     # In case the statistics do not arrive in time.
@@ -157,8 +157,6 @@ async def step2_retrieve(state: PipelineState) -> PipelineState:
         return unjudged(state)
     if is_greeting(question):
         judged = GREETED
-    elif named is not None and asks_only:
-        judged = judged_as_named(named)
     else:
         stored = snapshot.settings.get(SETTING)
         judged = confidence_of(question, passages, statistics, stored, metrics.pack, policy=run.policy)
@@ -193,13 +191,36 @@ async def _named(
     return found
 
 
+async def _with_provision(
+    state: PipelineState, run: Run, named: NamedPassages, passages: Sequence[SearchResult], seconds: float
+) -> PipelineState:
+    """The state with the passages of the provisions that the question asks for; nothing is searched.
+
+    Notes that are not there within `seconds` are left out.
+    """
+    judged = judged_as_named(named)
+    state.retrieved_chunks = chunks_of(passages)
+    notes: Mapping[str, Sequence[str]] = {}
+    with suppress(TimeoutError, DtragError):
+        async with asyncio.timeout(seconds):
+            notes = await run.engine.notes_on(named.question, passages, run.scope)
+    state.evidence = Evidence(tuple(passages), LexicalStatistics(), SearchMetrics(), judged, named=named, notes=notes)
+    await _see_version(state, run)
+    run.recording.facts |= {"passages": len(passages), "confidence": judged.value}
+    return state
+
+
 async def _without_provision(state: PipelineState, run: Run, answer: tuple[str, str]) -> PipelineState:
     """The state with the answer to a question that names no existing provision, or one of several."""
     (state.answer, state.reason), state.decision = answer, "abstain"
-    taxonomy = (await run.index.snapshot()).taxonomy
-    state.taxonomy_version = seen_version(taxonomy, run.scope.resolved(taxonomy))
+    await _see_version(state, run)
     run.emit("replace", {"text": state.answer})
     return state
+
+
+async def _see_version(state: PipelineState, run: Run) -> None:
+    taxonomy = (await run.index.snapshot()).taxonomy
+    state.taxonomy_version = seen_version(taxonomy, run.scope.resolved(taxonomy))
 
 
 async def step3_plan(state: PipelineState) -> PipelineState:
