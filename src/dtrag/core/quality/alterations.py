@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from difflib import SequenceMatcher
+from functools import lru_cache
 
 from dtrag.core.answers.grounding import denied
 from dtrag.core.text.analysis import STOP_WORDS, normalise, sentences
@@ -17,6 +18,8 @@ NEARLY = 0.8
 """The same from which on a Korean noun in place of another one is a change rather than a synonym."""
 BEFORE = 5
 """Words before a word among which a negation of it stands."""
+MOST_WORDS = 200
+"""Written words of a sentence that are compared: longer ones are tables or lists."""
 _EDGES = ".,;:!?\"'“”‘’「」『』()[]{}<>·"
 _MARKER = re.compile(r"^\s*(?:\d{1,2}[.)]|[-*•·])\s+(?=\S)")
 _NEGATIONS = frozenset({"not", "no", "never", "without", "cannot"})
@@ -79,11 +82,13 @@ def _denies(words: Sequence[str]) -> bool:
 
 
 def _words(text: str) -> list[str]:
-    return [stripped for word in text.split() if (stripped := word.strip(_EDGES))]
+    return [stripped for word in text.split() if (stripped := word.strip(_EDGES))][:MOST_WORDS]
 
 
+@lru_cache(maxsize=256)
 def _sentences(source: str) -> list[list[str]]:
-    return [_words(source[start:end]) for start, end in sentences(source)]
+    """The distinct sentences of a source, as words."""
+    return [_words(sentence) for sentence in dict.fromkeys(source[start:end] for start, end in sentences(source))]
 
 
 def _bare(word: str) -> str:
@@ -91,7 +96,7 @@ def _bare(word: str) -> str:
 
 
 def _copied(words: Sequence[str], sentence: Sequence[str]) -> float:
-    if not words or not set(words) & set(sentence):
+    if not words or sum(word in sentence for word in words) < COPIED * len(words):
         return 0.0
     blocks = SequenceMatcher(None, words, sentence, autojunk=False).get_matching_blocks()
     return sum(block.size for block in blocks) / len(words)

@@ -55,6 +55,8 @@ NAMES = (
 """The features, in the order of the vector. `lacking`: grounding.py gives a reason against the support."""
 NEAR = 3
 """Distance in content terms within which two neighbouring terms of the claim count as neighbours in the source."""
+MOST_TERMS = 300
+"""Terms of a claim whose order is compared."""
 BESIDE = 2
 """Words on either side of a number that are its neighbours."""
 FITTING = 0.5
@@ -101,7 +103,8 @@ def compare(text: str, source: Source) -> Compared:
     run = [part for part in source.sentences if support.start <= part.start and part.end <= support.end]
     window = source.text[support.start : support.end]
     nearest = max(run, key=lambda part: _share(claim, part.words), default=None)
-    claim_terms = [term for term in terms(text) if not NUMBER.fullmatch(term)]
+    claim_terms = [term for term in terms(text) if not NUMBER.fullmatch(term)][:MOST_TERMS]
+    window_terms = terms(window)[: 3 * MOST_TERMS]
     stems, window_stems = _stems(text), frozenset(_stems(window))
     fits = [_fit(stem, window_stems) for stem in stems]
     all_fits = [_fit(stem, source.stems) for stem in stems]
@@ -114,8 +117,8 @@ def compare(text: str, source: Source) -> Compared:
         _rare_share(claim, present),
         _contained(_trigrams(text), _trigrams(window)),
         _contained(_trigrams(text), source.trigrams),
-        _order(claim_terms, terms(window)),
-        _subsequence(claim_terms, terms(window)),
+        _order(claim_terms, window_terms),
+        _subsequence(claim_terms, window_terms),
         sum(fits) / len(fits) if fits else 0.0,
         fits[-1] if fits else 0.0,
         fits[0] if fits else 0.0,

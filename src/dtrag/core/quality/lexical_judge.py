@@ -36,8 +36,7 @@ SHORT = 5
 """Written words up to which a claim is a value ("26 days") that the source must contain, not a sentence."""
 ABOUT = 0.25
 """Share of the question's words that a context must have to support a bare value."""
-_COUNTED = re.compile(r"the number [a-z]+ is not in")
-"""A spelled-out number ("two films") often counts what the source lists, and is no reason."""
+_SPELT = re.compile(r"the number ([a-z]+) is not in")
 NAMED_WORDS = 5
 """Missing words that a reason names."""
 
@@ -102,13 +101,26 @@ def objection(claim: str, compared: Compared) -> str:
     support = compared.support
     if support.share < LEAST_SHARE:
         return f"the closest passage has {support.share:.0%} of its words"
-    if support.reason and not _COUNTED.match(support.reason):
+    if support.reason and not _counts_a_list(support.reason, claim, compared.source.text):
         return support.reason
     if denied(claim) and not denied(compared.nearest_text):
         return "it denies what the passage says"
     if word := misplaced_negation(claim, compared.nearest_text):
         return f"it denies “{word}”, which the passage says"
     return alteration(claim, compared.source.text)
+
+
+def _counts_a_list(reason: str, claim: str, source: str) -> bool:
+    """Whether the missing number is spelled out and counts what the source names without a number ("two films")."""
+    spelt = _SPELT.match(reason)
+    if spelt is None:
+        return False
+    counted = re.search(rf"\b{spelt[1]}\W+(\w{{4,}})", normalise(claim))
+    if counted is None:
+        return False
+    words = normalise(source).split()
+    places = [place for place, word in enumerate(words) if word[:4] == counted[1][:4]]
+    return bool(places) and not any(numbers_in(" ".join(words[max(0, at - 2) : at])) for at in places)
 
 
 def _value(claim: str, contexts: Sequence[str], query: str) -> Judgement:

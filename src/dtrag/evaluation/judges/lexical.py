@@ -9,6 +9,11 @@ from dtrag.core.quality import lexical_judge, relevancy
 from dtrag.core.quality.judgement import Judgement, Relevance
 
 
+def _judged(claims: Sequence[str], contexts: Sequence[str], query: str) -> list[Judgement]:
+    distinct = {claim: lexical_judge.judge(claim, contexts, query) for claim in dict.fromkeys(claims)}
+    return [distinct[claim] for claim in claims]
+
+
 class LexicalJudge:
     """Compares words, numbers, names and negations; the same result every time."""
 
@@ -16,7 +21,7 @@ class LexicalJudge:
 
     async def support(self, claims: Sequence[str], contexts: Sequence[str], query: str) -> list[Judgement]:
         """See `Judge`."""
-        return await asyncio.to_thread(lambda: [lexical_judge.judge(claim, contexts, query) for claim in claims])
+        return await asyncio.to_thread(_judged, claims, contexts, query)
 
     async def relevance(self, query: str, answer: str) -> Relevance:
         """See `Judge`."""

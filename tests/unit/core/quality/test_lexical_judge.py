@@ -20,6 +20,7 @@ OTHER = "The library opens at nine and closes at ten."
         ("Every full-time employee has annual leave, which is requested in writing.", LEAVE),
         ("휴학은 통산 6학기를 초과할 수 없다.", BOOK),
         ("26 days", LEAVE),
+        ("Two films are named Veeram.", "Veeram, a film by Siva. Veeram is also a film by Jayaraj, named so."),
         ("통산 6학기", BOOK),
     ],
 )
@@ -37,6 +38,8 @@ def test_what_a_context_says_is_supported_by_it(claim: str, context: str) -> Non
         ("Full-time employees do not have 26 days of paid annual leave.", LEAVE, "it denies"),
         ("The cafeteria sells vegetarian sandwiches.", LEAVE, "“cafeteria”, “sell”, “vegetarian”, “sandwich” are not"),
         ("휴학은 통산 8학기를 초과할 수 없다.", BOOK, "8"),
+        ("Leave lasts four weeks in the summer.", "Leave lasts three weeks in the summer.", "the number four"),
+        ("Leave lasts four weeks in the summer.", "Leave is taken in the summer, and lasts.", "the number four"),
         ("휴학생은 기숙사를 무료로 이용한다.", BOOK, "“기숙사”"),
         ("28 days", LEAVE, "“28 days” is not in the contexts"),
     ],
