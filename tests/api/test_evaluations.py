@@ -6,8 +6,10 @@ import uuid
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import pytest
 import pytest_asyncio
 
+import dtrag.core.evaluation_run as evaluation_run_module
 from dtrag.core.evaluation_run import EvaluationRun
 from dtrag.settings import Settings
 from dtrag.testing.builders import MINUTE, NOON, evaluation_run
@@ -35,6 +37,20 @@ async def test_runs_are_listed_and_shown(opened: House) -> None:
     assert EvaluationRun.from_dict(shown) == runs[0], "what --against reads"
     assert_failure(await admin.get(f"/evaluations/{uuid.uuid4()}"), 404)
     assert_failure(await admin.get("/evaluations/latest"), 404)
+
+
+async def test_the_list_shows_the_stored_measures(opened: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = evaluation_run()
+    await opened.app.evaluations.keep(run)
+    expected = run.summary().as_dict()
+    admin = await opened.client("admin", None, "admin")
+
+    def estimate_again(_: object) -> None:
+        raise AssertionError("the resamples are drawn when a run is stored, not for every list")
+
+    monkeypatch.setattr(evaluation_run_module, "estimates", estimate_again)
+    assert (await admin.get("/evaluations", params={"limit": 100})).json()["evaluations"] == [expected]
+    assert_failure(await admin.get("/evaluations", params={"limit": 101}), 422)
 
 
 async def test_only_administrators_of_the_whole_tree_read_them(opened: House) -> None:

@@ -33,6 +33,33 @@ class RunRow:
 
 
 @dataclass(frozen=True, slots=True)
+class RunSummary:
+    """A run without its rows. `measures`: `{"value", "low", "high"}` each, None where nothing counts."""
+
+    run_id: uuid.UUID
+    created_at: datetime
+    kind: str
+    dataset: str
+    version: str
+    settings: Mapping[str, str]
+    questions: int
+    measures: Mapping[str, Mapping[str, float] | None]
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "run_id": str(self.run_id),
+            "created_at": self.created_at.astimezone(UTC).isoformat(),
+            "kind": self.kind,
+            "dataset": self.dataset,
+            "version": self.version,
+            "settings": dict(self.settings),
+            "questions": self.questions,
+            "measures": dict(self.measures),
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class EvaluationRun:
     """A run over a set. `settings` are those that change results: models, judge, mode, number of questions."""
 
@@ -48,18 +75,18 @@ class EvaluationRun:
         """Each measure with its interval."""
         return estimates([row.ratios for row in self.rows])
 
-    def summary(self) -> dict[str, Any]:
-        """Everything but the rows, with the measures: `{"value", "low", "high"}` each, None where nothing counts."""
-        return {
-            "run_id": str(self.run_id),
-            "created_at": self.created_at.astimezone(UTC).isoformat(),
-            "kind": self.kind,
-            "dataset": self.dataset,
-            "version": self.version,
-            "settings": dict(self.settings),
-            "questions": len(self.rows),
-            "measures": {name: shown(estimate) for name, estimate in self.estimates().items()},
-        }
+    def summary(self) -> RunSummary:
+        """Everything but the rows, with the measures. Draws the resamples, which takes time."""
+        return RunSummary(
+            run_id=self.run_id,
+            created_at=self.created_at,
+            kind=self.kind,
+            dataset=self.dataset,
+            version=self.version,
+            settings=self.settings,
+            questions=len(self.rows),
+            measures={name: shown(estimate) for name, estimate in self.estimates().items()},
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON; `from_dict` reads it."""
@@ -67,7 +94,7 @@ class EvaluationRun:
             {"id": row.id, "question": row.question, "ratios": dict(row.ratios), "details": dict(row.details)}
             for row in self.rows
         ]
-        return {"format": FORMAT, **self.summary(), "rows": rows}
+        return {"format": FORMAT, **self.summary().as_dict(), "rows": rows}
 
     @classmethod
     def from_dict(cls, stored: Any, where: str = "the run") -> EvaluationRun:

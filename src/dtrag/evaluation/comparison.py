@@ -45,7 +45,7 @@ class Comparison:
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         return {
-            "baseline": self.baseline.summary() | {"measures": {}},
+            "baseline": self.baseline.summary().as_dict() | {"measures": {}},
             "questions": self.questions,
             "unmatched": self.unmatched,
             "measures": {

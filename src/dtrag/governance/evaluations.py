@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dtrag.core.documents import uuid_or_none
-from dtrag.core.evaluation_run import EvaluationRun
+from dtrag.core.evaluation_run import EvaluationRun, RunSummary
 from dtrag.errors import NotFound
 from dtrag.ports import EvaluationStore
 
-MAX_LISTED = 1_000
+MAX_LISTED = 100
 
 
 class Evaluations:
@@ -20,8 +20,8 @@ class Evaluations:
         """Store a run."""
         await self._store.add(run)
 
-    async def newest(self, limit: int = 20, after: str | None = None) -> list[EvaluationRun]:
-        """The newest runs, or those that follow the run with the id `after`. Raises `NotFound`."""
+    async def newest(self, limit: int = 20, after: str | None = None) -> list[RunSummary]:
+        """Summaries of the newest runs, or those that follow the run with the id `after`. Raises `NotFound`."""
         return await self._store.newest(min(limit, MAX_LISTED), await self.get(after) if after else None)
 
     async def get(self, run_id: str) -> EvaluationRun:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import Protocol
 
-from dtrag.core.evaluation_run import EvaluationRun
+from dtrag.core.evaluation_run import EvaluationRun, RunSummary
 
 
 class EvaluationStore(Protocol):
@@ -17,8 +17,8 @@ class EvaluationStore(Protocol):
     async def get(self, run_id: uuid.UUID) -> EvaluationRun | None:
         """The run; None when it is unknown."""
 
-    async def newest(self, limit: int, after: EvaluationRun | None) -> list[EvaluationRun]:
-        """The next `limit` runs that follow `after` (None: from the start), newest first."""
+    async def newest(self, limit: int, after: EvaluationRun | None) -> list[RunSummary]:
+        """Summaries of the next `limit` runs after `after` (None: from the start), newest first, as stored."""
 
     async def delete(self, run_id: uuid.UUID) -> bool:
         """Delete the run; False when it is unknown."""

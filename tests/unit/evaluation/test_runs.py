@@ -32,7 +32,7 @@ def test_a_saved_run_is_read_as_it_was(tmp_path: Path) -> None:
     run = run_of(1.0, 0.0, 0.5)
     write_report(tmp_path / "run.json", run, None)
     assert read_run(tmp_path / "run.json") == run
-    assert run.summary()["measures"]["accepted"]["value"] == 0.5
+    assert run.summary().measures["accepted"] == {"value": 0.5, "low": 0.0, "high": 1.0}
 
 
 @pytest.mark.parametrize(

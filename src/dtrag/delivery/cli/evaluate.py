@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from dtrag.app import App
     from dtrag.core.documents import SearchMetrics, SearchResult
-    from dtrag.core.evaluation_run import EvaluationRun, RunRow
+    from dtrag.core.evaluation_run import EvaluationRun, RunRow, RunSummary
     from dtrag.evaluation.answers import AnswerMeasures, AnswerSet
     from dtrag.evaluation.retrieval import RetrievalMeasures, RetrievalSet
     from dtrag.settings import Settings
@@ -187,24 +187,24 @@ async def _answers(settings: Settings, dataset: AnswerSet) -> tuple[AnswerMeasur
 @app.command("runs")
 def runs(
     context: typer.Context,
-    limit: Annotated[int, typer.Option(min=1, max=1_000, help="Number of runs.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, max=100, help="Number of runs.")] = 20,
     as_json: Json = False,
 ) -> int:
     """List the runs that were kept with --keep, the newest first."""
 
-    async def load(opened: App) -> list[EvaluationRun]:
+    async def load(opened: App) -> list[RunSummary]:
         return await opened.evaluations.newest(limit)
 
     kept = with_app(context, load)
     from dtrag.delivery.cli.console import data, note, show_json, table
 
     if as_json:
-        show_json({"evaluations": [run.summary() for run in kept]})
+        show_json({"evaluations": [run.as_dict() for run in kept]})
     elif not kept:
         note("No run was kept yet. Keep one with: dtrag eval answers DIR --keep")
     else:
         rows = [
-            (str(run.run_id), f"{run.created_at:%Y-%m-%d %H:%M}", run.kind, run.dataset, f"{len(run.rows):,}")
+            (str(run.run_id), f"{run.created_at:%Y-%m-%d %H:%M}", run.kind, run.dataset, f"{run.questions:,}")
             for run in kept
         ]
         data().print(table(("run", "time", "kind", "dataset", "questions"), rows, whole=("run",)))
@@ -247,7 +247,7 @@ def quality(
     run, notes = run_async(_quality(settings, read_answer_set(folder, corpus, limit)))
     _note(notes)
     comparison = run_async(deliver(run, outputs, settings))
-    show(rows_of(run), run.summary(), comparison, as_json=as_json)
+    show(rows_of(run), run.summary().as_dict(), comparison, as_json=as_json)
     return OK
 
 

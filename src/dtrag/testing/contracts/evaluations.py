@@ -28,10 +28,11 @@ class EvaluationStoreContract:
         stored = [evaluation_run(at=NOON + number // 2 * MINUTE) for number in range(5)]
         for run in stored:
             await stores.evaluations.add(run)
-        expected = sorted(stored, key=lambda run: (run.created_at, run.run_id), reverse=True)
+        ordered = sorted(stored, key=lambda run: (run.created_at, run.run_id), reverse=True)
+        expected = [run.summary() for run in ordered]
         first = await stores.evaluations.newest(2, None)
         assert first == expected[:2]
-        assert await stores.evaluations.newest(10, first[-1]) == expected[2:]
+        assert await stores.evaluations.newest(10, ordered[1]) == expected[2:]
 
     async def test_a_run_can_be_deleted(self, stores: Stores) -> None:
         stored = evaluation_run()

@@ -6,7 +6,7 @@ import json
 import uuid
 from datetime import datetime
 
-from dtrag.core.evaluation_run import EvaluationRun
+from dtrag.core.evaluation_run import EvaluationRun, RunSummary
 from dtrag.testing.memory.state import MemoryState
 
 
@@ -24,10 +24,10 @@ class MemoryEvaluations:
         """See `EvaluationStore`."""
         return self._runs.get(run_id)
 
-    async def newest(self, limit: int, after: EvaluationRun | None) -> list[EvaluationRun]:
+    async def newest(self, limit: int, after: EvaluationRun | None) -> list[RunSummary]:
         """See `EvaluationStore`."""
         following = [run for run in self._runs.values() if after is None or _position(run) < _position(after)]
-        return sorted(following, key=_position, reverse=True)[:limit]
+        return [run.summary() for run in sorted(following, key=_position, reverse=True)[:limit]]
 
     async def delete(self, run_id: uuid.UUID) -> bool:
         """See `EvaluationStore`."""

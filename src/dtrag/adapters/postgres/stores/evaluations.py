@@ -8,7 +8,7 @@ from psycopg.types.json import Json
 
 from dtrag.adapters.postgres.database import Database
 from dtrag.adapters.postgres.queries import queries
-from dtrag.core.evaluation_run import EvaluationRun
+from dtrag.core.evaluation_run import EvaluationRun, RunSummary
 
 
 class PostgresEvaluations:
@@ -31,7 +31,7 @@ class PostgresEvaluations:
             row = await (await connection.execute(self._sql["get"], {"run_id": run_id})).fetchone()
         return EvaluationRun.from_dict(row["run"]) if row else None
 
-    async def newest(self, limit: int, after: EvaluationRun | None) -> list[EvaluationRun]:
+    async def newest(self, limit: int, after: EvaluationRun | None) -> list[RunSummary]:
         """See `EvaluationStore`."""
         values = {
             "limit": limit,
@@ -40,7 +40,7 @@ class PostgresEvaluations:
         }
         async with self._database.connection("owner") as connection:
             rows = await (await connection.execute(self._sql["newest"], values)).fetchall()
-        return [EvaluationRun.from_dict(row["run"]) for row in rows]
+        return [RunSummary(**row) for row in rows]
 
     async def delete(self, run_id: uuid.UUID) -> bool:
         """See `EvaluationStore`."""

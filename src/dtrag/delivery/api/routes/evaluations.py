@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
@@ -73,7 +74,7 @@ async def evaluations(
 ) -> RunList:
     """The runs that `dtrag eval ... --keep` stored, the newest first."""
     runs = await app_of(request).evaluations.newest(limit, after)
-    return RunList(evaluations=[RunLine.model_validate(run.summary()) for run in runs])
+    return RunList(evaluations=[RunLine.model_validate(run.as_dict()) for run in runs])
 
 
 @router.get("/evaluations/{run_id}", responses=failures(403, 404, 422, 503))
@@ -81,4 +82,4 @@ async def evaluation(request: Request, run_id: str) -> RunShape:
     """One run with its questions."""
     run: EvaluationRun = await app_of(request).evaluations.get(run_id)
     request.state.subjects = [str(run.run_id)]
-    return RunShape.model_validate(run.as_dict())
+    return RunShape.model_validate(await asyncio.to_thread(run.as_dict))
