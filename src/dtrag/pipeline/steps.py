@@ -151,10 +151,16 @@ async def step2_retrieve(state: PipelineState) -> PipelineState:
         async with asyncio.timeout(STATISTICS_SHARE * budget - (limit_clock() - started)):
             official = metrics.pack.terms if metrics.pack is not None else ()
             snapshot, statistics = await question_statistics(question, run, official)
-            preceding = await preceding_texts(passages[:COMPOSED], run, snapshot.taxonomy)
             notes = await run.engine.notes_on(question, passages, run.scope)
     except TimeoutError:
         return unjudged(state)
+    left = STATISTICS_SHARE * budget - (limit_clock() - started)
+    try:
+        async with asyncio.timeout(left):
+            preceding = await preceding_texts(passages[:COMPOSED], run, snapshot.taxonomy)
+    except TimeoutError:
+        preceding = {}
+        state.degraded.append("context")
     if is_greeting(question):
         judged = GREETED
     else:
