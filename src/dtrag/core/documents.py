@@ -273,7 +273,8 @@ class Citation:
     """Source of a sentence of an answer: `number` of the passage in the answer, and the quoted span of the document.
 
     `label` is for display: `규정명 제N조(제목)`, or title and heading. `display` is the quotation as the answer shows
-    it: on one line, without marks of amendments, with hidden characters made visible (`<U+202E>`). `context` are the
+    it: each sentence, item or row on one line, without marks of amendments, with hidden characters made visible
+    (`<U+202E>`). `context` are the
     header and unit of a quoted table row, or the lead-in of a list item, in the order of the document. `highlights` are
     spans, inside the quotation, of the words that answer: number, date, name, limit, or what is allowed.
     """

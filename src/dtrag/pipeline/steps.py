@@ -165,7 +165,9 @@ async def step2_retrieve(state: PipelineState) -> PipelineState:
         judged = GREETED
     else:
         stored = snapshot.settings.get(SETTING)
-        judged = confidence_of(question, passages, statistics, stored, metrics.pack, policy=run.policy)
+        judged = await asyncio.to_thread(
+            confidence_of, question, passages, statistics, stored, metrics.pack, policy=run.policy
+        )
     state.evidence = Evidence(tuple(passages), statistics, metrics, judged, preceding, named, notes)
     state.taxonomy_version = seen_version(snapshot.taxonomy, run.scope.resolved(snapshot.taxonomy))
     state.notes += metrics.notes

@@ -9,6 +9,8 @@ from dtrag.core.text.analysis import normalise
 from dtrag.core.text.linguistics import asks_date, asks_number, asks_person, asks_whether, counted_answer
 
 MAX_SPANS = 6
+LONGEST_READ = 4_000
+"""Characters of a quotation that are searched; an answer has at most 600, a whole provision more."""
 Span = tuple[int, int]
 
 _UNIT = (
@@ -19,7 +21,10 @@ _UNIT = (
 )
 _FIGURE = rf"(?<![\d.,제])[€$£₩]?\s?\d[\d,.]*(?<=\d)(?:\s?분의\s?\d+|\s?{_UNIT})?(?!\s?[조항호목])"
 _LIMIT = r"(?:\s?(?:이내|이상|이하|미만|초과|까지|전까지|전|후|범위))?"
-_WRITTEN_NUMBER = r"[일이삼사오육칠팔구십백천두세네]+\s?(?:명|개월|개|회|주|학기|차례|번|배)(?=[^가-힣]|이내|이상|까지)"
+_WRITTEN_NUMBER = (
+    r"(?<![가-힣])(?!이번|이사회|사회|사명|사인)[일이삼사오육칠팔구십백천두세네]+\s?"
+    r"(?:명|개월|개|회|주|학기|차례|번|배)(?=[^가-힣]|이내|이상|까지)"
+)
 _NUMBER = re.compile(rf"{_FIGURE}{_LIMIT}|{_WRITTEN_NUMBER}")
 _MONTH = r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
 _DATE = re.compile(
@@ -29,8 +34,14 @@ _DATE = re.compile(
     r"|\b\d{1,2}(?::\d\d)(?: ?[ap]\.?m\.?)?"
     r"|(?:오전|오후)\s?\d{1,2}\s?시(?:\s?\d{1,2}\s?분)?|\d{1,2}\s?시(?:\s?\d{1,2}\s?분)?"
 )
+_ASKS_VALUE = re.compile(r"몇|얼마|언제|며칠|누구|누가|\bhow (?:many|much|long|often)\b|^\s*(?:when|who)\b", re.I)
+_DIGITS = re.compile(r"\d+")
+_NO_NAME = (
+    r"(?!(?:The|On|In|At|By|For|If|When|A|An|All|Every|No|Each|This|That|Monday|Tuesday|Wednesday|Thursday|Friday|Saturday"
+    r"|Sunday|January|February|March|April|May|June|July|August|September|October|November|December)\b)"
+)
 _PERSON = re.compile(
-    r"\b(?:Mr|Mrs|Ms|Dr)\.? [A-Z][a-z]+|\b[A-Z][a-z]+(?: [A-Z][a-z]+)+"
+    rf"\b(?:Mr|Mrs|Ms|Dr)\.? [A-Z][a-z]+|\b{_NO_NAME}[A-Z][a-z]+(?: {_NO_NAME}[A-Z][a-z]+)+"
     r"|[가-힣]{1,8}(?:위원장|총장|처장|학장|원장|소장|센터장|팀장|실장|부장|주임|교수|위원회|담당자)"
 )
 _RULE = re.compile(
@@ -52,14 +63,17 @@ def answer_words(question: str, quotation: str) -> tuple[Span, ...]:
 
     Only of the kind of value that the question asks for, and not those that the question itself contains.
     """
-    known = normalise(question).replace(" ", "")
+    known, figures = normalise(question).replace(" ", ""), set(_DIGITS.findall(question))
+    quotation = quotation[:LONGEST_READ]
     excluded = [mark.span() for mark in _NO_VALUE.finditer(quotation)]
     spans: list[Span] = []
     for pattern in _patterns(question, quotation):
         for match in pattern.finditer(quotation):
             start, end = _trimmed(quotation, match.start(), match.end())
             value = normalise(quotation[start:end]).replace(" ", "")
-            if value and value not in known and _is_apart((start, end), (*spans, *excluded)):
+            numbers = _DIGITS.findall(value)
+            is_new = not figures.issuperset(numbers) if numbers else value not in known
+            if value and is_new and _is_apart((start, end), (*spans, *excluded)):
                 spans.append((start, end))
     return tuple(sorted(spans)[:MAX_SPANS])
 
@@ -70,15 +84,16 @@ def _is_apart(span: Span, others: Sequence[Span]) -> bool:
 
 def _patterns(question: str, quotation: str) -> Iterator[re.Pattern[str]]:
     """The patterns of the kinds of values that the question asks for; a named counter excludes other numbers."""
-    value = asks_number(question) or asks_date(question)
-    if asks_date(question):
+    whether = asks_whether(question) and not _ASKS_VALUE.search(question)
+    value = not whether and (asks_number(question) or asks_date(question))
+    if value and asks_date(question):
         yield _DATE
     if value:
         counted = counted_answer(question)
         yield counted if counted is not None and counted.search(quotation) else _NUMBER
-    if asks_person(question):
+    if asks_person(question) and not whether:
         yield _PERSON
-    elif not value and asks_whether(question):
+    if whether:
         yield _RULE
 
 

@@ -81,7 +81,8 @@ _LEAD_IN = re.compile(
     r"다음\s?(?:의\s)?각\s?(?:호|목|항|조|사항)|(?:다음|아래)(?:과|와)?\s?같(?:다|습니다|이|은|으며|고)"
     r"|(?:다음|아래)의?\s?(?:사항|서류|표|항목|내용|경우|업무|절차|순서|기준|요건|자료|물품)"
     r"|(?:^|\s)(?:다음|아래)(?:의|에)?\s(?!(?:날|달|해|주|번|학기|호)(?:[에의은는까부로,\s]|$))[가-힣]"
-    r"|\b(?:as follows|the following|following|listed below|shown below|below)\b",
+    r"|\bas follows\b|\b(?:the )?following\b(?! (?:days?|weeks?|months?|years?|mornings?|terms?|seasons?|pages?)\b)"
+    r"|\b(?:listed|shown|given|set out|see|in the table) below\b|\bbelow(?=\s*[.:]?$)",
     re.I,
 )
 

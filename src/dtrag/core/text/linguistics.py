@@ -49,11 +49,12 @@ _WRITTEN_COUNTERS = {
     "프로": "%|퍼센트|퍼",
     "퍼": "%|퍼센트|퍼",
     "살": "세|살",
-    "시": "시",
+    "시": "시(?!간)",
     "주": "주",
 }
 """Counter of a question -> those that documents write for it; others are written as they are asked."""
-_FIGURE = r"(?:\d[\d,.]*|[일이삼사오육칠팔구십백천만두세네]+)\s?"
+_WORDS_LIKE_NUMBERS = r"(?!이번|이사회|사회|사명|사인|이 일|일시)"
+_FIGURE = rf"(?:(?<![\d,.])\d[\d,.]*|(?<![가-힣]){_WORDS_LIKE_NUMBERS}[일이삼사오육칠팔구십백천만두세네]+)\s?"
 
 
 @functools.lru_cache(256)
@@ -65,7 +66,7 @@ def counted_answer(question: str) -> re.Pattern[str] | None:
     if match["days"]:
         written = "일|주"
     elif match["money"]:
-        written = "원|%|만"
+        written = r"(?:\d*[백천만억]\s?)*(?:\d[\d,]*)?\s?원|%"
     else:
         written = _WRITTEN_COUNTERS.get(match["counter"], re.escape(match["counter"]))
     return re.compile(rf"{_FIGURE}(?:{written})")

@@ -21,6 +21,8 @@ FEWEST_ENTRIES = 3
 """Lines that look like entries of a table of contents, from which on they are ones."""
 LINES_OF_MARGIN = 3
 """Lines of a paragraph that show where its margin is, whatever the width of other lines."""
+LINES_BELOW_HEADING = 6
+"""Lines below a line that are looked at to decide whether it is a heading."""
 GAP_FULL = 0.8
 """Share of the margin that a line has at least if it continues behind an empty line."""
 
@@ -177,7 +179,8 @@ class _Reader:
         above = self._lines[number - 1] if number and not line.gap else None
         if not line_kinds.may_be_heading(line.text) or (above and continues(above.text, line.text, self.margin)):
             return False
-        for following in range(number + 1, len(self._lines)):
+        end = min(len(self._lines), number + 1 + LINES_BELOW_HEADING)
+        for following in range(number + 1, end):
             below = self._lines[following]
             if not below.gap and continues(line.text, below.text, self.margin):
                 return False
@@ -185,6 +188,8 @@ class _Reader:
                 return True
             if not line_kinds.is_heading(below.text) and not line_kinds.may_be_heading(below.text):
                 return False
+        if end < len(self._lines):
+            return False
         return len(self._lines) == 1 or (
             line.gap
             and any(

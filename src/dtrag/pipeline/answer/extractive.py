@@ -56,10 +56,9 @@ _RESTRICTS = re.compile(
 """Begins a sentence that only says something together with the one before it."""
 _ASKS_FOR_LIST = re.compile(
     r"(?:어떤|무슨|필요한|제출할?|준비할?|내야 ?(?:하는|할)|구비)\s?(?:것들|서류|자료|경우|종류|항목|요건|조건)"
-    r"|종류|목록|것들|뭐뭐|무엇무엇|모두 알려|전부"
-    r"|\bwhat (?:are|documents|items|kinds|types|expenses|costs|conditions|forms)\b"
-    r"|\bwhich (?:\w+ )?(?:documents|items|kinds|types|expenses|costs|conditions|forms)\b"
-    r"|\blist\b|\ball (?:of )?the\b",
+    r"|(?:종류|목록|것들)(?=[는은가이를을]?\s*(?:뭐|무엇|무슨|어떤|어떻게|알려|좀|\?|$))|뭐뭐|무엇무엇|모두 알려"
+    r"|^(?:what|which) (?:are the )?(?:\w+ )?(?:documents|items|kinds|types|expenses|costs|conditions|forms)\b"
+    r"|^(?:please )?(?:list|name all)\b",
     re.I,
 )
 """Asks for an enumeration, which is quoted whole."""
@@ -101,7 +100,7 @@ def extract(
     if not candidates or not asked.weights:
         return []
     compared, scores = scored(question, asked, passages, candidates, embedder)
-    if _ASKS_FOR_LIST.search(question):
+    if _ASKS_FOR_LIST.search(question.strip()):
         best = compared[int(np.argmax(scores))]
         items = [sentence for sentence in candidates if sentence.lead_in is not None and _same_list(sentence, best)]
         if len(items) > 1:
@@ -116,24 +115,24 @@ def candidates_of(
 ) -> Iterator[Candidate]:
     """The sentences of the passages that can be quoted."""
     for number, passage in enumerate(passages):
-        before: AnalysedSentence | None = None
+        main: tuple[int, int] | None = None  # The sentence before, with the main sentence that it restricts.
         for sentence in sentences_after(preceding.get(passage.chunk_id), passage.text, passage.start):
+            main_start = _main_start(main, sentence)
             if sentence.quotable and sentence.end - sentence.start <= MAX_CHARACTERS and _has_words(sentence):
                 ids = tuple(map(term_id, sentence.terms + sentence.context_terms))
-                main_start = _main_start(before, sentence)
                 lead_ins = [
                     span.start for span in sentence.context if span.kind == "lead_in" and sentence.kind == "item"
                 ]
                 lead_in = lead_ins[0] if lead_ins else None
                 yield Candidate(number, sentence.start, sentence.end, sentence.text, ids, main_start, lead_in)
-            before = sentence
+            main = (main_start, sentence.end) if sentence.quotable else None
 
 
-def _main_start(before: AnalysedSentence | None, sentence: AnalysedSentence) -> int:
-    """Where the quotation of a sentence begins: at the sentence before it, when it only restricts that one."""
-    if before is None or not before.quotable or not _RESTRICTS.match(sentence.text):
+def _main_start(before: tuple[int, int] | None, sentence: AnalysedSentence) -> int:
+    """Where the quotation of a sentence begins: at the sentences `before`, when it only restricts these."""
+    if before is None or not _RESTRICTS.match(sentence.text) or sentence.end - before[0] > MAX_CHARACTERS // 2:
         return sentence.start
-    return before.start if sentence.end - before.start <= MAX_CHARACTERS // 2 else sentence.start
+    return before[0]
 
 
 def scored(
@@ -203,14 +202,9 @@ class _Selection:
         """Quote the sentence, with the one that it restricts, if there is space for it and it is not quoted already."""
         passage, start, end = sentence.passage, sentence.main_start, sentence.end
         text = self._passages[passage].text[start:end]
-        part = next((place for place, quote in enumerate(self.quotes) if _overlaps(quote, passage, start, end)), None)
-        if part is not None:  # The main sentence or the one that restricts it is quoted: now both are.
-            first = self.quotes[part]
-            start, end = min(start, first.start), max(end, first.end)
-            longer = self._passages[passage].text[start:end]
-            if self._characters + len(longer) - len(first.text) <= MAX_CHARACTERS:
-                self._characters += len(longer) - len(first.text)
-                self.quotes[part] = Quote(passage, start, end, longer, first.score)
+        parts = [quote for quote in self.quotes if _overlaps(quote, passage, start, end)]
+        if parts:  # The main sentence or one that restricts it is quoted: now all of them are, as one quotation.
+            self._extend(parts, min(start, *(quote.start for quote in parts)), max(end, *(q.end for q in parts)))
             return
         key = normalise(text)
         if len(self.quotes) == MAX_SENTENCES or key in self._texts or self._characters + len(text) > MAX_CHARACTERS:
@@ -218,6 +212,17 @@ class _Selection:
         self._texts.add(key)
         self._characters += len(text) + 1
         self.quotes.append(Quote(passage, start, end, text, probability))
+
+    def _extend(self, parts: Sequence[Quote], start: int, end: int) -> None:
+        """Replace the quotations `parts` by one of the whole span, in the place of the first, if there is space."""
+        first = parts[0]
+        longer = self._passages[first.passage].text[start:end]
+        characters = self._characters + len(longer) + 1 - sum(len(quote.text) + 1 for quote in parts)
+        if characters <= MAX_CHARACTERS:
+            self._characters = characters
+            place = self.quotes.index(first)
+            self.quotes = [quote for quote in self.quotes if quote not in parts]
+            self.quotes.insert(place, Quote(first.passage, start, end, longer, first.score))
 
 
 def _overlaps(quote: Quote, passage: int, start: int, end: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 
@@ -140,6 +141,15 @@ def test_a_sentence_that_only_restricts_is_quoted_with_the_one_before_it() -> No
         assert not any(text.startswith("다만") for text in _texts(extract(question, passages, NOTHING_KNOWN)))
     (quote, *_) = extract("특수한 환자는 병원장의 허가를 받나요?", passages, NOTHING_KNOWN)
     assert quote.text == f"{main} {proviso}"
+
+
+def test_a_chain_of_restrictions_is_one_quotation() -> None:
+    text = "신청은 3월에 한다. 다만, 늦으면 4월에 신청한다. 이 경우 총장의 승인을 받아 신청한다."
+    for question in ("신청은 언제 하나요?", "늦으면 총장의 승인을 받아 신청하나요?", "4월에 신청해도 승인을 받나요?"):
+        quotes = extract(question, _passages(text), NOTHING_KNOWN)
+        spans = sorted((quote.start, quote.end) for quote in quotes)
+        assert all(end <= start for (_, end), (start, _) in itertools.pairwise(spans))
+        assert all(quote.text.startswith("신청은") for quote in quotes)
 
 
 @pytest.mark.parametrize("question", ["휴학을 신청할 때 어떤 서류를 내야 하나요?", "휴학에 필요한 서류 목록"])

@@ -162,8 +162,8 @@ class AskRequest(StrictBody):
 
 
 DISPLAY = (
-    "The quotation as the answer shows it: on one line, without marks of amendments, with hidden characters made "
-    'visible ("<U+202E>").'
+    "The quotation as the answer shows it: each sentence, item or row on one line, without marks of amendments, with "
+    'hidden characters made visible ("<U+202E>").'
 )
 CONTEXT = "Header and unit of a quoted table row, or the lead-in of a list item, in the order of the document."
 
