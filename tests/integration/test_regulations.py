@@ -278,6 +278,22 @@ async def test_a_regulation_that_is_replaced_is_read_again(app: App, tmp_path: P
         await app.regulations.show("자전거관리규정 제2조")
 
 
+async def test_a_search_that_cannot_read_the_names_says_so_and_is_not_cached(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*arguments: object) -> None:
+        raise DatabaseUnavailable(reason="for the test")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("dtrag.retrieval.regulation_pack.named_passages", broken)
+        results, metrics = await app.search("장학금 규정 제5조", top_k=9)
+    assert results and metrics.degraded == ("references",)
+    results, metrics = await app.search("장학금 규정 제5조", top_k=9)
+    assert (metrics.degraded, metrics.cache_hit) == ((), False)
+    first = results[0].metadata
+    assert (first["regulation"], first["article"]) == ("장학금지급규정", "제5조")
+
+
 async def test_citations_that_take_too_long_are_left_out(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     async def late(*arguments: object) -> None:
         await asyncio.sleep(30)

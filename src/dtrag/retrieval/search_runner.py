@@ -52,7 +52,8 @@ class SearchRunner:
 
     async def run(self, search: Search, retriever: HybridRetriever) -> Results:
         """The results of one search and its metrics."""
-        named = await self._named(search)
+        degraded: list[str] = []
+        named = await self._named(search, degraded)
         if named is not None:
             search = replace(search, request=replace(search.request, query=named.question))
         reading = await self._pack_reading(search)
@@ -65,7 +66,7 @@ class SearchRunner:
         fusion_started = time.perf_counter()
         ranking = Ranking.of(candidates, request, search.config)
         fetch_started = time.perf_counter()
-        degraded = candidates.failed()
+        degraded += candidates.failed()
         passages, findings = await self._linked_passages(search, ranking, reading, named, degraded)
         rerank_started = time.perf_counter()
         reranks = search.config.enable_reranking and request.mode == "hybrid"
@@ -96,15 +97,20 @@ class SearchRunner:
             pack=findings,
         )
 
-    async def _named(self, search: Search) -> NamedPassages | None:
-        """The provisions that the query names; None if reading the names of the regulations fails or is late."""
+    async def _named(self, search: Search, degraded: list[str]) -> NamedPassages | None:
+        """The provisions that the query names.
+
+        None, with `references` in `degraded`, if reading the names of the regulations fails or is late.
+        """
         if self._pack is None or search.request.mode != "hybrid":
             return None
-        with suppress(TimeoutError, DtragError):
+        try:
             async with asyncio.timeout(search.limits.lexical):
                 named = await self._pack.named(search.request.query, search.target.snapshot, search.target.scope)
                 return named if named is not None and named.chunk_ids else None
-        return None
+        except (TimeoutError, DtragError):
+            degraded.append("references")
+            return None
 
     async def _pack_reading(self, search: Search) -> QueryReading | None:
         if self._pack is None or search.request.mode != "hybrid":

@@ -153,15 +153,15 @@ class MemoryIndex:
     ) -> list[DocumentSummary]:
         """Documents in scope, the newest first."""
         newest = sorted(
-            filter(lambda stored: stored.is_valid(scope), self._state.seen(scope)),
+            filter(lambda stored: stored.is_listed(scope), self._state.seen(scope)),
             key=lambda stored: -stored.processed_at.timestamp(),
         )
         return [_summary(stored, taxonomy, scope) for stored in newest[offset : offset + limit]]
 
     async def counts(self, scope: Scope) -> tuple[int, int]:
         """Numbers of documents and chunks in scope."""
-        seen = [stored for stored in self._state.seen(scope) if stored.is_valid(scope)]
-        return len(seen), sum(len(stored.written.chunks) for stored in seen)
+        seen = [stored for stored in self._state.seen(scope) if stored.is_listed(scope)]
+        return len(seen), sum(stored.valid_passages(scope) for stored in seen)
 
     async def document(
         self, document_id: uuid.UUID, scope: Scope, taxonomy: Taxonomy

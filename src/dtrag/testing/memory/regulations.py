@@ -57,8 +57,7 @@ class MemoryRegulations:
         regulations = [
             stored
             for stored in self._state.seen(scope)
-            if stored.written.document.metadata.get("kind") == KIND
-            and (stored.validity is None or any(part.admits(valid_day(scope)) for part in stored.validity.passages))
+            if stored.written.document.metadata.get("kind") == KIND and stored.is_listed(scope)
         ]
         return sorted(regulations, key=lambda stored: (stored.written.document.title, not stored.is_valid(scope)))
 

@@ -52,6 +52,14 @@ class StoredDocument:
         part = self.validity.of(ordinal) if self.validity is not None else None
         return part is None or part.admits(valid_day(scope))
 
+    def valid_passages(self, scope: Scope) -> int:
+        """How many of its passages are valid on the day of the scope."""
+        return sum(self.holds_valid(indexed.chunk.ordinal, scope) for indexed in self.written.chunks)
+
+    def is_listed(self, scope: Scope) -> bool:
+        """Whether it is undated, or has a passage that is valid on the day of the scope."""
+        return self.validity is None or self.valid_passages(scope) > 0
+
     def in_scope(self, scope: Scope) -> bool:
         """Whether a caller with this scope may see it."""
         return scope.nodes is None or self.node_id in scope.nodes

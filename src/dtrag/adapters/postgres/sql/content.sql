@@ -23,19 +23,29 @@ join chunks b on b.document_id = c.document_id and b.ordinal < c.ordinal and b.o
     and b.breadcrumb = c.breadcrumb
 order by k.document_id, k.ordinal, b.ordinal desc
 
+-- fragment: valid_passages
+-- Those of a dated edition. The edition before it has some, too, until the last of the changes has taken effect.
+from passage_validity v
+where v.document_id = d.document_id and v.valid_from <= :as_of and (v.valid_until is null or v.valid_until > :as_of)
+
 -- fragment: valid
-(effective_from is null or effective_from <= :as_of) and (superseded_from is null or superseded_from > :as_of)
+(d.effective_from is null or exists (select {valid_passages}))
 
 -- name: documents
 select document_id, title, source_uri, source_path, content_type, node_id, language, chunks, characters, metadata, processed_at,
        effective_from, superseded_from
-from documents
+from documents d
 where {valid}
 order by processed_at desc, document_id
 limit :limit offset :offset
 
 -- name: document_count
-select count(*) as documents, coalesce(sum(chunks), 0) as chunks from documents where {valid}
+select count(*) as documents,
+       coalesce(
+           sum(case when d.effective_from is null then d.chunks else (select sum(v.last - v.first + 1) {valid_passages}) end), 0
+       ) as chunks
+from documents d
+where {valid}
 
 -- name: document
 select document_id, title, source_uri, source_path, content_type, node_id, language, chunks, characters, metadata, processed_at, text,
