@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from datetime import date, timedelta
 from pathlib import Path
@@ -273,6 +274,17 @@ async def test_a_deleted_edition_gives_way_to_the_one_before_it(app: App, tmp_pa
     wrong = await ingest(app, tmp_path, "b.md", regulation("2024. 3. 1.", "배차는 두 번."))
     await app.delete_document(wrong)
     assert any("한 번" in text for text in await found(app, "배차"))
+
+
+async def test_editions_of_one_work_are_deleted_at_the_same_time(app: App, tmp_path: Path) -> None:
+    keys = [
+        await ingest(app, tmp_path, f"{year}.md", regulation(f"{year}. 3. 1.", f"배차는 {year}일 전에 신청한다."))
+        for year in range(2016, 2024)
+    ]
+    deleted = await asyncio.gather(*(app.delete_document(key) for key in keys[1:]), return_exceptions=True)
+    assert [outcome for outcome in deleted if isinstance(outcome, BaseException)] == []
+    [text] = [text for text in await found(app, "배차") if "일 전에" in text]
+    assert "2016일 전에" in text
 
 
 async def test_a_collection_from_before_editions_has_nothing_twice_when_it_is_read_again(

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import TypeVar
 
 import numpy as np
 import psycopg
@@ -41,6 +42,8 @@ BYTES_A_CHARACTER = 12
 """Disk that a character of text takes while it is written, about: 2,000 to 6,000 bytes a passage of 500."""
 CONTESTED_ATTEMPTS = 20
 """How often a document is written that others write at the same moment; each attempt waits for one of them."""
+_CONTESTED = (psycopg.errors.UniqueViolation, psycopg.errors.DeadlockDetected)
+T = TypeVar("T")
 
 
 class PostgresWriter:
@@ -80,7 +83,7 @@ class PostgresWriter:
             documents = [replace(document, node_id=living[document.node_id]) for document in documents]
             try:
                 await self._write_pipelined(connection, documents, segment_id, scope)
-            except (psycopg.errors.UniqueViolation, psycopg.errors.DeadlockDetected):
+            except _CONTESTED:
                 # Another writer has some of the same documents: write one at a time, replacing them.
                 for document in documents:
                     await self._write_alone(connection, document, segment_id, scope)
@@ -124,15 +127,19 @@ class PostgresWriter:
 
         Returns the deleted ones.
         """
+        async with self._database.connection("owner") as connection:
+            gone = await _repeated(lambda: self._mark_retained(connection, source_id, scope, current))
+        return [document_id for document_id in gone if await self.delete(document_id, scope, ends=True)]
+
+    async def _mark_retained(
+        self, connection: Connection, source_id: uuid.UUID, scope: Scope, current: Sequence[int]
+    ) -> list[uuid.UUID]:
+        """Mark the superseded editions of a source that are not in `current`; returns its other such documents."""
         known = np.sort(np.asarray(current, dtype=np.uint64))
         gone: list[uuid.UUID] = []
         superseded: list[uuid.UUID] = []
         returned: list[uuid.UUID] = []
-        async with (
-            self._database.connection("owner") as connection,
-            connection.transaction(),
-            connection.cursor("documents_of_source") as there,
-        ):
+        async with connection.transaction(), connection.cursor("documents_of_source") as there:
             await there.execute(self._sql["documents_of_source"], {"source_id": source_id, "limit": None})
             while page := await there.fetchmany(10_000):
                 upper = np.array([row["document_id"].int >> 64 for row in page], dtype=np.uint64)
@@ -145,7 +152,7 @@ class PostgresWriter:
             for ids, retained in ((superseded, True), (returned, False)):
                 if ids:
                     await editions.mark_retained(connection, ids, retained=retained)
-        return [document_id for document_id in gone if await self.delete(document_id, scope, ends=True)]
+        return gone
 
     async def works(self, works: Collection[tuple[str, str]]) -> list[StoredWork]:
         """The works with one of these codes and folded names, each as its newest edition is stored."""
@@ -162,9 +169,16 @@ class PostgresWriter:
 
         The edition before a deleted one is valid again, unless `ends`.
         """
+        async with self._database.connection("owner") as connection:
+            deleted = await _repeated(lambda: self._delete(connection, document_id, scope, ends=ends))
+        if deleted:
+            await self._changed()
+        return deleted
+
+    async def _delete(self, connection: Connection, document_id: uuid.UUID, scope: Scope, *, ends: bool) -> bool:
         name = {"document_id": document_id}
-        async with self._database.connection("owner") as connection, connection.transaction():
-            await lock(connection, uuid_key(document_id))
+        async with connection.transaction():
+            await self._locked(connection, document_id)
             document = await (await connection.execute(self._sql["lock_document"], name)).fetchone()
             if document is None or (scope.nodes is not None and document["node_id"] not in scope.nodes):
                 return False
@@ -173,7 +187,6 @@ class PostgresWriter:
                 await editions.removed(connection, origin, ends=ends)
             await connection.execute(self._sql["forget_source"], {"source_id": document["source_id"]})
             await connection.execute(self._sql["bump_generation"])
-        await self._changed()
         return True
 
     async def _changed(self) -> None:
@@ -248,18 +261,14 @@ class PostgresWriter:
     async def _write_alone(
         self, connection: Connection, document: IndexedDocument, segment_id: uuid.UUID, scope: Scope
     ) -> None:
-        for attempt in range(CONTESTED_ATTEMPTS):
-            try:
-                async with connection.transaction():
-                    origin = await self._remove(connection, document.document_id, scope)
-                    for text, values in statements(document, segment_id):
-                        await connection.execute(text.encode(), values)
-                    await editions.written(connection, document.edition, document.node_id, origin)
-                return
-            except (psycopg.errors.UniqueViolation, psycopg.errors.DeadlockDetected):
-                # Another batch held the document in a transaction that was still open.
-                if attempt == CONTESTED_ATTEMPTS - 1:
-                    raise
+        async def write() -> None:
+            async with connection.transaction():
+                origin = await self._remove(connection, document.document_id, scope)
+                for text, values in statements(document, segment_id):
+                    await connection.execute(text.encode(), values)
+                await editions.written(connection, document.edition, document.node_id, origin)
+
+        await _repeated(write)
 
     async def _count(self, connection: Connection, documents: Sequence[IndexedDocument], segment_id: uuid.UUID) -> None:
         """Write the segment: of the documents that were written those that are still there."""
@@ -279,8 +288,7 @@ class PostgresWriter:
         Returns what it was; None when there was none.
         """
         name = {"document_id": document_id}
-        await lock(connection, uuid_key(document_id))
-        origin = await (await connection.execute(self._sql["origin"], name)).fetchone()
+        origin = await self._locked(connection, document_id)
         if origin is None:
             return None
         if scope.nodes is not None and origin["node_id"] not in scope.nodes:
@@ -293,6 +301,29 @@ class PostgresWriter:
             await subtract(connection, document_id, origin["segment_id"], rows)
         return origin
 
+    async def _locked(self, connection: Connection, document_id: uuid.UUID) -> DictRow | None:
+        """Lock a document and then its work, before any row: who holds the work changes rows of all its editions.
+
+        Returns what the document is; None when there is none.
+        """
+        name = {"document_id": document_id}
+        await lock(connection, uuid_key(document_id))
+        origin = await (await connection.execute(self._sql["origin"], name)).fetchone()
+        if origin is None or origin["work_id"] is None:
+            return origin
+        await lock(connection, uuid_key(origin["work_id"]))
+        return await (await connection.execute(self._sql["origin"], name)).fetchone()
+
     async def _fetch(self, name: str, parameters: Mapping[str, object]) -> list[DictRow]:
         async with self._database.connection("owner") as connection:
             return await (await connection.execute(self._sql[name], parameters)).fetchall()
+
+
+async def _repeated(transaction: Callable[[], Awaitable[T]]) -> T:
+    """The result of a transaction, run again when another one held the same rows and was still open."""
+    for _ in range(CONTESTED_ATTEMPTS - 1):
+        try:
+            return await transaction()
+        except _CONTESTED:
+            continue
+    return await transaction()

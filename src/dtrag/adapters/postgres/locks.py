@@ -1,7 +1,7 @@
 """PostgreSQL advisory locks: every number once, all in the key space of single 64-bit keys.
 
 The locks of documents and segments are in the same key space; their keys are taken from random identifiers
-(`uuid_key`).
+(`uuid_key`). The lock of a work of regulations has such a key, too; it is taken after that of a document.
 
 Order for those who take several: TAXONOMY, WRITERS, MERGE, IDENTITY.
 """
