@@ -16,12 +16,14 @@ from dtrag.core.access.scope import Scope
 from tests.cases import each
 from tests.store import Databases, Store
 
-DISTRIBUTED = ["documents", "chunks", "lexical_index", "embeddings"]
+DISTRIBUTED = ["documents", "chunks", "lexical_index", "embeddings", "passage_validity"]
 SUBJECTS = (
     "agents",
     "approvals",
     "audit",
     "content",
+    "editions",
+    "evaluations",
     "folders",
     "regulations",
     "conversations",
@@ -47,6 +49,8 @@ GRANTS = {
     "posting_pages": (READ, set()),
     "lexical_index": (READ, set()),
     "embeddings": (READ, set()),
+    "passage_validity": (READ, READ),
+    "evaluations": (set(), set()),
     "documents": (set(), READ),
     "chunks": (set(), READ),
     "sources": (set(), set()),
@@ -76,6 +80,7 @@ LOCAL_LIMITS = {
     "review.waiting": "item_id",
     "conversations.conversations": "c.conversation_id",
     "traces.newest": "trace_id",
+    "evaluations.newest": "run_id",
 }
 """Statements with a limit over tables of their own, and their keys."""
 
@@ -101,7 +106,8 @@ def test_the_key_starts_with_the_document(store: Store, table: str) -> None:
         " where n.conrelid = %s::regclass and n.contype = 'p' and a.attrelid = n.conrelid and a.attnum = k.number",
         table,
     )
-    assert columns == (["document_id"] if table == "documents" else ["document_id", "ordinal"])
+    second = {"documents": [], "passage_validity": ["first"]}.get(table, ["ordinal"])
+    assert columns == ["document_id", *second]
 
 
 def test_every_unique_index_holds_the_document(store: Store) -> None:
@@ -160,7 +166,9 @@ def test_no_other_table_refers_to_a_distributed_one(store: Store) -> None:
         " from pg_constraint where contype = 'f' and confrelid = any (%s::regclass[])",
         DISTRIBUTED,
     )
-    assert sorted(keys) == [(table, "documents", "document_id") for table in ("chunks", "embeddings", "lexical_index")]
+    assert sorted(keys) == [
+        (table, "documents", "document_id") for table in ("chunks", "embeddings", "lexical_index", "passage_validity")
+    ]
 
 
 def test_row_security_is_forced_on_content(store: Store) -> None:

@@ -395,16 +395,19 @@ async def category_tree(visit: Visit) -> None:
     ("GET", "/metrics/filter"),
     ("GET", "/metrics"),
     ("GET", "/audit"),
+    ("GET", "/evaluations"),
+    ("GET", "/evaluations/{run_id}"),
 )
 async def filters_and_figures(visit: Visit) -> None:
-    """Filters tested on documents of the request; metrics and log of the whole service are refused."""
+    """Filters tested on documents of the request; metrics, log and evaluations of the whole service are refused."""
     paths = [visit.words.own_path(), visit.words.hidden_path()]
     await visit.send("POST", "/filter/validate", paths)
     await visit.send("POST", "/filter/validate", [["x/y", None]])
     trial = {"allowed_paths": paths[:1], "test_documents": [{"canonical_path": path} for path in paths]}
     await visit.send("POST", "/filter/test", trial)
-    for path in ("/metrics/filter", "/metrics", "/audit"):
+    for path in ("/metrics/filter", "/metrics", "/audit", "/evaluations"):
         await visit.send("GET", path)
+    await visit.send("GET", "/evaluations/{run_id}", run_id="1e72659b-bfb0-5f9f-9dd0-a27d2dcd4566")
 
 
 @scenario(("GET", "/tools"), ("POST", "/tools/{name}/approve"), ("DELETE", "/tools/{name}/approve"))

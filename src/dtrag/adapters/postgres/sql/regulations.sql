@@ -7,11 +7,12 @@ select d.document_id,
        d.fingerprint || coalesce(v.passages, ''::bytea)
            || coalesce(int4send(d.superseded_from - date '1970-01-01'), ''::bytea) as fingerprint
 from documents d
-left join lateral (
-    select string_agg(int4send(v.first) || int4send(v.last), ''::bytea order by v.first) as passages
-    from passage_validity v
-    where v.document_id = d.document_id and v.valid_from <= :as_of and (v.valid_until is null or v.valid_until > :as_of)
-) v on d.effective_from is not null
+left join (
+    select document_id, string_agg(int4send(first) || int4send(last), ''::bytea order by first) as passages
+    from passage_validity
+    where valid_from <= :as_of and (valid_until is null or valid_until > :as_of)
+    group by document_id
+) v on v.document_id = d.document_id and d.effective_from is not null
 where d.metadata ->> 'kind' = 'regulation' and (d.effective_from is null or v.passages is not null)
 order by d.title collate "C", coalesce(d.effective_from > :as_of or d.superseded_from <= :as_of, false), d.document_id
 
