@@ -109,5 +109,6 @@ def test_highlighted_text_is_highlighted_as_a_whole(query: str, text: str) -> No
 def test_the_same_query_gives_the_same_spans(text: str) -> None:
     assert highlights("휴학 run", text) == highlights("휴학 run", text)
     composed = unicodedata.normalize("NFC", text)
-    if composed == text:
+    loose_letters = any("\u1100" <= character <= "\u11ff" for character in text)  # letters that no syllable has
+    if composed == text and not loose_letters:
         assert len(highlights("휴학", text)) == len(highlights("휴학", unicodedata.normalize("NFD", text)))

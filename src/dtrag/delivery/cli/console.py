@@ -53,8 +53,9 @@ def show_json(value: Mapping[str, object]) -> None:
 
 
 def note(text: str) -> None:
-    """Print a line on stderr."""
-    notes().print(safe(text), style="dim", soft_wrap=True)
+    """Print a line on stderr; in a terminal it is wrapped between words."""
+    console = notes()
+    console.print(safe(text), style="dim", soft_wrap=not console.is_terminal)
 
 
 def is_about_settings(text: str) -> bool:
