@@ -36,6 +36,12 @@ async def test_a_wrong_answer_is_named() -> None:
     assert result.faithfulness < right.faithfulness
 
 
+async def test_a_part_of_a_number_is_not_the_expected_value() -> None:
+    contexts = ["You get 15 days of leave."]
+    result = await RAGQualityEvaluator().evaluate("How many days of leave?", "15 days.", contexts, "5 days")
+    assert (result.contextual_recall, result.correctness, result.accepted) == (0.0, 0.0, False)
+
+
 async def test_a_vague_answer_is_not_accepted() -> None:
     vague = "Paid annual leave is granted to every full-time employee under the rules of the handbook."
     for truth in ("26 days", None):

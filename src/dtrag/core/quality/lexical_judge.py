@@ -22,6 +22,7 @@ from importlib import resources
 
 from dtrag.core.answers.grounding import claim_of, denied
 from dtrag.core.quality.alterations import alteration, misplaced_negation, without_marker
+from dtrag.core.quality.containment import contains_sentence, contains_value
 from dtrag.core.quality.features import NAMES, Compared, compare, missing_words, source_of
 from dtrag.core.quality.judgement import Judgement
 from dtrag.core.quality.opposites import contradicting_words, quantifiers
@@ -77,8 +78,7 @@ def judge(claim: str, contexts: Sequence[str], query: str = "") -> Judgement:
     stated = " ".join(without_marker(claim).split())
     if len(stated.split()) <= SHORT and not stated.endswith((".", "다", "요", "!", "。")):
         return _value(claim, contexts, query)
-    folded = _folded(stated)
-    if verbatim := tuple(index for index, context in enumerate(contexts) if folded in _folded(context)):
+    if verbatim := tuple(index for index, context in enumerate(contexts) if contains_sentence(context, stated)):
         return Judgement(claim, True, 1.0, verbatim)
     regression = regressions()["ko" if language(stated) == "ko" else "en"]
     compared = [compare(stated, source_of(context)) for context in contexts]
@@ -125,26 +125,17 @@ def _counts_a_list(reason: str, claim: str, source: str) -> bool:
 
 def _value(claim: str, contexts: Sequence[str], query: str) -> Judgement:
     """A bare value is supported by a context that contains it and is about the question."""
-    bare = _without_spaces(claim)
     about = claim_of(content(query)).words if query else {}
     containing = []
     for index, context in enumerate(contexts):
         words = {*terms(context), *(f"#{number}" for number in numbers_in(context))}
         total = sum(about.values())
         shared = sum(weight for term, weight in about.items() if term in words) / total if total else 1.0
-        if shared >= ABOUT and bare and bare in _without_spaces(context):
+        if shared >= ABOUT and contains_value(context, claim):
             containing.append(index)
     if containing:
         return Judgement(claim, True, 1.0, tuple(containing))
     return Judgement(claim, False, 0.0, (), f"“{claim}” is not in the contexts")
-
-
-def _folded(text: str) -> str:
-    return normalise(text).rstrip(".。 ")
-
-
-def _without_spaces(text: str) -> str:
-    return normalise(text).replace(" ", "").strip(".,;:!?\"'“”‘’()")
 
 
 def _reasons(claim: str, compared: Compared, against: str) -> str:

@@ -64,6 +64,46 @@ def test_a_bare_value_needs_a_context_about_the_question() -> None:
     assert not judge("26 days", ["Invoices are paid within 26 days."], query).supported
 
 
+@pytest.mark.parametrize(
+    ("value", "context"),
+    [
+        ("5일", "휴가는 15일을 부여한다."),
+        ("5일", "휴가는 2.5일을 부여한다."),
+        ("3만 원", "수수료는 13만 원이다."),
+        ("000원", "수수료는 1,000원이다."),
+        ("네", "우리 동네에 있다."),
+        ("3 days", "You get 13 days of leave."),
+        ("3 days", "You get 3 daysy of leave."),
+        ("26", "In 1926 it was founded."),
+        ("26", "It costs 26,000 won."),
+        ("26", "It costs 26.5 won."),
+        ("no", "I know it."),
+        ("5 days.", "You get 15 days of leave."),
+        ("5일을 부여한다.", "휴가는 15일을 부여한다."),
+    ],
+)
+def test_a_part_of_another_number_or_word_supports_no_value(value: str, context: str) -> None:
+    assert not judge(value, [context]).supported
+
+
+@pytest.mark.parametrize(
+    ("value", "context"),
+    [
+        ("6학기", "휴학은 통산 6 학기까지 할 수 있다."),
+        ("15 일", "휴가는 15일을 부여한다."),
+        ("26일", "휴가는 ①26일이다."),
+        ("26", "It was founded in 26, or later."),
+        ("26세", "나이는 만26세이다."),
+        ("5일", "15일이 아니라 5일이다."),
+        ("$26", "It costs $26."),
+        ("no", "The answer is: no."),
+        ("東京", "首都は東京都である。"),
+    ],
+)
+def test_a_whole_value_is_supported_however_it_is_spaced(value: str, context: str) -> None:
+    assert judge(value, [context]).score == 1.0
+
+
 def test_without_contexts_nothing_is_supported() -> None:
     assert judge("It is so.", []).reason == "there are no contexts"
 
