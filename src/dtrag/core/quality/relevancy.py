@@ -8,7 +8,7 @@ from dtrag.core.answers.grounding import claim_of
 from dtrag.core.quality.judgement import Relevance
 from dtrag.core.quality.refusals import is_refusal
 from dtrag.core.text.analysis import language, normalise, terms
-from dtrag.core.text.linguistics import asks_date, asks_number, counted_answer
+from dtrag.core.text.linguistics import asks_date, asks_number, asks_whether, counted_answer
 from dtrag.core.text.numbers import numbers_in
 from dtrag.core.text.questions import content
 
@@ -18,6 +18,12 @@ WITHOUT_VALUE = 0.4
 """Highest score of an answer that shares the question's words, but lacks the value it asks for."""
 SHORT = 8
 """Written words up to which an answer that adds anything to the question may be a bare value."""
+_ASKS_VALUE = re.compile(
+    r"\bhow (?:many|much|long|old|far|often)\b|\b(?:know|tell me) (?:when|who|where)\b"
+    r"|몇|얼마|언제|며칠|어떻게|어느|누가|누구",
+    re.I,
+)
+"""A question for a value, even in the form of one for yes or no ("Do you know when …?")."""
 _WHO = re.compile(r"\b(?:who|whom|whose)\b|누가|누구", re.I)
 _WHERE = re.compile(r"^\W*(?:where|in (?:what|which) (?:city|country|state|place|town))\b", re.I)
 _CAPITALISED = re.compile(r"(?<![\w.])[A-Z][\w'’-]*")
@@ -54,7 +60,12 @@ def relevance(query: str, answer: str) -> Relevance:
 
 
 def _lacking_value(query: str, answer: str) -> str | None:
-    """Which kind of value the answer lacks; "" when it has it, None when the question asks for no known kind."""
+    """Which kind of value the answer lacks; "" when it has it, None when the question asks for no known kind.
+
+    A question for yes or no asks for none, even if it mentions a time or a person ("시험 기간에", "when I am ill").
+    """
+    if asks_whether(query) and not _ASKS_VALUE.search(query):
+        return None
     new_numbers = numbers_in(answer) - numbers_in(query)
     counted = counted_answer(query)
     if counted is not None:

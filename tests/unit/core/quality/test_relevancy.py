@@ -26,6 +26,25 @@ def test_an_answer_without_the_value_asked_for_is_not_relevant(query: str, good:
     assert relevance(query, vague).reason.startswith("it lacks the")
 
 
+@pytest.mark.parametrize(
+    ("query", "answer"),
+    [
+        ("시험 기간에 도서관을 써도 되나요?", "네, 도서관을 쓸 수 있습니다."),
+        ("Can I stay at home when I am ill?", "Yes, you can stay at home."),
+        ("Is the person who founded Rome buried there?", "Yes, he is buried there."),
+    ],
+)
+def test_yes_answers_a_question_that_mentions_a_time_or_person(query: str, answer: str) -> None:
+    assert relevance(query, answer).score >= 0.5
+
+
+@pytest.mark.parametrize(
+    "query", ["언제 휴학할 수 있나요?", "휴학 기간은 어떻게 되나요?", "휴학은 몇 학기 할 수 있나요?"]
+)
+def test_a_question_for_a_value_is_not_answered_by_yes(query: str) -> None:
+    assert relevance(query, "네, 휴학을 할 수 있습니다.").reason.startswith("it lacks the")
+
+
 def test_an_answer_about_something_else_is_not_relevant() -> None:
     query = "How do I apply for parental leave?"
     other = "The cafeteria on the second floor offers vegetarian sandwiches and soup every day of the week."
@@ -51,6 +70,16 @@ def test_a_repeated_question_is_no_answer() -> None:
         "해당 내용은 규정에 없습니다.",
         "제공된 자료만으로는 알 수 없습니다.",
         "죄송하지만 답변할 수 없습니다.",
+        "죄송합니다. 문서에서 해당 내용을 찾지 못했습니다.",
+        "이 문서에는 수수료가 명시되어 있지 않습니다.",
+        "규정에서 관련 내용을 확인할 수 없으며, 담당 부서에 문의하시기 바랍니다.",
+        "제공된 문서에는 관련 정보가 없는 것으로 보입니다.",
+        "I am sorry. I don’t know.",
+        "We could not find the answer.",
+        "The deposit is not mentioned in the provided passages.",
+        "The answer cannot be determined from the context.",
+        "None is known: the passages provided do not say how long it takes.",
+        "There is not enough information to answer.",
     ],
 )
 def test_refusals(answer: str) -> None:
@@ -68,6 +97,18 @@ def test_refusals(answer: str) -> None:
         "휴학은 통산 6학기를 초과할 수 없다.",
         "졸업 학기에는 휴학할 수 없습니다.",
         "수수료는 없습니다.",
+        "이 규정에 규정되지 않은 사항은 총장이 따로 정한다.",
+        "이 세칙에 명시되지 않은 사항은 학칙을 준용한다.",
+        "정당한 근거 없이 결석한 사람은 제적한다.",
+        "사유를 확인할 수 없는 경우에는 허가하지 아니한다.",
+        "Employees who do not provide a receipt are not reimbursed.",
+        "If you do not know the password, call 1234.",
+        "The deposit was not included in the rent.",
+        "A key that cannot be found is replaced for 20 euros.",
+        "No documents are required in the first year.",
+        "An application with insufficient information is rejected.",
+        "We do not provide parking.",
+        "Food is not provided.",
     ],
 )
 def test_answers_with_a_negation_are_no_refusals(answer: str) -> None:
