@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from datetime import date, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
 
 from dtrag.adapters.postgres.connect import connect
+from dtrag.adapters.postgres.lexical.snapshot import View
+from dtrag.adapters.postgres.lexical.validity import EditionDays
 from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.app import App, app_on, open_app
 from dtrag.core.access import confinement
@@ -377,11 +381,35 @@ async def test_a_regulation_is_compared_between_two_days(amended: App, made: lis
         await amended.regulations.diff("없는규정", "2024-06-01", "2025-01-01")
 
 
-async def test_a_citation_is_stale_when_its_target_was_amended_later(app: App, tmp_path: Path) -> None:
+async def test_what_editions_cost_is_paid_in_threads(app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: set[int] = set()
+    of_rows, of_scope = EditionDays.of, View.of
+
+    def days_of(*arguments: Any) -> EditionDays:
+        threads.add(threading.get_ident())
+        return of_rows(*arguments)
+
+    def view_of(*arguments: Any) -> View:
+        threads.add(threading.get_ident())
+        return of_scope(*arguments)
+
+    monkeypatch.setattr(EditionDays, "of", days_of)
+    monkeypatch.setattr(View, "of", view_of)
+    await ingest(app, tmp_path, "a.md", regulation("2020. 3. 1.", "배차는 서른 번."))
+    assert await found(app, "배차", "2021-01-01") and not await found(app, "배차", "2019-01-01")
+    assert threads and threading.get_ident() not in threads
+
+
+async def test_a_citation_is_stale_when_its_target_was_amended_later(
+    app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     await ingest(app, tmp_path, "a.md", regulation("2020. 3. 1.", "배차는 서른 번."))
     assert await app.regulations.stale() == []
     await ingest(app, tmp_path, "b.md", regulation("2024. 3. 1.", "배차는 마흔 번."))
     [stale] = await app.regulations.stale("차량관리규정")
+    with monkeypatch.context() as patched:
+        patched.setattr(app.regulations, "_store", None)
+        assert await app.regulations.stale("차량관리규정") == [stale], "a second page reads no editions"
     assert (stale.source, stale.source_amended) == ("차량관리규정 제3조", "2020-03-01")
     assert (stale.target, stale.target_amended, stale.change) == ("차량관리규정 제2조", "2024-03-01", "amended")
     assert await app.regulations.stale(as_of="2023-01-01") == []

@@ -65,6 +65,7 @@ class Regulations:
         self._collections = collections
         self._selector = AdaptiveTopKSelector()
         self._citations: LRUCache[Hashable, Sequence[ProvisionCitation]] = LRUCache(CACHED_CITATION_LISTS)
+        self._stale: LRUCache[Hashable, Sequence[StaleCitation]] = LRUCache(CACHED_CITATION_LISTS)
 
     async def search(
         self, query: str, top_k: int | None = None, *, scope: Viewer | None = None, as_of: AsOf = None
@@ -166,13 +167,18 @@ class Regulations:
         """
         snapshot, within, collection = await self._collection(scope, as_of)
         only = collection.named(regulation) if regulation is not None else None
-        name = only.document_id if only is not None else None
-        key = (snapshot.generation, snapshot.taxonomy.version, within.nodes, valid_day(within), name)
+        cached = await self._citations_of(snapshot, within, collection, only)
+        target = find_provision(to, collection).name if to is not None else None
+        return [citation for citation in cached if target is None or target in citation.targets]
+
+    async def _citations_of(
+        self, snapshot: IndexSnapshot, within: Scope, collection: Collection, only: Regulation | None
+    ) -> Sequence[ProvisionCitation]:
+        key = _list_key(snapshot, within, only)
         cached = self._citations.get(key)
         if cached is None:
             cached = self._citations[key] = await self._read_citations(collection, only, within)
-        target = find_provision(to, collection).name if to is not None else None
-        return [citation for citation in cached if target is None or target in citation.targets]
+        return cached
 
     async def _read_citations(
         self, collection: Collection, only: Regulation | None, within: Scope
@@ -208,9 +214,14 @@ class Regulations:
 
         Raises `NotFound` for an unknown name.
         """
-        citations = await self.citations(regulation, scope=scope, as_of=as_of)
-        _, within, collection = await self._collection(scope, as_of)
-        return await stale_citations(citations, collection, self._store, within)
+        snapshot, within, collection = await self._collection(scope, as_of)
+        only = collection.named(regulation) if regulation is not None else None
+        key = _list_key(snapshot, within, only)
+        cached = self._stale.get(key)
+        if cached is None:
+            citations = await self._citations_of(snapshot, within, collection, only)
+            cached = self._stale[key] = await stale_citations(citations, collection, self._store, within)
+        return list(cached)
 
     async def verify(
         self, text: str, regulation: str | None = None, *, scope: Viewer | None = None, as_of: AsOf = None
@@ -260,6 +271,12 @@ async def legacy_search(query: str, top_k: int = 10, *, scope: Viewer | None = N
         query, top_k, bm25_candidates=CANDIDATES, vector_candidates=CANDIDATES, scope=scope
     )
     return results
+
+
+def _list_key(snapshot: IndexSnapshot, within: Scope, only: Regulation | None) -> Hashable:
+    """Key of a list of citations, in one regulation or in all of them."""
+    name = only.document_id if only is not None else None
+    return snapshot.generation, snapshot.taxonomy.version, within.nodes, valid_day(within), name
 
 
 def _texts(source: Source, regulation: RegulationText) -> list[str]:

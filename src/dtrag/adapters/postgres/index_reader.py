@@ -100,7 +100,7 @@ class PostgresIndex:
 
     async def titled(self, numbers: Sequence[int], scope: Scope) -> dict[int, list[str]]:
         """Number of a title -> passages of its document; only titles of exactly one document in scope."""
-        return self._postings.titled(numbers, scope)
+        return await self._postings.titled(numbers, scope)
 
     async def holds_kind(self, kind: str, scope: Scope) -> bool:
         """Whether a document in scope has this `metadata["kind"]`."""
@@ -143,7 +143,7 @@ class PostgresIndex:
         """Chunk id -> ts_rank_cd of the passages that hold every word of an English query, best first."""
         parameters = {name: value for name, value in self._conditions(scope, filters).items() if name != "scope"}
         name, values = "strict", _named(parameters) | {"query": query}
-        if not await self._strict_index.ready() and self._many_passages(scope):
+        if not await self._strict_index.ready() and await self._many_passages(scope):
             name, values = "strict_among", values | _keys(await self._best_by_words(query, scope, filters))
         statement = filtered(queries("search")[name], parameters)
         async with self._database.scoped("search", scope) as connection:
@@ -154,7 +154,7 @@ class PostgresIndex:
 
     async def strict_note(self, scope: Scope) -> str:
         """Why results of `strict` in this scope may be incomplete now; "" when they are complete."""
-        if not self._many_passages(scope) or await self._strict_index.ready():
+        if not await self._many_passages(scope) or await self._strict_index.ready():
             return ""
         return self._strict_index.note()
 
@@ -165,9 +165,9 @@ class PostgresIndex:
             parameters["valid_on"] = valid_day(scope)
         return parameters
 
-    def _many_passages(self, scope: Scope) -> bool:
+    async def _many_passages(self, scope: Scope) -> bool:
         """Counted in scope: documents outside it must not influence a result."""
-        return self._postings.passages(scope) > MOST_READ
+        return await self._postings.passages(scope) > MOST_READ
 
     async def _best_by_words(self, query: str, scope: Scope, filters: SearchFilters) -> list[str]:
         terms = weighted_terms(query)
@@ -183,23 +183,24 @@ class PostgresIndex:
         parameters = self._conditions(scope, filters)
         values = {"vec": HalfVector(query.astype(np.float16)), "limit": limit}
         reach = (
-            self._postings.passages(scope)
+            await self._postings.passages(scope)
             if parameters.keys() <= {"scope", "valid_on"}
             else await self._count(parameters)
         )
-        if reach > self._most_exact():
+        if reach > await self._most_exact():
             nearest = await self._candidates("vector_nearest", parameters, values, ef_search=min(1000, limit))
             if len(nearest) >= limit:
                 return nearest
         return await self._candidates("vector_exact", parameters, values)
 
-    def _most_exact(self) -> int:
-        return min(MOST_EXACT, math.isqrt(EXACT_BELOW * self._postings.passages(Scope.everything())))
+    async def _most_exact(self) -> int:
+        return min(MOST_EXACT, math.isqrt(EXACT_BELOW * await self._postings.passages(Scope.everything())))
 
     async def _count(self, parameters: Mapping[str, object]) -> int:
         statement = filtered(queries("search")["vector_count"], parameters)
+        values = _named(parameters) | {"limit": await self._most_exact() + 1}
         async with self._database.connection("search") as connection:
-            cursor = await connection.execute(statement, _named(parameters) | {"limit": self._most_exact() + 1})
+            cursor = await connection.execute(statement, values)
             row = await cursor.fetchone()
             return int(row["count"]) if row else 0
 

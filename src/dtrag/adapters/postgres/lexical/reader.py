@@ -49,6 +49,7 @@ class PostingReader:
         self._editions: dict[uuid.UUID, int] = {}
         self._corrections: dict[uuid.UUID, Correction] = {}
         self._now = Generation((), LexicalStatistics(), {})
+        self._viewing = asyncio.Lock()
         self._postings: LRUCache[Key, Postings] = LRUCache(cache_bytes, getsizeof=lambda postings: postings.nbytes)
 
     async def refresh(self, connection: Connection) -> LexicalStatistics:
@@ -68,8 +69,10 @@ class PostingReader:
             corrections[row["correction_id"]] = correction_of(row)
         merged_away = self._segments.keys() - segments.keys()
         self._segments, self._editions, self._corrections = segments, editions, corrections
-        dated = EditionDays.of(await (await connection.execute(sql["validity"], binary=True)).fetchall())
-        self._now = await asyncio.to_thread(generation_of, list(segments.values()), list(corrections.values()), dated)
+        dated = await (await connection.execute(sql["validity"], binary=True)).fetchall()
+        self._now = await asyncio.to_thread(
+            lambda: generation_of(list(segments.values()), list(corrections.values()), EditionDays.of(dated))
+        )
         for key in [key for key in self._postings if key[0] in merged_away] if merged_away else ():
             del self._postings[key]
         return self._now.statistics
@@ -79,7 +82,7 @@ class PostingReader:
         base, ranked = self._now, query.ranked()
         if not ranked:
             return {}
-        now, view = base.with_means(query.mean_lengths), base.view(scope)
+        now, view = base.with_means(query.mean_lengths), await self._view(base, scope)
         lists = await self._lists(now, [term for term, _ in ranked])
         documents = await self._documents(filters)
         searched: list[tuple[LiveSegment, list[tuple[float, Postings]]]] = []
@@ -95,9 +98,10 @@ class PostingReader:
 
     async def scores(self, query: LexicalQuery, chunk_ids: Sequence[str], scope: Scope) -> dict[str, float]:
         """Chunk id -> BM25 of these passages as far as the scope reaches them. Raises `SegmentGone`."""
-        now, ranked = self._now.with_means(query.mean_lengths), query.ranked()
+        base, ranked = self._now, query.ranked()
+        now = base.with_means(query.mean_lengths)
         passages = [_parsed(chunk_id) for chunk_id in chunk_ids]
-        hidden = self._now.view(scope).hidden
+        hidden = (await self._view(base, scope)).hidden
         placed = [
             (live, *live.places(passages, scope, hidden[live.segment.segment_id])) for live in now.segments if passages
         ]
@@ -119,7 +123,7 @@ class PostingReader:
         would reveal documents that the caller may not see.
         """
         now = self._now
-        view = now.view(scope)
+        view = await self._view(now, scope)
         if view.whole:
             return now.statistics
         rarest = sorted(set(terms), key=lambda term: (now.statistics.document_frequency(term) or math.inf, term))
@@ -138,12 +142,13 @@ class PostingReader:
         counts = np.array([view.frequencies[term] for term in counted_terms], np.int64)
         return LexicalStatistics(np.array(counted_terms, np.int64), counts, view.passages, view.lengths)
 
-    def titled(self, numbers: Sequence[int], scope: Scope) -> dict[int, list[str]]:
+    async def titled(self, numbers: Sequence[int], scope: Scope) -> dict[int, list[str]]:
         """Number of a title -> passages of the one document in scope that has it."""
         known_numbers = np.unique(np.array([number for number in numbers if number], np.uint64))
-        all_hidden = self._now.view(scope).hidden
+        now = self._now
+        all_hidden = (await self._view(now, scope)).hidden
         by_title: dict[int, list[list[str]]] = {}
-        for live in self._now.segments if len(known_numbers) else ():
+        for live in now.segments if len(known_numbers) else ():
             rows = live.segment.titled(known_numbers)
             for row in rows[live.seen(scope, rows)].tolist():
                 document = live.segment.documents[row]
@@ -158,10 +163,11 @@ class PostingReader:
                     by_title.setdefault(int(document["title"]), []).append(passages)
         return {number: documents[0] for number, documents in by_title.items() if len(documents) == 1}
 
-    def passages(self, scope: Scope) -> int:
+    async def passages(self, scope: Scope) -> int:
         """How many passages the scope reaches, at this generation."""
-        view = self._now.view(scope)
-        return self._now.statistics.chunks if view.whole else view.passages
+        now = self._now
+        view = await self._view(now, scope)
+        return now.statistics.chunks if view.whole else view.passages
 
     def hides(self, scope: Scope) -> bool:
         """Whether an edition is not valid on the day of the scope, in the scope or outside it."""
@@ -171,6 +177,15 @@ class PostingReader:
     def editions(self) -> EditionDays:
         """The validity of the passages of dated editions."""
         return self._now.editions
+
+    async def _view(self, now: Generation, scope: Scope) -> View:
+        """The generation as the scope sees it, on its day; built in a thread, once for all that wait for it."""
+        key = now.view_key(scope)
+        if key not in now.views:
+            async with self._viewing:
+                if key not in now.views:
+                    now.views[key] = await asyncio.to_thread(View.of, now, scope, key[1])
+        return now.views[key]
 
     async def _lists(self, now: Generation, terms: Sequence[int]) -> dict[Key, Postings]:
         """Postings by (segment, term), from memory or from their pages."""

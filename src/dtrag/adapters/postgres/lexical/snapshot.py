@@ -73,7 +73,7 @@ class LiveSegment:
 class Generation:
     """The lexical index at one moment, with caches of what is derived from it: they are dropped together with it.
 
-    `documents_with` is filled by the reader: the documents that pass some filters.
+    The reader fills `documents_with`, the documents that pass some filters, and `views`, by `view_key`.
     """
 
     segments: tuple[LiveSegment, ...]
@@ -83,20 +83,16 @@ class Generation:
     documents_with: LRUCache[SearchFilters, NDArray[np.uint64]] = field(
         default_factory=lambda: _by_size(FILTERED_BYTES, lambda ids: ids.nbytes), repr=False, compare=False
     )
-    _views: LRUCache[tuple[frozenset[int] | None, int | None], View] = field(
+    views: LRUCache[tuple[frozenset[int] | None, int | None], View] = field(
         default_factory=lambda: LRUCache(VIEWS_KEPT), repr=False, compare=False
     )
     _with_means: LRUCache[tuple[tuple[str, float], ...], Generation] = field(
         default_factory=lambda: _by_size(SCORED_BYTES, _damped_bytes), repr=False, compare=False
     )
 
-    def view(self, scope: Scope) -> View:
-        """The index as the scope sees it, on its day."""
-        key = (scope.nodes, self.editions.period(valid_day(scope)))
-        view = self._views.get(key)
-        if view is None:
-            view = self._views[key] = View.of(self, scope, key[1])
-        return view
+    def view_key(self, scope: Scope) -> tuple[frozenset[int] | None, int | None]:
+        """The nodes of the scope, and the period of the editions that its day is in."""
+        return scope.nodes, self.editions.period(valid_day(scope))
 
     def with_means(self, means: Mapping[str, float]) -> Generation:
         """Scored by the mean lengths of another collection: one that this is a part of, or a scope's part of this."""
@@ -133,7 +129,7 @@ class View:
 
     @classmethod
     def of(cls, now: Generation, scope: Scope, period: int | None) -> View:
-        """The view of a scope in a period of the editions (None: no passage is hidden)."""
+        """The view of a scope in a period of the editions (None: no passage is hidden). Reads every document."""
         seen: dict[uuid.UUID, Bools | None] = {}
         all_hidden: dict[uuid.UUID, Bools | None] = {}
         whole = scope.nodes is None and period is None

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import uuid
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
@@ -30,13 +29,14 @@ class EditionDays:
 
     rows: NDArray[np.void] = field(default_factory=lambda: np.empty(0, ROWS))
     changes: tuple[int, ...] = ()
+    by_document: Mapping[int, Sequence[ValidPassages]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, rows: Iterable[DictRow]) -> EditionDays:
-        """From rows of `validity` in sql/search.sql."""
+        """From rows of `validity` in sql/search.sql; with many editions it belongs in a thread."""
         table = np.array([_row(row) for row in rows], ROWS)
         days = np.unique(np.concatenate([table["start"], table["end"]]))
-        return cls(table, tuple(days[days < OPEN].tolist()))
+        return cls(table, tuple(days[days < OPEN].tolist()), _by_document(table))
 
     def period(self, day: date) -> int | None:
         """The number of the period that the day is in; None if all passages are valid in it."""
@@ -52,20 +52,10 @@ class EditionDays:
         found: dict[str, ValidPassages] = {}
         for chunk_id in chunk_ids:
             document, _, ordinal = chunk_id.rpartition(":")
-            for part in self._by_document.get(uuid.UUID(document).int, ()):
+            for part in self.by_document.get(uuid.UUID(document).int, ()):
                 if part.first <= int(ordinal) <= part.last:
                     found[chunk_id] = part
         return found
-
-    @functools.cached_property
-    def _by_document(self) -> dict[int, list[ValidPassages]]:
-        parts: dict[int, list[ValidPassages]] = {}
-        for row in self.rows.tolist():
-            upper, lower, first, last, start, end = row
-            until = None if end == OPEN else date.fromordinal(end + EPOCH)
-            part = ValidPassages(first, last, date.fromordinal(start + EPOCH), until)
-            parts.setdefault(upper << 64 | lower, []).append(part)
-        return parts
 
     def hidden(self, segment: Segment, period: int) -> NDArray[np.bool_] | None:
         """Which passages of a segment are not valid in a period; None: all are."""
@@ -91,6 +81,15 @@ class EditionDays:
         """The spans that are not valid between the change before the period and the one after it."""
         day = self.changes[period - 1] if period else self.changes[0] - 1
         return self.rows[(self.rows["start"] > day) | (self.rows["end"] <= day)]
+
+
+def _by_document(rows: NDArray[np.void]) -> dict[int, list[ValidPassages]]:
+    parts: dict[int, list[ValidPassages]] = {}
+    for upper, lower, first, last, start, end in rows.tolist():
+        until = None if end == OPEN else date.fromordinal(end + EPOCH)
+        part = ValidPassages(first, last, date.fromordinal(start + EPOCH), until)
+        parts.setdefault(upper << 64 | lower, []).append(part)
+    return parts
 
 
 def _row(row: DictRow) -> tuple[int, ...]:
