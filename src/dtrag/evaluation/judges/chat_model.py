@@ -91,11 +91,14 @@ class ModelJudge:
 
     def _rows(self, reply: Any, count: int) -> list[dict[str, Any]]:
         """One object for each claim, in order. Raises `LanguageModelFailed` when one is missing."""
+        if isinstance(reply, dict):
+            lists = [value for value in reply.values() if isinstance(value, list)]
+            reply = lists[0] if len(lists) == 1 and "claim" not in reply else [reply]
         rows = [row for row in reply if isinstance(row, dict)] if isinstance(reply, list) else []
-        numbered = {row.get("claim"): row for row in rows}
-        if all(number in numbered for number in range(1, count + 1)):
-            return [numbered[number] for number in range(1, count + 1)]
-        raise self._unusable(f"it judges {len(rows)} of {count} claims.")
+        judged = {number: row for row in rows if 1 <= (number := _number(row.get("claim"))) <= count}
+        if len(judged) == count:
+            return [judged[number] for number in range(1, count + 1)]
+        raise self._unusable(f"it judges {len(judged)} of {count} claims.")
 
     def _judgement(self, claim: str, row: dict[str, Any], contexts: int) -> Judgement:
         supported = row.get("supported")
@@ -116,6 +119,13 @@ class ModelJudge:
 
     def _unusable(self, why: str) -> LanguageModelFailed:
         return LanguageModelFailed(model=self.id, reason=f"as a judge its reply cannot be used: {why}")
+
+
+def _number(value: Any) -> int:
+    """The number of a claim, also written as a string; 0 for anything else."""
+    if isinstance(value, str) and value.isdecimal() and len(value) < 4:
+        return int(value)
+    return value if type(value) is int else 0
 
 
 def _language(text: str) -> str:

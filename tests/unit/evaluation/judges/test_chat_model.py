@@ -76,6 +76,11 @@ async def test_korean_questions_have_korean_prompts(server: ModelServer, model: 
         '[{"claim": 1, "supported": true, "score": 7}]',
         '[{"claim": 1, "supported": true, "score": NaN}]',
         '{"claim": 1}',
+        '[{"claim": [1], "supported": true, "score": 1}]',
+        '[{"claim": {"1": 1}, "supported": true, "score": 1}]',
+        '[{"claim": true, "supported": true, "score": 1}]',
+        '[{"claim": "9999", "supported": true, "score": 1}]',
+        '{"claims": [], "other": []}',
     ],
 )
 async def test_garbage_is_refused_and_words_decide(server: ModelServer, model: ChatModel, garbage: str) -> None:
@@ -84,6 +89,27 @@ async def test_garbage_is_refused_and_words_decide(server: ModelServer, model: C
         await ModelJudge(model).support(["It is so."], CONTEXTS, QUERY)
     result = await RAGQualityEvaluator(ModelJudge(model)).evaluate(QUERY, ANSWER, CONTEXTS)
     assert result.judge == "lexical" and "as a judge" in result.degraded
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        '[{"claim": "1", "supported": true, "score": 0.7}]',
+        '{"claims": [{"claim": 1, "supported": true, "score": 0.7}]}',
+        '{"note": "checked", "claims": [{"claim": "1", "supported": true, "score": 0.7, "passages": [2]}]}',
+        '{"claim": 1, "supported": true, "score": 0.7, "passages": [2]}',
+    ],
+)
+async def test_other_forms_of_the_list_are_read(server: ModelServer, model: ChatModel, reply: str) -> None:
+    server.reply = lambda messages: reply
+    (judged,) = await ModelJudge(model).support(["It is so."], CONTEXTS, QUERY)
+    assert (judged.supported, judged.score) == (True, 0.7)
+
+
+async def test_a_reply_without_all_claims_counts_those_that_it_judges(server: ModelServer, model: ChatModel) -> None:
+    server.reply = lambda messages: '[{"claim": 1, "supported": true}, {"claim": 7, "supported": true}]'
+    with pytest.raises(LanguageModelFailed, match="it judges 1 of 2 claims"):
+        await ModelJudge(model).support(["It is so.", "It was so."], CONTEXTS, QUERY)
 
 
 async def test_a_model_that_never_answers_does_not_hold_up_the_evaluation(
