@@ -63,8 +63,16 @@ async def compose(state: PipelineState, run: Run) -> PipelineState:
             if reply is None:
                 return await quote(state, run)
         else:
+            preceding = state.evidence.preceding if state.evidence is not None else {}
             reply = await generate(
-                run, run.model, state.query, passages, tool_lines=lines, history=run.history, seconds=seconds
+                run,
+                run.model,
+                state.query,
+                passages,
+                tool_lines=lines,
+                history=run.history,
+                preceding=preceding,
+                seconds=seconds,
             )
     except (LanguageModelFailed, Overloaded) as error:
         state.notes.append(str(error))

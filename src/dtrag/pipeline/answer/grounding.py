@@ -79,12 +79,14 @@ class CheckedAnswer:
     """An answer with checked citations, numbered 1..k in the order of their first use.
 
     Short headings in a passage's own words and lines without words are not sentences. `notes` are for the reader.
+    `dropped` unsupported sentences were left out.
     """
 
     text: str
     sentences: tuple[CheckedSentence, ...]
     citations: tuple[Citation, ...]
     notes: tuple[str, ...]
+    dropped: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +117,13 @@ def check(
     *,
     embedder: Embedder | None = None,
     preceding: Mapping[str, Preceding] = NOTHING_BEFORE,
+    drop: bool = False,
 ) -> CheckedAnswer:
     """Check every sentence of `answer` against the passages that it cites by `[n]`, n counting from 1.
 
     Numbers of unknown passages and a list of sources are removed. A sentence that cites nothing, or the wrong passage,
-    gets the number of the passage that clearly supports it. An unsupported sentence stays, followed by ` [?]`.
+    gets the number of the passage that clearly supports it. An unsupported sentence stays, followed by ` [?]`; with
+    `drop` it is left out when the rest still answers: the first sentence, which is the short answer, is supported.
 
     `embedder` must support the answer's language; what it raises is passed on. `preceding`: see
     `Evidence`. Blocking and CPU-bound.
@@ -141,8 +145,39 @@ def check(
         _without_links(sentence.text, verdict, passages) for sentence, verdict in zip(sentences, verdicts, strict=True)
     ]
     verdicts += [_Verdict(False, 0.0, "the answer is too long to be checked")] * (len(spans) - len(verdicts))
-    text, checked, citations = _assemble(marked.text, spans, verdicts, passages, preceding)
-    return CheckedAnswer(text, checked, citations, _notes(checked, marked.invented, marked.listed))
+    dropped: list[tuple[str, str]] = []
+    text = marked.text
+    if drop and verdicts and verdicts[0].supported:
+        dropped = [
+            (text[span.start : span.end], verdict.reason)
+            for span, verdict in zip(spans, verdicts, strict=True)
+            if not verdict.supported
+        ]
+        text, spans, verdicts = _supported_only(text, spans, verdicts)
+    text, checked, citations = _assemble(text, spans, verdicts, passages, preceding)
+    notes = _notes(checked, marked.invented, marked.listed, dropped)
+    return CheckedAnswer(text, checked, citations, notes, len(dropped))
+
+
+def _supported_only(
+    text: str, spans: Sequence[MarkedSentence], verdicts: Sequence[_Verdict]
+) -> tuple[str, list[MarkedSentence], list[_Verdict]]:
+    """Text, spans and verdicts without the unsupported sentences and the white space after them."""
+    pieces: list[str] = []
+    remaining: list[MarkedSentence] = []
+    length = last = 0
+    for span, verdict in zip(spans, verdicts, strict=True):
+        if verdict.supported:
+            piece = text[last : span.end]
+            remaining.append(replace(span, start=length + span.start - last, end=length + span.end - last))
+            last = span.end
+        else:
+            piece = text[last : span.start]
+            last = span.end + len(text[span.end :]) - len(text[span.end :].lstrip())
+        pieces.append(piece)
+        length += len(piece)
+    whole = "".join([*pieces, text[last:]]).rstrip()
+    return whole, remaining, [verdict for verdict in verdicts if verdict.supported]
 
 
 def _sentences_of(passage: SearchResult, preceding: Preceding | None) -> Sequence[PassageSentence]:
@@ -281,17 +316,24 @@ def _assemble(
     return "".join([*pieces, text[last:]]), tuple(checked), citations
 
 
-def _notes(sentences: Sequence[CheckedSentence], invented: Sequence[int], listed: bool) -> tuple[str, ...]:
-    notes = []
-    for sentence in sentences:
-        if not sentence.supported:
-            shown = sentence.text if len(sentence.text) <= 60 else sentence.text[:59] + "…"
-            notes.append(f"Not supported by the passages, marked {UNSUPPORTED}: “{shown}”: {sentence.reason}.")
+def _notes(
+    sentences: Sequence[CheckedSentence], invented: Sequence[int], listed: bool, dropped: Sequence[tuple[str, str]]
+) -> tuple[str, ...]:
+    notes = [
+        f"Not supported by the passages, marked {UNSUPPORTED}: “{_short(sentence.text)}”: {sentence.reason}."
+        for sentence in sentences
+        if not sentence.supported
+    ]
+    notes += [f"Not supported by the passages, left out: “{_short(text)}”: {reason}." for text, reason in dropped]
     if invented:
         notes.append(f"Citations of passages that do not exist were removed: {_listed(invented)}.")
     if listed:
         notes.append("A list of sources that the language model wrote was removed.")
     return tuple(notes)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else text[:59] + "…"
 
 
 def _listed(numbers: Sequence[int]) -> str:
@@ -303,11 +345,11 @@ async def verify(state: PipelineState, run: Run) -> PipelineState:
     passages = passages_of(state)[:PASSAGES]
     assert state.answer is not None  # noqa: S101 - the caller has checked
     preceding = state.evidence.preceding if state.evidence is not None else {}
-    checked = await asyncio.to_thread(check, state.answer, passages, preceding=preceding)
-    if not all(sentence.supported for sentence in checked.sentences):
+    checked = await asyncio.to_thread(check, state.answer, passages, preceding=preceding, drop=True)
+    if checked.dropped or not all(sentence.supported for sentence in checked.sentences):
         checked = await _check_by_meaning(state, run) or checked
     supported = sum(sentence.supported for sentence in checked.sentences)
-    run.recording.facts |= {"sentences": len(checked.sentences), "supported": supported}
+    run.recording.facts |= {"sentences": len(checked.sentences) + checked.dropped, "supported": supported}
     if not supported and not tool_lines(state.tool_results):
         state.notes.append(NO_SENTENCE_SUPPORTED)
         state.model = None
@@ -333,7 +375,9 @@ async def _check_by_meaning(state: PipelineState, run: Run) -> CheckedAnswer | N
     preceding = state.evidence.preceding if state.evidence is not None else {}
     try:
         async with asyncio.timeout(_SEMANTIC_SHARE * budget_of("check")):
-            return await EMBEDDING_THREADS.run(check, answer, passages, embedder=run.embedder, preceding=preceding)
+            return await EMBEDDING_THREADS.run(
+                check, answer, passages, embedder=run.embedder, preceding=preceding, drop=True
+            )
     except TimeoutError:
         return None
     except Exception:  # noqa: BLE001 - a boundary with an alternative: the lexical check decides then

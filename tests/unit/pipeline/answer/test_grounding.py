@@ -190,6 +190,35 @@ def test_a_changed_sentence_is_marked_and_stays(changed: str, reason: str) -> No
     _exact(checked, PASSAGES)
 
 
+def test_an_unsupported_sentence_is_left_out_when_the_short_answer_is_supported() -> None:
+    answer = (
+        "The valve closes at nine o'clock [1]. The garden opens at dawn for the bakers [1]. "
+        "It must not be opened by students [1]."
+    )
+    checked = check(answer, PASSAGES, drop=True)
+    _exact(checked, PASSAGES)
+    assert checked.text == "The valve closes at nine o'clock. [1] It must not be opened by students. [2]"
+    assert checked.dropped == 1
+    assert any("left out: “The garden opens" in note for note in checked.notes)
+    assert UNSUPPORTED not in checked.text
+
+
+def test_unsupported_sentences_stay_marked_when_the_short_answer_is_not_supported() -> None:
+    answer = "The garden opens at dawn for the bakers [1]. The valve closes at nine o'clock [1]."
+    checked = check(answer, PASSAGES, drop=True)
+    assert (checked.dropped, checked.text.count(UNSUPPORTED)) == (0, 1)
+    assert checked.text == check(answer, PASSAGES).text
+
+
+@settings(max_examples=60, deadline=None)
+@given(ANSWERS)
+def test_dropping_leaves_exact_sentences_and_citations(answer: str) -> None:
+    checked = check(answer, PASSAGES, drop=True)
+    _exact(checked, PASSAGES)
+    if checked.dropped:
+        assert all(sentence.supported for sentence in checked.sentences)
+
+
 def test_invented_numbers_are_removed_and_noted() -> None:
     checked = check("The valve closes at nine [1][7][12].", PASSAGES)
     assert checked.text == "The valve closes at nine. [1]"
