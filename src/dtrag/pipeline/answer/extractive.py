@@ -62,6 +62,7 @@ _ASKS_FOR_LIST = re.compile(
     re.I,
 )
 """Asks for an enumeration, which is quoted whole."""
+_BARE_WORD = re.compile(r"[가-힣A-Za-z][가-힣A-Za-z·-]{1,20}")
 _MARK = re.compile(r"[<〈(\[【][^<>〈〉()\[\]]*[>〉)\]】]|[①-⑳]|^\s*[0-9가-하]{1,2}[.)]")
 
 
@@ -95,6 +96,7 @@ def extract(
     quoted. `preceding`: see `Evidence`. Blocking and CPU-bound.
     """
     asked = QuestionTerms(question, statistics, pack.terms if pack is not None else ())
+    defining = _defining(question, passages, preceding)
     passages = passages[:PASSAGES] if pack is None else _leading(passages)
     candidates = list(candidates_of(passages, preceding))
     if not candidates or not asked.weights:
@@ -106,8 +108,28 @@ def extract(
         if len(items) > 1:
             return _whole_list(items, passages[best.passage].text, float(probabilities(scores).max()))
     if pack is not None:
-        return _best_of_each(passages, compared, scores)
-    return _likeliest(passages, compared, probabilities(scores))
+        quotes = _best_of_each(passages, compared, scores)
+    else:
+        quotes = _likeliest(passages, compared, probabilities(scores))
+    if defining is None:
+        return quotes
+    others = [quote for quote in quotes if not _overlaps(quote, defining.passage, defining.start, defining.end)]
+    return _within_limits([defining, *others])
+
+
+def _defining(question: str, passages: Sequence[SearchResult], preceding: Mapping[str, Preceding]) -> Quote | None:
+    """For a question of one bare word (휴학), the first sentence of the passages that defines it; else None."""
+    word = question.strip(" ?？.!\"'“”")
+    if not _BARE_WORD.fullmatch(word):
+        return None
+    defines = re.compile(
+        rf"[“\"‘'「]?{re.escape(word)}[”\"’'」]?\s?(?:이란|란|이라 ?함은|라 ?함은|\s(?:means|is defined as))(?=[\s,])",
+        re.I,
+    )
+    for sentence in candidates_of(passages, preceding):
+        if defines.search(sentence.text):
+            return Quote(sentence.passage, sentence.start, sentence.end, sentence.text, 1.0)
+    return None
 
 
 def candidates_of(
@@ -223,6 +245,16 @@ class _Selection:
             place = self.quotes.index(first)
             self.quotes = [quote for quote in self.quotes if quote not in parts]
             self.quotes.insert(place, Quote(first.passage, start, end, longer, first.score))
+
+
+def _within_limits(quotes: Sequence[Quote]) -> list[Quote]:
+    """The first quotations with at most `MAX_CHARACTERS` in sum."""
+    characters, remaining = -1, list[Quote]()
+    for quote in quotes[:MAX_SENTENCES]:
+        characters += len(quote.text) + 1
+        if characters <= MAX_CHARACTERS:
+            remaining.append(quote)
+    return remaining
 
 
 def _overlaps(quote: Quote, passage: int, start: int, end: int) -> bool:

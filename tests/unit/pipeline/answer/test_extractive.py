@@ -159,6 +159,19 @@ def test_a_list_is_quoted_whole_when_it_is_asked_for(question: str) -> None:
     assert quote.text == "1. 휴학원서\n2. 보호자 동의서\n3. 등록금 납입증명서"
 
 
+@pytest.mark.parametrize("question", ["휴학", "휴학?", "Leave"])
+def test_a_bare_word_is_answered_with_its_definition_first(question: str) -> None:
+    passages = _passages(
+        "휴학은 네 학기까지 한다. Leave is granted by the head.",
+        "이 규정에서 “휴학”이란 학업을 쉬는 것을 말한다. “Leave” means time away from work.",
+    )
+    first, *others = extract(question, passages, NOTHING_KNOWN)
+    assert "쉬는 것" in first.text or "time away" in first.text
+    assert others
+    assert first.text not in _texts(others)
+    assert "쉬는 것" not in extract("휴학은 몇 학기까지 하나요?", passages, NOTHING_KNOWN)[0].text
+
+
 def test_a_long_list_is_quoted_as_far_as_there_is_space() -> None:
     items = "\n".join(f"{number}. {'항목 서류 ' * 20}" for number in range(1, 12))
     (quote,) = extract("어떤 서류를 내나요?", _passages(f"다음 각 호의 서류를 제출한다.\n{items}"), NOTHING_KNOWN)
