@@ -86,6 +86,7 @@ class Table:
         rows = self._rows()
         filled = [sum(bool(cell) for cell in cells) for _, _, cells in rows]
         body = [number for number, count in enumerate(filled) if count > 1] or list(range(len(rows)))
+        inside = frozenset(body)
         headers = body[: table_rows.header_rows([rows[number][2] for number in body])]
         repeated = {tuple(rows[number][2]) for number in headers}
         self.columns = max((len(cells) for _, _, cells in rows), default=0)
@@ -101,7 +102,7 @@ class Table:
                 yield Unit(start, end, "mark")
             elif tuple(cells) in repeated:
                 yield Unit(start, end, "header")
-            elif number in body:
+            elif number in inside:
                 left = [self._left(start, cells)] if cells[0] else left
                 above = left if not cells[0] else []
                 yield Unit(start, end, "row", _ordered([*shared, *section, *above]))

@@ -10,6 +10,7 @@ from dtrag.core.text.line_wrapping import displayed
 from dtrag.core.text.sentences import Preceding, analysed_sentences, beginning_of, sentences_after
 from dtrag.core.text.unit_types import QUOTABLE
 from dtrag.core.text.units import units_of
+from tests.growth import grows_linearly
 
 
 def _read(text: str) -> list[tuple[str, str]]:
@@ -350,3 +351,7 @@ def test_names_above_ranges_are_the_header_of_a_table_of_two_columns() -> None:
     assert kinds == ["lead_in", "header", "row", "row"]
     named = "담당 | 학사팀\n전화 | 구내 1234\n기간 | 3월"
     assert "header" not in [unit.kind for unit in units_of(named).units]
+
+
+def test_a_table_of_many_rows_is_read_in_linear_time() -> None:
+    assert grows_linearly(lambda rows: units_of("가 | 나\n" * rows), 4_000)
