@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 import pytest_asyncio
@@ -16,6 +17,7 @@ from dtrag.adapters.postgres.connect import connect
 from dtrag.adapters.postgres.lexical.snapshot import View
 from dtrag.adapters.postgres.lexical.validity import EditionDays
 from dtrag.adapters.postgres.server.server import EmbeddedServer
+from dtrag.adapters.postgres.stores.taxonomy_moves import rehome
 from dtrag.app import App, app_on, open_app
 from dtrag.core.access import confinement
 from dtrag.core.access.scope import EVERYTHING, Access, Grant
@@ -23,6 +25,7 @@ from dtrag.core.editions import edition_id
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.core.text.analysis import term_id, terms
 from dtrag.errors import InvalidInput, NotFound
+from dtrag.ingestion.sources import Source
 from dtrag.pipeline.state import PipelineRequest
 from dtrag.ports import Models
 from dtrag.settings import Settings
@@ -199,6 +202,35 @@ async def test_an_edition_joins_only_the_work_of_its_category(app: App, tmp_path
     }
     await ingest(app, tmp_path, "newer.md", regulation("2025. 3. 1.", "배차는 세 번."), "Open")
     assert not any("한 번" in text for text in await found(app, "배차", scope=only))
+
+
+async def test_no_edition_decides_about_one_in_another_category(app: App, tmp_path: Path) -> None:
+    """Whatever moved documents of one work to several categories, each category has a validity of its own."""
+    await ingest(app, tmp_path, "a.md", regulation("2020. 3. 1.", "배차는 한 번."), "Open")
+    moved = await ingest(app, tmp_path, "b.md", regulation("2024. 3. 1.", "배차는 두 번."), "Open")
+    await ingest(app, tmp_path, "plain.txt", "Kettles boil.", "Hidden")
+    taxonomy = (await app.index.snapshot()).taxonomy
+    only = Access((Grant.of([CategoryPath.parse("Open")], taxonomy),))
+    hidden = taxonomy.find(CategoryPath.parse("Hidden"))
+    assert hidden is not None
+    async with app.database.connection("owner") as connection, connection.transaction():
+        assert await rehome(connection, {UUID(moved): hidden}) == 1
+    for day in (None, "2021-01-01"):
+        results, _ = await app.search("배차", as_of=day, scope=only)
+        assert any("한 번" in result.text for result in results)
+        assert not any("superseded_from" in result.metadata for result in results)
+    (tmp_path / "c.md").write_text(regulation("2024. 3. 1.", "배차는 세 번."), "utf-8")
+    report = await app.ingest_sources([Source.of(tmp_path / "c.md")], "Open", scope=only)
+    assert not report.failed and report.document_ids not in ([moved], [])
+    assert any("세 번" in text for text in await found(app, "배차", scope=only))
+    assert not any("한 번" in text for text in await found(app, "배차", scope=only))
+    await app.delete_document(report.document_ids[0])
+    assert any("한 번" in text for text in await found(app, "배차", scope=only))
+    proposed = await app.taxonomy.propose([{"op": "merge", "paths": ["Hidden"], "into": "Open"}])
+    await app.taxonomy.activate(proposed.version)
+    assert not any("한 번" in text for text in await found(app, "배차"))
+    await app.taxonomy.rollback("1.0.0")
+    assert any("한 번" in text for text in await found(app, "배차", scope=only))
 
 
 async def test_an_undated_regulation_takes_the_date_of_the_option(app: App, tmp_path: Path) -> None:

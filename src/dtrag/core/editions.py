@@ -7,8 +7,9 @@ replaces or deletes it.
 
 from __future__ import annotations
 
+import itertools
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 
@@ -46,9 +47,13 @@ class Edition:
         return replace(self, work_id=work_id)
 
 
-def edition_id(work_id: uuid.UUID, effective_from: date) -> uuid.UUID:
-    """The document id of the edition of a date: the same date is the same document."""
-    return uuid.uuid5(work_id, effective_from.isoformat())
+def edition_id(work_id: uuid.UUID, effective_from: date, taken: Collection[uuid.UUID] = ()) -> uuid.UUID:
+    """The document id of the edition of a date: the same date is the same document.
+
+    `taken` are the ids of editions that were moved to another category, and are not replaced.
+    """
+    names = (effective_from.isoformat() + (f" {number}" if number else "") for number in itertools.count())
+    return next(key for name in names if (key := uuid.uuid5(work_id, name)) not in taken)
 
 
 def new_work_id(namespace: uuid.UUID, source_uri: str, edition: Edition) -> uuid.UUID:

@@ -101,12 +101,16 @@ class Classifier:
         [document] = await analyse_documents([draft], self._embedder, self._analyzer)
         return await self._place(document, learned)
 
-    async def prepare(self, documents: Sequence[IndexedDocument]) -> tuple[list[IndexedDocument], int]:
+    async def prepare(
+        self, documents: Sequence[IndexedDocument], works: dict[uuid.UUID, Classification] | None = None
+    ) -> tuple[list[IndexedDocument], int]:
         """The documents, each on its node, before they are written, and how many of them wait for a person.
 
-        Documents that name a category are passed through. Whatever the review queue held about any of them is gone:
-        they have changed.
+        Documents that name a category are passed through. All editions of a work get the category of the first, also
+        in later calls with the same `works`. Whatever the review queue held about any of them is gone: they have
+        changed.
         """
+        works = {} if works is None else works
         open_ = [document for document in documents if not document.document.category_path]
         settled = [d.document_id for d in documents if d.replaces and d.document.category_path]
         placements: list[Placement] = []
@@ -114,13 +118,19 @@ class Classifier:
         if open_:
             learned = await self._known(EVERYTHING, growing=True)
             people = await self._store.decided([document.document_id for document in open_])
+            decided_works = {
+                _work(document): people[key] for document in open_ if (key := document.document_id) in people
+            }
             for document in open_:
-                node_id = people.get(document.document_id)
-                if node_id in learned.nodes:
+                work_id = _work(document)
+                node_id = people.get(document.document_id, decided_works.get(work_id))
+                if node_id is not None and node_id in learned.nodes:
                     settled.append(document.document_id)
-                    nodes[document.document_id] = people[document.document_id]
+                    nodes[document.document_id] = node_id
                 elif learned.nodes:
-                    classification = await self._place(document, learned)
+                    classification = works.get(work_id) or await self._place(document, learned)
+                    if work_id != document.document_id:
+                        works[work_id] = classification
                     placements.append(Placement(document.document_id, classification, datetime.now(UTC)))
                     nodes[document.document_id] = classification.node_id if classification.accepted else UNCLASSIFIED
                     await asyncio.sleep(0)  # the writer must not wait for a whole batch
@@ -158,6 +168,12 @@ class Classifier:
         centroids = await asyncio.to_thread(Centroids.of, samples)
         names = Names(taxonomy, self._analyzer, nodes)
         return _Learned(snapshot.generation, snapshot.statistics.chunks, taxonomy, nodes, names, centroids)
+
+
+def _work(document: IndexedDocument) -> uuid.UUID:
+    """What is classified as one: the work of an edition, another document by itself."""
+    edition = document.edition
+    return edition.work_id if edition is not None and edition.work_id is not None else document.document_id
 
 
 def content(document: IndexedDocument) -> tuple[TermCounts, Vector | None]:

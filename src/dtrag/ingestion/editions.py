@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 
@@ -12,7 +13,7 @@ from dtrag.core.editions import Edition, edition_id, new_work_id
 from dtrag.core.taxonomy.tree import UNCLASSIFIED, Taxonomy
 from dtrag.ingestion.write_guard import WriteGuard
 from dtrag.packs.regulation_ko.catalog import folded_name
-from dtrag.ports import IndexWriter
+from dtrag.ports import IndexWriter, StoredWork
 
 RULES = "editions-1"
 """How dates are read: files are read again when this changes."""
@@ -59,12 +60,9 @@ class Editions:
         if self._seen[place] > 1:  # two regulations of one name and date in one file are two works
             edition = replace(edition, name=f"{edition.name}#{self._seen[place]}")
         document = draft.passages.document
-        nodes = self._guard.scope.nodes
-        known = [work for work in await self._writer.works([edition.work]) if nodes is None or work.node_id in nodes]
-        if document.category_path:
-            known = [work for work in known if work.node_id == draft.node_id]
+        works = await self._writer.works([edition.work])
+        chosen = self._chosen(works, draft, effective_from)
         begun = self._begun.get((edition.work, draft.node_id))
-        chosen = min(known, key=lambda work: (work.source_id != draft.source_id, work.work_id), default=None)
         if begun is not None or chosen is None:
             work_id = begun or new_work_id(DOCUMENT_NAMESPACE, draft.source_uri, edition)
         else:
@@ -75,7 +73,32 @@ class Editions:
         self._begun[edition.work, draft.node_id] = work_id
         return replace(
             draft,
-            document_id=edition_id(work_id, effective_from),
+            document_id=_document_id(work_id, effective_from, draft.node_id, works),
             passages=replace(draft.passages, document=document),
             edition=edition.joined(work_id),
         )
+
+    def _chosen(self, works: Sequence[StoredWork], draft: Draft, day: date) -> StoredWork | None:
+        """The work to join: one with an edition of the day or of the same file first, then the newest."""
+        nodes = self._guard.scope.nodes
+        known = [work for work in works if nodes is None or work.node_id in nodes]
+        if draft.passages.document.category_path:
+            known = [work for work in known if work.node_id == draft.node_id]
+
+        def order(work: StoredWork) -> tuple[bool, bool, int, uuid.UUID, int]:
+            days = work.editions.values()
+            is_other = work.source_id != draft.source_id
+            return day not in days, is_other, -max(days).toordinal(), work.work_id, work.node_id
+
+        return min(known, key=order, default=None)
+
+
+def _document_id(work_id: uuid.UUID, day: date, node_id: int, works: Sequence[StoredWork]) -> uuid.UUID:
+    """The id of the edition of the day in the category; a new one never replaces a document in another category."""
+    taken = set[uuid.UUID]()
+    for work in works:
+        if work.work_id == work_id:
+            taken |= work.editions.keys()
+            if work.node_id == node_id:
+                taken -= {key for key, other in work.editions.items() if other == day}
+    return edition_id(work_id, day, taken)

@@ -8,6 +8,7 @@ the same bytes, and removes the documents that are no longer in the file.
 from __future__ import annotations
 
 import asyncio
+import uuid
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
@@ -15,6 +16,7 @@ from datetime import date
 
 from dtrag.core.access.scope import EVERYTHING, Scope
 from dtrag.core.documents import IndexedDocument
+from dtrag.core.taxonomy.classification import Classification
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.core.text.analysis import Analyzer
 from dtrag.ingestion.analysis import analyse_documents
@@ -87,11 +89,16 @@ class Ingestion:
             await self._writer.tidy()
         return report
 
-    async def analysed(self, batch: Batch, report: IngestReport) -> list[IndexedDocument]:
-        """The documents of a batch with terms, vectors and, without a category of their own, a classified one."""
+    async def analysed(
+        self, batch: Batch, report: IngestReport, works: dict[uuid.UUID, Classification]
+    ) -> list[IndexedDocument]:
+        """The documents of a batch with terms, vectors and, without a category of their own, a classified one.
+
+        `works` holds the classified works of the run.
+        """
         documents = await analyse_documents(batch.drafts, self._embedder, self._analyzer)
         if self._classifier is not None:
-            documents, waiting = await self._classifier.prepare(documents)
+            documents, waiting = await self._classifier.prepare(documents, works)
             report.waiting += waiting
         return documents
 
@@ -148,8 +155,9 @@ class _Run:
         await self._read.put(None)
 
     async def _analyse_all(self) -> None:
+        works: dict[uuid.UUID, Classification] = {}
         while (batch := await self._read.get()) is not None:
-            await self._analysed.put((batch, await self._ingestion.analysed(batch, self._report)))
+            await self._analysed.put((batch, await self._ingestion.analysed(batch, self._report, works)))
         await self._analysed.put(None)
 
     async def _write_all(self) -> None:

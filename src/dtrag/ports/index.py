@@ -136,12 +136,16 @@ class DocumentIndex(Index, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StoredWork:
-    """A regulation over time: its id, its code and folded name, and where its newest edition is and came from."""
+    """A regulation over time in one category: its id, its code and folded name, and the source of its newest edition.
+
+    `editions` maps documents to their dates.
+    """
 
     work_id: uuid.UUID
     work: tuple[str, str]
     node_id: int
     source_id: uuid.UUID
+    editions: Mapping[uuid.UUID, date]
 
 
 class IndexWriter(Protocol):

@@ -10,8 +10,10 @@ from typing import Any, cast
 import pytest
 
 from dtrag.core.documents import IndexedDocument
+from dtrag.core.editions import Edition
 from dtrag.core.ranking.bm25 import LexicalStatistics
 from dtrag.core.taxonomy.centroids import Sample
+from dtrag.core.taxonomy.classification import Classification
 from dtrag.core.taxonomy.review import Placement
 from dtrag.core.taxonomy.tree import ROOT, UNCLASSIFIED, Node, Taxonomy
 from dtrag.errors import InvalidInput
@@ -100,6 +102,19 @@ async def test_a_batch_is_one_reading_and_one_record() -> None:
     assert settled == [first[2].document_id]
     await made.prepare([indexed_document("d", [HEDGE])])
     assert store.read == 1
+
+
+async def test_the_editions_of_a_work_get_one_category() -> None:
+    work, made = uuid.uuid4(), classifier(memory())
+    works: dict[uuid.UUID, Classification] = {}
+    editions = [
+        replace(indexed_document(name, [text]), edition=Edition("Rules", work_id=work))
+        for name, text in (("a", SOUP), ("b", HEDGE), ("c", HEDGE))
+    ]
+    for batch, expected in ((editions[:2], [2, 2]), (editions[2:], [2]), ([indexed_document("d", [HEDGE])], [3])):
+        placed, _ = await made.prepare(batch, works)
+        assert [document.node_id for document in placed] == expected
+    assert works.keys() == {work}
 
 
 async def test_during_an_ingest_it_learns_again_when_the_index_has_grown() -> None:

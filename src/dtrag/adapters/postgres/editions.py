@@ -25,8 +25,18 @@ async def written(connection: Connection, edition: Edition | None, node_id: int,
     if edition is None or edition.work_id is None:
         return
     await refresh_work(connection, edition.work_id)
-    before = origin["repeals"] or () if origin is not None else ()
-    await refresh_repealed(connection, sorted({*edition.repeals, *before}), node_id)
+    await refresh_repealed(connection, edition.repeals, node_id)
+    if origin is not None:
+        await refresh_repealed(connection, origin["repeals"] or (), origin["node_id"])
+
+
+async def moved(connection: Connection, documents: Sequence[DictRow], node_ids: Collection[int]) -> None:
+    """Derive the validity after these documents left or came to the nodes, of their works and of what they repeal."""
+    for work_id in sorted({row["work_id"] for row in documents if row["work_id"] is not None}):
+        await refresh_work(connection, work_id)
+    names = sorted({name for row in documents for name in row["repeals"] or ()})
+    for node_id in sorted(node_ids):
+        await refresh_repealed(connection, names, node_id)
 
 
 async def refresh_repealed(connection: Connection, names: Sequence[str], node_id: int) -> None:
@@ -40,7 +50,10 @@ async def refresh_repealed(connection: Connection, names: Sequence[str], node_id
 
 
 async def refresh_work(connection: Connection, work_id: uuid.UUID) -> None:
-    """Derive the validity of all editions of a work; others that change one of them wait."""
+    """Derive the validity of all editions of a work, in each category from those there; other writers of them wait.
+
+    The editions in one category know nothing of those in another, which a caller may not be allowed to see.
+    """
     sql = queries("editions")
     await lock(connection, uuid_key(work_id))
     rows = await (await connection.execute(sql["editions"], {"work_id": work_id})).fetchall()
@@ -50,13 +63,20 @@ async def refresh_work(connection: Connection, work_id: uuid.UUID) -> None:
     labels: dict[uuid.UUID, list[str]] = {key: [] for key in ids}
     for row in await (await connection.execute(sql["passages"], {"document_ids": ids})).fetchall():
         labels[row["document_id"]].append(passage_label(row["kind"], row["label"]))
-    editions = [
-        StoredEdition(
-            row["document_id"], row["effective_from"], article_dates(row), row["ends_on"], labels[row["document_id"]]
-        )
-        for row in rows
-    ]
-    valid = validity(editions, await _repealed_on(connection, work_id, rows))
+    valid: dict[uuid.UUID, Validity] = {}
+    for node_id in sorted({row["node_id"] for row in rows}):
+        here = [row for row in rows if row["node_id"] == node_id]
+        editions = [
+            StoredEdition(
+                row["document_id"],
+                row["effective_from"],
+                article_dates(row),
+                row["ends_on"],
+                labels[row["document_id"]],
+            )
+            for row in here
+        ]
+        valid |= validity(editions, await _repealed_on(connection, work_id, here))
     await connection.execute(sql["forget_validity"], {"document_ids": ids})
     await connection.execute(sql["add_validity"], _validity_columns(valid))
     ends = {"document_ids": list(valid), "days": [each.end for each in valid.values()]}
@@ -64,10 +84,10 @@ async def refresh_work(connection: Connection, work_id: uuid.UUID) -> None:
 
 
 async def _repealed_on(connection: Connection, work_id: uuid.UUID, rows: Sequence[DictRow]) -> date | None:
-    """The first day on which another regulation of the same category repeals the work."""
+    """The first day on which another regulation repeals the work, in the category of these editions of it."""
     values = {
         "name": rows[-1]["work_name"],
-        "nodes": sorted({row["node_id"] for row in rows}),
+        "node_id": rows[-1]["node_id"],
         "work_id": work_id,
         "after": rows[0]["effective_from"],
     }
@@ -95,7 +115,10 @@ async def removed(connection: Connection, origin: DictRow, *, ends: bool) -> Non
     if origin["work_id"] is None:
         return
     if ends:
-        values = {"work_id": origin["work_id"], "day": origin["effective_from"], "source_id": origin["source_id"]}
+        values = {
+            **{name: origin[name] for name in ("work_id", "node_id", "source_id")},
+            "day": origin["effective_from"],
+        }
         await connection.execute(queries("editions")["end_before"], values)
     await refresh_work(connection, origin["work_id"])
     await refresh_repealed(connection, origin["repeals"] or (), origin["node_id"])

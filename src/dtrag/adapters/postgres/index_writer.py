@@ -155,12 +155,18 @@ class PostgresWriter:
         return gone
 
     async def works(self, works: Collection[tuple[str, str]]) -> list[StoredWork]:
-        """The works with one of these codes and folded names, each as its newest edition is stored."""
+        """The works with one of these codes and folded names, one for each category with editions of it."""
         values = {"codes": [code for code, _ in works], "names": [name for _, name in works]}
         async with self._database.connection("owner") as connection:
             rows = await (await connection.execute(queries("editions")["works"], values)).fetchall()
         return [
-            StoredWork(row["work_id"], (row["work_code"], row["work_name"]), row["node_id"], row["source_id"])
+            StoredWork(
+                row["work_id"],
+                (row["work_code"], row["work_name"]),
+                row["node_id"],
+                row["source_id"],
+                dict(zip(row["document_ids"], row["days"], strict=True)),
+            )
             for row in rows
         ]
 

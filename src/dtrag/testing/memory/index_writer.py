@@ -85,18 +85,20 @@ class MemoryWriter:
         return [key for key in gone if await self.delete(key, scope, ends=True)]
 
     async def works(self, works: Collection[tuple[str, str]]) -> list[StoredWork]:
-        """The works with one of these codes and folded names, each as its newest edition is stored."""
-        newest: dict[uuid.UUID, tuple[date, StoredWork]] = {}
+        """The works with one of these codes and folded names, one for each category with editions of it."""
+        newest_first: list[tuple[date, StoredDocument, Edition]] = []
         for stored in self._state.documents.values():
             edition = stored.written.edition
-            if edition is None or edition.work_id is None or edition.effective_from is None:
-                continue
-            if edition.work in works:
-                found = StoredWork(edition.work_id, edition.work, stored.node_id, stored.written.source_id)
-                previous = newest.get(edition.work_id)
-                if previous is None or previous[0] < edition.effective_from:
-                    newest[edition.work_id] = edition.effective_from, found
-        return [work for _, work in newest.values()]
+            if edition is not None and edition.effective_from is not None and edition.work in works:
+                newest_first.append((edition.effective_from, stored, edition))
+        newest_first.sort(key=lambda each: each[0], reverse=True)
+        known: dict[tuple[uuid.UUID, tuple[str, str], int], StoredWork] = {}
+        for day, stored, edition in newest_first:
+            if edition.work_id is not None:
+                key = edition.work_id, edition.work, stored.node_id
+                work = known.get(key) or StoredWork(*key, stored.written.source_id, {})
+                known[key] = replace(work, editions={**work.editions, stored.written.document_id: day})
+        return list(known.values())
 
     async def delete(self, document_id: uuid.UUID, scope: Scope, *, ends: bool = False) -> bool:
         """Delete a document that the scope may see; False without one.
@@ -109,7 +111,7 @@ class MemoryWriter:
         del self._state.documents[document_id]
         edition = stored.written.edition
         if ends and edition is not None and edition.work_id is not None:
-            self._end_before(edition, stored.written.source_id)
+            self._end_before(edition, stored)
         self._state.refresh_editions()
         self._state.sources.pop(stored.written.source_id, None)
         self._state.changed()
@@ -148,13 +150,14 @@ class MemoryWriter:
         node = Node(self._state.last_node, parent or ROOT, path.names[-1], path.key[-1])
         return Taxonomy.of(taxonomy.version, [*taxonomy.nodes.values(), node])
 
-    def _end_before(self, removed: Edition, source_id: uuid.UUID) -> None:
+    def _end_before(self, removed: Edition, last: StoredDocument) -> None:
         """Earlier editions of the same work do not become valid again, but for one that the file still contains."""
         for key, stored in list(self._state.documents.items()):
             edition, day = stored.written.edition, removed.effective_from
             if edition is None or edition.work_id != removed.work_id or edition.effective_from is None or day is None:
                 continue
-            if edition.effective_from < day and (stored.retained or stored.written.source_id != source_id):
+            is_contained = stored.written.source_id == last.written.source_id and not stored.retained
+            if edition.effective_from < day and stored.node_id == last.node_id and not is_contained:
                 self._state.change_edition(key, ends_on=min(day, edition.ends_on or day))
 
     def _of_source(self, source_id: uuid.UUID) -> list[StoredDocument]:

@@ -108,6 +108,7 @@ class MemoryReview:
             self._state.placements.pop(item.document_id, None)
             if item.document_id in self._state.documents:
                 self._state.move(item.document_id, self._state.living_node(decision.node_id))
+                self._state.refresh_editions()
                 self._state.changed()
         return True
 

@@ -135,19 +135,18 @@ class MemoryState:
             self.documents[document_id] = replace(stored, written=written)
 
     def refresh_editions(self) -> None:
-        """Derive the validity of all editions."""
-        works: dict[uuid.UUID, list[StoredDocument]] = {}
+        """Derive the validity of all editions, in each category from those there."""
+        works: dict[tuple[uuid.UUID, int], list[StoredDocument]] = {}
         for stored in self.documents.values():
             written = stored.written.edition
             if written is not None and written.work_id is not None:
-                works.setdefault(written.work_id, []).append(stored)
+                works.setdefault((written.work_id, stored.node_id), []).append(stored)
         for work in works.values():
             editions = [edition for each in work if (edition := _stored_edition(each)) is not None]
             for key, valid in validity(editions, self._repealed_on(work)).items():
                 self.documents[key] = replace(self.documents[key], validity=valid)
 
     def _repealed_on(self, work: list[StoredDocument]) -> date | None:
-        nodes = {stored.node_id for stored in work}
         editions = [stored.written.edition for stored in work if stored.written.edition is not None]
         first = min(edition.effective_from for edition in editions if edition.effective_from is not None)
         repealing = (
@@ -155,7 +154,7 @@ class MemoryState:
             for other in self.documents.values()
             if other.written.edition is not None
             and editions[-1].name in other.written.edition.repeals
-            and other.node_id in nodes
+            and other.node_id == work[0].node_id
             and other.written.edition.work_id != editions[-1].work_id
         )
         return min((day for day in repealing if day is not None and day > first), default=None)

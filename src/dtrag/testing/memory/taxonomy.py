@@ -102,6 +102,7 @@ class MemoryTaxonomy:
         self._state.activations.append(Activation(version, now, dict(change.vacated), moves))
         for document, (_, node_id) in moves.items():
             self._state.move(document, node_id)
+        self._state.refresh_editions()
         self._state.changed()
         return preview
 

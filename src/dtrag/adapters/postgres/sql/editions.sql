@@ -1,12 +1,16 @@
 -- Editions of works: which passages are valid when. As the owner.
 
 -- name: works
--- The newest edition of each work with one of these codes and names; "" for no code.
-select distinct on (work_id) work_id, work_code, work_name, node_id, source_id
+-- The editions of each work with one of these codes and names ("" for no code) in each category, the newest first.
+select work_id, work_code, work_name, node_id,
+       (array_agg(source_id order by effective_from desc))[1] as source_id,
+       array_agg(document_id order by effective_from desc) as document_ids,
+       array_agg(effective_from order by effective_from desc) as days
 from documents
 where work_id is not null
   and (work_code, work_name) in (select * from unnest(:codes::text[], :names::text[]))
-order by work_id, effective_from desc
+group by work_id, work_code, work_name, node_id
+order by work_id, node_id
 
 -- name: editions
 select document_id, node_id, work_name, effective_from, article_dates, ends_on
@@ -23,7 +27,7 @@ order by document_id, ordinal
 -- name: repealed_on
 select min(effective_from) as day
 from documents
-where repeals @> array[:name]::text[] and node_id = any (:nodes::int[]) and work_id <> :work_id
+where repeals @> array[:name]::text[] and node_id = :node_id and work_id <> :work_id
   and effective_from > :after
 
 -- name: repealed_works
@@ -48,7 +52,8 @@ where d.document_id = m.document_id and d.superseded_from is distinct from m.day
 -- A later edition was removed because its file is gone: the earlier ones do not become valid again, but for one that the
 -- same file contains now, with a corrected date.
 update documents set ends_on = least(ends_on, :day)
-where work_id = :work_id and effective_from < :day and (retained or source_id <> :source_id)
+where work_id = :work_id and node_id = :node_id and effective_from < :day
+  and (retained or source_id <> :source_id)
 
 -- name: mark_retained
 update documents set retained = :retained where document_id = any (:document_ids) and retained <> :retained

@@ -98,7 +98,7 @@ select 'agent' as kind, name, scope from agents order by name
 -- name: move_rows
 update documents set node_id = :to_node
 where document_id = any (:document_ids) and node_id = :from_node
-returning document_id
+returning document_id, work_id, repeals
 
 -- name: move_chunks
 update chunks set node_id = :to_node where document_id = any (:document_ids)

@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 
 import numpy as np
+from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
+from dtrag.adapters.postgres import editions
 from dtrag.adapters.postgres.database import Connection, Database
 from dtrag.adapters.postgres.locks import Lock, lock
 from dtrag.adapters.postgres.queries import queries
@@ -82,10 +84,12 @@ async def bring_in(
 async def _move(connection: Connection, activation: int, moves: Mapping[Pair, Sequence[uuid.UUID]]) -> None:
     sql = queries("taxonomy")
     moved: dict[uuid.UUID, int] = {}
+    moved_editions: list[DictRow] = []
     for (from_node, to_node), documents in moves.items():
         for page in (documents[start : start + PAGE] for start in range(0, len(documents), PAGE)):
             values: dict[str, object] = {"from_node": from_node, "to_node": to_node, "document_ids": list(page)}
             rows = await (await connection.execute(sql["move_rows"], values)).fetchall()
+            moved_editions += [row for row in rows if row["work_id"] is not None]
             existing = [row["document_id"] for row in rows]  # deletions do not wait for the activation
             values["document_ids"] = existing
             for name in ("move_chunks", "move_lexical", "move_vectors"):
@@ -94,6 +98,7 @@ async def _move(connection: Connection, activation: int, moves: Mapping[Pair, Se
             moved.update(dict.fromkeys(existing, to_node))
     if moved:
         await _rewrite_heads(connection, moved)
+        await editions.moved(connection, moved_editions, {node for pair in moves for node in pair})
 
 
 async def _rewrite_heads(connection: Connection, moved: Mapping[uuid.UUID, int]) -> None:

@@ -6,6 +6,9 @@ import uuid
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 
+from psycopg.rows import DictRow
+
+from dtrag.adapters.postgres import editions
 from dtrag.adapters.postgres.database import Connection
 from dtrag.adapters.postgres.lexical.segment_writer import is_counted, subtract, write_stored_segment
 from dtrag.adapters.postgres.locks import Lock, lock, lock_shared, uuid_key
@@ -20,7 +23,8 @@ async def rehome(connection: Connection, moves: Mapping[uuid.UUID, int]) -> int:
     A correction takes the documents out of their segments, and a new segment holds them: readers see each document on
     the old node or on the new one.
     """
-    statements, segment_id, moved = queries("taxonomy_moves"), uuid.uuid4(), 0
+    statements, segment_id = queries("taxonomy_moves"), uuid.uuid4()
+    moved: list[DictRow] = []
     await lock_shared(connection, Lock.WRITERS)
     living = await living_nodes(connection, moves.values())
     for document_id in sorted(moves):
@@ -31,7 +35,7 @@ async def rehome(connection: Connection, moves: Mapping[uuid.UUID, int]) -> int:
             continue
         if not moved:
             await connection.execute(queries("writing")["open_segment"], {**values, "now": datetime.now(UTC)})
-        moved += 1
+        moved.append(origin)
         counted = await is_counted(connection, origin["segment_id"])
         await connection.execute(statements["move_document"], values)
         if counted:
@@ -39,7 +43,8 @@ async def rehome(connection: Connection, moves: Mapping[uuid.UUID, int]) -> int:
             await subtract(connection, document_id, origin["segment_id"], await passages.fetchall())
     if moved:
         await write_stored_segment(connection, segment_id)
-    return moved
+        await editions.moved(connection, moved, {*living.values(), *(origin["node_id"] for origin in moved)})
+    return len(moved)
 
 
 async def living_nodes(connection: Connection, nodes: Collection[int]) -> dict[int, int]:
