@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from dtrag.core.text.analysis import term_id, terms
 from dtrag.errors import InvalidInput, NotFound
 from dtrag.ingestion.sources import Source
 from dtrag.pipeline.state import PipelineRequest
-from dtrag.ports import Models
+from dtrag.ports import Models, StoredWork
 from dtrag.settings import Settings
 from tests.amendments import TITLES, History, histories, write_books
 from tests.store import Databases
@@ -170,6 +170,19 @@ async def test_the_same_date_replaces_and_another_date_adds(app: App, tmp_path: 
     assert not any("서른" in text or "쉰" in text for text in await found(app, "배차", "2021-01-01"))
     assert not any("마흔" in text for text in await found(app, "배차"))
     assert (await app.counts())[0] == 1
+
+
+async def test_editions_that_are_ingested_at_the_same_time_are_one_work(
+    app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def read_too_early(names: Collection[tuple[str, str]]) -> list[StoredWork]:
+        return []
+
+    await ingest(app, tmp_path, "a.md", regulation("2020. 3. 1.", "배차는 한 번."))
+    monkeypatch.setattr(app._writer, "works", read_too_early)  # as both see the index when they begin together
+    await ingest(app, tmp_path, "b.md", regulation("2024. 3. 1.", "배차는 두 번."))
+    texts = await found(app, "배차")
+    assert any("두 번" in text for text in texts) and not any("한 번" in text for text in texts)
 
 
 async def test_the_id_of_an_edition_follows_from_its_work_and_date(app: App, tmp_path: Path) -> None:

@@ -56,9 +56,9 @@ def edition_id(work_id: uuid.UUID, effective_from: date, taken: Collection[uuid.
     return next(key for name in names if (key := uuid.uuid5(work_id, name)) not in taken)
 
 
-def new_work_id(namespace: uuid.UUID, source_uri: str, edition: Edition) -> uuid.UUID:
-    """The id of a work whose first edition comes from this address."""
-    return uuid.uuid5(namespace, "\n".join((source_uri, *edition.work)))
+def new_work_id(namespace: uuid.UUID, node_id: int, edition: Edition) -> uuid.UUID:
+    """The id of a work that begins in this category: the same for all who begin it at the same time."""
+    return uuid.uuid5(namespace, "\n".join((str(node_id), *edition.work)))
 
 
 def parse_date(name: str, value: object) -> date | None:

@@ -33,7 +33,6 @@ class Editions:
         self._guard = guard
         self._name = folded_name(name)
         self._effective_from = effective_from
-        self._begun: dict[tuple[tuple[str, str], int], uuid.UUID] = {}
         self._seen: Counter[tuple[uuid.UUID, tuple[str, str], date]] = Counter()
 
     @property
@@ -62,15 +61,13 @@ class Editions:
         document = draft.passages.document
         works = await self._writer.works([edition.work])
         chosen = self._chosen(works, draft, effective_from)
-        begun = self._begun.get((edition.work, draft.node_id))
-        if begun is not None or chosen is None:
-            work_id = begun or new_work_id(DOCUMENT_NAMESPACE, draft.source_uri, edition)
+        if chosen is None:
+            work_id = new_work_id(DOCUMENT_NAMESPACE, draft.node_id, edition)
         else:
             work_id = chosen.work_id
             if not document.category_path and chosen.node_id != UNCLASSIFIED:
                 document = replace(document, category_path=taxonomy.path(chosen.node_id) or None)
                 draft = replace(draft, node_id=chosen.node_id)
-        self._begun[edition.work, draft.node_id] = work_id
         return replace(
             draft,
             document_id=_document_id(work_id, effective_from, draft.node_id, works),
