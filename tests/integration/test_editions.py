@@ -185,6 +185,22 @@ async def test_editions_that_are_ingested_at_the_same_time_are_one_work(
     assert any("두 번" in text for text in texts) and not any("한 번" in text for text in texts)
 
 
+async def test_a_regulation_may_be_repealed_twice(app: App, tmp_path: Path) -> None:
+    repeal = "\n\n제2조(폐지) 「차량관리규정」은 폐지한다."
+    for year, name, more in (
+        (2016, "차량관리규정", ""),
+        (2018, "가규정", repeal),
+        (2020, "차량관리규정", ""),
+        (2022, "나규정", repeal),
+    ):
+        await ingest(
+            app, tmp_path, f"{year}.md", regulation(f"{year}. 3. 1.", f"배차는 {year}번.", name=name, more=more)
+        )
+    for year in (2016, 2018, 2020, 2022):
+        listed = [summary.name for summary in await app.regulations.regulations(as_of=f"{year}-06-01")]
+        assert ("차량관리규정" in listed) == (year in (2016, 2020)), year
+
+
 async def test_the_id_of_an_edition_follows_from_its_work_and_date(app: App, tmp_path: Path) -> None:
     first = await ingest(app, tmp_path, "one.md", regulation("2020. 3. 1.", "배차는 한 번."))
     second = await ingest(app, tmp_path, "two.md", regulation("2024. 3. 1.", "배차는 두 번."))

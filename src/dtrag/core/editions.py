@@ -129,8 +129,8 @@ def passage_label(kind: object, label: object) -> str:
     return "" if kind == ADDENDUM or not label else str(label)
 
 
-def validity(editions: Iterable[StoredEdition], repealed_on: date | None = None) -> dict[uuid.UUID, Validity]:
-    """Document id -> validity, for all editions of one work; `repealed_on` ends those that began before.
+def validity(editions: Iterable[StoredEdition], repealed_on: Collection[date] = ()) -> dict[uuid.UUID, Validity]:
+    """Document id -> validity, for all editions of one work; each day of `repealed_on` ends those that began before.
 
     A provision is valid until its text in the first later edition takes effect, or its deletion there.
     """
@@ -138,8 +138,7 @@ def validity(editions: Iterable[StoredEdition], repealed_on: date | None = None)
     valid: dict[uuid.UUID, Validity] = {}
     for place, edition in enumerate(ordered):
         later = ordered[place + 1 :]
-        is_repealed = repealed_on is not None and repealed_on > edition.effective_from
-        limits = [edition.ends_on, repealed_on if is_repealed else None]
+        limits = [edition.ends_on, *(day for day in repealed_on if day > edition.effective_from)]
         ends = {
             label: _earliest([*limits, *(following.start_of(label) for following in later)])
             for label in {"", *edition.labels}

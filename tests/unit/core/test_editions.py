@@ -45,7 +45,7 @@ def test_every_article_is_valid_in_the_right_text_on_every_day_around_300_amendm
             for key, document in editions.items()
             if document.edition is not None and document.edition.effective_from is not None
         ]
-        valid = validity(stored, history.repealed_on)
+        valid = validity(stored, [history.repealed_on] if history.repealed_on else [])
         for day in history.days():
             shown = [
                 chunk.text

@@ -83,17 +83,15 @@ async def refresh_work(connection: Connection, work_id: uuid.UUID) -> None:
     await connection.execute(sql["set_superseded"], ends)
 
 
-async def _repealed_on(connection: Connection, work_id: uuid.UUID, rows: Sequence[DictRow]) -> date | None:
-    """The first day on which another regulation repeals the work, in the category of these editions of it."""
+async def _repealed_on(connection: Connection, work_id: uuid.UUID, rows: Sequence[DictRow]) -> list[date]:
+    """The days on which another regulation repeals the work, in the category of these editions of it."""
     values = {
         "name": rows[-1]["work_name"],
         "node_id": rows[-1]["node_id"],
         "work_id": work_id,
-        "after": rows[0]["effective_from"],
     }
-    row = await (await connection.execute(queries("editions")["repealed_on"], values)).fetchone()
-    day: date | None = row["day"] if row else None
-    return day
+    cursor = await connection.execute(queries("editions")["repealed_on"], values)
+    return [row["day"] for row in await cursor.fetchall()]
 
 
 def _validity_columns(valid: dict[uuid.UUID, Validity]) -> dict[str, object]:

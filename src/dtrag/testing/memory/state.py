@@ -146,9 +146,8 @@ class MemoryState:
             for key, valid in validity(editions, self._repealed_on(work)).items():
                 self.documents[key] = replace(self.documents[key], validity=valid)
 
-    def _repealed_on(self, work: list[StoredDocument]) -> date | None:
+    def _repealed_on(self, work: list[StoredDocument]) -> list[date]:
         editions = [stored.written.edition for stored in work if stored.written.edition is not None]
-        first = min(edition.effective_from for edition in editions if edition.effective_from is not None)
         repealing = (
             other.written.edition.effective_from
             for other in self.documents.values()
@@ -157,7 +156,7 @@ class MemoryState:
             and other.node_id == work[0].node_id
             and other.written.edition.work_id != editions[-1].work_id
         )
-        return min((day for day in repealing if day is not None and day > first), default=None)
+        return [day for day in repealing if day is not None]
 
     def move(self, document_id: uuid.UUID, node_id: int) -> None:
         """Put a document into another category."""

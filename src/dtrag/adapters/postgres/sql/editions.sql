@@ -25,10 +25,9 @@ where document_id = any (:document_ids)
 order by document_id, ordinal
 
 -- name: repealed_on
-select min(effective_from) as day
+select distinct effective_from as day
 from documents
 where repeals @> array[:name]::text[] and node_id = :node_id and work_id <> :work_id
-  and effective_from > :after
 
 -- name: repealed_works
 -- The works in the same category that a regulation repeals.
