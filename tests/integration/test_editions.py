@@ -293,6 +293,10 @@ async def test_a_future_edition_waits_for_its_day(app: App, tmp_path: Path) -> N
     assert any("한 번" in text for text in await found(app, "배차"))
     assert any("두 번" in text for text in await found(app, "배차", soon))
     assert not any("두 번" in text for text in await found(app, "배차"))
+    (tmp_path / "a.md").unlink()
+    report = await app.ingest(tmp_path, "Rules", prune="all")
+    assert report.removed == 1 and await found(app, "배차") == []
+    assert any("두 번" in text for text in await found(app, "배차", soon))
 
 
 async def test_pruning_keeps_superseded_editions_unless_it_is_told_to_remove_them(app: App, tmp_path: Path) -> None:

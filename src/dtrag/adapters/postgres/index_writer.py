@@ -14,7 +14,7 @@ import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import TypeVar
 
 import numpy as np
@@ -36,7 +36,7 @@ from dtrag.core.access.scope import EVERYTHING, Scope
 from dtrag.core.documents import Draft, IndexedDocument
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
 from dtrag.errors import Forbidden
-from dtrag.ports import StoredWork
+from dtrag.ports import StoredWork, valid_day
 
 BYTES_A_CHARACTER = 12
 """Disk that a character of text takes while it is written, about: 2,000 to 6,000 bytes a passage of 500."""
@@ -148,7 +148,7 @@ class PostgresWriter:
                     if current_row:
                         returned += [row["document_id"]] if row["retained"] else []
                     elif scope.nodes is None or row["node_id"] in scope.nodes:
-                        (superseded if row["superseded"] else gone).append(row["document_id"])
+                        (superseded if _stays(row["superseded_from"], current) else gone).append(row["document_id"])
             for ids, retained in ((superseded, True), (returned, False)):
                 if ids:
                     await editions.mark_retained(connection, ids, retained=retained)
@@ -333,3 +333,9 @@ async def _repeated(transaction: Callable[[], Awaitable[T]]) -> T:
         except _CONTESTED:
             continue
     return await transaction()
+
+
+def _stays(superseded_from: date | None, current: Sequence[int]) -> bool:
+    """Whether a document that its file does not contain is a superseded edition, or in a file with `current` documents
+    one that will be: the file may contain its successor."""
+    return superseded_from is not None and (len(current) > 0 or superseded_from <= valid_day(EVERYTHING))

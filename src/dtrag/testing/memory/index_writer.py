@@ -15,7 +15,7 @@ from dtrag.core.documents import ChunkedDocument, Draft, IndexedDocument
 from dtrag.core.editions import Edition
 from dtrag.core.taxonomy.tree import ROOT, CategoryPath, Node, Taxonomy
 from dtrag.errors import Forbidden
-from dtrag.ports import Embedder, StoredWork, check_identity
+from dtrag.ports import Embedder, StoredWork, check_identity, valid_day
 from dtrag.testing.memory.state import MemoryState, StoredDocument, StoredSource
 
 
@@ -78,7 +78,7 @@ class MemoryWriter:
                 self._state.change_edition(key, retained=False)
             elif not stored.in_scope(scope):
                 continue
-            elif stored.validity is not None and stored.validity.end is not None:
+            elif stored.validity is not None and (end := stored.validity.end) and (present or end <= valid_day(scope)):
                 self._state.change_edition(key, retained=True)
             else:
                 gone.append(key)

@@ -28,7 +28,7 @@ set fingerprint = excluded.fingerprint, documents = excluded.documents, complete
 delete from sources where source_id = :source_id
 
 -- name: documents_of_source
-select document_id, node_id, superseded_from is not null as superseded, retained
+select document_id, node_id, superseded_from, retained
 from documents where source_id = :source_id order by document_id limit :limit
 
 -- name: source_reaches_out
