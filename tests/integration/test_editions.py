@@ -328,6 +328,9 @@ async def test_a_removed_successor_does_not_revive_the_edition_before_it(app: Ap
     assert any("한 번" in text for text in await found(app, "배차는", "2024-02-01"))
     assert await app.reindex() > 0
     assert not any("배차는" in text for text in await found(app, "배차는"))
+    await ingest(app, tmp_path, "again.md", regulation("2020. 3. 1.", "배차는 한두 번."))
+    assert not any("배차는" in text for text in await found(app, "배차는"))
+    assert any("한두 번" in text for text in await found(app, "배차는", "2024-02-01"))
 
 
 async def test_a_date_that_is_corrected_to_an_earlier_one_leaves_the_regulation_valid(app: App, tmp_path: Path) -> None:

@@ -24,8 +24,8 @@ class Edition:
 
     `article_dates` maps labels (제12조, 별표 1) to dates that differ from `effective_from`; `repeals` are the folded
     names of the regulations that it abolishes. `work_id` is None until the edition is ingested, and for undated ones.
-    `ends_on` is the day on which a successor became valid that is not in the index any more; `retained`: the edition is
-    superseded, and its file does not contain it any more.
+    `ends_on` is the day on which the text says that it ends; `retained`: the edition is superseded, and its file does
+    not contain it any more.
     """
 
     name: str

@@ -24,6 +24,13 @@ async def written(connection: Connection, edition: Edition | None, node_id: int,
         await removed(connection, origin, ends=False)
     if edition is None or edition.work_id is None:
         return
+    if (
+        origin is not None
+        and origin["followed_on"]
+        and (origin["work_id"], origin["node_id"]) == (edition.work_id, node_id)
+    ):
+        values = {"document_id": origin["document_id"], "day": origin["followed_on"]}
+        await connection.execute(queries("editions")["stay_followed"], values)
     await refresh_work(connection, edition.work_id)
     await refresh_repealed(connection, edition.repeals, node_id)
     if origin is not None:

@@ -39,7 +39,10 @@ class MemoryWriter:
                     "A document with this address exists outside your branches. Give the file another name."
                 )
             node_id = self._state.living_node(document.node_id)
-            self._state.documents[document.document_id] = StoredDocument(document, node_id, datetime.now(UTC))
+            followed_on = current.followed_on if current is not None and current.node_id == node_id else None
+            self._state.documents[document.document_id] = StoredDocument(
+                document, node_id, datetime.now(UTC), followed_on=followed_on
+            )
         if documents:
             self._state.refresh_editions()
             self._state.changed()
@@ -158,7 +161,8 @@ class MemoryWriter:
                 continue
             is_contained = stored.written.source_id == last.written.source_id and not stored.retained
             if edition.effective_from < day and stored.node_id == last.node_id and not is_contained:
-                self._state.change_edition(key, ends_on=min(day, edition.ends_on or day))
+                ended = replace(stored, followed_on=min(day, stored.followed_on or day))
+                self._state.documents[key] = ended
 
     def _of_source(self, source_id: uuid.UUID) -> list[StoredDocument]:
         return [stored for stored in self._state.seen(EVERYTHING) if stored.written.source_id == source_id]

@@ -30,12 +30,16 @@ START = datetime(2025, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
-    """A document as it was written; `node_id` is the category it is in now, `validity` that of a dated edition."""
+    """A document as it was written; `node_id` is the category it is in now, `validity` that of a dated edition.
+
+    `followed_on` is the day on which a later edition took effect that has been removed since.
+    """
 
     written: IndexedDocument
     node_id: int
     processed_at: datetime
     validity: Validity | None = None
+    followed_on: date | None = None
 
     @property
     def retained(self) -> bool:
@@ -174,4 +178,5 @@ def _stored_edition(stored: StoredDocument) -> StoredEdition | None:
         return None
     metadata = [indexed.chunk.metadata for indexed in written.chunks]
     labels = [passage_label(each.get("kind"), each.get("article")) for each in metadata]
-    return StoredEdition(written.document_id, edition.effective_from, edition.article_dates, edition.ends_on, labels)
+    ends_on = min((day for day in (edition.ends_on, stored.followed_on) if day is not None), default=None)
+    return StoredEdition(written.document_id, edition.effective_from, edition.article_dates, ends_on, labels)

@@ -9,8 +9,10 @@ alter table documents
     add column effective_from date,
     -- The day on which the next edition takes effect, or the regulation is repealed (exclusive; NULL: none).
     add column superseded_from date,
-    -- The day on which a later edition took effect that has been removed since.
+    -- The day on which the text says that it ends.
     add column ends_on        date,
+    -- The day on which a later edition took effect that has been removed since.
+    add column followed_on    date,
     -- Label of a provision -> day on which it takes effect, where that is not effective_from.
     add column article_dates  jsonb,
     -- Folded names of the regulations that this one repeals.

@@ -13,7 +13,7 @@ group by work_id, work_code, work_name, node_id
 order by work_id, node_id
 
 -- name: editions
-select document_id, node_id, work_name, effective_from, article_dates, ends_on
+select document_id, node_id, work_name, effective_from, article_dates, least(ends_on, followed_on) as ends_on
 from documents
 where work_id = :work_id
 order by effective_from
@@ -50,9 +50,13 @@ where d.document_id = m.document_id and d.superseded_from is distinct from m.day
 -- name: end_before
 -- A later edition was removed because its file is gone: the earlier ones do not become valid again, but for one that the
 -- same file contains now, with a corrected date.
-update documents set ends_on = least(ends_on, :day)
+update documents set followed_on = least(followed_on, :day)
 where work_id = :work_id and node_id = :node_id and effective_from < :day
   and (retained or source_id <> :source_id)
+
+-- name: stay_followed
+-- The text was read again.
+update documents set followed_on = :day where document_id = :document_id
 
 -- name: mark_retained
 update documents set retained = :retained where document_id = any (:document_ids) and retained <> :retained

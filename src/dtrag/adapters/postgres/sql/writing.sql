@@ -95,7 +95,7 @@ order by document_id, ordinal
 delete from lexical_index where document_id = :document_id returning terms, length, language
 
 -- name: origin
-select segment_id, node_id, source_id, work_id, effective_from, repeals from documents where document_id = :document_id
+select document_id, segment_id, node_id, source_id, work_id, effective_from, repeals, followed_on from documents where document_id = :document_id
 
 -- name: counted_segment
 -- Whether the segment holds its documents yet; no row if it was merged. The lock holds off the counting.
