@@ -284,6 +284,8 @@ class App:
         the latter.
         """
         files = await asyncio.to_thread(find_files, _paths(paths), self._parser)
+        if prune_editions and not (files.folders or files.failed):
+            raise InvalidInput("Editions are only removed below folders, and none was named. Name the folder.")
         plan = await self._folders.plan(files) if prune else None
         if plan is not None and plan.refusal and prune != "all":
             raise InvalidInput(plan.refusal)

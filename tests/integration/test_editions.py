@@ -314,6 +314,12 @@ async def test_pruning_keeps_superseded_editions_unless_it_is_told_to_remove_the
     await app.ingest(folder, "Rules", prune=True)
     assert any("한 번" in text for text in await found(app, "배차", "2021-01-01"))
     assert any("두 번" in text for text in await found(app, "배차"))
+    (folder / "2020.md").write_text(regulation("2020. 3. 1.", "배차는 한 번."), "utf-8")
+    assert (await app.ingest(folder, "Rules", prune=True, prune_editions=True)).removed == 0
+    assert any("한 번" in text for text in await found(app, "배차", "2021-01-01"))
+    with pytest.raises(InvalidInput, match="below folders"):
+        await app.ingest(folder / "2020.md", "Rules", prune_editions=True)
+    (folder / "2020.md").unlink()
     report = await app.ingest(folder, "Rules", prune=True, prune_editions=True)
     assert report.removed == 1 and await found(app, "배차", "2021-01-01") == []
     assert any("두 번" in text for text in await found(app, "배차"))

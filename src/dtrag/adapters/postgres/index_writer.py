@@ -152,6 +152,8 @@ class PostgresWriter:
             for ids, retained in ((superseded, True), (returned, False)):
                 if ids:
                     await editions.mark_retained(connection, ids, retained=retained)
+            if superseded and not len(current):  # a file that comes back is read again
+                await connection.execute(self._sql["forget_source"], {"source_id": source_id})
         return gone
 
     async def works(self, works: Collection[tuple[str, str]]) -> list[StoredWork]:

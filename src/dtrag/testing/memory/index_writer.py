@@ -83,6 +83,8 @@ class MemoryWriter:
                 continue
             elif stored.validity is not None and (end := stored.validity.end) and (present or end <= valid_day(scope)):
                 self._state.change_edition(key, retained=True)
+                if not present:  # a file that comes back is read again
+                    self._state.sources.pop(source_id, None)
             else:
                 gone.append(key)
         return [key for key in gone if await self.delete(key, scope, ends=True)]
