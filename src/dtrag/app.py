@@ -145,6 +145,7 @@ class App:
             self.embedder,
             (structure.split,),
             self.analyzer,
+            folders=stores.folders,
             classifier=self.classifier if classify_enabled(self.settings.classify) else None,
         )
         self._folders = FolderSync(

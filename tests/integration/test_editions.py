@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Collection
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -16,6 +16,7 @@ import pytest_asyncio
 from dtrag.adapters.postgres.connect import connect
 from dtrag.adapters.postgres.lexical.snapshot import View
 from dtrag.adapters.postgres.lexical.validity import EditionDays
+from dtrag.adapters.postgres.queries import queries
 from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.adapters.postgres.stores.taxonomy_moves import rehome
 from dtrag.app import App, app_on, open_app
@@ -382,6 +383,18 @@ async def test_a_collection_from_before_editions_has_nothing_twice_when_it_is_re
     assert (await app.counts())[0] == 1 and len(await found(app, "배차는 한 번")) == len(
         set(await found(app, "배차는 한 번"))
     )
+
+
+async def test_a_decision_about_a_document_outlives_its_becoming_an_edition(app: App, tmp_path: Path) -> None:
+    await ingest(app, tmp_path, "kettles.txt", "Kettles boil.", "Kettles")
+    undated = await ingest(app, tmp_path, "rule.md", regulation("공포한 날", "배차는 한 번."))
+    kettles = (await app.index.snapshot()).taxonomy.find(CategoryPath.parse("Kettles"))
+    async with app.database.connection("owner") as connection:
+        signal = {"document_id": UUID(undated), "node_id": kettles, "at": datetime.now(UTC), "by": "person"}
+        await connection.execute(queries("review")["set_signal"], signal)
+    dated = await ingest(app, tmp_path, "rule.md", regulation("2020. 3. 1.", "배차는 한 번."), None)
+    assert dated != undated
+    assert [work.node_id for work in await app._writer.works([("", "차량관리규정")])] == [kettles]
 
 
 async def test_two_regulations_of_one_name_and_date_in_a_file_are_both_there(app: App, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from datetime import date
 
 from dtrag.core.access.scope import EVERYTHING, Scope
-from dtrag.core.documents import IndexedDocument
+from dtrag.core.documents import IndexedDocument, document_id
 from dtrag.core.taxonomy.classification import Classification
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.core.text.analysis import Analyzer
@@ -25,7 +25,7 @@ from dtrag.ingestion.editions import Editions
 from dtrag.ingestion.reading import Batch, SourceReader, Splitter
 from dtrag.ingestion.sources import IngestReport, Progress, ReadSource, Source
 from dtrag.ingestion.write_guard import WriteGuard
-from dtrag.ports import Embedder, IndexWriter, Parser
+from dtrag.ports import Embedder, FolderStore, IndexWriter, Parser
 
 QUEUED_BATCHES = 2
 """Batches that may wait before each stage: reading and analysing run ahead of the writer by so much."""
@@ -44,6 +44,7 @@ class Ingestion:
         splitters: Sequence[Splitter] = (),
         analyzer: Analyzer = Analyzer(),
         *,
+        folders: FolderStore,
         classifier: Classifier | None = None,
     ):
         self._writer = writer
@@ -51,6 +52,7 @@ class Ingestion:
         self._embedder = embedder
         self._analyzer = analyzer
         self._splitters = splitters
+        self._folders = folders
         self._classifier = classifier
 
     async def run(
@@ -97,10 +99,19 @@ class Ingestion:
         `works` holds the classified works of the run.
         """
         documents = await analyse_documents(batch.drafts, self._embedder, self._analyzer)
+        await self._keep_decisions(batch)
         if self._classifier is not None:
             documents, waiting = await self._classifier.prepare(documents, works)
             report.waiting += waiting
         return documents
+
+    async def _keep_decisions(self, batch: Batch) -> None:
+        """What people decided about a document that was undated belongs to the edition that replaces it."""
+        dated = [draft for draft in batch.drafts if draft.edition is not None and draft.edition.work_id is not None]
+        ids = {document_id(draft.source_uri): draft.document_id for draft in dated}
+        undated = await self._writer.fingerprints(list(ids)) if ids else {}
+        if undated:
+            await self._folders.move_review_state({key: ids[key] for key in undated})
 
     async def write(
         self, batch: Batch, documents: Sequence[IndexedDocument], report: IngestReport, scope: Scope
