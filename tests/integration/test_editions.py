@@ -281,6 +281,11 @@ async def test_an_undated_regulation_takes_the_date_of_the_option(app: App, tmp_
     assert [text for text in await found(app, "travel policy") if "travel" in text] == [
         "The travel policy allows trains and buses."
     ]
+    plain.write_text("The travel policy allows trains and ships.", "utf-8")
+    report = await app.ingest(plain, "Rules")
+    assert any("that of the index still counts" in note for note in report.notes)
+    assert await found(app, "travel policy", "2022-01-01") == ["The travel policy allows trains only."]
+    assert [text for text in await found(app, "travel policy") if "ships" in text]
     with pytest.raises(InvalidInput, match="effective is a date"):
         await app.ingest(plain, "Rules", work="Travel policy", effective="2023")
 

@@ -33,6 +33,10 @@ class Editions:
         self._guard = guard
         self._name = folded_name(name)
         self._effective_from = effective_from
+        self.unstated = 0
+        """Documents that took name or date from the index, because neither they nor the run state it."""
+        self._source_id: uuid.UUID | None = None
+        self._stored: dict[str, Edition] = {}
         self._seen: Counter[tuple[uuid.UUID, tuple[str, str], date]] = Counter()
 
     @property
@@ -40,13 +44,21 @@ class Editions:
         """Changes with everything but the file itself that decides about its editions."""
         return f"{RULES} {self._name} {self._effective_from or ''}"
 
-    def completed(self, edition: Edition | None) -> Edition | None:
-        """The edition as its document and the options of the run state it."""
-        if edition is None:
-            return Edition(self._name, effective_from=self._effective_from) if self._name else None
-        if edition.effective_from is None and self._effective_from is not None:
-            return replace(edition, effective_from=self._effective_from)
-        return edition
+    async def completed(self, edition: Edition | None, source_id: uuid.UUID, uri: str) -> Edition | None:
+        """The edition as its document and the options of the run state it, else as it is in the index."""
+        if edition is None and self._name:
+            edition = Edition(self._name)
+        if edition is not None and edition.effective_from is None and self._effective_from is not None:
+            edition = replace(edition, effective_from=self._effective_from)
+        if edition is not None and edition.effective_from is not None:
+            return edition
+        if self._source_id != source_id:
+            self._source_id, self._stored = source_id, await self._writer.editions_of(source_id)
+        stored = self._stored.get(uri)
+        if stored is None or (edition is not None and edition.name != stored.name):
+            return edition
+        self.unstated += 1
+        return replace(edition or Edition(stored.name, stored.code), effective_from=stored.effective_from)
 
     async def joined(self, draft: Draft, taxonomy: Taxonomy) -> Draft:
         """The draft of a dated edition as a document of its work; any other unchanged."""

@@ -74,6 +74,7 @@ class Ingestion:
         report = IngestReport(files=len(sources))
         guard = WriteGuard(self._writer, scope)
         await guard.admit(category)
+        editions = Editions(self._writer, guard, name=work, effective_from=effective_from)
         reader = SourceReader(
             self._writer,
             self._parser,
@@ -82,11 +83,16 @@ class Ingestion:
             analyzer=self._analyzer,
             category=category,
             guard=guard,
-            editions=Editions(self._writer, guard, name=work, effective_from=effective_from),
+            editions=editions,
             report=report,
         )
         await self._writer.recover()
         await _Run(self, reader, guard, report, on_progress).execute(sources)
+        if editions.unstated:
+            report.notes.append(
+                f"{editions.unstated:,} documents state no date: that of the index still counts. "
+                "Change it with --effective."
+            )
         if report.documents or report.removed:
             await self._writer.tidy()
         return report

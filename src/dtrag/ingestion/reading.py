@@ -152,7 +152,7 @@ class SourceReader:
             node = await self._node(path)
             document = replace(document, category_path=path.names)
         uri = f"{source.uri}#{document.part}" if document.part else source.uri
-        edition = self._editions.completed(passages.edition)
+        edition = await self._editions.completed(passages.edition, source.source_id, uri)
         draft = Draft(
             document_id(uri),
             ChunkedDocument(document, passages.chunks),

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from dtrag.core.access.scope import EVERYTHING, NO_FILTERS, Scope, SearchFilters
 from dtrag.core.documents import DocumentSummary, Draft, IndexedDocument, SearchResult, Vector
+from dtrag.core.editions import Edition
 from dtrag.core.ranking.bm25 import LexicalQuery, LexicalStatistics
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
 from dtrag.errors import IndexMismatch
@@ -159,6 +160,9 @@ class IndexWriter(Protocol):
 
         Raises `Forbidden` when a document with the same id exists outside of `scope`.
         """
+
+    async def editions_of(self, source_id: uuid.UUID) -> dict[str, Edition]:
+        """Address -> newest edition that the source contained, for its documents with a date."""
 
     async def source_fingerprint(self, source_id: uuid.UUID) -> bytes | None:
         """Fingerprint of a source that was read to its end, or None."""

@@ -34,6 +34,7 @@ from dtrag.adapters.postgres.stores.taxonomy import PostgresTaxonomy
 from dtrag.adapters.postgres.stores.taxonomy_moves import living_nodes
 from dtrag.core.access.scope import EVERYTHING, Scope
 from dtrag.core.documents import Draft, IndexedDocument
+from dtrag.core.editions import Edition
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
 from dtrag.errors import Forbidden
 from dtrag.ports import StoredWork, valid_day
@@ -155,6 +156,13 @@ class PostgresWriter:
             if superseded and not len(current):  # a file that comes back is read again
                 await connection.execute(self._sql["forget_source"], {"source_id": source_id})
         return gone
+
+    async def editions_of(self, source_id: uuid.UUID) -> dict[str, Edition]:
+        """Address -> newest edition that the source contained, for its documents with a date."""
+        async with self._database.connection("owner") as connection:
+            cursor = await connection.execute(queries("editions")["editions_of_source"], {"source_id": source_id})
+            rows = await cursor.fetchall()
+        return {row["source_uri"]: Edition(row["work_name"], row["work_code"], row["effective_from"]) for row in rows}
 
     async def works(self, works: Collection[tuple[str, str]]) -> list[StoredWork]:
         """The works with one of these codes and folded names, one for each category with editions of it."""

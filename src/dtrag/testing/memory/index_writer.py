@@ -89,6 +89,17 @@ class MemoryWriter:
                 gone.append(key)
         return [key for key in gone if await self.delete(key, scope, ends=True)]
 
+    async def editions_of(self, source_id: uuid.UUID) -> dict[str, Edition]:
+        """Address -> newest edition that the source contained, for its documents with a date."""
+        newest: dict[str, tuple[date, Edition]] = {}
+        for stored in self._of_source(source_id):
+            edition, uri = stored.written.edition, stored.written.source_uri
+            if edition is None or edition.effective_from is None or stored.retained:
+                continue
+            if uri not in newest or newest[uri][0] < edition.effective_from:
+                newest[uri] = edition.effective_from, edition
+        return {uri: edition for uri, (_, edition) in newest.items()}
+
     async def works(self, works: Collection[tuple[str, str]]) -> list[StoredWork]:
         """The works with one of these codes and folded names, one for each category with editions of it."""
         newest_first: list[tuple[date, StoredDocument, Edition]] = []

@@ -12,6 +12,12 @@ where work_id is not null
 group by work_id, work_code, work_name, node_id
 order by work_id, node_id
 
+-- name: editions_of_source
+select distinct on (source_uri) source_uri, work_code, work_name, effective_from
+from documents
+where source_id = :source_id and work_id is not null and not retained
+order by source_uri, effective_from desc
+
 -- name: editions
 select document_id, node_id, work_name, effective_from, article_dates, least(ends_on, followed_on) as ends_on
 from documents
