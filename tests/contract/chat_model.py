@@ -64,7 +64,7 @@ class ChatServerContract(ChatModelContract):
                 await call(model, streaming)
             assert "DTRAG_LLM" in str(caught.value)
         took = time.monotonic() - began
-        assert took < SECONDS + 1
+        assert took < 3 * SECONDS + 1
         if fault in SLOW:
             assert took >= SECONDS
         await nothing_left(server, model)

@@ -347,7 +347,7 @@ async def test_the_passages_that_fit_the_time_are_read_and_the_others_keep_their
         reranked, complete = await reranker.attempt("text", results, timeout=0.6)
         read = sum(map(len, model.read))
         assert not complete
-        assert 2 <= read <= 0.6 / seconds
+        assert 1 <= read <= 0.6 / seconds
         assert _ids(reranked)[:read] == [str(i) for i in range(60 - read, 60)]
         assert _ids(reranked)[read:] == [str(i) for i in range(59 - read, -1, -1)]
 
