@@ -1,0 +1,209 @@
+"""Cases: questions that were answered before, with the passages that answered them, and what people said of them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from enum import StrEnum
+from typing import Any, Literal
+
+Origin = Literal["manual", "answer", "review"]
+"""How a case came to be: added by hand, from an answer, or from a reviewer's correction."""
+Status = Literal["active", "archived"]
+LogKind = Literal["suggestion", "answer"]
+DecisionKind = Literal["vote", "replay"]
+DEFAULT_QUALITY = 0.5
+
+
+class SimilarityMethod(StrEnum):
+    """How two questions are compared; see core/cases/similarity.py for the formulas."""
+
+    COSINE = "cosine"
+    EUCLIDEAN = "euclidean"
+    JACCARD = "jaccard"
+    SEMANTIC = "semantic"
+
+
+class FeedbackType(StrEnum):
+    """What a person did with a suggested case."""
+
+    THUMBS_UP = "thumbs_up"
+    THUMBS_DOWN = "thumbs_down"
+    SELECTED = "selected"
+    IGNORED = "ignored"
+
+
+def content_hash(text: str) -> bytes:
+    """SHA-256 of a passage's text: a passage with another hash is another text."""
+    return hashlib.sha256(text.encode("utf-8", "replace")).digest()
+
+
+@dataclass(frozen=True, slots=True)
+class CitedPassage:
+    """A passage that a case cites: its id (`DOCUMENT_ID:ORDINAL`) and the hash of its text when it was cited."""
+
+    chunk_id: str
+    content_hash: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A question with the passages that answered it.
+
+    `query` is "" where questions are stored without text; `query_hash` identifies the normalised question either way.
+    `category_path` as it was written; `node_id` is the node that had this path, None for a path outside the tree
+    (visible only with the whole tree). `content` is shown to people and never enters an answer or a prompt.
+    `quality_score` and `success_rate` in [0, 1], rounded to six places; `usage_count` counts feedback, not suggestions.
+    `passages` in the order of the answer's citations; none: suggested, never reused. `author` is the owner id of the
+    caller who caused it, "" without keys. `as_of` is the day of the question, None for today's texts.
+    """
+
+    case_id: str
+    query: str
+    category_path: tuple[str, ...]
+    content: str
+    created_at: datetime
+    updated_at: datetime
+    quality_score: float = DEFAULT_QUALITY
+    usage_count: int = 0
+    success_rate: float = 0.0
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    query_hash: bytes = b""
+    node_id: int | None = None
+    passages: tuple[CitedPassage, ...] = ()
+    origin: Origin = "manual"
+    author: str = ""
+    as_of: date | None = None
+    upvotes: int = 0
+    downvotes: int = 0
+    status: Status = "active"
+    vector: bytes | None = None
+    """The embedding of the question, float32, for `SEMANTIC`; None without an embedder for its language."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseChange:
+    """Fields of a case to replace; None leaves a field unchanged."""
+
+    query: str | None = None
+    query_hash: bytes | None = None
+    vector: bytes | None = None
+    category_path: tuple[str, ...] | None = None
+    node_id: int | None = None
+    """The node of `category_path`; used only together with it."""
+    content: str | None = None
+    quality_score: float | None = None
+    metadata: Mapping[str, Any] | None = None
+    passages: tuple[CitedPassage, ...] | None = None
+    status: Status | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseQuery:
+    """A search for similar cases. `category_path` restricts to this path, or to the branch below it (`prefix`).
+
+    Archived cases and those below `min_quality` are left out. `vector` is needed for `SEMANTIC` only. Ties are ordered
+    by quality, then use, then id.
+    """
+
+    text: str
+    limit: int
+    method: SimilarityMethod = SimilarityMethod.COSINE
+    category_path: tuple[str, ...] | None = None
+    prefix: bool = False
+    min_quality: float = 0.0
+    vector: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseLog:
+    """One interaction with the memory: a request for suggestions, or an answered question (`log_id` is its trace id).
+
+    `user_id` is the owner id of the caller. `query` is "" where questions are stored without text. Of an answer,
+    `passages` are those that it cites, and `shown_case_id` is the case that was shown as answered before. `success`
+    and `feedback` are those of the last vote.
+    """
+
+    log_id: str
+    timestamp: datetime
+    query: str
+    query_hash: bytes = b""
+    category_path: tuple[str, ...] = ()
+    node_id: int | None = None
+    suggested_case_ids: tuple[str, ...] = ()
+    picked_case_ids: tuple[str, ...] = ()
+    success: bool | None = None
+    feedback: FeedbackType | None = None
+    execution_time_ms: float = 0.0
+    similarity_method: str = ""
+    user_id: str = ""
+    kind: LogKind = "suggestion"
+    passages: tuple[CitedPassage, ...] = ()
+    shown_case_id: str | None = None
+    as_of: date | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+    """Chosen action with its propensity, confidence, decision: numbers and names, no texts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vote:
+    """Feedback of one voter on one case in one interaction; a second one replaces the first."""
+
+    log_id: str
+    case_id: str
+    feedback: FeedbackType
+    success: bool
+    voter: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReuseDecision:
+    """Whether reusing a case was right: by a vote on a shown case, or by a replay without the memory."""
+
+    case_id: str
+    log_id: str
+    kind: DecisionKind
+    correct: bool
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionCounts:
+    """Reuse decisions of a collection or of one case."""
+
+    correct: int = 0
+    wrong: int = 0
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.correct + self.wrong
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseStatistics:
+    """Figures over the cases and interactions that a scope holds. Times in milliseconds, shares in [0, 1]."""
+
+    total_cases: int = 0
+    archived_cases: int = 0
+    total_interactions: int = 0
+    successful_interactions: int = 0
+    average_response_time_ms: float = 0.0
+    average_quality_score: float = 0.0
+    total_usage_count: int = 0
+    most_used_case: str | None = None
+    category_distribution: Mapping[str, int] = field(default_factory=dict)
+    """The ten largest categories, as joined paths."""
+    similarity_method_usage: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def success_rate(self) -> float:
+        """Successful interactions among those with feedback; 0.0 without any."""
+        return self.successful_interactions / self.total_interactions if self.total_interactions else 0.0
+
+
+ScoredCases = Sequence[tuple[Case, float]]
+"""Cases with similarities in [0, 1], most similar first."""

@@ -1,0 +1,82 @@
+"""Port of the case memory's store."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Protocol
+
+from dtrag.core.access.scope import Scope
+from dtrag.core.cases.case import (
+    Case,
+    CaseChange,
+    CaseLog,
+    CaseQuery,
+    CaseStatistics,
+    DecisionCounts,
+    ReuseDecision,
+    ScoredCases,
+    Vote,
+)
+
+
+class CaseStore(Protocol):
+    """Cases, their votes, interactions and reuse decisions.
+
+    A case is in a scope when the scope holds its node and every document that it cites; with the whole tree every case
+    is, also one without a node or with deleted documents. Every read takes the caller's scope, and nothing outside of
+    it is returned, counted or changed. All methods raise `DatabaseUnavailable` when the store cannot be reached, and
+    those that add data `StorageFull`. What is acknowledged is durable.
+    """
+
+    async def add(self, case: Case) -> bool:
+        """Store a case; False, without a change, when its id is in use (in any scope)."""
+
+    async def get(self, case_id: str, scope: Scope) -> Case | None:
+        """The case, archived or not; None when unknown or out of scope."""
+
+    async def of(self, case_ids: Collection[str], scope: Scope) -> dict[str, Case]:
+        """Case id -> case, for those in scope."""
+
+    async def change(self, case_id: str, change: CaseChange, at: datetime, scope: Scope) -> tuple[Case, Case] | None:
+        """Replace fields in one transaction; the case before and after, or None when unknown or out of scope."""
+
+    async def delete(self, case_id: str, scope: Scope) -> bool:
+        """Delete the case with its votes, decisions and the logs that name it; False when unknown or out of scope."""
+
+    async def nearest(self, query: CaseQuery, scope: Scope) -> ScoredCases:
+        """The `limit` most similar active cases in scope: exactly those that comparing every case would give."""
+
+    async def page(self, scope: Scope, limit: int, after: str | None = None) -> Sequence[Case]:
+        """The next `limit` cases after the id `after`, by id; archived ones, too."""
+
+    async def vote(self, vote: Vote, scope: Scope) -> Case | None:
+        """Apply the vote (core/cases/votes.py) to case and log in one transaction; the case after it.
+
+        None when the case is unknown or out of scope. The same vote again changes nothing. A log id that is unknown gets
+        a log of its own.
+        """
+
+    async def add_log(self, log: CaseLog) -> None:
+        """Store an interaction; one with a known id is replaced unless it has feedback."""
+
+    async def log(self, log_id: str, user_id: str) -> CaseLog | None:
+        """The interaction of this user, or None."""
+
+    async def logs(self, scope: Scope, limit: int, *, success_only: bool = False) -> Sequence[CaseLog]:
+        """The newest interactions whose category and named cases are all in scope, newest first."""
+
+    async def add_decision(self, decision: ReuseDecision) -> None:
+        """Store a reuse decision; the same case and log again replaces the earlier one."""
+
+    async def decisions(self, case_id: str | None = None) -> DecisionCounts:
+        """Counts of the reuse decisions: of the collection, or of one case."""
+
+    async def statistics(self, scope: Scope) -> CaseStatistics:
+        """Figures over what is in scope."""
+
+    async def forget_logs(self, before: datetime) -> int:
+        """Delete interactions older than `before`; votes and decisions stay. Returns their number."""
+
+    async def close(self) -> None:
+        """Release what the store holds."""
