@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dtrag.concurrency import limit_clock
@@ -17,6 +17,7 @@ from dtrag.core.access.visible_tree import seen_version
 from dtrag.core.answers.confidence import SETTING, Confidence, confidence, confidence_of
 from dtrag.core.documents import SearchMetrics, SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics
+from dtrag.core.text.sentences import Preceding
 from dtrag.errors import DatabaseUnavailable, DtragError, InvalidInput, LanguageModelFailed, Overloaded
 from dtrag.pipeline.answer.citations import chunks_of, highlighted, sources_of
 from dtrag.pipeline.answer.compose import compose, unfinished
@@ -33,7 +34,7 @@ from dtrag.pipeline.run import Run, of_active_app, preceding_texts, question_sta
 from dtrag.pipeline.state import Evidence, PipelineState
 from dtrag.pipeline.timeouts import budget_of
 from dtrag.pipeline.tree_version import paths_in_active_tree
-from dtrag.ports import NamedPassages
+from dtrag.ports import IndexSnapshot, NamedPassages
 from dtrag.settings import active_flags
 from dtrag.tools.executor import execute_plan
 
@@ -114,23 +115,31 @@ async def step1_intent(state: PipelineState) -> PipelineState:
     return state
 
 
+@dataclass(frozen=True, slots=True)
+class _RetrieveTime:
+    """The time of one retrieve step."""
+
+    started: float = field(default_factory=limit_clock)
+    budget: float = field(default_factory=lambda: budget_of("retrieve"))
+
+    def left(self, share: float) -> float:
+        """Seconds until this share of the step's time has passed; negative afterwards."""
+        return share * self.budget - (limit_clock() - self.started)
+
+
 async def step2_retrieve(state: PipelineState) -> PipelineState:
     """`retrieved_chunks`, `evidence` with the confidence that it answers the question, and `taxonomy_version`.
 
     Of a question that names provisions by number, these are the first passages. One that may mean several is answered
     with their names.
     """
-    run = running(state)
-    started, budget = limit_clock(), budget_of("retrieve")
-    filters = dict(run.filters or {})
-    paths = await paths_in_active_tree(state, run)
-    if paths is not None:
-        filters["taxonomy_paths"] = paths
-    named, passages = await _named(state, run, filters, SEARCH_SHARE * budget)
+    run, time = running(state), _RetrieveTime()
+    filters = await _filters(state, run)
+    named, of_named = await _named(state, run, filters, time.left(SEARCH_SHARE))
     if named is not None and (answer := unanswered(state.query, named)):
         return await _without_provision(state, run, answer)
     if named is not None and named.asks_only:
-        return await _with_provision(state, run, named, passages, STATISTICS_SHARE * budget - (limit_clock() - started))
+        return await _with_provision(state, run, named, of_named, time.left(STATISTICS_SHARE))
     question = named.question if named is not None else state.search_query or state.query
     passages, metrics = await run.engine.search(
         question,
@@ -140,45 +149,66 @@ async def step2_retrieve(state: PipelineState) -> PipelineState:
         scope=run.scope,
         highlight=False,
         exact_candidates=True,
-        seconds=max(LEAST_SHARE * budget, SEARCH_SHARE * budget - (limit_clock() - started)),
+        seconds=max(LEAST_SHARE * time.budget, time.left(SEARCH_SHARE)),
         official_words=state.official_words,
     )
-    state.degraded += metrics.degraded
-    state.retrieved_chunks = chunks_of(passages)
-    # In case the statistics do not arrive in time.
-    state.evidence = Evidence(tuple(passages), LexicalStatistics(), metrics, UNJUDGED)
+    state = _with_passages(state, passages, metrics)
     try:
-        async with asyncio.timeout(STATISTICS_SHARE * budget - (limit_clock() - started)):
+        async with asyncio.timeout(time.left(STATISTICS_SHARE)):
             official = metrics.pack.terms if metrics.pack is not None else ()
             snapshot, statistics = await question_statistics(question, run, official)
             notes = await run.engine.notes_on(question, passages, run.scope)
     except TimeoutError:
         return unjudged(state)
-    left = STATISTICS_SHARE * budget - (limit_clock() - started)
-    try:
-        async with asyncio.timeout(left):
-            preceding = await preceding_texts(passages[:COMPOSED], run, snapshot.taxonomy)
-    except TimeoutError:
-        preceding = {}
-        state.degraded.append("context")
-    if is_greeting(question):
-        judged = GREETED
-    else:
-        stored = snapshot.settings.get(SETTING)
+    preceding = await _preceding(state, run, passages, snapshot, time.left(STATISTICS_SHARE))
+    stored = snapshot.settings.get(SETTING)
+    judged = GREETED
+    if not is_greeting(question):
         judged = await asyncio.to_thread(
             confidence_of, question, passages, statistics, stored, metrics.pack, policy=run.policy
         )
     state.evidence = Evidence(tuple(passages), statistics, metrics, judged, preceding, named, notes)
     state.taxonomy_version = seen_version(snapshot.taxonomy, run.scope.resolved(snapshot.taxonomy))
     state.notes += metrics.notes
+    _record_search(run, len(passages), metrics, judged)
+    return state
+
+
+async def _filters(state: PipelineState, run: Run) -> dict[str, Any]:
+    """The filters of the run, with the categories of the state in the active tree."""
+    filters = dict(run.filters or {})
+    paths = await paths_in_active_tree(state, run)
+    return filters if paths is None else filters | {"taxonomy_paths": paths}
+
+
+def _with_passages(state: PipelineState, passages: Sequence[SearchResult], metrics: SearchMetrics) -> PipelineState:
+    """The state with the passages as evidence of unknown confidence, in case the statistics do not arrive in time."""
+    state.degraded += metrics.degraded
+    state.retrieved_chunks = chunks_of(passages)
+    state.evidence = Evidence(tuple(passages), LexicalStatistics(), metrics, UNJUDGED)
+    return state
+
+
+async def _preceding(
+    state: PipelineState, run: Run, passages: Sequence[SearchResult], snapshot: IndexSnapshot, seconds: float
+) -> Mapping[str, Preceding]:
+    """The text before the first passages; none if it is late (`context`)."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await preceding_texts(passages[:COMPOSED], run, snapshot.taxonomy)
+    except TimeoutError:
+        state.degraded.append("context")
+        return {}
+
+
+def _record_search(run: Run, passages: int, metrics: SearchMetrics, judged: Confidence) -> None:
     run.recording.facts |= {
         "lexical_candidates": metrics.bm25_candidates,
         "vector_candidates": metrics.vector_candidates,
-        "passages": len(passages),
+        "passages": passages,
         "cache_hit": metrics.cache_hit,
         "confidence": judged.value,
     }
-    return state
 
 
 async def _named(

@@ -148,16 +148,15 @@ class HybridSearchEngine:
     ) -> Results:
         """The `top_k` best passages in scope, best first, and the metrics of the search.
 
-        A blank query has no results. If one retriever fails, it is named in `metrics.degraded` and the other one
-        decides. Each retriever returns `top_k` candidates at least; with `exact_candidates`, its own number.
+        A blank query has none. If one retriever fails, it is named in `metrics.degraded` and the other one decides.
+        Each retriever returns `top_k` candidates at least; with `exact_candidates`, its own number.
         With `seconds` the search takes no longer: late stages are left out and named in `metrics.degraded`, and if
         neither retriever was in time, it raises `TimeoutError`.
         `official_words` are suggestions for the regulation pack, at a low weight: they may be wrong.
         `as_of` (2024-03-01) searches the editions that were valid on that day, instead of today's.
         `highlight` marks the words of the query in the passages, about .1 ms for each.
         `explain` explains the rank of each passage; `metrics.absent` explains why `explain_documents` are missing.
-        Raises `InvalidInput` for a bad argument, `IndexMismatch` for an index built with another analyzer or embedder,
-        and `DatabaseUnavailable` when both retrievers failed.
+        Raises `InvalidInput`, `IndexMismatch` (built with another analyzer or embedder), and `DatabaseUnavailable`.
         """
         await self.load(query, mode)
         started = time.perf_counter()
@@ -181,13 +180,17 @@ class HybridSearchEngine:
             )
             if not request.query.strip():
                 return self._answered(request, started, [], SearchMetrics())
-            config, limits = self._config, TimeLimits(self._config, seconds)
-            search = Search(request, await self._target(request.filters, request.scope), config, limits)
+            search = await self._new_search(request, seconds)
             run = partial(self._runner.run, search, self._retriever())
-            if not config.enable_caching or request.explain:
+            if not search.config.enable_caching or request.explain:
                 return self._answered(request, started, *await run())
             results, metrics, is_hit = await self._cache.get_or_search(self._cache_key(search), run)
             return self._answered(request, started, results, _metrics_of_hit(metrics) if is_hit else metrics)
+
+    async def _new_search(self, request: SearchRequest, seconds: float | None) -> Search:
+        """A search whose time starts now, in the present state of the index."""
+        config, limits = self._config, TimeLimits(self._config, seconds)
+        return Search(request, await self._target(request.filters, request.scope), config, limits)
 
     @property
     def has_pack(self) -> bool:

@@ -11,6 +11,7 @@ import pytest
 from dtrag.core.chat import Message
 from dtrag.core.documents import SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics
+from dtrag.core.text.sentences import Preceding
 from dtrag.pipeline import rewrite
 from dtrag.pipeline.answer import generative
 from dtrag.pipeline.answer.citations import cite
@@ -34,7 +35,8 @@ def _clean(messages: Sequence[Message]) -> None:
 
 def test_the_prompt_of_an_answer() -> None:
     passage = SearchResult("c", HOSTILE, title=HOSTILE)
-    _clean(generative.messages(QUESTION, [passage], [f"web_search: {HOSTILE}"], SAID))
+    preceding = {"c": Preceding(0, HOSTILE)}
+    _clean(generative.messages(QUESTION, [passage], [f"web_search: {HOSTILE}"], SAID, preceding))
 
 
 def test_the_prompts_of_a_debate() -> None:

@@ -64,12 +64,7 @@ def ingest(
     Unchanged files are skipped, so the same command may be repeated at any time,
     also after an interruption.
     """
-    if dry_run and not (prune or prune_all):
-        raise InvalidInput("--dry-run requires --prune: dtrag ingest FOLDER --prune --dry-run")
-    refuse_addresses(paths)
-    missing = [path for path in paths if not path.exists()]
-    if len(missing) == len(paths):
-        raise InvalidInput(f"There is no such file or folder: {', '.join(map(str, missing[:3]))}.")
+    _check_arguments(paths, only_plan=dry_run, prunes=prune or prune_all)
     if dry_run:
         return _show_plan(with_app(context, lambda opened: opened.plan_prune(paths)), as_json, force=prune_all)
 
@@ -87,7 +82,20 @@ def ingest(
                 effective=effective,
             )
 
-    report = with_app(context, run)
+    return _show_report(with_app(context, run), as_json)
+
+
+def _check_arguments(paths: Sequence[Path], *, only_plan: bool, prunes: bool) -> None:
+    """Raise `InvalidInput` for a plan without pruning, for a URL, and if none of the paths exists."""
+    if only_plan and not prunes:
+        raise InvalidInput("--dry-run requires --prune: dtrag ingest FOLDER --prune --dry-run")
+    refuse_addresses(paths)
+    if not any(path.exists() for path in paths):
+        raise InvalidInput(f"There is no such file or folder: {', '.join(map(str, paths[:3]))}.")
+
+
+def _show_report(report: IngestReport, as_json: bool) -> int:
+    """Print the report; the exit code says whether a file failed."""
     if as_json:
         from dtrag.delivery.cli.console import show_json
 
