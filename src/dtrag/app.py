@@ -51,6 +51,7 @@ from dtrag.ingestion.folders import FolderPlan, FolderSync, find_files
 from dtrag.ingestion.ingest import Ingestion
 from dtrag.ingestion.reindex import reindex
 from dtrag.ingestion.sources import IngestReport, Progress, Source
+from dtrag.memory.weight_learning import WeightLearning
 from dtrag.packs.regulation_ko import structure
 from dtrag.pipeline.conversations import Conversations
 from dtrag.pipeline.debate import step
@@ -188,6 +189,7 @@ class App:
         self.traces = Traces.of(settings, stores.traces, stores.sight, self.index)
         self.tools = registry_of(settings, self._tool_parser, WebFetcher)
         self.mcp = mcp_tools(settings, stores.approvals, self.tools, record)
+        self.learning = WeightLearning(stores.learning)
         self.run = Run(
             engine=self.engine,
             index=self.index,
@@ -201,6 +203,7 @@ class App:
             policy=policy_of(settings.decision),
             admission=Admission.of(settings),
             recording=self.traces.recording(),
+            learning=self.learning,
             on_debate=self._on_debate,
         )
         self.pipeline = pipeline_type(settings.pipeline)(lambda: self.run, self.traces.keep)
@@ -237,6 +240,7 @@ class App:
         await self.index.close()
         await self.keys.close()
         await self.traces.close()
+        await self.learning.close()
         await self.audit.close()
         await self._parser.close()
         await self._tool_parser.close()

@@ -23,6 +23,7 @@ from dtrag.adapters.postgres.stores.audit import PostgresAudit
 from dtrag.adapters.postgres.stores.conversations import PostgresConversations, PostgresDocumentVisibility
 from dtrag.adapters.postgres.stores.evaluations import PostgresEvaluations
 from dtrag.adapters.postgres.stores.folders import PostgresFolders
+from dtrag.adapters.postgres.stores.learning import PostgresLearning
 from dtrag.adapters.postgres.stores.regulations import PostgresRegulations
 from dtrag.adapters.postgres.stores.review import PostgresReview
 from dtrag.adapters.postgres.stores.taxonomy import PostgresTaxonomy
@@ -71,6 +72,7 @@ def open_stores(settings: Settings, database: Database, analyzer: Analyzer) -> S
         conversations=PostgresConversations(database),
         traces=PostgresTraces(database),
         evaluations=PostgresEvaluations(database),
+        learning=PostgresLearning(database),
         audit_spool=AuditSpool.of(settings),
     )
 

@@ -314,6 +314,11 @@ FLAGS: tuple[Flag, ...] = (
     Flag("meta_planner", "Plan which tools a question needs."),
     Flag("mcp_tools", "Run the tools that are planned."),
     Flag("tools_policy", "Run only the tools listed in TOOL_WHITELIST."),
+    Flag(
+        "soft_q_bandit",
+        "Choose fusion weights and the way of composing by what earlier answers earned (dtrag cbr bandit).",
+    ),
+    Flag("experience_replay", "Keep what answers earned, and learn from it in random batches."),
     Flag("debate_mode", "Let two agents debate an answer before it is returned.", ("DEBATE_MODE",)),
 )
 _TRUE = frozenset({"1", "true", "yes", "on"})

@@ -32,6 +32,8 @@ delete from classification_placements;
 delete from conversations;
 delete from traces;
 delete from evaluations;
+delete from experiences;
+delete from exploration;
 delete from approved_tools;
 delete from taxonomy_moves;
 delete from taxonomy_activations;

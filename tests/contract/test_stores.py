@@ -21,6 +21,7 @@ from dtrag.testing.contracts.governance import (
 )
 from dtrag.testing.contracts.index import IndexContract
 from dtrag.testing.contracts.index_writer import IndexWriterContract
+from dtrag.testing.contracts.learning import LearningStoreContract
 from dtrag.testing.contracts.review import PlacementStoreContract, ReviewStoreContract
 from dtrag.testing.contracts.taxonomy import TaxonomyStoreContract
 
@@ -71,6 +72,10 @@ class TestTraces(OnBoth, TraceStoreContract):
 
 
 class TestEvaluations(OnBoth, EvaluationStoreContract):
+    pass
+
+
+class TestLearning(OnBoth, LearningStoreContract):
     pass
 
 

@@ -25,6 +25,7 @@ SUBJECTS = (
     "editions",
     "evaluations",
     "folders",
+    "learning",
     "regulations",
     "conversations",
     "keys",
@@ -51,6 +52,8 @@ GRANTS = {
     "embeddings": (READ, set()),
     "passage_validity": (READ, READ),
     "evaluations": (set(), set()),
+    "experiences": (set(), set()),
+    "exploration": (set(), set()),
     "documents": (set(), READ),
     "chunks": (set(), READ),
     "sources": (set(), set()),
@@ -81,6 +84,7 @@ LOCAL_LIMITS = {
     "conversations.conversations": "c.conversation_id",
     "traces.newest": "trace_id",
     "evaluations.newest": "run_id",
+    "learning.trim": "experience_id",
 }
 """Statements with a limit over tables of their own, and their keys."""
 

@@ -81,6 +81,7 @@ class Pipeline:
             scope=confinement.bounded(scope).at(as_of),
             filters=run.filters if filters is None else filters,
             emit=run.emit if emit is None else emit,
+            owner=owner,
             history=tuple(history),
             recording=Recording(keeps_text=run.recording.keeps_text),
             flags=active_flags(),
@@ -96,6 +97,7 @@ class Pipeline:
                 state = await self._perform_steps(state)
         response = _response(state)
         self.on_answer(response, run.recording.steps)
+        _learn(run, response)
         if self._keep is not None:
             await self._keep(_trace(state, response, owner))
         return response
@@ -112,6 +114,13 @@ class Pipeline:
         for step in STEPS:
             state = await perform(step, state)
         return state
+
+
+def _learn(run: Run, response: PipelineResponse) -> None:
+    """Note what the chosen way of answering earned. An unfinished answer earned nothing that can be judged."""
+    way = run.recording.way
+    if run.learning is not None and way is not None and not response.unfinished:
+        run.learning.finished(way, response.trace_id, response.confidence, response.latency, run.flags)
 
 
 def _check_names(limits: Mapping[str, object]) -> None:

@@ -24,6 +24,7 @@ from dtrag.retrieval.request import CANDIDATES
 from dtrag.settings import active_flags
 
 if TYPE_CHECKING:
+    from dtrag.memory.weight_learning import WayToAnswer, WeightLearning
     from dtrag.retrieval.engine import HybridSearchEngine
     from dtrag.tools.registry import ToolRegistry
 
@@ -42,6 +43,8 @@ class Recording:
     keeps_text: bool = False
     steps: list[StepTrace] = field(default_factory=list)
     calls: list[CallTrace] = field(default_factory=list)
+    way: WayToAnswer | None = None
+    """The choice of weights and composing, if there is one."""
     facts: dict[str, object] = field(default_factory=dict)
     """Facts about the current step; moved into its StepTrace when it ends."""
 
@@ -86,16 +89,17 @@ class Run:
     """One run. `emit(event, data)` receives its events: step, token, citations (see docs/explanation/pipeline.md).
 
     `forbidden()` returns the reason why model calls are blocked, or None; it is called before every call of a model,
-    and `charge` after it. `prepare` updates the registry before a plan is made. `tools_allowed` are the tools that the
-    caller may use, None for all that the policy allows.
+    and `charge` after it. `learning` chooses the fusion weights, if a flag or exploration asks for it.
+    `prepare` updates the registry before a plan is made. `tools_allowed` are the tools that the caller may use, None
+    for all that the policy allows.
     `on_debate` is called when a debate starts and when it ends.
     `flags` are those that were on when the run began; a flag that is switched later affects the next run.
     `taxonomy_version` is the version of the tree that the request's paths refer to, None or `active` for the active
     one; `tree_of` returns the tree of another version.
     `debates` is `always`, or `auto` where the calibrated confidence decides whether a debate is worth its cost.
     `policy` decides how sure an answer must be.
-    `history` are the earlier messages of a conversation, oldest first, and `history_documents` the ids of the documents
-    that their answers rest on.
+    `owner` is the id of the asker's key, "" without one. `history` are the earlier messages of a conversation, oldest
+    first, and `history_documents` the ids of the documents that their answers rest on.
     """
 
     engine: HybridSearchEngine
@@ -112,6 +116,8 @@ class Run:
     policy: Policy = "balanced"
     scope: Viewer = field(default_factory=Scope.everything)
     filters: Mapping[str, Any] | None = None
+    owner: str = ""
+    learning: WeightLearning | None = None
     taxonomy_version: str | None = None
     tree_of: Callable[[str], Awaitable[Taxonomy | None]] = _only_active
     retrieved: int = PASSAGES

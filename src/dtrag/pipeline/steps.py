@@ -19,6 +19,7 @@ from dtrag.core.documents import SearchMetrics, SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics
 from dtrag.core.text.sentences import Preceding
 from dtrag.errors import DatabaseUnavailable, DtragError, InvalidInput, LanguageModelFailed, Overloaded
+from dtrag.memory.weight_learning import WayToAnswer
 from dtrag.pipeline.answer.citations import chunks_of, highlighted, sources_of
 from dtrag.pipeline.answer.compose import compose, unfinished
 from dtrag.pipeline.answer.extractive import PASSAGES as COMPOSED
@@ -29,6 +30,7 @@ from dtrag.pipeline.debate.step import debate
 from dtrag.pipeline.intent import intent_of, is_greeting
 from dtrag.pipeline.official_words import may_suggest, suggested
 from dtrag.pipeline.plan import planner
+from dtrag.pipeline.plan.planner import complexity_of
 from dtrag.pipeline.rewrite import by_rules, standalone
 from dtrag.pipeline.run import Run, of_active_app, preceding_texts, question_statistics
 from dtrag.pipeline.state import Evidence, PipelineState
@@ -141,6 +143,7 @@ async def step2_retrieve(state: PipelineState) -> PipelineState:
     if named is not None and named.asks_only:
         return await _with_provision(state, run, named, of_named, time.left(STATISTICS_SHARE))
     question = named.question if named is not None else state.search_query or state.query
+    way = await _way_to_answer(state, run)
     passages, metrics = await run.engine.search(
         question,
         run.retrieved,
@@ -151,6 +154,7 @@ async def step2_retrieve(state: PipelineState) -> PipelineState:
         exact_candidates=True,
         seconds=max(LEAST_SHARE * time.budget, time.left(SEARCH_SHARE)),
         official_words=state.official_words,
+        choose_weights=None if way is None else way.weights,
     )
     state = _with_passages(state, passages, metrics)
     try:
@@ -181,6 +185,15 @@ async def _filters(state: PipelineState, run: Run) -> dict[str, Any]:
     return filters if paths is None else filters | {"taxonomy_paths": paths}
 
 
+async def _way_to_answer(state: PipelineState, run: Run) -> WayToAnswer | None:
+    """The choice of fusion weights and composing for this question; None unless something is chosen or learned."""
+    if run.learning is None:
+        return None
+    complexity, intent = complexity_of(state.query), state.intent or intent_of(state.query)
+    run.recording.way = await run.learning.way_to_answer(complexity, intent, run.owner, run.flags)
+    return run.recording.way
+
+
 def _with_passages(state: PipelineState, passages: Sequence[SearchResult], metrics: SearchMetrics) -> PipelineState:
     """The state with the passages as evidence of unknown confidence, in case the statistics do not arrive in time."""
     state.degraded += metrics.degraded
@@ -209,6 +222,9 @@ def _record_search(run: Run, passages: int, metrics: SearchMetrics, judged: Conf
         "cache_hit": metrics.cache_hit,
         "confidence": judged.value,
     }
+    way = run.recording.way
+    if way is not None and way.action is not None:
+        run.recording.facts |= {"way_to_answer": way.action.name, "propensity": round(way.propensity, 6)}
 
 
 async def _named(

@@ -23,6 +23,7 @@ from dtrag.ports.index import (
     valid_day,
 )
 from dtrag.ports.judges import ClaimChecker, Judge
+from dtrag.ports.learning import LearningStore
 from dtrag.ports.models import (
     NOT_CONFIGURED,
     CategoryModel,
@@ -65,6 +66,7 @@ __all__ = [
     "IndexWriter",
     "Judge",
     "KeyStore",
+    "LearningStore",
     "Loadable",
     "Models",
     "Monitored",

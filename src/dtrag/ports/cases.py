@@ -53,8 +53,8 @@ class CaseStore(Protocol):
     async def vote(self, vote: Vote, scope: Scope) -> Case | None:
         """Apply the vote (core/cases/votes.py) to case and log in one transaction; the case after it.
 
-        None when the case is unknown or out of scope. The same vote again changes nothing. A log id that is unknown gets
-        a log of its own.
+        None when the case is unknown or out of scope. The same vote again changes nothing. A log id that is unknown
+        gets a log of its own.
         """
 
     async def add_log(self, log: CaseLog) -> None:

@@ -9,6 +9,7 @@ from dtrag.ports.evaluations import EvaluationStore
 from dtrag.ports.files import FolderStore
 from dtrag.ports.governance import AgentStore, AuditSpoolStore, AuditStore, KeyStore
 from dtrag.ports.index import DocumentIndex, IndexSettings, IndexWriter, Storage
+from dtrag.ports.learning import LearningStore
 from dtrag.ports.packs import RegulationStore
 from dtrag.ports.taxonomy import PlacementStore, ReviewStore, TaxonomyStore
 from dtrag.ports.tools import ApprovalStore
@@ -39,4 +40,5 @@ class Stores:
     conversations: ConversationStore
     traces: TraceStore
     evaluations: EvaluationStore
+    learning: LearningStore
     audit_spool: AuditSpoolStore | None = None

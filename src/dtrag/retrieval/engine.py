@@ -32,6 +32,7 @@ from dtrag.retrieval.request import (
     ScopedSearchOptions,
     SearchRequest,
     SearchTarget,
+    WeightChoice,
     passage_count,
     query_text,
     require_scope,
@@ -145,6 +146,7 @@ class HybridSearchEngine:
         exact_candidates: bool = False,
         as_of: date | str | None = None,
         official_words: Sequence[str] = (),
+        choose_weights: WeightChoice | None = None,
     ) -> Results:
         """The `top_k` best passages in scope, best first, and the metrics of the search.
 
@@ -153,6 +155,7 @@ class HybridSearchEngine:
         With `seconds` the search takes no longer: late stages are left out and named in `metrics.degraded`, and if
         neither retriever was in time, it raises `TimeoutError`.
         `official_words` are suggestions for the regulation pack, at a low weight: they may be wrong.
+        `choose_weights` decides the weights of the two scores from the numbers of candidates; nothing is cached then.
         `as_of` (2024-03-01) searches the editions that were valid on that day, instead of today's.
         `highlight` marks the words of the query in the passages, about .1 ms for each.
         `explain` explains the rank of each passage; `metrics.absent` explains why `explain_documents` are missing.
@@ -177,12 +180,13 @@ class HybridSearchEngine:
                 exact_candidates=exact_candidates,
                 as_of=as_of,
                 official_words=official_words,
+                choose_weights=choose_weights,
             )
             if not request.query.strip():
                 return self._answered(request, started, [], SearchMetrics())
             search = await self._new_search(request, seconds)
             run = partial(self._runner.run, search, self._retriever())
-            if not search.config.enable_caching or request.explain:
+            if not search.config.enable_caching or request.explain or request.choose_weights is not None:
                 return self._answered(request, started, *await run())
             results, metrics, is_hit = await self._cache.get_or_search(self._cache_key(search), run)
             return self._answered(request, started, results, _metrics_of_hit(metrics) if is_hit else metrics)

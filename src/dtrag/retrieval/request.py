@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any, Literal, TypedDict, get_args
@@ -54,12 +54,17 @@ class ModeSearchOptions(SearchOptions, total=False):
     mode: str
 
 
+WeightChoice = Callable[[int, int], tuple[float, float]]
+"""Numbers of lexical and vector candidates -> weights of the two scores."""
+
+
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
     """The validated arguments of one search.
 
     `filter_values` are the filters as the caller passed them, `official_words` suggestions for a pack, `added_terms`
     further term ids with weights (from a pack). The absence of `explained_documents` is explained.
+    `choose_weights` decides the weights of the two scores, None: the configured ones.
     """
 
     query: str
@@ -76,6 +81,7 @@ class SearchRequest:
     highlight: bool
     official_words: tuple[str, ...] = ()
     added_terms: tuple[tuple[int, float], ...] = ()
+    choose_weights: WeightChoice | None = None
 
     @classmethod
     def parse(
@@ -96,6 +102,7 @@ class SearchRequest:
         exact_candidates: bool = False,
         as_of: object = None,
         official_words: Sequence[str] = (),
+        choose_weights: WeightChoice | None = None,
     ) -> SearchRequest:
         """Raises `InvalidInput` for the first invalid argument.
 
@@ -125,6 +132,7 @@ class SearchRequest:
             explained_documents=explained,
             highlight=highlight,
             official_words=_words(official_words),
+            choose_weights=choose_weights,
         )
 
 

@@ -14,7 +14,7 @@ from dtrag.errors import DtragError
 from dtrag.ports import Index, NamedPassages, QueryPack, QueryReading
 from dtrag.retrieval.config import EngineConfig
 from dtrag.retrieval.explain import Explainer
-from dtrag.retrieval.hybrid import HybridRetriever, Ranking
+from dtrag.retrieval.hybrid import Candidates, HybridRetriever, Ranking
 from dtrag.retrieval.multihop import mentioned_passages, with_linked
 from dtrag.retrieval.regulation_hops import cited_passages
 from dtrag.retrieval.regulation_references import named_first
@@ -64,6 +64,7 @@ class SearchRunner:
         )
         candidates.require_any(search.limits.seconds)
         fusion_started = time.perf_counter()
+        search = _with_chosen_weights(search, candidates)
         ranking = Ranking.of(candidates, request, search.config)
         fetch_started = time.perf_counter()
         degraded += candidates.failed()
@@ -187,6 +188,15 @@ def _with_added_terms(request: SearchRequest, reading: QueryReading | None) -> S
         return request
     candidates = max(request.bm25_candidates, PACK_LEXICAL_CANDIDATES)
     return replace(request, added_terms=tuple(reading.added), bm25_candidates=candidates)
+
+
+def _with_chosen_weights(search: Search, candidates: Candidates) -> Search:
+    """The search with the weights that its request chooses for these numbers of candidates."""
+    choose = search.request.choose_weights
+    if choose is None or search.request.mode != "hybrid":
+        return search
+    lexical, vector = choose(len(candidates.lexical.scores), len(candidates.vector.scores))
+    return replace(search, config=replace(search.config, bm25_weight=lexical, vector_weight=vector))
 
 
 def _rebuilding_note(target: SearchTarget) -> str:

@@ -72,6 +72,7 @@ async def compose(state: PipelineState, run: Run) -> PipelineState:
                 tool_lines=lines,
                 history=run.history,
                 preceding=preceding,
+                composing="direct" if run.recording.way is None else run.recording.way.composing,
                 seconds=seconds,
             )
     except (LanguageModelFailed, Overloaded) as error:

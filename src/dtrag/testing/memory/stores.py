@@ -12,6 +12,7 @@ from dtrag.testing.memory.evaluations import MemoryEvaluations
 from dtrag.testing.memory.folders import MemoryFolders
 from dtrag.testing.memory.index_reader import MemoryIndex
 from dtrag.testing.memory.index_writer import MemoryIndexSettings, MemoryWriter
+from dtrag.testing.memory.learning import MemoryLearning
 from dtrag.testing.memory.regulations import MemoryRegulations
 from dtrag.testing.memory.review import MemoryReview
 from dtrag.testing.memory.state import MemoryState
@@ -47,4 +48,5 @@ def memory_stores(state: MemoryState | None = None, analyzer: Analyzer = Analyze
         conversations=MemoryConversations(),
         traces=MemoryTraces(state),
         evaluations=MemoryEvaluations(state),
+        learning=MemoryLearning(),
     )

@@ -1,0 +1,129 @@
+"""A contextual bandit over ways to answer: fusion weights of the search times the way the answer is composed.
+
+Soft Q-learning over a table of 108 states and 6 actions, all of it arithmetic on small numbers; the acceptance text
+SOFTQ-001 names the states, the actions, the reward and the constants (D47).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Values = NDArray[np.float64]
+Composing = Literal["direct", "cot"]
+COMPLEXITIES = ("simple", "medium", "complex")
+INTENTS = ("question", "explanation", "search", "general")
+BIN_STARTS = (1, 6)
+"""Numbers of candidates from which the second and the third bin begin: 0, 1 to 5, 6 and more."""
+BINS = len(BIN_STARTS) + 1
+STATES = len(COMPLEXITIES) * len(INTENTS) * BINS * BINS
+LEARNING_RATE = 0.2
+DISCOUNT = 0.95
+TEMPERATURE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """A way to answer: weights of the lexical and the vector score, and how a language model composes the answer."""
+
+    retrieval: str
+    weights: tuple[float, float]
+    composing: Composing
+
+    @property
+    def name(self) -> str:
+        """For people and logs."""
+        return f"{self.retrieval}/{self.composing}"
+
+
+ACTIONS: tuple[Action, ...] = tuple(
+    Action(retrieval, weights, composing)
+    for retrieval, weights in (
+        ("bm25_only", (1.0, 0.0)),
+        ("hybrid_balanced", (0.5, 0.5)),
+        ("vector_heavy", (0.3, 0.7)),
+    )
+    for composing in ("direct", "cot")
+)
+DEFAULT_ACTION = 2
+"""`hybrid_balanced/direct`: the way of answering when there is no bandit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Experience:
+    """One answered question: its state, the action, the probability with which that was chosen, and the reward.
+
+    `next_state` is that of the same asker's next question, None at the end. `explored`: the action was drawn uniformly.
+    """
+
+    experience_id: str
+    at: datetime
+    state: int
+    action: int
+    propensity: float
+    reward: float
+    next_state: int | None = None
+    explored: bool = False
+
+
+def bin_of(candidates: int) -> int:
+    """The bin of a number of candidates, from 0 to 2."""
+    return sum(candidates >= start for start in BIN_STARTS)
+
+
+def state_of(complexity: str, intent: str, lexical_candidates: int, vector_candidates: int) -> int:
+    """The number of the state in [0, `STATES`), the same in every process. `ValueError` for an unknown name."""
+    state = COMPLEXITIES.index(complexity)
+    state = state * len(INTENTS) + INTENTS.index(intent)
+    state = state * BINS + bin_of(lexical_candidates)
+    return state * BINS + bin_of(vector_candidates)
+
+
+def reward_of(confidence: float, seconds: float) -> float:
+    """.7 x confidence + .3 x (1 - seconds, at most 1), in [0, 1]."""
+    return 0.7 * min(1.0, max(0.0, confidence)) + 0.3 * (1.0 - min(1.0, max(0.0, seconds)))
+
+
+def exploring(share: float) -> Values:
+    """Probabilities of the actions when a `share` in [0, 1] of the answers draws uniformly, the rest the default."""
+    probabilities = np.full(len(ACTIONS), share / len(ACTIONS))
+    probabilities[DEFAULT_ACTION] += 1.0 - share
+    return probabilities
+
+
+class ActionValues:
+    """The expected rewards Q of every action in every state, and how often each was updated."""
+
+    def __init__(self, values: Values | None = None, updates: NDArray[np.int64] | None = None) -> None:
+        shape = (STATES, len(ACTIONS))
+        self.values = np.zeros(shape) if values is None else np.array(values, np.float64).reshape(shape)
+        self.updates = np.zeros(shape, np.int64) if updates is None else np.array(updates, np.int64).reshape(shape)
+
+    def probabilities(self, state: int) -> Values:
+        """The softmax of Q / `TEMPERATURE`, shape (6,). A state that was never seen plays the default action."""
+        if not self.updates[state].any():
+            return exploring(0.0)
+        scaled = self.values[state] / TEMPERATURE
+        weights = np.exp(scaled - scaled.max())
+        return np.asarray(weights / weights.sum(), np.float64)
+
+    def learn(self, experience: Experience) -> None:
+        """Q += a (R + g max Q' - Q), with a = `LEARNING_RATE` and g = `DISCOUNT`; without a next state max Q' is 0."""
+        following = 0.0 if experience.next_state is None else float(self.values[experience.next_state].max())
+        place = (experience.state, experience.action)
+        target = experience.reward + DISCOUNT * following
+        self.values[place] += LEARNING_RATE * (target - self.values[place])
+        self.updates[place] += 1
+
+    @classmethod
+    def learned(cls, experiences: Sequence[Experience]) -> ActionValues:
+        """The values after these experiences, in their order."""
+        values = cls()
+        for experience in experiences:
+            values.learn(experience)
+        return values
