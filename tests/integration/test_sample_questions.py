@@ -23,8 +23,8 @@ SAMPLES: list[dict[str, Any]] = [
     json.loads(line) for line in (EXAMPLES / "questions.jsonl").read_text("utf-8").splitlines()
 ]
 STILL_WRONG = {
-    "박사학위 논문 심사위원은 몇 명인가요?": "quotes rules about theses for review (.10): none of them says how many",
-    "How much does the company pay into the pension fund?": "answers (.32) with sentences about company cards and fees",
+    "박사학위 논문 심사위원은 몇 명인가요?": "answers (.76) with a rule about training before a thesis is examined",
+    "How much does the company pay into the pension fund?": "quotes other payments for review (.28)",
 }
 """Each is to be taken out of here by the change that mends it: a test that passes unexpectedly fails."""
 NO_ANSWER = {"en": "Which dental insurance does the company offer?", "ko": "학생 주차 요금은 한 달에 얼마인가요?"}
