@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import threading
 import time
 from collections.abc import AsyncIterator
@@ -13,13 +14,17 @@ import pytest_asyncio
 
 from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.app import App, open_app
-from dtrag.core.access.scope import Access, Grant
+from dtrag.core.access.scope import EVERYTHING, Access, Grant, Scope, Viewer
 from dtrag.core.chat import Message
 from dtrag.core.provisions import Amendment
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.errors import DatabaseUnavailable, InvalidInput, NotFound
 from dtrag.packs.regulation_ko.collection import Collection, Source
-from dtrag.packs.regulation_ko.lexicon import Lexicon
+from dtrag.packs.regulation_ko.lexicon import Lexicon, built_in
+from dtrag.pipeline.run import Run
+from dtrag.pipeline.state import PipelineState
+from dtrag.pipeline.tree_version import paths_in_active_tree
+from dtrag.ports import IndexSnapshot
 from dtrag.retrieval.regulation_pack import RegulationRanking
 from dtrag.retrieval.regulation_preparation import read_ahead
 from dtrag.retrieval.stage_sizes import LINKED_AFTER
@@ -305,25 +310,65 @@ async def test_citations_that_take_too_long_are_left_out(app: App, monkeypatch: 
     assert time.monotonic() - started < 3
 
 
-async def test_the_lexicon_is_loaded_for_korean_questions_only(app: App) -> None:
-    """An English question to a collection without regulations never reads it."""
-    used: list[str] = []
+@pytest.fixture
+def events(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """ "lexicon" when the built-in lexicon is loaded, as in a new process, and "retrieve" when the step's time runs."""
+    recorded: list[str] = []
 
-    class Watched(RegulationRanking):
-        @property
-        def lexicon(self) -> Lexicon:
-            used.append("read")
-            return super().lexicon
+    @functools.cache
+    def load() -> Lexicon:
+        recorded.append("lexicon")
+        return built_in()
 
-    pack = Watched(app.index)
-    await pack.load("How many days of leave are there?")
+    async def paths(state: PipelineState, run: Run) -> list[list[str]] | None:
+        recorded.append("retrieve")
+        return await paths_in_active_tree(state, run)
+
+    monkeypatch.setattr("dtrag.retrieval.lexicon_reader.built_in", load)
+    monkeypatch.setattr("dtrag.pipeline.steps.paths_in_active_tree", paths)
+    return recorded
+
+
+async def test_the_lexicon_is_loaded_for_korean_questions_and_regulations_only(app: App, events: list[str]) -> None:
+    english = "How many days of leave are there?"
+    pack = RegulationRanking(app.index)
     assert pack.id == "auto:built-in"
-    assert not used
+    await pack.load(english)
+    await pack.load(english, Scope(frozenset()))
+    await pack.load("1234", EVERYTHING)
+    await RegulationRanking(app.index, mode="off").load("휴학", EVERYTHING)
+    assert not events
     await pack.load("휴학은 몇 학기까지 돼요")
+    assert events == ["lexicon"]
     await pack.load(None)
-    assert used == ["read", "read"]
-    await Watched(app.index, mode="off").load("휴학")
-    assert used == ["read", "read"]
+    await pack.load(english, EVERYTHING)
+    assert events == ["lexicon"], "once per process"
+
+
+@pytest.mark.parametrize("arguments", [(None, None), ("leave of absence", EVERYTHING)])
+async def test_the_lexicon_is_loaded_for_any_question_and_for_english_ones_to_regulations(
+    app: App, events: list[str], arguments: tuple[str | None, Viewer | None]
+) -> None:
+    await RegulationRanking(app.index).load(*arguments)
+    assert events == ["lexicon"]
+
+
+async def test_a_database_that_does_not_answer_delays_no_question(app: App, events: list[str]) -> None:
+    class Broken(RegulationRanking):
+        async def _contains_regulations(self, snapshot: IndexSnapshot, scope: Scope) -> bool:
+            raise DatabaseUnavailable("not now")
+
+    await Broken(app.index).load("leave of absence", EVERYTHING)
+    assert not events
+
+
+@pytest.mark.usefixtures("patient")
+async def test_the_first_english_question_loads_the_lexicon_before_its_time_runs(app: App, events: list[str]) -> None:
+    await app.ask("May a student take a leave of absence for five terms?")
+    assert events == ["lexicon", "retrieve"]
+    events.clear()
+    await app.ask("Who grants a leave of absence?", scope=Scope(frozenset()))
+    assert events == ["retrieve"]
 
 
 @pytest.mark.usefixtures("patient")

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from dtrag.core.access.scope import Scope
+from dtrag.core.access.scope import Scope, Viewer
 from dtrag.core.documents import PackFindings, SearchResult
 from dtrag.core.provisions import RegulationText
 from dtrag.ports.index import IndexSnapshot
@@ -71,8 +71,11 @@ class QueryPack(Protocol):
     def id(self) -> str:
         """Identifies the pack and its configuration; part of the key of cached results."""
 
-    async def load(self, query: str | None) -> None:
-        """Load what interpreting this query needs (None: any query), before the time limit of the question starts."""
+    async def load(self, query: str | None, viewer: Viewer | None = None) -> None:
+        """Load what interpreting this query needs (None: any query), before the time limit of the question starts.
+
+        Whether the pack applies to the query may depend on the documents that `viewer` may see.
+        """
 
     async def named(
         self,

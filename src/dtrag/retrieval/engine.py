@@ -161,9 +161,9 @@ class HybridSearchEngine:
         `explain` explains the rank of each passage; `metrics.absent` explains why `explain_documents` are missing.
         Raises `InvalidInput`, `IndexMismatch` (built with another analyzer or embedder), and `DatabaseUnavailable`.
         """
-        await self.load(query, mode)
-        started = time.perf_counter()
         with self._statistics.counting_errors():
+            await self.load(query, mode, scope=scope)
+            started = time.perf_counter()
             request = SearchRequest.parse(
                 query,
                 top_k,
@@ -232,13 +232,13 @@ class HybridSearchEngine:
         passages = await self._index.fetch(named.chunk_ids, target.scope, target.snapshot.taxonomy, target.filters)
         return named, [replace(passages[key], hybrid_score=1.0) for key in named.chunk_ids if key in passages]
 
-    async def load(self, query: str | None = None, mode: str = "hybrid") -> None:
+    async def load(self, query: str | None = None, mode: str = "hybrid", *, scope: Viewer | None = None) -> None:
         """Wait until the models are loaded that a search for this query uses (None: all models of the engine).
 
         Every search does so before its time limit starts. A model that cannot be loaded fails when it is used.
         """
         if self._pack is not None and mode == "hybrid" and (query is None or isinstance(query, str)):
-            await self._pack.load(query)
+            await self._pack.load(query, self._viewer(scope))
         embedder, reranker = self._embedder.embedder, self._passages.reranker
         if query is None:
             await self._loader.wait(embedder, reranker, self._analyzer.more)

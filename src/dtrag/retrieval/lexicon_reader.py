@@ -27,8 +27,13 @@ class LexiconReader:
 
     @property
     def base(self) -> Lexicon:
-        """The lexicon without own entries. Blocking: the first call in a process takes .2 s."""
+        """The lexicon without own entries. Blocking: the first call in a process takes .13 s."""
         return built_in() if self._base is None else self._base
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether `base` is there at once."""
+        return self._base is not None or built_in.cache_info().currsize > 0
 
     @property
     def id(self) -> str:
@@ -40,7 +45,7 @@ class LexiconReader:
         self._stored = stored
 
     def latest(self) -> Lexicon:
-        """The lexicon with the own entries as they were last read or changed. Blocking (.1 s) when they differ."""
+        """The lexicon with the own entries as they were last read or changed. Blocking: may load `base`."""
         return self._with(self._stored)
 
     def _with(self, stored: object) -> Lexicon:

@@ -9,15 +9,16 @@ import asyncio
 import re
 from collections.abc import Collection as Ids
 from collections.abc import Hashable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from cachetools import LRUCache
 
-from dtrag.core.access.scope import Scope
+from dtrag.core.access.scope import Scope, Viewer
 from dtrag.core.documents import PackFindings, SearchResult
 from dtrag.core.ranking.bm25 import K1, LexicalQuery, LexicalStatistics, idf
 from dtrag.core.text.analysis import Analyzer, language
-from dtrag.errors import InvalidInput
+from dtrag.errors import DtragError, InvalidInput
 from dtrag.packs.regulation_ko.catalog import article_number
 from dtrag.packs.regulation_ko.evidence import signals
 from dtrag.packs.regulation_ko.lexicon import Lexicon
@@ -33,6 +34,7 @@ from dtrag.retrieval.regulation_collection import CollectionReader
 from dtrag.retrieval.regulation_hops import follow_citations
 from dtrag.retrieval.regulation_references import named_passages
 from dtrag.retrieval.stage_sizes import PACK_ARTICLES
+from dtrag.settings import timeout_multiplier
 
 KIND = "regulation"
 """`metadata["kind"]` of documents that the pack has split."""
@@ -41,6 +43,8 @@ SAMPLED_PASSAGES = 10
 PACK_MODES = ("auto", "on", "off")
 CACHED_SCOPES = 256
 """Scopes for which the engine remembers whether they contain a regulation."""
+SCOPE_SECONDS = 0.5
+"""Time limit for whether a viewer may see a regulation, before a question's own time starts."""
 MAX_QUESTION = 1_000
 """Characters of a question that are interpreted; the retrievers use all of it."""
 INLINE_QUESTION = 200
@@ -91,10 +95,25 @@ class RegulationRanking:
         """The lexicon without own entries."""
         return self._lexicons.base
 
-    async def load(self, query: str | None) -> None:
-        """Load the lexicon (.2 s, once per process) before a time limit starts: for Korean queries, or for None."""
-        if self._mode != "off" and (query is None or language(query) == "ko"):
+    async def load(self, query: str | None, viewer: Viewer | None = None) -> None:
+        """Load the lexicon (.13 s, once per process) before a time limit starts.
+
+        For None and for Korean queries at once, for other languages if the viewer may see a regulation.
+        """
+        if self._mode == "off" or self._lexicons.is_loaded:
+            return
+        if query is None or language(query) == "ko" or await self._may_apply(query, viewer):
             await asyncio.to_thread(lambda: self.lexicon)
+
+    async def _may_apply(self, query: str, viewer: Viewer | None) -> bool:
+        """Whether a search may use the lexicon; False if the database fails or is late, which the search reports."""
+        if self._mode == "on" or language(query) == "und" or viewer is None:
+            return self._mode == "on"
+        with suppress(TimeoutError, DtragError):
+            async with asyncio.timeout(SCOPE_SECONDS * timeout_multiplier()):
+                snapshot = await self._index.snapshot()
+                return await self._contains_regulations(snapshot, viewer.resolved(snapshot.taxonomy))
+        return False
 
     async def named(
         self,

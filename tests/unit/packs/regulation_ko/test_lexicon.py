@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dtrag.core.text.analysis import normalise
 from dtrag.packs.regulation_ko import lexicon as lexicon_package
 from dtrag.packs.regulation_ko.conjugation import begins
 from dtrag.packs.regulation_ko.lexicon import (
@@ -24,6 +25,7 @@ from dtrag.packs.regulation_ko.lexicon import (
     read_synonyms,
     words_of,
 )
+from dtrag.packs.regulation_ko.lexicon.files import lists_by_json, lists_by_toml
 from dtrag.packs.regulation_ko.spelling import within_one
 
 QUESTIONS = Path(__file__).parents[5] / "shared/data/korean-regulations/questions.dev.jsonl"
@@ -218,6 +220,68 @@ def _distance(left: str, right: str) -> int:
 def test_an_empty_entry_is_rejected(text: str) -> None:
     with pytest.raises(ValueError, match="no spoken form or no official word"):
         read_entries(text, "test")
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_json_reads_the_files_as_tomllib_does(file: Path) -> None:
+    text = file.read_text("utf-8")
+    usual = lists_by_json(text)
+    assert usual is not None, "tomllib takes ten times as long: one key with its value on each line, no escapes"
+    assert usual == lists_by_toml(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[[entries]]\nspoken = ["쉬\\u0020"]\nofficial = ["휴학"]',
+        "[[entries]]\nspoken = ['쉬']\nofficial = [\"휴학\"]",
+        '[[entries]]\nspoken = ["쉬", # later\n "놀"]\nofficial = ["휴학"]',
+        '[[entries]]\nofficial = ["휴학"]\nspoken = ["쉬"] # []',
+        'field = 3\n[[entries]]\nspoken = ["쉬"]\nofficial = ["휴학"]',
+        '[[entries]]\nspoken = ["쉬"]\nofficial = ["휴학"]\nmore = []',
+    ],
+)
+def test_tomllib_reads_every_other_text(text: str) -> None:
+    assert lists_by_json(text) is None
+    assert read_entries(text, "test")[0].official == ("휴학",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[[entries]]\nspoken = ["쉬"], ["놀"]\nofficial = ["휴학"]',
+        '[[entries]]\nspoken = ["쉬"]\nspoken = ["놀"]\nofficial = ["휴학"]',
+        '[[entries]]\nspoken = ["쉬"]\nofficial = [null]',
+        'field = "a"\nfield = "b"\n[[entries]]\nspoken = ["쉬"]\nofficial = ["휴학"]',
+        '[[entries]]\nspoken = ["쉬"]\n[[entries]]\nofficial = ["휴학"]',
+    ],
+)
+def test_what_is_no_lexicon_file_is_rejected(text: str) -> None:
+    assert lists_by_json(text) is None
+    with pytest.raises((ValueError, KeyError)):
+        read_entries(text, "test")
+
+
+@pytest.mark.parametrize("words", [[], ["  책을 \t 잃어버 "], ["ＡＢＣ", "İd"], ["a\0b", "c"]])
+def test_forms_are_normalised(words: list[str]) -> None:
+    entry = '[[entries]]\nspoken = {}\nofficial = ["y"]\n'
+    text = entry.format('["x"]') + entry.format(json.dumps(["x", *words], ensure_ascii=False))
+    assert read_entries(text)[1].spoken == ("x", *map(normalise, words))
+
+
+@pytest.mark.parametrize(
+    ("spoken", "question"),
+    [
+        ("4대보험 들", "4대보험을 들었나요"),
+        ("- 쉬", "쉬"),
+        ("!! 책 잃어버", "책을 잃어버렸어요"),
+        ("책 (!)", "책이 있나요"),
+        ("책\t잃어버", "책을 잃어버렸어요"),
+    ],
+)
+def test_a_form_is_found_by_its_first_word(spoken: str, question: str) -> None:
+    lexicon = Lexicon.of([Entry((spoken,), ("변상",)), Entry(("?!",), ("없음",))])
+    assert [match.entry.official for match in lexicon.matches(question)] == [("변상",)]
 
 
 def test_fields_are_counted() -> None:

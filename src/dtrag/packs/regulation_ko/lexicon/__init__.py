@@ -10,16 +10,24 @@ that mean the same: inside a form of several words one of a class matches in pla
 from __future__ import annotations
 
 import functools
-import re
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from typing import Literal
 
-from dtrag.core.text.analysis import normalise
 from dtrag.core.text.questions import without_particle
 from dtrag.packs.regulation_ko import conjugation
+from dtrag.packs.regulation_ko.lexicon.files import read_entries, read_synonyms
+from dtrag.packs.regulation_ko.lexicon.forms import (
+    MIN_LONG_WORD,
+    Entry,
+    Form,
+    FormIndex,
+    bare,
+    is_hangul,
+    is_syllable_as_object,
+    words_of,
+)
 from dtrag.packs.regulation_ko.spelling import SpellingIndex
 
 MAX_GAP = 3
@@ -28,29 +36,25 @@ ENGLISH_WINDOW = 6
 """English words around the first one of a form among which its other words are looked for: word order is free there."""
 MAX_PARTICLE = 2
 """Syllables between two words of a form that are written as one word ("책을잃어버렸어요")."""
-MIN_INSIDE_LENGTH = 3
-"""Syllables from which on a single word is also searched for inside a compound ("하계계절학기")."""
-MIN_CORRECTED_LENGTH = 3
-"""Syllables from which on a misspelt word is compared by its letters (jamo)."""
 SYNONYMS_FILE = "synonyms.toml"
 OWN_FIELD = "own"
 """The field of entries that administrators have added."""
+
+__all__ = [
+    "OWN_FIELD",
+    "SYNONYMS_FILE",
+    "Entry",
+    "Lexicon",
+    "Match",
+    "built_in",
+    "read_entries",
+    "read_synonyms",
+    "words_of",
+]
+
 MatchedBy = Literal["words", "synonym", "spelling"]
 CACHED_COMPARISONS = 65_536
 """Comparisons of a word of a form with a word of a question that are cached; a question makes about a thousand."""
-_WORD = re.compile(r"[가-힣]+|[a-z0-9]+(?:[-'][a-z0-9]+)*")
-_OBJECT = re.compile(r"(?<=[가-힣]{2})[을를]$")
-_SYLLABLE_AS_OBJECT = re.compile(r"[가-힣][을를]")
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """`spoken` forms (normalised, several ways to say one thing), their `official` words (best first), and the field
-    of life that the entry belongs to."""
-
-    spoken: tuple[str, ...]
-    official: tuple[str, ...]
-    field: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,20 +75,6 @@ class Match:
         return len(self.form.split())
 
 
-def words_of(question: str) -> list[str]:
-    """The words of a question, normalised: runs of Hangul, and of Latin letters and digits."""
-    return _WORD.findall(normalise(question))
-
-
-@dataclass(frozen=True, slots=True)
-class _Form:
-    """A spoken form. A word can match its second word only if it begins with one of the characters `second`."""
-
-    tokens: tuple[str, ...]
-    entry: Entry
-    second: frozenset[str] = frozenset()
-
-
 @dataclass(frozen=True)
 class Lexicon:
     """The entries, indexed by the first word of their forms. Immutable; `with_entries` makes a larger one.
@@ -94,47 +84,23 @@ class Lexicon:
 
     entries: tuple[Entry, ...]
     synonyms: Mapping[str, frozenset[str]] = field(default_factory=dict, repr=False)
-    _by_start: Mapping[str, Sequence[_Form]] = field(default_factory=dict, repr=False, compare=False)
-    _joined: Mapping[str, Sequence[_Form]] = field(default_factory=dict, repr=False, compare=False)
-    _inside: Mapping[str, _Form] = field(default_factory=dict, repr=False, compare=False)
+    _forms: FormIndex = field(default_factory=lambda: FormIndex((), {}), repr=False, compare=False)
 
     @classmethod
     def of(cls, entries: Iterable[Entry], synonyms: Iterable[Sequence[str]] = ()) -> Lexicon:
         """The lexicon of these entries and classes of synonyms."""
-        return cls._indexed(tuple(entries), _same_meaning(synonyms))
-
-    @classmethod
-    def _indexed(cls, entries: tuple[Entry, ...], same_meaning: Mapping[str, frozenset[str]]) -> Lexicon:
-        by_start: dict[str, list[_Form]] = {}
-        inside: dict[str, _Form] = {}
-        for entry in entries:
-            for spoken in entry.spoken:
-                tokens = _tokens(spoken)
-                if not tokens:
-                    continue
-                form = _Form(tokens, entry, _initials(tokens[1], same_meaning) if len(tokens) > 1 else frozenset())
-                first = form.tokens[0]
-                others = same_meaning.get(_bare(first), frozenset()) if len(form.tokens) > 1 else frozenset()
-                for start in {_start(word) for word in (first, *others)}:
-                    by_start.setdefault(start, []).append(form)
-                whole = "".join(form.tokens)
-                if len(form.tokens) == 1 and len(whole) >= MIN_INSIDE_LENGTH and _is_hangul(whole):
-                    inside.setdefault(whole, form)
-        joined = {start: [form for form in forms if _joins(form, start)] for start, forms in by_start.items()}
-        return cls(entries, same_meaning, by_start, joined, inside)
+        entries, same_meaning = tuple(entries), _same_meaning(synonyms)
+        return cls(entries, same_meaning, FormIndex(entries, same_meaning))
 
     def with_entries(self, entries: Iterable[Entry]) -> Lexicon:
         """A lexicon with more entries, which come before the present ones."""
-        return Lexicon._indexed((*entries, *self.entries), self.synonyms)
+        entries = tuple(entries)
+        forms = FormIndex(entries, self.synonyms, self._forms)
+        return Lexicon((*entries, *self.entries), self.synonyms, forms)
 
     @functools.cached_property
-    def _spelling(self) -> SpellingIndex[_Form]:
-        return SpellingIndex(
-            (form.tokens[0], form)
-            for forms in self._by_start.values()
-            for form in forms
-            if len(form.tokens) == 1 and len(form.tokens[0]) >= MIN_CORRECTED_LENGTH and _is_hangul(form.tokens[0])
-        )
+    def _spelling(self) -> SpellingIndex[tuple[str, Entry]]:
+        return SpellingIndex((word, (word, entry)) for word, entry in self._forms.long_words)
 
     def matches(self, question: str, known: Iterable[str] = ()) -> list[Match]:
         """The entries that the question contains, forms of more words first.
@@ -149,30 +115,26 @@ class Lexicon:
         explained = {position for match in matches for position in match.words}
         known = frozenset(known)
         for position, word in enumerate(words):
-            if position not in explained and len(word) >= MIN_CORRECTED_LENGTH and word not in known:
+            if position not in explained and len(word) >= MIN_LONG_WORD and word not in known:
                 matches += self._corrected(position, word)
         return _distinct(matches)
-
-    @functools.cached_property
-    def _longest_inside(self) -> int:
-        return max(map(len, self._inside), default=0)
 
     def _spoken(self, words: Sequence[str]) -> Iterator[Match]:
         initials = frozenset(word[0] for word in words)
         for position, word in enumerate(words):
-            for form in _candidates(self._by_start, word):
+            for form in self._forms.beginning(word):
                 if form.second and form.second.isdisjoint(initials):
                     continue
                 match = self._placed(form, words, position)
                 if match is not None:
                     yield match
-            for length in range(MIN_INSIDE_LENGTH, min(len(word), self._longest_inside + 1)):
+            for length in range(MIN_LONG_WORD, min(len(word), self._forms.longest + 1)):
                 for start in range(1, len(word) - length + 1):
-                    inner = self._inside.get(word[start : start + length])
-                    if inner is not None:
-                        yield Match(inner.entry, inner.tokens[0], (position,))
+                    inner = word[start : start + length]
+                    if inner in self._forms.by_long_word:
+                        yield Match(self._forms.by_long_word[inner], inner, (position,))
 
-    def _placed(self, form: _Form, words: Sequence[str], first: int) -> Match | None:
+    def _placed(self, form: Form, words: Sequence[str], first: int) -> Match | None:
         """The match of a form whose first word begins the word at `first`; None when one of its words is missing."""
         alone = len(form.tokens) == 1
         by = self._begins(form.tokens[0], words[first], alone=alone)
@@ -201,7 +163,7 @@ class Lexicon:
         def begins(token: str, word: str, alone: bool) -> MatchedBy | None:
             if _is_begun_by(token, word, alone=alone):
                 return "words"
-            synonyms = () if alone else self.synonyms.get(_bare(token), ())
+            synonyms = () if alone else self.synonyms.get(bare(token), ())
             return (
                 "synonym"
                 if any(other[0] == word[0] and _is_begun_by(other, word, alone=True) for other in synonyms)
@@ -213,40 +175,22 @@ class Lexicon:
     def _written_together(self, words: Sequence[str]) -> Iterator[Match]:
         """Forms of several words that the question writes as one, and single words that it writes as two."""
         for position, word in enumerate(words):
-            if _is_hangul(word):
+            if is_hangul(word):
                 for start in range(len(word) - 1):
-                    for form in _candidates(self._joined, word[start : start + 2]):
+                    for form in self._forms.joined(word[start : start + 2]):
                         if _contains(word, start, form.tokens):
                             yield Match(form.entry, " ".join(form.tokens), (position,))
             if position + 1 < len(words):
                 pair = word + words[position + 1]
-                longest = min(len(pair), self._longest_inside)
-                for length in range(max(MIN_INSIDE_LENGTH, len(word) + 1), longest + 1):
-                    form_of_two = self._inside.get(pair[:length])
-                    if form_of_two is not None:
-                        yield Match(form_of_two.entry, form_of_two.tokens[0], (position, position + 1))
+                longest = min(len(pair), self._forms.longest)
+                for length in range(max(MIN_LONG_WORD, len(word) + 1), longest + 1):
+                    entry = self._forms.by_long_word.get(pair[:length])
+                    if entry is not None:
+                        yield Match(entry, pair[:length], (position, position + 1))
 
     def _corrected(self, position: int, word: str) -> Iterator[Match]:
-        for form in self._spelling.nearest(without_particle(word)):
-            yield Match(form.entry, form.tokens[0], (position,), by="spelling")
-
-
-def _candidates(by_start: Mapping[str, Sequence[_Form]], word: str) -> Iterator[_Form]:
-    """The forms whose first word can begin this word."""
-    if not word[0].isascii():
-        yield from by_start.get(word[:1], ())
-    if len(word) > 1 or word[0].isascii():
-        yield from by_start.get(word[:2], ())
-
-
-def _initials(token: str, same_meaning: Mapping[str, frozenset[str]]) -> frozenset[str]:
-    return frozenset(word[0] for word in (token, *same_meaning.get(_bare(token), ())))
-
-
-def _joins(form: _Form, start: str) -> bool:
-    """Whether the form has several words, and its first one can be in a word that continues from `start` on."""
-    first = form.tokens[0]
-    return len(form.tokens) > 1 and (first.startswith(start) or start.startswith(first))
+        for spelt, entry in self._spelling.nearest(without_particle(word)):
+            yield Match(entry, spelt, (position,), by="spelling")
 
 
 def _same_meaning(classes: Iterable[Sequence[str]]) -> dict[str, frozenset[str]]:
@@ -256,28 +200,6 @@ def _same_meaning(classes: Iterable[Sequence[str]]) -> dict[str, frozenset[str]]
         for word in words:
             others.setdefault(word, set()).update(other for other in words if other != word)
     return {word: frozenset(same) for word, same in others.items()}
-
-
-def _tokens(spoken: str) -> tuple[str, ...]:
-    """The word beginnings of a spoken form. In one of several words an object's particle does not count.
-
-    A single syllable keeps it, which says that it is a whole word: "과를 바꾸" does not match "과제를 바꾸".
-    """
-    words = words_of(spoken)
-    return tuple(words) if len(words) == 1 else tuple(_OBJECT.sub("", word) for word in words)
-
-
-def _bare(token: str) -> str:
-    return token[0] if _SYLLABLE_AS_OBJECT.fullmatch(token) else token
-
-
-def _start(token: str) -> str:
-    bare = _bare(token)
-    return bare if len(bare) == 1 and not bare.isascii() else bare[:2]
-
-
-def _is_hangul(text: str) -> bool:
-    return all("가" <= character <= "힣" for character in text)
 
 
 def _window(token: str, positions: Sequence[int], count: int) -> Iterable[int]:
@@ -308,7 +230,7 @@ def _is_begun_by(token: str, word: str, *, alone: bool) -> bool:
         return False
     if token[0].isascii():
         return word == token or (len(token) >= 3 and word.startswith(token) and len(word) - len(token) <= 3)
-    if (alone and len(token) == 1) or _SYLLABLE_AS_OBJECT.fullmatch(token):
+    if (alone and len(token) == 1) or is_syllable_as_object(token):
         return without_particle(word) == token[0]
     return conjugation.begins(token, word)
 
@@ -332,34 +254,9 @@ def _distinct(matches: Iterable[Match]) -> list[Match]:
     return list(best.values())
 
 
-def read_synonyms(text: str) -> list[tuple[str, ...]]:
-    """The classes of a TOML text, normalised. Raises `ValueError` for a class of fewer than two words."""
-    classes = []
-    for words in tomllib.loads(text).get("classes", []):
-        same = tuple(dict.fromkeys(normalise(word) for word in words if word.strip()))
-        if len(same) < 2 or any(len(words_of(word)) != 1 for word in same):
-            raise ValueError(f"A class of synonyms needs two words or more, each one word: {words}")
-        classes.append(same)
-    return classes
-
-
-def read_entries(text: str, name: str = "") -> list[Entry]:
-    """The entries of a TOML text. Raises `ValueError` for a text that is not a lexicon file."""
-    read = tomllib.loads(text)
-    field_name = str(read.get("field", name))
-    entries = []
-    for row in read.get("entries", []):
-        spoken = tuple(dict.fromkeys(normalise(form) for form in row["spoken"] if form.strip()))
-        official = tuple(dict.fromkeys(word.strip() for word in row["official"] if word.strip()))
-        if not spoken or not official:
-            raise ValueError(f"An entry of {name or 'the lexicon'} has no spoken form or no official word: {row}")
-        entries.append(Entry(spoken, official, field_name))
-    return entries
-
-
 @functools.cache
 def built_in() -> Lexicon:
-    """The lexicon of the package. Blocking: reads some thirty small files once."""
+    """The lexicon of the package. Blocking: reads some thirty small files once, in .13 s."""
     entries: list[Entry] = []
     synonyms: list[tuple[str, ...]] = []
     for file in sorted(resources.files(__package__).iterdir(), key=lambda file: file.name):
