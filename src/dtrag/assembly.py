@@ -26,6 +26,7 @@ from dtrag.adapters.postgres.stores.folders import PostgresFolders
 from dtrag.adapters.postgres.stores.learning import PostgresLearning
 from dtrag.adapters.postgres.stores.regulations import PostgresRegulations
 from dtrag.adapters.postgres.stores.review import PostgresReview
+from dtrag.adapters.postgres.stores.sessions import PostgresSessions
 from dtrag.adapters.postgres.stores.taxonomy import PostgresTaxonomy
 from dtrag.adapters.postgres.stores.tool_approvals import PostgresApprovals
 from dtrag.adapters.postgres.stores.traces import PostgresTraces
@@ -66,6 +67,7 @@ def open_stores(settings: Settings, database: Database, analyzer: Analyzer) -> S
         taxonomy=PostgresTaxonomy(database, lambda text: [term_id(term) for term in analyzer.terms(text)]),
         agents=PostgresAgents(database),
         keys=PostgresKeys(database),
+        sessions=PostgresSessions(database),
         audit=PostgresAudit(database),
         approvals=PostgresApprovals(database),
         sight=PostgresDocumentVisibility(database),

@@ -211,10 +211,15 @@ class Settings:
         "CORS_ALLOWED_ORIGINS. Wildcards are not supported.",
         also="CORS_ALLOWED_ORIGINS",
     )
+    public_origins: str = _setting(
+        "",
+        "Origins under which browsers reach the service through a reverse proxy, such as https://dtrag.example.org, "
+        "separated by commas.",
+    )
     trusted_proxies: str = _setting(
         "",
-        "Addresses or networks of the reverse proxies whose X-Forwarded-For is trusted, separated by commas; from "
-        "others the header is ignored.",
+        "Addresses or networks of the reverse proxies whose X-Forwarded-For and X-Forwarded-Proto are trusted, "
+        "separated by commas; from others the headers are ignored.",
     )
     sentry_dsn: str | None = _setting(
         None,
@@ -392,7 +397,8 @@ LIVE: tuple[tuple[str, str], ...] = (
 
 _OF_THE_PROCESS = frozenset(
     "data_dir host port log_level log_format stop_seconds rate_per_minute cors_allowed_origins max_upload_mb "
-    "taxonomy_base sentry_dsn trusted_proxies answers_at_once answers_waiting searches_at_once searches_waiting "
+    "taxonomy_base sentry_dsn trusted_proxies public_origins answers_at_once answers_waiting searches_at_once "
+    "searches_waiting "
     "uploads_at_once uploads_waiting connections_at_once idle_seconds cpu_at_once model_calls_at_once wait_ms "
     "pool_size index_cache_mb cache_size cache_seconds parse_memory_mb parse_seconds max_file_mb embed_threads".split()
 )

@@ -23,7 +23,8 @@ from dtrag.core.access.api_key import Need, new_secret
 from dtrag.core.taxonomy.review import Item
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.delivery.api.app import create_app
-from dtrag.delivery.api.middleware.authentication import OPEN, SHORT
+from dtrag.delivery.api.middleware.authentication import SHORT
+from dtrag.delivery.api.open_routes import OPEN
 from dtrag.delivery.api.permissions import Needs
 from dtrag.settings import Settings
 from tests.api.confined import House, house
@@ -57,6 +58,8 @@ COMPLETION = {"model": "dtrag", "messages": [{"role": "user", "content": "What d
 UPLOAD = form(("files", b"matrix.md", b"# Matrix\n\nA machine is learning."), ("category", None, b"AI/ML"))
 LEXICON = {"entries": [{"spoken": ["긱사 밥"], "official": ["식당운영"]}]}
 ROUTES: dict[Address, Described] = {
+    ("GET", "/session"): Described("read"),
+    ("DELETE", "/session"): Described("read", own=204),
     ("POST", "/search"): Described("read", sent={"query": "machine"}),
     ("POST", "/search/batch"): Described("read", sent={"searches": [{"query": "machine"}]}),
     ("POST", "/ask"): Described("read", sent={"question": "What does machine learning find?"}),
@@ -137,8 +140,9 @@ def routes_of(api: FastAPI) -> dict[Address, list[Needs]]:
 
 def test_every_route_is_described() -> None:
     found = routes_of(create_app(Settings.load(environ={}, embedder="none")))
-    keyed = {address: needs for address, needs in found.items() if address[1] not in OPEN | SHORT}
-    assert set(found) - set(keyed) == {("GET", path) for path in OPEN | SHORT}
+    without_key = OPEN | {("GET", path) for path in SHORT}
+    keyed = {address: needs for address, needs in found.items() if address not in without_key}
+    assert set(found) - set(keyed) == without_key
     assert set(keyed) == set(ROUTES), "describe new routes in ROUTES, with what they need"
     declared = {address: [(need.need, need.whole_tree) for need in needs] for address, needs in keyed.items()}
     assert declared == {address: [(about.need, about.whole_tree)] for address, about in ROUTES.items()}

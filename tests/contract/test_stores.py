@@ -18,6 +18,7 @@ from dtrag.testing.contracts.governance import (
     ApprovalStoreContract,
     AuditStoreContract,
     KeyStoreContract,
+    SessionStoreContract,
 )
 from dtrag.testing.contracts.index import IndexContract
 from dtrag.testing.contracts.index_writer import IndexWriterContract
@@ -44,6 +45,10 @@ class TestIndexWriter(OnBoth, IndexWriterContract):
 
 
 class TestKeys(OnBoth, KeyStoreContract):
+    pass
+
+
+class TestSessions(OnBoth, SessionStoreContract):
     pass
 
 

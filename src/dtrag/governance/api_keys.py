@@ -134,6 +134,17 @@ class Keys:
         self._note_use(key, now)
         return key
 
+    async def valid(self, prefix: str) -> Key | None:
+        """The valid key with this prefix, whose use is noted; None when it is unknown, expired or revoked.
+
+        For callers that proved their right in another way than with the secret, such as a session.
+        """
+        key, now = await self._look_up(prefix), self._now()
+        if key is None or key.state(now) != "valid":
+            return None
+        self._note_use(key, now)
+        return key
+
     async def close(self) -> None:
         """Wait until the times of last use are written."""
         await asyncio.gather(*self._writing, return_exceptions=True)

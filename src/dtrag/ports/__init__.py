@@ -9,6 +9,7 @@ from dtrag.ports.governance import (
     AuditStore,
     KeyStore,
     Recorder,
+    SessionStore,
     unrecorded,
 )
 from dtrag.ports.index import (
@@ -81,6 +82,7 @@ __all__ = [
     "RegulationStore",
     "Reranker",
     "ReviewStore",
+    "SessionStore",
     "Storage",
     "StoredFile",
     "StoredWork",

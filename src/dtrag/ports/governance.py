@@ -10,6 +10,7 @@ from typing import Protocol, Unpack
 
 from dtrag.core.access.api_key import Key
 from dtrag.core.access.audit_chain import AuditEntry, AuditOptions, AuditRow, ChainHead
+from dtrag.core.access.session import Session
 from dtrag.core.agent import Agent, Edition, Spending
 from dtrag.core.taxonomy.tree import Taxonomy
 
@@ -68,6 +69,28 @@ class KeyStore(Protocol):
 
     async def used(self, key_id: uuid.UUID, now: datetime, before: datetime) -> None:
         """Set the key's time of last use to `now`, unless it is `before` or later already."""
+
+
+class SessionStore(Protocol):
+    """Sessions of the web page: of their tokens only digests. A session is deleted with its key."""
+
+    async def add(self, session: Session, most: int) -> None:
+        """Store a new session, and delete the oldest sessions of its key beyond `most`.
+
+        Nothing is stored when there is no key with its prefix.
+        """
+
+    async def get(self, digest: bytes) -> Session | None:
+        """The session with this digest, also when it has expired; or None."""
+
+    async def use(self, digest: bytes, now: datetime, before: datetime) -> None:
+        """Set the time of last use to `now`, unless it is later than `before` already."""
+
+    async def delete(self, digest: bytes) -> bool:
+        """Delete the session; False when it does not exist."""
+
+    async def forget(self, now: datetime) -> int:
+        """Delete the sessions that have expired; returns their number."""
 
 
 class Recorder(Protocol):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from dtrag.ports.conversations import ConversationStore, DocumentVisibility
 from dtrag.ports.evaluations import EvaluationStore
 from dtrag.ports.files import FolderStore
-from dtrag.ports.governance import AgentStore, AuditSpoolStore, AuditStore, KeyStore
+from dtrag.ports.governance import AgentStore, AuditSpoolStore, AuditStore, KeyStore, SessionStore
 from dtrag.ports.index import DocumentIndex, IndexSettings, IndexWriter, Storage
 from dtrag.ports.learning import LearningStore
 from dtrag.ports.packs import RegulationStore
@@ -34,6 +34,7 @@ class Stores:
     taxonomy: TaxonomyStore
     agents: AgentStore
     keys: KeyStore
+    sessions: SessionStore
     audit: AuditStore
     approvals: ApprovalStore
     sight: DocumentVisibility

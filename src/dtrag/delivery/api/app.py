@@ -18,10 +18,11 @@ from dtrag.delivery.api import errors
 from dtrag.delivery.api.dependencies import Service
 from dtrag.delivery.api.middleware.audit import Audited
 from dtrag.delivery.api.middleware.authentication import Authentication
-from dtrag.delivery.api.middleware.cors import Cors, origins_of
+from dtrag.delivery.api.middleware.cors import Cors
 from dtrag.delivery.api.middleware.forwarding import Forwarding, trusted_networks
 from dtrag.delivery.api.middleware.pacing import Pacing
 from dtrag.delivery.api.middleware.request_guard import BodyLimit, Guard, RequestLog
+from dtrag.delivery.api.origins import PUBLIC, origins_of
 from dtrag.delivery.api.routes import (
     agents,
     audit,
@@ -32,13 +33,14 @@ from dtrag.delivery.api.routes import (
     evaluations,
     filters,
     health,
-    landing,
     lexicon,
     metrics,
     openai,
+    page,
     regulations,
     review,
     search,
+    session,
     taxonomy,
     tools,
     traces,
@@ -60,8 +62,9 @@ _NO_TELEMETRY = TelemetryConfig(tracing=False, metrics=False, logs=False, operat
 
 def create_app(settings: Settings) -> FastAPI:
     """The ASGI application; its lifespan opens the `App` (and raises what opening raises) and closes it."""
-    service = Service(settings)
     origins = origins_of(settings.cors_allowed_origins)
+    public = origins_of(settings.public_origins, PUBLIC)
+    service = Service(settings, public_origins=public)
     api = FastAPI(
         title="dtrag",
         version=__version__,
@@ -75,17 +78,23 @@ def create_app(settings: Settings) -> FastAPI:
             Middleware(Pacing),
             Middleware(RequestLog, telemetry=service.telemetry.requests),
             Middleware(Audited, audit=lambda: service.app.audit),
-            Middleware(Guard, host=settings.host, origins=origins),
+            Middleware(Guard, host=settings.host, origins=origins, public=public),
             Middleware(Cors, origins=origins),
             Middleware(Forwarding, trusted=trusted_networks(settings.trusted_proxies)),
-            Middleware(Authentication, keys=lambda: service.app.keys),
+            Middleware(
+                Authentication,
+                keys=lambda: service.app.keys,
+                sessions=lambda: service.app.sessions,
+                limits=service.limits,
+            ),
             Middleware(BodyLimit, limit=_limits(settings)),
         ],
     )
     api.state.service = service
     errors.install(api)
     api.include_router(health.router)
-    api.include_router(landing.router)
+    api.include_router(page.router)
+    api.include_router(session.router)
     for module in (
         search,
         chat,

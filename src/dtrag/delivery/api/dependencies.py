@@ -10,8 +10,10 @@ from fastapi import Request
 
 from dtrag import embedding_service
 from dtrag.app import App
+from dtrag.delivery.api.built_page import BuiltPage, built_page
 from dtrag.delivery.api.filter_metrics import FilterWatch
 from dtrag.delivery.api.prometheus import Telemetry
+from dtrag.delivery.api.request_limits import RequestLimits
 from dtrag.delivery.api.request_tasks import InFlight
 from dtrag.errors import DatabaseUnavailable, DtragError
 from dtrag.settings import Settings
@@ -31,6 +33,11 @@ class Service:
     telemetry: Telemetry = field(default_factory=Telemetry)
     filters: FilterWatch = field(default_factory=FilterWatch)
     in_flight: InFlight = field(default_factory=InFlight)
+    limits: RequestLimits = field(default_factory=RequestLimits)
+    page: BuiltPage | None = field(default_factory=built_page)
+    """The built web page, if there is one."""
+    public_origins: frozenset[str] = frozenset()
+    """Origins of its own pages behind a proxy."""
     uploads: Path = field(default_factory=Path)
     """Private folder for the files of uploads while they are indexed."""
 

@@ -20,6 +20,7 @@ SCENARIOS: list[Scenario] = []
 """All scenarios in order; filled by `scenario`."""
 EXEMPT: dict[Route, str] = {
     ("GET", "/livez"): "Reports liveness without a key and reads nothing.",
+    ("POST", "/session"): "Answers with the name, role and branches of the key in the body, which the sender holds.",
 }
 """Routes that are not compared, with reasons."""
 
@@ -416,6 +417,13 @@ async def tools(visit: Visit) -> None:
     await visit.send("GET", "/tools")
     await visit.send("POST", "/tools/{name}/approve", {"fingerprint": "0" * 64}, name="calculator")
     await visit.send("DELETE", "/tools/{name}/approve", name="calculator")
+
+
+@scenario(("GET", "/session"), ("DELETE", "/session"))
+async def who_is_calling(visit: Visit) -> None:
+    """The visitor's own key and branches."""
+    await visit.send("GET", "/session")
+    await visit.send("DELETE", "/session")
 
 
 @scenario(("GET", "/health"), ("GET", "/readyz"), ("GET", "/docs"), ("GET", "/openapi.json"))

@@ -9,8 +9,10 @@ from datetime import date, timedelta
 
 import pytest
 
+from dtrag.core.access.api_key import Key
 from dtrag.core.access.audit_chain import AuditEntry, AuditRow, ChainHead, verify
 from dtrag.core.access.scope import Grant
+from dtrag.core.access.session import IDLE, LONGEST, Session
 from dtrag.core.agent import Spending
 from dtrag.core.manifest import manifest_from_category
 from dtrag.core.taxonomy.tree import CategoryPath
@@ -79,6 +81,62 @@ class KeyStoreContract:
         await stores.keys.used(key.key_id, NOON + 2 * MINUTE, NOON + MINUTE)
         assert (await stores.keys.every())[0].last_used_at == NOON + 2 * MINUTE
         await stores.keys.used(uuid.uuid4(), NOON, NOON)
+
+
+class SessionStoreContract:
+    """A session ends with its key, by its age, by its idle time, and when it is deleted."""
+
+    async def _key(self, stores: Stores, name: str = "reader") -> Key:
+        key = api_key(name)
+        await stores.keys.add(key)
+        return key
+
+    async def test_a_session_is_given_back_as_it_was_stored(self, stores: Stores) -> None:
+        session = Session(b"1" * 32, (await self._key(stores)).prefix, NOON, NOON)
+        await stores.sessions.add(session, 10)
+        assert await stores.sessions.get(session.digest) == session
+        assert await stores.sessions.get(b"2" * 32) is None
+
+    async def test_without_a_key_there_is_no_session(self, stores: Stores) -> None:
+        await stores.sessions.add(Session(b"1" * 32, "unknown0", NOON, NOON), 10)
+        assert await stores.sessions.get(b"1" * 32) is None
+
+    async def test_the_oldest_sessions_of_a_key_make_way(self, stores: Stores) -> None:
+        first, second = await self._key(stores), await self._key(stores, "writer")
+        await stores.sessions.add(Session(b"0" * 32, second.prefix, NOON - MINUTE, NOON), 2)
+        for number in range(1, 5):
+            at = NOON + number * MINUTE
+            await stores.sessions.add(Session(str(number).encode() * 32, first.prefix, at, at), 2)
+        kept = [number for number in range(5) if await stores.sessions.get(str(number).encode() * 32)]
+        assert kept == [0, 3, 4]
+
+    async def test_a_use_is_remembered_unless_a_late_one_is_known(self, stores: Stores) -> None:
+        session = Session(b"1" * 32, (await self._key(stores)).prefix, NOON, NOON)
+        await stores.sessions.add(session, 10)
+        await stores.sessions.use(session.digest, NOON + MINUTE, NOON - MINUTE)
+        assert await stores.sessions.get(session.digest) == session
+        await stores.sessions.use(session.digest, NOON + MINUTE, NOON)
+        assert await stores.sessions.get(session.digest) == replace(session, used_at=NOON + MINUTE)
+
+    async def test_a_session_is_deleted_once(self, stores: Stores) -> None:
+        session = Session(b"1" * 32, (await self._key(stores)).prefix, NOON, NOON)
+        await stores.sessions.add(session, 10)
+        assert await stores.sessions.delete(session.digest)
+        assert not await stores.sessions.delete(session.digest)
+        assert await stores.sessions.get(session.digest) is None
+
+    async def test_what_has_expired_is_forgotten(self, stores: Stores) -> None:
+        prefix = (await self._key(stores)).prefix
+        now = NOON + LONGEST
+        for digest, created, used in (
+            (b"old", NOON - MINUTE, now),  # used all the time, for longer than allowed
+            (b"idle", now - 2 * IDLE, now - IDLE - MINUTE),
+            (b"live", NOON + MINUTE, now - IDLE + MINUTE),
+        ):
+            await stores.sessions.add(Session(digest, prefix, created, used), 10)
+        assert await stores.sessions.forget(now) == 2
+        assert await stores.sessions.get(b"live") is not None
+        assert await stores.sessions.forget(now) == 0
 
 
 class AgentStoreContract:

@@ -11,6 +11,7 @@ from typing import Any
 from dtrag.core.access.api_key import Key
 from dtrag.core.access.audit_chain import AuditRow
 from dtrag.core.access.scope import Scope
+from dtrag.core.access.session import Session
 from dtrag.core.access.taxonomy_impact import TreeVersion
 from dtrag.core.agent import Agent
 from dtrag.core.documents import IndexedDocument
@@ -112,6 +113,7 @@ class MemoryState:
     placements: dict[uuid.UUID, float] = field(default_factory=dict)
     review_items: dict[uuid.UUID, Item] = field(default_factory=dict)
     keys: dict[uuid.UUID, Key] = field(default_factory=dict)
+    sessions: dict[bytes, Session] = field(default_factory=dict)
     agents: dict[uuid.UUID, Agent] = field(default_factory=dict)
     audit_rows: list[AuditRow] = field(default_factory=list)
     approvals: dict[str, Approval] = field(default_factory=dict)

@@ -15,6 +15,7 @@ from dtrag.testing.memory.index_writer import MemoryIndexSettings, MemoryWriter
 from dtrag.testing.memory.learning import MemoryLearning
 from dtrag.testing.memory.regulations import MemoryRegulations
 from dtrag.testing.memory.review import MemoryReview
+from dtrag.testing.memory.sessions import MemorySessions
 from dtrag.testing.memory.state import MemoryState
 from dtrag.testing.memory.storage import MemoryStorage
 from dtrag.testing.memory.taxonomy import MemoryTaxonomy
@@ -42,6 +43,7 @@ def memory_stores(state: MemoryState | None = None, analyzer: Analyzer = Analyze
         taxonomy=MemoryTaxonomy(state, term_ids),
         agents=MemoryAgents(state),
         keys=MemoryKeys(state),
+        sessions=MemorySessions(state),
         audit=MemoryAudit(state),
         approvals=MemoryApprovals(state),
         sight=MemoryDocumentVisibility(state),

@@ -19,13 +19,14 @@ from dtrag.core.access.audit_chain import Decision
 from dtrag.core.access.scope import scope_rows
 from dtrag.core.rate_limit import RateLimit
 from dtrag.delivery.api.errors import error_response
+from dtrag.delivery.api.open_routes import SUPERVISED, is_page_file
 from dtrag.delivery.api.permissions import Needs
 from dtrag.errors import DatabaseUnavailable, DtragError
 from dtrag.governance.audit import Audit
 
 NO_SPACE = 507
 """The disk is full and nothing was changed, so the line may wait like that of a read."""
-UNLOGGED = frozenset({"/", "/livez", "/readyz", "/health", "/metrics"})
+UNLOGGED = SUPERVISED | {"/health", "/metrics"}
 """Routes that supervisors request every few seconds; they contain nothing of any document."""
 REFUSED = frozenset({401, 403, 404, 429})
 CHEAP_REFUSALS = frozenset({401, 429})
@@ -56,7 +57,7 @@ class Audited:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI."""
-        if scope["type"] != "http" or scope["path"] in UNLOGGED:
+        if scope["type"] != "http" or scope["path"] in UNLOGGED or is_page_file(scope["path"]):
             await self._app(scope, receive, send)
             return
         scope.setdefault("state", {})

@@ -1,4 +1,4 @@
-"""Authentication: every request needs a recognised key. Pure ASGI, before routes and bodies.
+"""Authentication: every request needs a recognised key, or the session of one. Pure ASGI, before routes and bodies.
 
 While no key exists, only clients on this machine have access, to the whole tree.
 """
@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import ipaddress
-import time
 from collections.abc import Callable, Mapping
 
 from fastapi.responses import JSONResponse
@@ -17,20 +15,27 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dtrag.core.access.api_key import LOCAL, Key
 from dtrag.core.access.confinement import confined
-from dtrag.core.rate_limit import Allowance, RateLimit
+from dtrag.core.access.session import is_csrf_of
+from dtrag.core.rate_limit import Allowance
+from dtrag.delivery.api.client_address import is_local
 from dtrag.delivery.api.errors import error_response
-from dtrag.delivery.api.middleware.forwarding import Address, parse_address
-from dtrag.errors import DatabaseUnavailable, DtragError, TooManyRequests, Unauthorized
+from dtrag.delivery.api.open_routes import is_open
+from dtrag.delivery.api.request_limits import RequestLimits
+from dtrag.delivery.api.session_cookie import CSRF_HEADER, SAFE, from_page, token_of
+from dtrag.errors import DatabaseUnavailable, DtragError, Forbidden, TooManyRequests, Unauthorized
 from dtrag.governance.api_keys import Keys
+from dtrag.governance.sessions import Sessions, SignedIn
 
-OPEN = frozenset({"/", "/livez", "/readyz"})
-"""Routes without a key: the landing page, and those for supervisors."""
 SHORT = frozenset({"/health"})
 """Routes that answer briefly without a key."""
-FAILURES_PER_MINUTE = 30
-"""Allowed wrong keys from one address: more than typing errors, few enough to slow down guessing."""
 CHALLENGE = {"WWW-Authenticate": 'Basic realm="dtrag", charset="UTF-8"'}
 """A browser then prompts for name and password; the key is the password."""
+PAGE_CHALLENGE = {"WWW-Authenticate": 'Bearer realm="dtrag"'}
+"""For requests of the web page, which has a sign-in of its own: the browser prompts for nothing."""
+NO_CSRF = (
+    "This change needs the header X-CSRF-Token with the csrf of GET /session, because it comes with the cookie of a "
+    "signed-in browser. Reload the page and try again."
+)
 NOT_LOCAL = (
     "This service has no key yet, so it answers only clients on its own machine. Create a key there with: "
     "dtrag keys create"
@@ -40,16 +45,20 @@ NOT_LOCAL = (
 class Authentication:
     """Sets `request.state.caller`, or responds with 401 or 429."""
 
-    def __init__(self, app: ASGIApp, keys: Callable[[], Keys], monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, app: ASGIApp, keys: Callable[[], Keys], sessions: Callable[[], Sessions], limits: RequestLimits
+    ) -> None:
         self._app = app
         self._keys = keys
-        self._monotonic = monotonic
-        self._requests = RateLimit()
-        self._failures = RateLimit()
+        self._sessions = sessions
+        self._limits = limits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI."""
-        if scope["type"] != "http" or scope["path"] in OPEN:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        if is_open(scope["method"], scope["path"]):
             await self._app(scope, receive, send)
             return
         try:
@@ -58,7 +67,7 @@ class Authentication:
             if _may_be_short(scope, error):
                 await self._app(scope, receive, send)  # without a caller
                 return
-            await _refusal(error)(scope, receive, send)
+            await _refusal(scope, error)(scope, receive, send)
             return
         state = scope.setdefault("state", {})
         if key is None:
@@ -67,11 +76,11 @@ class Authentication:
                 await self._app(scope, receive, send)
             return
         caller = state["caller"] = key.caller()
-        allowance = self._requests.take(key.key_id, key.rate, self._monotonic())
+        allowance = self._limits.count_request(key)
         headers = _rate_headers(allowance)
         if allowance.wait_s:
             refusal = TooManyRequests(rate=allowance.limit, seconds=allowance.wait_s)
-            await _refusal(refusal, headers)(scope, receive, send)
+            await _refusal(scope, refusal, headers)(scope, receive, send)
             return
 
         async def send_with_headers(message: Message) -> None:
@@ -84,24 +93,31 @@ class Authentication:
 
     async def _recognised(self, scope: Scope) -> Key | None:
         """The key of the request; None for clients on this machine while no key exists. Raises `DtragError`."""
-        keys = self._keys()
-        sent = secret_of(Headers(scope=scope))
+        keys, headers = self._keys(), Headers(scope=scope)
+        sent, token = secret_of(headers), token_of(headers)
         if not await keys.needed():
             if not is_local(scope):
                 raise Unauthorized(NOT_LOCAL)
             return None
+        if sent is None and token is not None:
+            signed_in = await self._signed_in(scope, token)
+            scope.setdefault("state", {})["signed_in"] = signed_in
+            return signed_in.key
         if sent is None:
             raise Unauthorized
         try:
             return await keys.recognise(sent)
         except Unauthorized:
-            failed = self._failures.take(network_of(scope), FAILURES_PER_MINUTE, self._monotonic())
-            if failed.wait_s:
-                raise TooManyRequests(
-                    f"Too many wrong keys from your address. Wait {failed.wait_s} seconds before the next.",
-                    seconds=failed.wait_s,
-                ) from None
+            self._limits.count_wrong_key(scope)
             raise
+
+    async def _signed_in(self, scope: Scope, token: str) -> SignedIn:
+        """The session of the token. Raises `Unauthorized`, and `Forbidden` for a change without its CSRF token."""
+        signed_in = await self._sessions().recognise(token)
+        csrf = Headers(scope=scope).get(CSRF_HEADER, "")
+        if scope["method"] not in SAFE and not is_csrf_of(token, csrf):
+            raise Forbidden(NO_CSRF)
+        return signed_in
 
 
 def secret_of(headers: Headers) -> str | None:
@@ -118,25 +134,6 @@ def secret_of(headers: Headers) -> str | None:
         return ""
     header = headers.get("x-api-key")
     return header.strip() if header is not None else None
-
-
-def is_local(scope: Scope) -> bool:
-    """Whether the client is on this machine; false for unknown clients and for requests through a local proxy."""
-    address = _address(scope)
-    return address is not None and address.is_loopback and not scope.get("state", {}).get("forwarded")
-
-
-def network_of(scope: Scope) -> str:
-    """The client's address; of IPv6 the first 64 bits, as clients usually own the whole network."""
-    address = _address(scope)
-    if isinstance(address, ipaddress.IPv6Address):
-        return str(ipaddress.ip_network((address.packed[:8] + bytes(8), 64)))
-    return str(address)
-
-
-def _address(scope: Scope) -> Address | None:
-    client = scope.get("client")
-    return parse_address(client[0]) if client else None
 
 
 def _may_be_short(scope: Scope, error: DtragError) -> bool:
@@ -159,10 +156,10 @@ def _rate_headers(allowance: Allowance) -> dict[str, str]:
     }
 
 
-def _refusal(error: DtragError, headers: Mapping[str, str] | None = None) -> JSONResponse:
+def _refusal(scope: Scope, error: DtragError, headers: Mapping[str, str] | None = None) -> JSONResponse:
     sent = dict(headers or {})
     if isinstance(error, Unauthorized):
-        sent.update(CHALLENGE)
+        sent.update(PAGE_CHALLENGE if from_page(Headers(scope=scope)) else CHALLENGE)
     if isinstance(error, TooManyRequests):
         sent.setdefault("Retry-After", str(error.fields["seconds"]))
     return error_response(error.http_status, str(error), type(error).__name__, headers=sent)

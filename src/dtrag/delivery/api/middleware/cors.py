@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dtrag.delivery.api.errors import error_response
-from dtrag.errors import InvalidInput
 
 METHODS = ("GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS")
 IDS = ("X-Correlation-ID", "X-Request-ID")
@@ -19,32 +17,6 @@ HEADERS = ("Accept", "Accept-Language", "Authorization", "Content-Type", "X-API-
 SHOWN = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", "Retry-After", *IDS)
 """Additional response headers that pages may read."""
 MAX_AGE_S = 600
-
-
-def origins_of(setting: str) -> frozenset[str]:
-    """The origins in a comma-separated list, none for `none`. Raises `InvalidInput` for wildcards and invalid ones."""
-    if setting.strip().lower() == "none":
-        return frozenset()
-    origins = set()
-    for origin in filter(None, (part.strip() for part in setting.split(","))):
-        if not _is_origin(origin):
-            raise InvalidInput(
-                f"CORS_ALLOWED_ORIGINS holds {origin[:80]!r}, but must list origins in full, such as "
-                "https://chat.example.org or http://localhost:3000; there are no wildcards."
-            )
-        origins.add(origin.lower())
-    return frozenset(origins)
-
-
-def _is_origin(text: str) -> bool:
-    try:
-        parts = urlsplit(text)
-        whole = f"{parts.scheme}://{parts.netloc}"
-        named = bool(parts.hostname) and (parts.port is None or parts.port > 0)
-    except ValueError:
-        return False
-    clean = parts.username is None and "*" not in text and text.isascii() and not set(text) & set(" \\\"'<>")
-    return named and clean and parts.scheme in {"http", "https"} and text.lower() == whole.lower()
 
 
 class Cors:

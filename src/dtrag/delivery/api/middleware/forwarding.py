@@ -1,7 +1,7 @@
-"""The client of requests that came through a trusted proxy.
+"""The client and the scheme of requests that came through a trusted proxy.
 
-Any client can send `X-Forwarded-For`. It is trusted only from the addresses in DTRAG_TRUSTED_PROXIES; otherwise the
-client is the peer. A request with such a header never counts as local. Pure ASGI.
+Any client can send `X-Forwarded-For` and `X-Forwarded-Proto`. They are trusted only from the addresses in
+DTRAG_TRUSTED_PROXIES; otherwise the client is the peer. A request with such a header never counts as local. Pure ASGI.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from dtrag.delivery.api.client_address import Address, parse_address
 from dtrag.errors import InvalidInput
 
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 FORWARDING_HEADERS = (
@@ -41,23 +41,6 @@ def trusted_networks(text: str) -> tuple[Network, ...]:
     return tuple(networks)
 
 
-def parse_address(text: str | None) -> Address | None:
-    """An IP address with or without a port; IPv4 inside IPv6 becomes IPv4. None for anything else."""
-    if not text:
-        return None
-    host = text.strip()
-    if host.startswith("["):
-        host = host[1:].partition("]")[0]
-    elif host.count(":") == 1:
-        host = host.partition(":")[0]
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return None
-    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
-    return mapped or address
-
-
 class Forwarding:
     """Replaces `scope["client"]` by the client named by a trusted proxy, and marks forwarded requests."""
 
@@ -74,6 +57,7 @@ class Forwarding:
                 client = self._client(scope, headers)
                 if client is not None:
                     scope["client"] = (str(client), 0)
+                    scope["scheme"] = _scheme(headers) or scope["scheme"]
         await self._app(scope, receive, send)
 
     def _client(self, scope: Scope, headers: Headers) -> Address | None:
@@ -95,3 +79,9 @@ class Forwarding:
         return address is not None and any(
             address in network for network in self._trusted if network.version == address.version
         )
+
+
+def _scheme(headers: Headers) -> str | None:
+    """The scheme that the last proxy names; None if it names none."""
+    scheme = ",".join(headers.getlist("x-forwarded-proto")).rpartition(",")[2].strip().lower()
+    return scheme if scheme in {"http", "https"} else None

@@ -13,7 +13,6 @@ import socket
 import time
 import uuid
 from collections.abc import Callable, Collection
-from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
@@ -23,6 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from dtrag import logs
 from dtrag.delivery.api.connections import ConnectionLimits
 from dtrag.delivery.api.errors import error_response, protocol_of
+from dtrag.delivery.api.origins import authority_of, is_own
 from dtrag.delivery.api.prometheus import RequestTelemetry
 
 _LOG = logging.getLogger("dtrag.access")
@@ -99,14 +99,18 @@ def _plain(scope: Scope, header: str) -> str:
 class Guard:
     """Accepts only this machine's host names, and changes only from pages of its own origin and of `origins`.
 
+    Its own origins are that of the requested host, and `public`: those under which a proxy offers the service.
+
     A web page can resolve its own host name to 127.0.0.1 (DNS rebinding) or post a form here; both are detected by
     headers that pages cannot set. Programs that send no `Origin` are not affected.
     """
 
-    def __init__(self, app: ASGIApp, host: str, origins: Collection[str] = ()) -> None:
+    def __init__(self, app: ASGIApp, host: str, origins: Collection[str] = (), public: Collection[str] = ()) -> None:
         self._app = app
         self._origins = origins
+        self._public = public
         self._names = set(_LOOPBACK_NAMES) | {host.strip("[]").lower()}
+        self._names.update(name for origin in public if (name := host_name(authority_of(origin))) is not None)
         self._any_address = host in _WILDCARDS
         if self._any_address:
             self._names.add(socket.gethostname().lower())
@@ -119,15 +123,14 @@ class Guard:
             if not self._known(host):
                 await error_response(400, "The Host header is not a name of this service")(scope, receive, send)
                 return
-            origin = headers.get("origin")
-            if origin is not None and scope["method"] in _WRITING and not self._may_write(origin, host):
+            if scope["method"] in _WRITING and not self._may_write(headers):
                 refusal = "Pages of other origins may not send requests that change or query data"
                 await error_response(403, refusal)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
-    def _may_write(self, origin: str, host: str) -> bool:
-        return _authority(origin) == host.lower() or origin.lower() in self._origins
+    def _may_write(self, headers: Headers) -> bool:
+        return is_own(headers, self._public) or headers.get("origin", "").lower() in self._origins
 
     def _known(self, host: str) -> bool:
         name = host_name(host)
@@ -146,13 +149,6 @@ def host_name(host: str) -> str | None:
     """The name in a `Host` header, in lower case, without port and brackets; None if invalid."""
     match = re.fullmatch(r"(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9._-]+))(?::\d{1,5})?", host)
     return (match[1] or match[2]).lower() if match else None
-
-
-def _authority(origin: str) -> str:
-    try:
-        return urlsplit(origin).netloc.lower()
-    except ValueError:
-        return ""
 
 
 class BodyLimit:

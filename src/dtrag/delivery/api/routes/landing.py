@@ -1,33 +1,32 @@
-"""`GET /`: the landing page of the service in English or Korean, with links to the API."""
+"""The landing page at `/` while the web page is not built, in English or Korean, with links to the API."""
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import HTMLResponse
 
 from dtrag.delivery.api.routes.docs import POLICY, STYLE
-
-router = APIRouter(include_in_schema=False)
 
 TEXTS = {
     "en": (
         "The dtrag service is running.",
         "The routes of its API are on <a href=/docs>/docs</a>, "
         "for programs in <a href=/openapi.json>/openapi.json</a>. When keys are in use, send one with every request: "
-        "<code>Authorization: Bearer …</code>; a browser asks for it as the password.",
+        "<code>Authorization: Bearer …</code>; a browser asks for it as the password. The web page itself is not built "
+        "here: run <code>make web</code> (it needs Node.js 20), then start the service again.",
     ),
     "ko": (
         "dtrag 서비스가 실행 중입니다.",
         "API 경로는 <a href=/docs>/docs</a>에, 프로그램용 설명은 <a href=/openapi.json>/openapi.json</a>에 있습니다. "
         "키를 쓰는 경우 모든 요청에 <code>Authorization: Bearer …</code>로 키를 보내세요. 브라우저에서는 암호 칸에 "
-        "키를 넣습니다.",
+        "키를 넣습니다. 웹 화면은 아직 만들어지지 않았습니다. <code>make web</code>을 실행하고(Node.js 20 필요) "
+        "서비스를 다시 시작하세요.",
     ),
 }
 
 
-@router.get("/", response_class=HTMLResponse)
-async def landing(request: Request) -> HTMLResponse:
-    """The page. It needs no key and reveals nothing about this installation."""
+def landing(request: Request) -> HTMLResponse:
+    """The page, in the language that the browser prefers."""
     language = preferred(request.headers.get("accept-language", ""))
     title, text = TEXTS[language]
     page = (

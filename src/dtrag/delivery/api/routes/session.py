@@ -1,0 +1,73 @@
+"""`/session`: sign in on the web page with a key, see who is signed in, and sign out."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request, Response
+
+from dtrag.core.access.api_key import Caller
+from dtrag.core.access.session import csrf_of
+from dtrag.delivery.api.dependencies import app_of, service_of
+from dtrag.delivery.api.json_body import JsonRoute
+from dtrag.delivery.api.origins import is_own
+from dtrag.delivery.api.permissions import READ, caller_of
+from dtrag.delivery.api.schemas.errors import failures
+from dtrag.delivery.api.schemas.session import SessionShape, SignInBody
+from dtrag.delivery.api.session_cookie import delete_cookie, set_cookie, token_of
+from dtrag.errors import Forbidden, Unauthorized
+from dtrag.governance.sessions import SignedIn
+
+router = APIRouter(tags=["session"])
+posting = APIRouter(route_class=JsonRoute, tags=["session"])
+
+
+@posting.post("/session", responses=failures(400, 401, 403, 413, 415, 422, 429, 503))
+async def sign_in(request: Request, response: Response, body: SignInBody) -> SessionShape:
+    """Sign in with a key: later requests of this browser are those of the key.
+
+    The session is an http-only cookie. It ends with the key, after 12 hours without a request, and after 7 days.
+    Requests with the cookie and another method than GET need the header `X-CSRF-Token`.
+    """
+    service = service_of(request)
+    if not is_own(request.headers, service.public_origins):
+        raise Forbidden("Pages of other origins may not sign in here. Open the page of the service itself.")
+    try:
+        signed_in = await app_of(request).sessions.sign_in(body.key.strip(), replaced=token_of(request.headers))
+    except Unauthorized:
+        service.limits.count_wrong_key(request.scope)
+        raise
+    service.limits.require_allowance(signed_in.key)
+    caller = request.state.caller = signed_in.key.caller()
+    set_cookie(response, signed_in.token, request.scope)
+    return _shape(caller, signed_in)
+
+
+@router.get("/session", responses=failures(401, 429, 503), dependencies=READ)
+async def show(request: Request) -> SessionShape:
+    """Who is calling: the signed-in key, the key of the request, or the local administrator while no key exists."""
+    signed_in: SignedIn | None = getattr(request.state, "signed_in", None)
+    return _shape(caller_of(request), signed_in)
+
+
+@router.delete("/session", status_code=204, responses=failures(401, 403, 429, 503), dependencies=READ)
+async def sign_out(request: Request) -> Response:
+    """Sign out: the session ends, for all windows of this browser."""
+    signed_in: SignedIn | None = getattr(request.state, "signed_in", None)
+    if signed_in is not None:
+        await app_of(request).sessions.sign_out(signed_in.token)
+    response = Response(status_code=204)
+    delete_cookie(response, request.scope)
+    return response
+
+
+def _shape(caller: Caller, signed_in: SignedIn | None) -> SessionShape:
+    paths = sorted({str(anchor.path) for grant in caller.access.grants for anchor in grant.anchors})
+    return SessionShape(
+        name=caller.name,
+        role=caller.role,
+        scope=paths if caller.access.grants else None,
+        csrf=csrf_of(signed_in.token) if signed_in else None,
+        expires_at=signed_in.session.expires_at.isoformat() if signed_in else None,
+    )
+
+
+router.include_router(posting)
