@@ -54,6 +54,7 @@ from dtrag.ingestion.reindex import reindex
 from dtrag.ingestion.sources import IngestReport, Progress, Source
 from dtrag.memory.weight_learning import WeightLearning
 from dtrag.packs.regulation_ko import structure
+from dtrag.pipeline.answer_feedback import FeedbackOnAnswers
 from dtrag.pipeline.conversations import Conversations
 from dtrag.pipeline.debate import step
 from dtrag.pipeline.run import DebateEvent, Run
@@ -189,6 +190,7 @@ class App:
         days = settings.conversation_days
         self.conversations = Conversations(stores.conversations, stores.sight, self.index, days=days, record=record)
         self.traces = Traces.of(settings, stores.traces, stores.sight, self.index)
+        self.feedback = FeedbackOnAnswers(self.traces, stores.traces, record=record)
         self.tools = registry_of(settings, self._tool_parser, WebFetcher)
         self.mcp = mcp_tools(settings, stores.approvals, self.tools, record)
         self.learning = WeightLearning(stores.learning)

@@ -65,6 +65,7 @@ ROUTES: dict[Address, Described] = {
     ("POST", "/ask"): Described("read", sent={"question": "What does machine learning find?"}),
     ("POST", "/chat/run"): Described("read", sent={"message": "What does machine learning find?"}),
     ("POST", "/chat/stream"): Described("read", sent={"message": "What does machine learning find?"}),
+    ("POST", "/chat/feedback"): Described("read", sent={"trace_id": str(uuid.UUID(int=7)), "thumbs": "up"}, own=404),
     ("GET", "/v1/models"): Described("read"),
     ("GET", "/v1/models/{model:path}"): Described("read", own=404),
     ("POST", "/v1/chat/completions"): Described("read", sent=COMPLETION),

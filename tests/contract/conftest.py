@@ -31,6 +31,7 @@ delete from classification_signals;
 delete from classification_placements;
 delete from conversations;
 delete from traces;
+delete from answer_feedback;
 delete from evaluations;
 delete from experiences;
 delete from exploration;

@@ -72,6 +72,7 @@ GRANTS = {
     "audit_log": (set(), set()),
     "approved_tools": (set(), set()),
     "traces": (set(), set()),
+    "answer_feedback": (set(), set()),
     "conversation_turns": (set(), set()),
     "conversations": (set(), set()),
 }

@@ -69,3 +69,14 @@ def test_an_unknown_trace_is_reported(cli: Cli) -> None:
     assert cli.call("trace", "--list", "0").code == 2
     wrong = Cli(cli.data_dir, (*cli.settings, ("DTRAG_TRACES", "some")))
     assert "Levels: all, errors, off" in wrong.call("trace").err
+
+
+def test_feedback_on_an_answer(cli: Cli) -> None:
+    trace_id = cli.call("trace", "--json").json["trace_id"]
+    ran = cli.call("feedback", trace_id, "4", "--json")
+    assert_shape(ran.json, documented_shapes()["dtrag feedback"])
+    assert (ran.json["feedback"], ran.json["changed"], ran.json["effect"]) == ("thumbs_up", True, "recorded")
+    assert "Recorded: thumbs_down" in cli.call("feedback", trace_id, "down", "--reason", "It has five.").out
+    assert "up or down" in cli.call("feedback", trace_id, "sideways").err
+    assert cli.call("feedback", trace_id, "sideways").code == 2
+    assert cli.call("feedback", "00000000-0000-0000-0000-000000000007", "up").code == 1

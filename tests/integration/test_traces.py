@@ -17,6 +17,7 @@ from dtrag.adapters.postgres.stores.traces import PostgresTraces
 from dtrag.app import App, open_app
 from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.access.scope import Access, Grant
+from dtrag.core.answer_feedback import AnswerFeedback
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.core.trace import CallTrace, StepTrace, Trace
 from dtrag.errors import DatabaseUnavailable, InvalidInput, NotFound
@@ -281,6 +282,12 @@ class Away:
 
     async def forget(self, before: datetime.datetime) -> int:
         return 0
+
+    async def put_feedback(self, feedback: AnswerFeedback) -> None:
+        raise DatabaseUnavailable(reason="it is away.")
+
+    async def feedback_on(self, trace_id: uuid.UUID) -> list[AnswerFeedback]:
+        return []
 
 
 async def test_without_the_database_traces_are_queued_and_the_oldest_dropped(

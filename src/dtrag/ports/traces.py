@@ -1,4 +1,4 @@
-"""Port of the store of traces."""
+"""Port of the store of traces, and of feedback on their answers."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
+from dtrag.core.answer_feedback import AnswerFeedback
 from dtrag.core.trace import Trace
 
 
 class TraceStore(Protocol):
-    """Traces of pipeline runs."""
+    """Traces of pipeline runs, and feedback on their answers.
+
+    All methods raise `DatabaseUnavailable`; those that add data raise `StorageFull`.
+    """
 
     async def add(self, traces: Sequence[Trace]) -> None:
         """Store all traces, or none; traces with known ids are ignored."""
@@ -26,4 +30,13 @@ class TraceStore(Protocol):
         """
 
     async def forget(self, before: datetime) -> int:
-        """Delete all traces older than `before`; returns their number."""
+        """Delete all traces and feedback older than `before`; returns the number of traces."""
+
+    async def put_feedback(self, feedback: AnswerFeedback) -> None:
+        """Store the feedback durably; an earlier one of the same voter on the same answer is replaced.
+
+        The trace need not be stored.
+        """
+
+    async def feedback_on(self, trace_id: uuid.UUID) -> list[AnswerFeedback]:
+        """Everybody's feedback on the answer, by voter."""

@@ -17,6 +17,7 @@ from dtrag.delivery.cli import (
     doctor,
     documents,
     evaluate,
+    feedback,
     ingest,
     keys,
     lexicon,
@@ -74,6 +75,7 @@ app.command()(ingest.ingest)
 app.command()(search.search)
 app.command()(ask.ask)
 app.command()(trace.trace)
+app.command()(feedback.feedback)
 app.add_typer(documents.app, name="documents")
 app.add_typer(agents.app, name="agents")
 app.add_typer(keys.app, name="keys")

@@ -229,6 +229,18 @@ async def tracing(visit: Visit) -> None:
     await visit.send("GET", "/traces", query="?limit=2")
 
 
+@scenario(("POST", "/chat/run"), ("POST", "/chat/feedback"))
+async def rating(visit: Visit) -> None:
+    """Feedback on one's own answer, on an administrator's, and on one that does not exist."""
+    answered = await visit.send("POST", "/chat/run", {"message": visit.words.question()})
+    own = str(answered.json.get("metadata", {}).get("trace_id"))
+    foreign = visit.world.known["administrator's trace"]
+    for trace_id in (own, own, foreign, str(uuid.UUID(int=9))):
+        thumbs = visit.chance.choice(("up", "down"))
+        await visit.send("POST", "/chat/feedback", {"trace_id": trace_id, "thumbs": thumbs})
+    await visit.send("POST", "/chat/feedback", {"trace_id": own, "rating": 3, "reason": visit.words.word()})
+
+
 @scenario(("GET", "/documents"), ("GET", "/documents/{document_id}"), ("DELETE", "/documents/{document_id}"))
 async def documents(visit: Visit) -> None:
     """Lists with counts, own documents, and foreign ones, which are answered like nonexistent ones."""

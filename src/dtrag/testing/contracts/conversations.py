@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import uuid
+from dataclasses import replace
 from datetime import timedelta
 
 from dtrag.core.access.scope import EVERYTHING, Scope
+from dtrag.core.answer_feedback import AnswerFeedback
+from dtrag.core.cases.case import FeedbackType
 from dtrag.core.conversation import Turn
 from dtrag.core.documents import document_id
 from dtrag.ports import Stores
@@ -172,3 +175,16 @@ class TraceStoreContract:
         await stores.traces.add([old, new])
         assert await stores.traces.forget(NOON) == 1
         assert await stores.traces.newest(10, None, LONG_AGO, None) == [new]
+
+    async def test_feedback_is_kept_by_answer_and_voter_and_replaced_by_the_same_voter(self, stores: Stores) -> None:
+        answer, other = uuid.uuid4(), uuid.uuid4()
+        up = AnswerFeedback(trace_id=answer, voter="kim", feedback=FeedbackType.THUMBS_UP, given_at=NOON)
+        down = replace(up, feedback=FeedbackType.THUMBS_DOWN, reason="Ünzutreffend.", given_at=NOON + MINUTE)
+        of_lee = replace(up, voter="lee")
+        for feedback in (up, of_lee, replace(up, trace_id=other), down, down):
+            await stores.traces.put_feedback(feedback)
+        assert await stores.traces.feedback_on(answer) == [down, of_lee]
+        assert await stores.traces.feedback_on(uuid.uuid4()) == []
+        await stores.traces.forget(NOON + MINUTE)
+        assert await stores.traces.feedback_on(answer) == [down]
+        assert await stores.traces.feedback_on(other) == []

@@ -14,6 +14,7 @@ from dtrag.core.access.scope import Scope
 from dtrag.core.access.session import Session
 from dtrag.core.access.taxonomy_impact import TreeVersion
 from dtrag.core.agent import Agent
+from dtrag.core.answer_feedback import AnswerFeedback
 from dtrag.core.documents import IndexedDocument
 from dtrag.core.editions import StoredEdition, Validity, passage_label, validity
 from dtrag.core.evaluation_run import EvaluationRun
@@ -118,6 +119,7 @@ class MemoryState:
     audit_rows: list[AuditRow] = field(default_factory=list)
     approvals: dict[str, Approval] = field(default_factory=dict)
     traces: dict[uuid.UUID, Trace] = field(default_factory=dict)
+    answer_feedback: dict[tuple[uuid.UUID, str], AnswerFeedback] = field(default_factory=dict)
     evaluations: dict[uuid.UUID, EvaluationRun] = field(default_factory=dict)
 
     @property

@@ -1,4 +1,4 @@
-"""Traces of runs in memory: `TraceStore`."""
+"""Traces of runs and feedback on their answers, in memory: `TraceStore`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Sequence
 from datetime import datetime
 
+from dtrag.core.answer_feedback import AnswerFeedback
 from dtrag.core.trace import Trace
 from dtrag.testing.memory.state import MemoryState
 
@@ -15,6 +16,7 @@ class MemoryTraces:
 
     def __init__(self, state: MemoryState):
         self._traces = state.traces
+        self._feedback = state.answer_feedback
 
     async def add(self, traces: Sequence[Trace]) -> None:
         """Store the traces as a database would give them back; existing ones stay as they are."""
@@ -42,7 +44,17 @@ class MemoryTraces:
         old = [key for key, trace in self._traces.items() if trace.created_at < before]
         for key in old:
             del self._traces[key]
+        for voted in [voted for voted, feedback in self._feedback.items() if feedback.given_at < before]:
+            del self._feedback[voted]
         return len(old)
+
+    async def put_feedback(self, feedback: AnswerFeedback) -> None:
+        """Store the feedback in place of an earlier one of the same voter."""
+        self._feedback[feedback.trace_id, feedback.voter] = feedback
+
+    async def feedback_on(self, trace_id: uuid.UUID) -> list[AnswerFeedback]:
+        """Everybody's feedback on the answer, by voter."""
+        return [feedback for (key, _), feedback in sorted(self._feedback.items()) if key == trace_id]
 
 
 def _position(trace: Trace) -> tuple[datetime, uuid.UUID]:

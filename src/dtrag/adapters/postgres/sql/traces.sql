@@ -18,3 +18,18 @@ limit :limit
 
 -- name: forget
 delete from traces where created_at < :before
+
+-- name: put_feedback
+insert into answer_feedback (trace_id, voter, feedback, reason, given_at)
+values (:trace_id, :voter, :feedback, :reason, :given_at)
+on conflict (trace_id, voter) do update
+set feedback = excluded.feedback, reason = excluded.reason, given_at = excluded.given_at
+
+-- name: feedback_of
+select trace_id, voter, feedback, reason, given_at
+from answer_feedback
+where trace_id = :trace_id
+order by voter
+
+-- name: forget_feedback
+delete from answer_feedback where given_at < :before

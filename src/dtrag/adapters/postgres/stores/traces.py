@@ -1,4 +1,4 @@
-"""Traces in the database: `TraceStore` over the table traces."""
+"""Traces in the database, and feedback on answers: `TraceStore` over the tables traces and answer_feedback."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from psycopg.types.json import Jsonb
 
 from dtrag.adapters.postgres.database import Database
 from dtrag.adapters.postgres.queries import queries
+from dtrag.core.answer_feedback import AnswerFeedback
+from dtrag.core.cases.case import FeedbackType
 from dtrag.core.trace import Trace
 
 
@@ -53,6 +55,26 @@ class PostgresTraces:
         return [Trace.from_dict(row["trace"]) for row in rows]
 
     async def forget(self, before: datetime) -> int:
-        """Delete what is older; returns how many."""
+        """Delete what is older; returns the number of traces."""
         async with self._database.connection("owner") as connection:
+            await connection.execute(self._sql["forget_feedback"], {"before": before})
             return (await connection.execute(self._sql["forget"], {"before": before})).rowcount
+
+    async def put_feedback(self, feedback: AnswerFeedback) -> None:
+        """Store the feedback; an earlier one of the same voter on the same answer is replaced."""
+        values = {
+            "trace_id": feedback.trace_id,
+            "voter": feedback.voter,
+            "feedback": feedback.feedback.value,
+            "reason": feedback.reason,
+            "given_at": feedback.given_at,
+        }
+        self._database.require_space()
+        async with self._database.connection("owner") as connection:
+            await connection.execute(self._sql["put_feedback"], values)
+
+    async def feedback_on(self, trace_id: uuid.UUID) -> list[AnswerFeedback]:
+        """Everybody's feedback on the answer, by voter."""
+        async with self._database.connection("owner") as connection:
+            rows = await (await connection.execute(self._sql["feedback_of"], {"trace_id": trace_id})).fetchall()
+        return [AnswerFeedback(**{**row, "feedback": FeedbackType(row["feedback"])}) for row in rows]

@@ -1,4 +1,7 @@
-"""`POST /chat/run` and `POST /chat/stream`: questions in conversations, answered as one response or as events."""
+"""`POST /chat/run` and `POST /chat/stream`: questions in conversations, answered as one response or as events.
+
+`POST /chat/feedback`: what the caller thinks of an answer.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +21,12 @@ from dtrag.delivery.api.chat_turn import (
 )
 from dtrag.delivery.api.dependencies import app_of, service_of
 from dtrag.delivery.api.json_body import JsonRoute
+from dtrag.delivery.api.middleware.audit import add_subjects
 from dtrag.delivery.api.permissions import READ, caller_of
 from dtrag.delivery.api.request_tasks import until_gone
 from dtrag.delivery.api.schemas.chat import ChatRequest, ChatResponse
 from dtrag.delivery.api.schemas.errors import failures
+from dtrag.delivery.api.schemas.feedback import FeedbackRequest, FeedbackResponse
 from dtrag.delivery.api.sse import EventFeed, EventStream, event, failure_of
 
 router = APIRouter(route_class=JsonRoute, tags=["chat"])
@@ -56,6 +61,16 @@ async def stream(request: Request, body: ChatRequest) -> Response:
     feed = EventFeed(service_of(request).in_flight, partial(answer_turn, app_of(request), turn))
     await feed.wait_for_first(request)
     return EventStream(_events(request, turn, feed), feed.close)
+
+
+@router.post("/chat/feedback", responses=failures(403, 404, 413, 415, 422, 503), dependencies=READ)
+async def feedback(request: Request, body: FeedbackRequest) -> FeedbackResponse:
+    """Stores your feedback on an answer to your question; sent again, it replaces the earlier one."""
+    outcome = await app_of(request).feedback.give(
+        body.trace_id, rating=body.rating, thumbs=body.thumbs, reason=body.reason, caller=caller_of(request)
+    )
+    add_subjects(request, [outcome.trace_id])
+    return FeedbackResponse.model_validate(outcome, from_attributes=True)
 
 
 async def _turn(request: Request, body: ChatRequest) -> ChatTurn:

@@ -1,0 +1,117 @@
+"""Evidence: when a case may be reused, from the reuse decisions of the collection and of the case, and from votes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from dtrag.core.cases.case import Case, DecisionCounts
+from dtrag.core.metrics.proportion import clopper_pearson
+
+DELTA = 0.05
+"""Largest accepted share of wrong reuse decisions."""
+MIN_DECISIONS = 60
+"""Decisions from which on they count instead of the committed pairs: 60 of 60 have a lower bound of .951, 58 of 58 one
+of .9497."""
+MIN_QUALITY = 0.5
+"""Least quality of a case that is reused while the collection has fewer decisions."""
+REVIEW_LOG = "review:"
+"""Beginning of the log ids of reviewers' votes. Such a vote closes the earlier thumbs-down of everybody."""
+
+Basis = Literal["decisions", "committed pairs"]
+Code = Literal["reused", "collection", "wrong", "unconfirmed", "thumbs_down", "quality", "no_passages"]
+
+
+@dataclass(frozen=True, slots=True)
+class CaseStanding:
+    """What people and replays say about one case.
+
+    `decisions` are its own reuse decisions, and `replays` how many of the correct ones are replays. `supporters` are
+    the distinct voters, its author not counted, whose last vote up or down on it is up; `open_thumbs_down` are those
+    whose last one is down, unless a review followed.
+    """
+
+    decisions: DecisionCounts = DecisionCounts()
+    replays: int = 0
+    supporters: int = 0
+    open_thumbs_down: int = 0
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether a voter other than the author, or a replay, found it right."""
+        return self.supporters > 0 or self.replays > 0
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionEvidence:
+    """Whether the cases of a collection may be reused at all, and why.
+
+    `lower_bound` is the one-sided 95 % Clopper-Pearson bound of the share of correct decisions.
+    """
+
+    allowed: bool
+    lower_bound: float
+    basis: Basis
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a case may be reused: a code for traces and counters, and the reason as a sentence."""
+
+    allowed: bool
+    code: Code
+    reason: str
+
+
+def collection_evidence(
+    decisions: DecisionCounts, committed: DecisionCounts, delta: float = DELTA
+) -> CollectionEvidence:
+    """The evidence of the collection's reuse decisions; with fewer than 60, that of the committed pairs.
+
+    `committed` counts the trap pairs that the gate refuses (correct) and takes for the same (wrong).
+    """
+    basis: Basis = "decisions" if decisions.total >= MIN_DECISIONS else "committed pairs"
+    counts = decisions if basis == "decisions" else committed
+    lower, _ = clopper_pearson(counts.correct, counts.total)
+    allowed = lower >= 1.0 - delta
+    source = (
+        f"{decisions.correct:,} of {decisions.total:,} reuse decisions were correct"
+        if basis == "decisions"
+        else f"there are {decisions.total:,} reuse decisions, fewer than {MIN_DECISIONS}; "
+        f"of the committed pairs {counts.correct:,} of {counts.total:,} were refused as they must be"
+    )
+    verb = "at least" if allowed else "less than"
+    reason = f"{source[0].upper()}{source[1:]}: the lower bound {lower:.3f} is {verb} {1.0 - delta:.2f}."
+    return CollectionEvidence(allowed, lower, basis, reason)
+
+
+def reusable(case: Case, standing: CaseStanding, collection: CollectionEvidence) -> Verdict:
+    """Whether the case may be reused, by everything but its passages' freshness."""
+    own, few_decisions = standing.decisions, collection.basis == "committed pairs"
+    rules: tuple[tuple[bool, Code, str], ...] = (
+        (not case.passages, "no_passages", "The case cites no passages."),
+        (not collection.allowed, "collection", collection.reason),
+        (
+            own.wrong > own.correct,
+            "wrong",
+            f"Reusing the case was wrong {own.wrong:,} times and right {own.correct:,} times.",
+        ),
+        (
+            case.origin == "manual" and not standing.confirmed,
+            "unconfirmed",
+            "The passages were chosen by hand; neither another voter nor a replay has confirmed them.",
+        ),
+        (
+            few_decisions and standing.open_thumbs_down > 0,
+            "thumbs_down",
+            f"The case has {standing.open_thumbs_down:,} open thumbs-down.",
+        ),
+        (
+            few_decisions and case.quality_score < MIN_QUALITY,
+            "quality",
+            f"The quality {case.quality_score:.2f} of the case is below {MIN_QUALITY:.2f}.",
+        ),
+    )
+    broken = next(((code, reason) for is_broken, code, reason in rules if is_broken), None)
+    return Verdict(True, "reused", collection.reason) if broken is None else Verdict(False, *broken)

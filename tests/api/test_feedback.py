@@ -1,0 +1,98 @@
+"""`POST /chat/feedback`: kept for one's own answers, also while the case memory is off."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest_asyncio
+
+from dtrag.settings import Settings
+from tests.api.confined import House, house
+from tests.api.shape import assert_failure
+from tests.api.test_traces import asked
+from tests.cases import each
+
+
+@pytest_asyncio.fixture
+async def built(settings: Settings, tmp_path: Path, patient: None) -> AsyncIterator[House]:
+    async with house(settings, tmp_path) as running:
+        yield running
+
+
+async def rated(built: House, name: str, **body: Any) -> dict[str, Any]:
+    """Give feedback as that client."""
+    response = await built.clients[name].post("/chat/feedback", json=body)
+    assert response.status_code == 200, response.text
+    answered: dict[str, Any] = response.json()
+    return answered
+
+
+async def stored(built: House, trace_id: str) -> list[tuple[str, str]]:
+    """Feedback and reason of everybody on an answer."""
+    async with built.app.database.connection("owner") as connection:
+        cursor = await connection.execute(
+            "select feedback, reason from answer_feedback where trace_id = %s order by voter", (trace_id,)
+        )
+        return [(row["feedback"], row["reason"]) for row in await cursor.fetchall()]
+
+
+async def test_feedback_is_stored_once_and_replaced_by_another(built: House) -> None:
+    await built.client("kim", ["AI"], "reader")
+    trace_id = await asked(built, "kim")
+    first = await rated(built, "kim", trace_id=trace_id, thumbs="up")
+    assert (first["trace_id"], first["feedback"], first["changed"]) == (trace_id, "thumbs_up", True)
+    assert (first["effect"], first["case_id"]) == ("recorded", None)
+    assert "CBR_ENABLED" in first["note"]
+    assert (await rated(built, "kim", trace_id=trace_id, rating=5))["changed"] is False
+    assert await stored(built, trace_id) == [("thumbs_up", "")]
+    changed = await rated(built, "kim", trace_id=trace_id, rating=1, reason="그 조항은 폐지되었다.")
+    assert (changed["feedback"], changed["changed"]) == ("thumbs_down", True)
+    assert await stored(built, trace_id) == [("thumbs_down", "그 조항은 폐지되었다.")]
+    assert (await rated(built, "kim", trace_id=trace_id, rating=3))["feedback"] == "ignored"
+    lines = [line for line in await built.audited() if line["action"] == "chat.feedback"]
+    assert [(line["actor"], line["subjects"], line["details"]["feedback"]) for line in lines] == [
+        ("kim", [trace_id], feedback) for feedback in ("thumbs_up", "thumbs_up", "thumbs_down", "ignored")
+    ]
+    assert "폐지" not in str(await built.audited())
+
+
+async def test_the_answer_of_another_key_is_unknown(built: House) -> None:
+    for name, scope in (("kim", ["AI"]), ("lee", ["AI"])):
+        await built.client(name, scope, "reader")
+    admin = await built.client("admin", None, "admin")
+    trace_id = await asked(built, "kim")
+    foreign = await built.clients["lee"].post("/chat/feedback", json={"trace_id": trace_id, "thumbs": "up"})
+    unknown_id = str(uuid.uuid4())
+    unknown = await built.clients["lee"].post("/chat/feedback", json={"trace_id": unknown_id, "thumbs": "up"})
+    details = [assert_failure(response, 404)["detail"] for response in (foreign, unknown)]
+    assert details[0].replace(trace_id, "") == details[1].replace(unknown_id, "")
+    assert_failure(await admin.post("/chat/feedback", json={"trace_id": trace_id, "thumbs": "up"}), 404)
+    assert_failure(await admin.post("/chat/feedback", json={"trace_id": "../etc", "thumbs": "up"}), 404)
+    assert await stored(built, trace_id) == []
+
+
+@each(
+    "body, words",
+    [
+        ({}, "exactly one of rating"),
+        ({"rating": 4, "thumbs": "up"}, "exactly one of rating"),
+        ({"rating": 0}, "from 1 to 5"),
+        ({"rating": 6}, "from 1 to 5"),
+        ({"thumbs": "sideways"}, "up or down"),
+        ({"thumbs": "up", "reason": "x" * 1_001}, "1,000"),
+    ],
+)
+async def test_other_ratings_are_refused_with_a_sentence(built: House, body: dict[str, Any], words: str) -> None:
+    await built.client("kim", ["AI"], "reader")
+    trace_id = await asked(built, "kim")
+    response = await built.clients["kim"].post("/chat/feedback", json={"trace_id": trace_id, **body})
+    assert words in assert_failure(response, 422)["detail"]
+
+
+@each("body", [{"thumbs": "up"}, {"trace_id": "x", "rating": True}, {"trace_id": "x", "rating": 4.5}])
+async def test_the_shape_of_the_body_is_checked(built: House, body: dict[str, Any]) -> None:
+    kim = await built.client("kim", ["AI"], "reader")
+    assert_failure(await kim.post("/chat/feedback", json=body), 422)

@@ -1,0 +1,107 @@
+"""When a case may be reused: properties over counts of decisions and votes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dtrag.core.cases.case import Case, CitedPassage, DecisionCounts, content_hash
+from dtrag.core.cases.evidence import (
+    DELTA,
+    MIN_DECISIONS,
+    MIN_QUALITY,
+    CaseStanding,
+    CollectionEvidence,
+    collection_evidence,
+    reusable,
+)
+from dtrag.core.metrics.proportion import clopper_pearson
+from dtrag.testing.builders import NOON
+from tests.cases import each
+
+PASSAGE = CitedPassage("d:0", content_hash("text"))
+CASE = Case(
+    case_id="c",
+    query="How many days?",
+    category_path=("HR",),
+    content="Leave",
+    created_at=NOON,
+    updated_at=NOON,
+    passages=(PASSAGE,),
+    origin="answer",
+)
+COMMITTED = DecisionCounts(600, 0)
+COUNTS = st.builds(DecisionCounts, st.integers(0, 400), st.integers(0, 400))
+STANDINGS = st.builds(CaseStanding, COUNTS, st.integers(0, 3), st.integers(0, 3), st.integers(0, 3))
+CASES = st.builds(
+    replace,
+    st.just(CASE),
+    quality_score=st.floats(0, 1),
+    origin=st.sampled_from(["manual", "answer", "review"]),
+    passages=st.sampled_from([(), (PASSAGE,)]),
+)
+
+
+@given(COUNTS, COUNTS)
+def test_a_collection_is_allowed_exactly_when_its_bound_suffices(
+    decisions: DecisionCounts, committed: DecisionCounts
+) -> None:
+    evidence = collection_evidence(decisions, committed)
+    counts = decisions if decisions.total >= MIN_DECISIONS else committed
+    assert evidence.lower_bound == clopper_pearson(counts.correct, counts.total)[0]
+    assert evidence.allowed == (evidence.lower_bound >= 1 - DELTA)
+    assert evidence.reason.endswith(".")
+
+
+@given(COUNTS)
+def test_more_wrong_decisions_never_allow_more(decisions: DecisionCounts) -> None:
+    worse = DecisionCounts(decisions.correct, decisions.wrong + 1)
+    if decisions.total >= MIN_DECISIONS:
+        assert collection_evidence(worse, COMMITTED).lower_bound < max(
+            collection_evidence(decisions, COMMITTED).lower_bound, 1e-12
+        )
+
+
+@given(CASES, STANDINGS, st.builds(collection_evidence, COUNTS, st.sampled_from([COMMITTED, DecisionCounts()])))
+def test_what_is_reused_meets_every_rule(case: Case, standing: CaseStanding, collection: CollectionEvidence) -> None:
+    verdict = reusable(case, standing, collection)
+    assert verdict.allowed == (verdict.code == "reused")
+    assert verdict.reason.endswith(".")
+    if not verdict.allowed:
+        return
+    assert collection.allowed
+    assert case.passages
+    assert standing.decisions.wrong <= standing.decisions.correct
+    assert case.origin != "manual" or standing.supporters or standing.replays
+    if collection.basis == "committed pairs":
+        assert case.quality_score >= MIN_QUALITY
+        assert not standing.open_thumbs_down
+
+
+@each(
+    "standing, changes, code",
+    [
+        (CaseStanding(), {}, "reused"),
+        (CaseStanding(), {"passages": ()}, "no_passages"),
+        (CaseStanding(DecisionCounts(1, 2)), {}, "wrong"),
+        (CaseStanding(), {"origin": "manual"}, "unconfirmed"),
+        (CaseStanding(supporters=1), {"origin": "manual"}, "reused"),
+        (CaseStanding(DecisionCounts(1, 0), replays=1), {"origin": "manual"}, "reused"),
+        (CaseStanding(open_thumbs_down=1), {}, "thumbs_down"),
+        (CaseStanding(), {"quality_score": 0.4}, "quality"),
+    ],
+)
+def test_each_rule_has_its_code(standing: CaseStanding, changes: dict[str, object], code: str) -> None:
+    case = replace(CASE, **changes)  # type: ignore[arg-type]
+    assert reusable(case, standing, collection_evidence(DecisionCounts(), COMMITTED)).code == code
+
+
+def test_with_enough_decisions_a_bad_record_of_the_collection_silences_every_case() -> None:
+    good = collection_evidence(DecisionCounts(60, 0), DecisionCounts())
+    assert reusable(CASE, CaseStanding(), good).code == "reused"
+    bad = collection_evidence(DecisionCounts(59, 1), COMMITTED)
+    assert (bad.basis, bad.allowed) == ("decisions", False)
+    assert reusable(CASE, CaseStanding(), bad).code == "collection"
+    assert "59 of 60" in bad.reason
