@@ -18,6 +18,7 @@ from dtrag.core.cases.case import (
     ScoredCases,
     Vote,
 )
+from dtrag.core.cases.votes import CaseRecord
 
 
 class CaseStore(Protocol):
@@ -57,6 +58,9 @@ class CaseStore(Protocol):
         gets a log of its own.
         """
 
+    async def votes(self, case_ids: Collection[str], scope: Scope) -> dict[str, Sequence[Vote]]:
+        """Case id -> the votes on it, oldest first, for those in scope."""
+
     async def add_log(self, log: CaseLog) -> None:
         """Store an interaction; one with a known id is replaced unless it has feedback."""
 
@@ -77,6 +81,15 @@ class CaseStore(Protocol):
 
     async def forget_logs(self, before: datetime) -> int:
         """Delete interactions older than `before`; votes and decisions stay. Returns their number."""
+
+    async def records(self, limit: int, after: str | None = None) -> Sequence[CaseRecord]:
+        """The next `limit` cases after the id `after`, with their votes and decisions, for a copy of the whole store."""
+
+    async def put(self, record: CaseRecord) -> bool:
+        """Store a copied case with its votes and decisions as they are; False, without a change, for a known id."""
+
+    async def log_page(self, limit: int, after: str | None = None) -> Sequence[CaseLog]:
+        """The next `limit` interactions after the id `after`, by id, for a copy of the whole store."""
 
     async def close(self) -> None:
         """Release what the store holds."""

@@ -10,16 +10,14 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterable
-from importlib import resources
 from typing import LiteralString
 
 from psycopg.types.json import Jsonb
 
+from dtrag.adapters.sql_files import statements
 from dtrag.core.access.scope import Scope, SearchFilters
 
-_HEADING = re.compile(r"^-- (name|fragment): (\w+)\s*$", re.MULTILINE)
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)")
-_COMMENT = re.compile(r"^--.*\n", re.MULTILINE)
 
 
 @functools.cache
@@ -28,19 +26,8 @@ def queries(subject: str) -> dict[str, LiteralString]:
     return {name: _PARAMETER.sub(r"%(\1)s", text.replace("%", "%%")) for name, text in _statements(subject).items()}
 
 
-@functools.cache
 def _statements(subject: str) -> dict[str, LiteralString]:
-    """The statements as they are written, without comments, each fragment in place of its `{name}`."""
-    text = resources.files("dtrag.adapters.postgres").joinpath(f"sql/{subject}.sql").read_text("utf-8")
-    pieces = _HEADING.split(text)[1:]
-    statements: dict[str, LiteralString] = {}
-    fragments: dict[str, LiteralString] = {}
-    for kind, name, body in zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True):
-        statement = _COMMENT.sub("", body).strip()
-        for fragment, inserted in fragments.items():
-            statement = statement.replace(f"{{{fragment}}}", inserted)
-        (fragments if kind == "fragment" else statements)[name] = statement
-    return statements
+    return statements("dtrag.adapters.postgres", f"sql/{subject}.sql")
 
 
 def condition(filters: Iterable[str]) -> LiteralString:

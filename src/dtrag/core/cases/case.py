@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from datetime import date, datetime
 from enum import StrEnum
 from typing import Any, Literal
+
+from dtrag.core.documents import uuid_or_none
 
 Origin = Literal["manual", "answer", "review"]
 """How a case came to be: added by hand, from an answer, or from a reviewer's correction."""
@@ -48,6 +51,12 @@ class CitedPassage:
     content_hash: bytes
 
 
+    @property
+    def document_id(self) -> uuid.UUID:
+        """The document of the passage; one that does not exist for an id of another form."""
+        return uuid_or_none(self.chunk_id.partition(":")[0]) or uuid.UUID(int=0)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
     """A question with the passages that answered it.
@@ -82,6 +91,11 @@ class Case:
     vector: bytes | None = None
     """The embedding of the question, float32, for `SEMANTIC`; None without an embedder for its language."""
 
+    @property
+    def document_ids(self) -> frozenset[uuid.UUID]:
+        """The documents that it cites."""
+        return frozenset(passage.document_id for passage in self.passages)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseChange:
@@ -90,6 +104,7 @@ class CaseChange:
     query: str | None = None
     query_hash: bytes | None = None
     vector: bytes | None = None
+    """The embedding of the new `query`; used only together with it."""
     category_path: tuple[str, ...] | None = None
     node_id: int | None = None
     """The node of `category_path`; used only together with it."""
@@ -98,6 +113,17 @@ class CaseChange:
     metadata: Mapping[str, Any] | None = None
     passages: tuple[CitedPassage, ...] | None = None
     status: Status | None = None
+
+    def applied_to(self, case: Case, at: datetime) -> Case:
+        """The case with the new values."""
+        values = {declared.name: getattr(self, declared.name) for declared in fields(self)}
+        changes = {name: value for name, value in values.items() if value is not None}
+        changes.pop("node_id", None)
+        if self.category_path is not None:
+            changes["node_id"] = self.node_id
+        if self.query is not None:
+            changes["vector"] = self.vector
+        return replace(case, **changes, updated_at=at)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,6 +172,12 @@ class CaseLog:
     details: Mapping[str, Any] = field(default_factory=dict)
     """Chosen action with its propensity, confidence, decision: numbers and names, no texts."""
 
+    @property
+    def case_ids(self) -> frozenset[str]:
+        """The cases that it names."""
+        shown = () if self.shown_case_id is None else (self.shown_case_id,)
+        return frozenset({*self.suggested_case_ids, *self.picked_case_ids, *shown})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vote:
@@ -190,6 +222,7 @@ class CaseStatistics:
     total_cases: int = 0
     archived_cases: int = 0
     total_interactions: int = 0
+    """Interactions with feedback."""
     successful_interactions: int = 0
     average_response_time_ms: float = 0.0
     average_quality_score: float = 0.0
@@ -201,7 +234,7 @@ class CaseStatistics:
 
     @property
     def success_rate(self) -> float:
-        """Successful interactions among those with feedback; 0.0 without any."""
+        """Share of successful ones of the interactions with feedback; 0.0 without any."""
         return self.successful_interactions / self.total_interactions if self.total_interactions else 0.0
 
 

@@ -1,0 +1,356 @@
+"""The case memory in an SQLite file: `CaseStore` over cases.sql."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import uuid
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TypeVar
+
+from dtrag.adapters.sqlite.connection import SQL, CaseFile, rows, transaction
+from dtrag.adapters.sqlite.rows import (
+    case_of,
+    case_values,
+    decision_of,
+    decision_values,
+    entry_of,
+    log_of,
+    log_values,
+    passages_of,
+    path_of,
+    time_text,
+    vote_of,
+    vote_values,
+)
+from dtrag.core.access.scope import Scope
+from dtrag.core.cases.case import (
+    Case,
+    CaseChange,
+    CaseLog,
+    CaseQuery,
+    CaseStatistics,
+    DecisionCounts,
+    ReuseDecision,
+    ScoredCases,
+    SimilarityMethod,
+    Vote,
+)
+from dtrag.core.cases.index import CaseIndex
+from dtrag.core.cases.similarity import admits
+from dtrag.core.cases.votes import CaseRecord, Tally, count_vote, records_of, voted_log
+
+T = TypeVar("T")
+Visible = Callable[[Collection[uuid.UUID], Scope], Awaitable[frozenset[uuid.UUID]]]
+"""Which of these documents exist and are in scope."""
+_CANDIDATES = 256
+"""Cases of a limited scope that are checked at once; more than are returned, so that hidden ones cost no time."""
+
+
+async def no_documents(document_ids: Collection[uuid.UUID], scope: Scope) -> frozenset[uuid.UUID]:
+    """`Visible` where there are no documents: only the whole tree sees cases with passages."""
+    return frozenset()
+
+
+class SqliteCases:
+    """The cases in the file `cbr_system.db` of a folder. It is opened at the first use."""
+
+    def __init__(self, folder: Path, visible: Visible = no_documents) -> None:
+        self.folder = folder
+        self._file = CaseFile(folder)
+        self._visible = visible
+        self._index = CaseIndex()
+
+    async def close(self) -> None:
+        """Close the file; a later use opens it again."""
+        await self._file.close()
+
+    async def add(self, case: Case) -> bool:
+        """See `CaseStore`."""
+
+        def work(connection: sqlite3.Connection) -> bool:
+            with transaction(connection):
+                return connection.execute(SQL["add_case"], case_values(case)).rowcount == 1
+
+        return await self._file.run(work)
+
+    async def get(self, case_id: str, scope: Scope) -> Case | None:
+        """See `CaseStore`."""
+        return (await self.of([case_id], scope)).get(case_id)
+
+    async def of(self, case_ids: Collection[str], scope: Scope) -> dict[str, Case]:
+        """See `CaseStore`."""
+        cases = await self._file.run(lambda connection: _cases(connection, case_ids))
+        return {case.case_id: case for case in await self._in_scope(cases, scope)}
+
+    async def _in_scope(self, cases: Sequence[Case], scope: Scope) -> list[Case]:
+        if scope.nodes is None:
+            return list(cases)
+        cases = [case for case in cases if case.node_id in scope.nodes]
+        cited = frozenset(document_id for case in cases for document_id in case.document_ids)
+        visible = await self._visible(cited, scope) if cited else frozenset()
+        return [case for case in cases if case.document_ids <= visible]
+
+    async def change(self, case_id: str, change: CaseChange, at: datetime, scope: Scope) -> tuple[Case, Case] | None:
+        """See `CaseStore`."""
+
+        def work(connection: sqlite3.Connection, case: Case) -> tuple[Case, Case]:
+            changed = change.applied_to(case, at)
+            connection.execute(SQL["update_case"], case_values(changed))
+            return case, changed
+
+        return await self._locked(case_id, scope, work)
+
+    async def delete(self, case_id: str, scope: Scope) -> bool:
+        """See `CaseStore`."""
+
+        def work(connection: sqlite3.Connection, case: Case) -> bool:
+            return connection.execute(SQL["delete_case"], {"case_id": case.case_id}).rowcount == 1
+
+        return await self._locked(case_id, scope, work) or False
+
+    async def _locked(self, case_id: str, scope: Scope, work: Callable[[sqlite3.Connection, Case], T]) -> T | None:
+        """The work in a transaction, with the case as it is then; None when it is unknown or out of scope."""
+        while True:
+            seen = await self.get(case_id, scope) if scope.nodes is not None else None
+            if scope.nodes is not None and seen is None:
+                return None
+
+            def locked(connection: sqlite3.Connection, seen: Case | None = seen) -> tuple[bool, T | None]:
+                with transaction(connection):
+                    now = next(iter(_cases(connection, [case_id])), None)
+                    if now is None:
+                        return True, None
+                    if seen is not None and (seen.node_id, seen.passages) != (now.node_id, now.passages):
+                        return False, None  # it was moved meanwhile: whether it is in scope has to be checked again
+                    return True, work(connection, now)
+
+            done, result = await self._file.run(locked)
+            if done:
+                return result
+
+    async def nearest(self, query: CaseQuery, scope: Scope) -> ScoredCases:
+        """See `CaseStore`."""
+        count = query.limit if scope.nodes is None else max(_CANDIDATES, 4 * query.limit)
+        while True:
+            ranked, cases = await self._file.run(lambda connection, count=count: self._ranked(connection, query, scope, count))
+            known = {case.case_id: case for case in await self._in_scope(cases, scope) if admits(query, case)}
+            scored = [(known[case_id], score) for case_id, score in ranked if case_id in known]
+            if len(scored) >= query.limit or len(ranked) < count:
+                return scored[: query.limit]
+            count *= 4
+
+    def _ranked(
+        self, connection: sqlite3.Connection, query: CaseQuery, scope: Scope, count: int
+    ) -> tuple[list[tuple[str, float]], list[Case]]:
+        semantic = query.method is SimilarityMethod.SEMANTIC
+        if semantic and not self._index.vectors:
+            self._index = CaseIndex(vectors=True)
+        index = self._index
+        revision = rows(connection, "revision", {})[0]["revision"]
+        if revision < index.revision:
+            index = self._index = CaseIndex(vectors=index.vectors)
+        if revision != index.revision:
+            for row in connection.execute(SQL["changes"], {"known": index.revision, "vectors": index.vectors}):
+                if row["case_id"] is None:
+                    index.remove(row["changed_id"])
+                else:
+                    index.put(entry_of(row))
+                index.revision = row["revision"]
+            index.revision = max(index.revision, revision)
+        ranked = index.nearest(query, scope.nodes, count)
+        return ranked, _cases(connection, [case_id for case_id, _ in ranked])
+
+    async def page(self, scope: Scope, limit: int, after: str | None = None) -> Sequence[Case]:
+        """See `CaseStore`."""
+        page: list[Case] = []
+        while len(page) < limit:
+            values = {"after": after, "limit": limit}
+            cases = [case_of(row) for row in await self._rows("page", values)]
+            page += await self._in_scope(cases, scope)
+            if len(cases) < limit:
+                break
+            after = cases[-1].case_id
+        return page[:limit]
+
+    async def vote(self, vote: Vote, scope: Scope) -> Case | None:
+        """See `CaseStore`."""
+
+        def work(connection: sqlite3.Connection, case: Case) -> Case:
+            place = {"case_id": case.case_id, "voter": vote.voter}
+            earlier = [vote_of(row) for row in rows(connection, "votes_of_voter", place)]
+            tally = rows(connection, "tally", {"case_id": case.case_id})[0]
+            counted = count_vote(case, vote, earlier, Tally(tally["votes"], tally["successes"]))
+            if counted is None:
+                return case
+            after, stored = counted
+            connection.execute(SQL["put_vote"], vote_values(stored))
+            connection.execute(SQL["update_case"], case_values(after))
+            log = _log(connection, vote.log_id)
+            if log is None or log.user_id == vote.voter:
+                _put_log(connection, voted_log(log, vote, case))
+            return after
+
+        return await self._locked(vote.case_id, scope, work)
+
+    async def votes(self, case_ids: Collection[str], scope: Scope) -> dict[str, Sequence[Vote]]:
+        """See `CaseStore`."""
+        grouped: dict[str, list[Vote]] = {case_id: [] for case_id in await self.of(case_ids, scope)}
+        for row in await self._rows("votes", {"case_ids": json.dumps(list(grouped))}):
+            grouped[row["case_id"]].append(vote_of(row).vote)
+        return dict(grouped)
+
+    async def add_log(self, log: CaseLog) -> None:
+        """See `CaseStore`."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            with transaction(connection):
+                known = _log(connection, log.log_id)
+                if known is None or known.feedback is None:
+                    _put_log(connection, log)
+
+        await self._file.run(work)
+
+    async def log(self, log_id: str, user_id: str) -> CaseLog | None:
+        """See `CaseStore`."""
+        log = await self._file.run(lambda connection: _log(connection, log_id))
+        return log if log is not None and log.user_id == user_id else None
+
+    async def logs(self, scope: Scope, limit: int, *, success_only: bool = False) -> Sequence[CaseLog]:
+        """See `CaseStore`."""
+        logs: list[CaseLog] = []
+        last: CaseLog | None = None
+        while len(logs) < limit:
+            values = {
+                "timestamp": time_text(last.timestamp) if last else None,
+                "log_id": last.log_id if last else None,
+                "success_only": success_only,
+                "limit": limit,
+            }
+            read = [log_of(row) for row in await self._rows("logs_before", values)]
+            logs += await self._logs_in_scope(read, scope)
+            if len(read) < limit:
+                break
+            last = read[-1]
+        return logs[:limit]
+
+    async def _logs_in_scope(self, logs: Sequence[CaseLog], scope: Scope) -> list[CaseLog]:
+        if scope.nodes is None:
+            return list(logs)
+        logs = [log for log in logs if log.node_id in scope.nodes]
+        cases = await self.of({case_id for log in logs for case_id in log.case_ids}, scope)
+        cited = frozenset(passage.document_id for log in logs for passage in log.passages)
+        visible = await self._visible(cited, scope) if cited else frozenset()
+        return [
+            log
+            for log in logs
+            if log.case_ids <= cases.keys() and {passage.document_id for passage in log.passages} <= visible
+        ]
+
+    async def add_decision(self, decision: ReuseDecision) -> None:
+        """See `CaseStore`."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            with transaction(connection):
+                connection.execute(SQL["put_decision"], decision_values(decision))
+
+        await self._file.run(work)
+
+    async def decisions(self, case_id: str | None = None) -> DecisionCounts:
+        """See `CaseStore`."""
+        counts = (await self._rows("decision_counts", {"case_id": case_id}))[0]
+        return DecisionCounts(counts["correct"], counts["total"] - counts["correct"])
+
+    async def statistics(self, scope: Scope) -> CaseStatistics:
+        """See `CaseStore`."""
+        ids = {"cases": None, "logs": None} if scope.nodes is None else await self._ids_in_scope(scope)
+
+        def work(connection: sqlite3.Connection) -> CaseStatistics:
+            totals, interactions = rows(connection, "case_totals", ids)[0], rows(connection, "log_totals", ids)[0]
+            most_used = rows(connection, "most_used", ids)
+            categories = rows(connection, "largest_categories", ids)
+            return CaseStatistics(
+                **totals,
+                **interactions,
+                most_used_case=most_used[0]["case_id"] if most_used else None,
+                category_distribution={"/".join(path_of(row["category_path"])): row["cases"] for row in categories},
+                similarity_method_usage={row["similarity_method"]: row["logs"] for row in rows(connection, "methods", ids)},
+            )
+
+        return await self._file.run(work)
+
+    async def _ids_in_scope(self, scope: Scope) -> Mapping[str, str]:
+        """The ids of the cases and interactions in a limited scope, as JSON."""
+        nodes = {"nodes": json.dumps(sorted(scope.nodes or ()))}
+        places = [(row["case_id"], _documents(row)) for row in await self._rows("case_places", nodes)]
+        log_rows = await self._rows("log_places", nodes)
+        cited = frozenset(key for _, documents in places for key in documents).union(*map(_documents, log_rows))
+        visible = await self._visible(cited, scope) if cited else frozenset()
+        cases = {case_id for case_id, documents in places if documents <= visible}
+        logs = [row["log_id"] for row in log_rows if _named(row) <= cases and _documents(row) <= visible]
+        return {"cases": json.dumps(sorted(cases)), "logs": json.dumps(logs)}
+
+    async def forget_logs(self, before: datetime) -> int:
+        """See `CaseStore`."""
+
+        def work(connection: sqlite3.Connection) -> int:
+            with transaction(connection):
+                return connection.execute(SQL["forget_logs"], {"before": time_text(before)}).rowcount
+
+        return await self._file.run(work)
+
+    async def records(self, limit: int, after: str | None = None) -> Sequence[CaseRecord]:
+        """See `CaseStore`."""
+
+        def work(connection: sqlite3.Connection) -> list[CaseRecord]:
+            cases = [case_of(row) for row in rows(connection, "page", {"after": after, "limit": limit})]
+            ids = {"case_ids": json.dumps([case.case_id for case in cases])}
+            votes = [vote_of(row) for row in rows(connection, "votes", ids)]
+            decisions = [decision_of(row) for row in rows(connection, "decisions", ids)]
+            return records_of(cases, votes, decisions)
+
+        return await self._file.run(work)
+
+    async def put(self, record: CaseRecord) -> bool:
+        """See `CaseStore`."""
+
+        def work(connection: sqlite3.Connection) -> bool:
+            with transaction(connection):
+                if connection.execute(SQL["add_case"], case_values(record.case)).rowcount != 1:
+                    return False
+                connection.executemany(SQL["put_vote"], map(vote_values, record.votes))
+                connection.executemany(SQL["put_decision"], map(decision_values, record.decisions))
+            return True
+
+        return await self._file.run(work)
+
+    async def log_page(self, limit: int, after: str | None = None) -> Sequence[CaseLog]:
+        """See `CaseStore`."""
+        return [log_of(row) for row in await self._rows("log_page", {"after": after, "limit": limit})]
+
+    async def _rows(self, name: str, values: Mapping[str, object]) -> list[sqlite3.Row]:
+        return await self._file.run(lambda connection: rows(connection, name, values))
+
+
+def _cases(connection: sqlite3.Connection, case_ids: Iterable[str]) -> list[Case]:
+    return [case_of(row) for row in rows(connection, "cases", {"case_ids": json.dumps(list(case_ids))})]
+
+
+def _log(connection: sqlite3.Connection, log_id: str) -> CaseLog | None:
+    return next((log_of(row) for row in rows(connection, "log", {"log_id": log_id})), None)
+
+
+def _put_log(connection: sqlite3.Connection, log: CaseLog) -> None:
+    connection.execute(SQL["delete_log"], {"log_id": log.log_id})
+    connection.execute(SQL["put_log"], log_values(log))
+
+
+def _documents(row: sqlite3.Row) -> frozenset[uuid.UUID]:
+    return frozenset(passage.document_id for passage in passages_of(row["passages"]))
+
+
+def _named(row: sqlite3.Row) -> frozenset[str]:
+    shown = (row["shown_case_id"],) if row["shown_case_id"] else ()
+    return frozenset({*path_of(row["suggested_case_ids"]), *path_of(row["picked_case_ids"]), *shown})

@@ -1,0 +1,127 @@
+"""The file of the case memory: one connection in a thread of its own, and its schema."""
+
+from __future__ import annotations
+
+import sqlite3
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from dtrag.adapters.sql_files import statements
+from dtrag.concurrency import DaemonThreads
+from dtrag.errors import DatabaseUnavailable, StorageFull
+
+T = TypeVar("T")
+FILE = "cbr_system.db"
+BUSY_S = 10.0
+"""Longest wait for another process that writes."""
+SQL = statements("dtrag.adapters.sqlite", "cases.sql")
+
+
+def connect(folder: Path) -> sqlite3.Connection:
+    """A connection to the file in the folder, which is created if it is missing, with the whole schema.
+
+    Outside of an explicit transaction every statement is one of its own. Raises `DatabaseUnavailable`.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        connection = sqlite3.connect(folder / FILE, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
+    except (OSError, sqlite3.Error) as error:
+        raise DatabaseUnavailable(
+            f"The case memory in {folder} cannot be opened: {error}. Check the folder of CBR_DATA_DIR."
+        ) from error
+    try:
+        connection.row_factory = sqlite3.Row
+        connection.execute(SQL["write_ahead"])
+        connection.execute(SQL["on_disk"])
+        with transaction(connection):
+            _create(connection)
+    except sqlite3.Error as error:
+        connection.close()
+        raise translated(error, folder) from error
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _create(connection: sqlite3.Connection) -> None:
+    for table in ("cbr_cases", "cbr_logs"):
+        connection.execute(SQL[f"create_{table.removeprefix('cbr_')}"])
+        present = {row["name"] for row in connection.execute(SQL["columns"], {"table": table})}
+        for name, statement in SQL.items():
+            if name.startswith(f"{table}.") and name.partition(".")[2] not in present:
+                connection.execute(statement)
+    for statement in _each(SQL["create_rest"]):
+        connection.execute(statement)
+    connection.execute(SQL["number_unnumbered"])
+
+
+def _each(script: str) -> Iterator[str]:
+    """The statements of a script. Unlike `executescript`, which commits first, they can be part of a transaction."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """All of the block or nothing of it; it locks the file against other writers."""
+    connection.execute(SQL["begin"])
+    try:
+        yield
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute(SQL["rollback"])
+        raise
+    connection.execute(SQL["commit"])
+
+
+def translated(error: sqlite3.Error, folder: Path) -> DatabaseUnavailable | StorageFull:
+    """The error of SQLite as one of dtrag."""
+    if "disk is full" in str(error):
+        return StorageFull(f"The disk of {folder} is full. Free some space; suggestions still work.")
+    return DatabaseUnavailable(
+        f"The case memory in {folder} cannot be used: {error}. Check the disk and the rights of the folder."
+    )
+
+
+class CaseFile:
+    """The file in one folder. It is opened at the first use, and closed by `close` or with the object."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._thread = DaemonThreads(1, "dtrag-cases")
+        self._connection: sqlite3.Connection | None = None
+
+    async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """The result of the work, done in the thread of the file. Raises `DatabaseUnavailable`, `StorageFull`."""
+        return await self._thread.run(self._work, work)
+
+    def _work(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        if self._connection is None:
+            self._connection = connect(self.folder)
+            weakref.finalize(self, self._connection.close)
+        try:
+            return work(self._connection)
+        except sqlite3.Error as error:
+            raise translated(error, self.folder) from error
+
+    async def close(self) -> None:
+        """Close the connection; a later use opens it again."""
+        await self._thread.run(self._close)
+
+    def _close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+
+def rows(connection: sqlite3.Connection, name: str, values: Mapping[str, Any]) -> list[sqlite3.Row]:
+    """The rows of a named statement."""
+    return connection.execute(SQL[name], values).fetchall()

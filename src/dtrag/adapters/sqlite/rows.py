@@ -1,0 +1,238 @@
+"""Cases, votes and interactions as rows of the SQLite file, and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime
+from typing import Any, TypeVar, get_args
+
+from dtrag.core.cases.case import (
+    Case,
+    CaseLog,
+    CitedPassage,
+    DecisionKind,
+    FeedbackType,
+    LogKind,
+    Origin,
+    ReuseDecision,
+    Status,
+    Vote,
+)
+from dtrag.core.cases.index import CaseEntry
+from dtrag.core.cases.votes import CountedVote
+
+T = TypeVar("T")
+Row = Mapping[str, Any]
+_ORIGINS: tuple[Origin, ...] = get_args(Origin)
+_STATUSES: tuple[Status, ...] = get_args(Status)
+_LOG_KINDS: tuple[LogKind, ...] = get_args(LogKind)
+_DECISION_KINDS: tuple[DecisionKind, ...] = get_args(DecisionKind)
+
+
+def case_values(case: Case) -> dict[str, object]:
+    """The parameters of the statements that write a case."""
+    return {
+        "case_id": case.case_id,
+        "query": case.query,
+        "category_path": _json(case.category_path),
+        "content": case.content,
+        "quality_score": case.quality_score,
+        "usage_count": case.usage_count,
+        "success_rate": case.success_rate,
+        "metadata": _json(case.metadata),
+        "created_at": time_text(case.created_at),
+        "updated_at": time_text(case.updated_at),
+        "query_hash": case.query_hash,
+        "node_id": case.node_id,
+        "passages": _passages_json(case.passages),
+        "origin": case.origin,
+        "author": case.author,
+        "as_of": case.as_of.isoformat() if case.as_of else None,
+        "upvotes": case.upvotes,
+        "downvotes": case.downvotes,
+        "status": case.status,
+        "vector": case.vector,
+    }
+
+
+def case_of(row: Row) -> Case:
+    """The case of a row."""
+    return Case(
+        case_id=row["case_id"],
+        query=row["query"],
+        category_path=path_of(row["category_path"]),
+        content=row["content"],
+        created_at=_when(row["created_at"]),
+        updated_at=_when(row["updated_at"]),
+        quality_score=row["quality_score"],
+        usage_count=row["usage_count"],
+        success_rate=row["success_rate"],
+        metadata=json.loads(row["metadata"] or "{}"),
+        query_hash=bytes(row["query_hash"]),
+        node_id=row["node_id"],
+        passages=passages_of(row["passages"]),
+        origin=_known(_ORIGINS, row["origin"]),
+        author=row["author"],
+        as_of=_day(row["as_of"]),
+        upvotes=row["upvotes"],
+        downvotes=row["downvotes"],
+        status=_known(_STATUSES, row["status"]),
+        vector=row["vector"],
+    )
+
+
+def entry_of(row: Row) -> CaseEntry:
+    """The case of a row of `changes`, for the index."""
+    return CaseEntry(
+        row["case_id"],
+        row["query"],
+        bytes(row["query_hash"]),
+        path_of(row["category_path"]),
+        row["node_id"],
+        row["quality_score"],
+        row["usage_count"],
+        row["status"] == "active",
+        row["vector"],
+    )
+
+
+def log_values(log: CaseLog) -> dict[str, object]:
+    """The parameters of `put_log`."""
+    return {
+        "log_id": log.log_id,
+        "timestamp": time_text(log.timestamp),
+        "query": log.query,
+        "category_path": _json(log.category_path),
+        "suggested_case_ids": _json(log.suggested_case_ids),
+        "picked_case_ids": _json(log.picked_case_ids),
+        "success_flag": log.success,
+        "feedback": log.feedback.value if log.feedback else None,
+        "execution_time_ms": log.execution_time_ms,
+        "similarity_method": log.similarity_method,
+        "user_id": log.user_id,
+        "query_hash": log.query_hash,
+        "node_id": log.node_id,
+        "kind": log.kind,
+        "passages": _passages_json(log.passages),
+        "shown_case_id": log.shown_case_id,
+        "as_of": log.as_of.isoformat() if log.as_of else None,
+        "details": _json(log.details),
+    }
+
+
+def log_of(row: Row) -> CaseLog:
+    """The interaction of a row."""
+    return CaseLog(
+        log_id=row["log_id"],
+        timestamp=_when(row["timestamp"]),
+        query=row["query"],
+        query_hash=bytes(row["query_hash"]),
+        category_path=path_of(row["category_path"]),
+        node_id=row["node_id"],
+        suggested_case_ids=path_of(row["suggested_case_ids"]),
+        picked_case_ids=path_of(row["picked_case_ids"]),
+        success=None if row["success_flag"] is None else bool(row["success_flag"]),
+        feedback=FeedbackType(row["feedback"]) if row["feedback"] else None,
+        execution_time_ms=row["execution_time_ms"] or 0.0,
+        similarity_method=row["similarity_method"] or "",
+        user_id=row["user_id"] or "",
+        kind=_known(_LOG_KINDS, row["kind"]),
+        passages=passages_of(row["passages"]),
+        shown_case_id=row["shown_case_id"],
+        as_of=_day(row["as_of"]),
+        details=json.loads(row["details"] or "{}"),
+    )
+
+
+def vote_values(counted: CountedVote) -> dict[str, object]:
+    """The parameters of `put_vote`."""
+    vote = counted.vote
+    return {
+        "case_id": vote.case_id,
+        "voter": vote.voter,
+        "log_id": vote.log_id,
+        "feedback": vote.feedback.value,
+        "success": vote.success,
+        "moved": counted.moved,
+        "voted_at": time_text(vote.at),
+    }
+
+
+def vote_of(row: Row) -> CountedVote:
+    """The vote of a row."""
+    vote = Vote(
+        log_id=row["log_id"],
+        case_id=row["case_id"],
+        feedback=FeedbackType(row["feedback"]),
+        success=bool(row["success"]),
+        voter=row["voter"],
+        at=_when(row["voted_at"]),
+    )
+    return CountedVote(vote, row["moved"])
+
+
+def decision_values(decision: ReuseDecision) -> dict[str, object]:
+    """The parameters of `put_decision`."""
+    return {
+        "case_id": decision.case_id,
+        "log_id": decision.log_id,
+        "kind": decision.kind,
+        "correct": decision.correct,
+        "decided_at": time_text(decision.at),
+    }
+
+
+def decision_of(row: Row) -> ReuseDecision:
+    """The decision of a row."""
+    return ReuseDecision(
+        case_id=row["case_id"],
+        log_id=row["log_id"],
+        kind=_known(_DECISION_KINDS, row["kind"]),
+        correct=bool(row["correct"]),
+        at=_when(row["decided_at"]),
+    )
+
+
+def path_of(value: str | None) -> tuple[str, ...]:
+    """A list of names or ids from its JSON; one name where another program has stored it plainly."""
+    if not value:
+        return ()
+    try:
+        names = json.loads(value)
+    except ValueError:
+        return (value,)
+    return tuple(str(name) for name in names) if isinstance(names, list) else (str(names),)
+
+
+def passages_of(value: str | None) -> tuple[CitedPassage, ...]:
+    """Cited passages from their JSON: pairs of an id and a hash in hexadecimal digits."""
+    return tuple(CitedPassage(chunk_id, bytes.fromhex(digest)) for chunk_id, digest in json.loads(value or "[]"))
+
+
+def _passages_json(passages: Sequence[CitedPassage]) -> str:
+    return _json([[passage.chunk_id, passage.content_hash.hex()] for passage in passages])
+
+
+def _json(value: object) -> str:
+    plain = dict(value) if isinstance(value, Mapping) else value
+    return json.dumps(plain, ensure_ascii=False)
+
+
+def _known(values: Sequence[T], value: object) -> T:
+    """The value, or the first one for a value that another program has written."""
+    return next((each for each in values if each == value), values[0])
+
+
+def time_text(value: datetime) -> str:
+    """Of one length, so that their order as text is that of the times."""
+    return value.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def _when(value: str) -> datetime:
+    parsed = datetime.fromisoformat(value)
+    return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
+
+
+def _day(value: str | None) -> date | None:
+    return date.fromisoformat(value) if value else None

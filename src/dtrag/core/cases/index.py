@@ -1,0 +1,251 @@
+"""An inverted index of the questions of all cases: the exact nearest ones without comparing text by text."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dtrag.core.cases.case import CaseQuery, SimilarityMethod
+from dtrag.core.cases.similarity import in_category, question_hash, words
+
+NO_NODE = -1
+_GROWTH = 1_024
+_ID_BYTES = 16
+"""Leading bytes of an id that are compared as numbers; only equal ones are compared as text."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaseEntry:
+    """What the index holds of a case."""
+
+    case_id: str
+    query: str
+    query_hash: bytes
+    category_path: tuple[str, ...]
+    node_id: int | None
+    quality: float
+    usage: int
+    active: bool
+    vector: bytes | None = None
+
+
+class CaseIndex:
+    """The questions of one store at one revision. Not for concurrent use.
+
+    Every case has a slot: a position in all columns. A case whose question changes gets a new slot, and the index is
+    compacted when half of the slots are unused. `vectors`: whether it holds embeddings, for `SEMANTIC`.
+    """
+
+    def __init__(self, *, vectors: bool = False) -> None:
+        self.revision = -1
+        self.vectors = vectors
+        self._matrix: NDArray[np.float32] | None = None
+        self._clear()
+
+    def _clear(self) -> None:
+        self._slots: dict[str, int] = {}
+        self._entries: list[CaseEntry | None] = []
+        self._postings: dict[str, array[int]] = {}
+        self._repeats: dict[str, dict[int, int]] = {}
+        self._textless: dict[bytes, set[int]] = {}
+        self._categories: dict[tuple[str, ...], int] = {}
+        self._columns: dict[str, NDArray[Any]] = {
+            "quality": np.zeros(_GROWTH),
+            "usage": np.zeros(_GROWTH, np.int64),
+            "words": np.zeros(_GROWTH, np.int64),
+            "squares": np.zeros(_GROWTH, np.int64),
+            "node": np.zeros(_GROWTH, np.int64),
+            "category": np.zeros(_GROWTH, np.int64),
+            "active": np.zeros(_GROWTH, bool),
+            "textless": np.zeros(_GROWTH, bool),
+            "id_high": np.zeros(_GROWTH, np.uint64),
+            "id_low": np.zeros(_GROWTH, np.uint64),
+        }
+        self._matrix = None
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def put(self, entry: CaseEntry) -> None:
+        """Add the case, or replace it."""
+        slot = self._slots.get(entry.case_id)
+        known = self._entries[slot] if slot is not None else None
+        same_question = known is not None and (known.query, known.query_hash) == (entry.query, entry.query_hash)
+        if slot is None or not same_question:
+            self.remove(entry.case_id)
+            slot = self._new_slot(entry)
+        self._entries[slot] = entry
+        category = self._categories.setdefault(entry.category_path, len(self._categories))
+        values = {
+            "quality": entry.quality,
+            "usage": entry.usage,
+            "node": NO_NODE if entry.node_id is None else entry.node_id,
+            "category": category,
+            "active": entry.active,
+        }
+        for name, value in values.items():
+            self._columns[name][slot] = value
+        if self.vectors:
+            self._put_vector(slot, entry.vector)
+
+    def remove(self, case_id: str) -> None:
+        """Remove the case, if it is there."""
+        slot = self._slots.pop(case_id, None)
+        if slot is None:
+            return
+        entry, self._entries[slot] = self._entries[slot], None
+        self._columns["active"][slot] = False
+        if entry is not None and not entry.query:
+            self._textless[entry.query_hash].discard(slot)
+        if len(self._entries) > _GROWTH and len(self._slots) * 2 < len(self._entries):
+            self._compact()
+
+    def _compact(self) -> None:
+        entries = [entry for entry in self._entries if entry is not None]
+        self._clear()
+        for entry in entries:
+            self.put(entry)
+
+    def _new_slot(self, entry: CaseEntry) -> int:
+        slot = len(self._entries)
+        self._entries.append(entry)
+        self._slots[entry.case_id] = slot
+        if slot >= len(self._columns["quality"]):
+            self._columns = {name: np.concatenate([old, np.zeros_like(old)]) for name, old in self._columns.items()}
+        counts = Counter(words(entry.query))
+        for word, count in counts.items():
+            self._postings.setdefault(word, array("i")).append(slot)
+            if count > 1:
+                self._repeats.setdefault(word, {})[slot] = count
+        columns, key = self._columns, entry.case_id.encode("utf-8", "replace")[:_ID_BYTES].ljust(_ID_BYTES, b"\0")
+        columns["words"][slot] = len(counts)
+        columns["squares"][slot] = sum(count * count for count in counts.values())
+        columns["textless"][slot] = not entry.query
+        columns["id_high"][slot] = int.from_bytes(key[:8])
+        columns["id_low"][slot] = int.from_bytes(key[8:])
+        if not entry.query:
+            self._textless.setdefault(entry.query_hash, set()).add(slot)
+        return slot
+
+    def _put_vector(self, slot: int, vector: bytes | None) -> None:
+        unit = _unit(vector)
+        if self._matrix is None and unit is not None:
+            self._matrix = np.zeros((len(self._columns["quality"]), len(unit)), np.float32)
+        if self._matrix is None:
+            return
+        if slot >= len(self._matrix):
+            self._matrix = np.concatenate([self._matrix, np.zeros_like(self._matrix)])
+        fits = unit is not None and len(unit) == self._matrix.shape[1]
+        self._matrix[slot] = unit if fits else 0.0
+
+    def nearest(self, query: CaseQuery, nodes: Collection[int] | None, count: int) -> list[tuple[str, float]]:
+        """The first `count` cases in the order of `similarity.order`, with their similarities.
+
+        Only cases in one of the `nodes` (None: all), whatever `query.limit` is.
+        """
+        scores = self._scores(query)
+        slots = np.flatnonzero(self._mask(query, nodes))
+        columns = {name: column[slots] for name, column in self._columns.items() if name in _TIES}
+        best = _first([-scores[slots], -columns["quality"], -columns["usage"], *_id_columns(columns)], count)
+        chosen: list[tuple[tuple[float, float, int, str], str, float]] = []
+        for slot in slots[best].tolist():
+            entry, score = self._entries[slot], float(scores[slot])
+            if entry is not None:
+                chosen.append(((-score, -entry.quality, -entry.usage, entry.case_id), entry.case_id, score))
+        return [(case_id, score) for _, case_id, score in sorted(chosen)[:count]]
+
+    def _mask(self, query: CaseQuery, nodes: Collection[int] | None) -> NDArray[np.bool_]:
+        size, columns = len(self._entries), self._columns
+        mask: NDArray[np.bool_] = columns["active"][:size].copy()
+        if query.min_quality > 0:
+            mask &= columns["quality"][:size] >= query.min_quality
+        if query.category_path is not None:
+            wanted = [
+                number
+                for path, number in self._categories.items()
+                if in_category(path, query.category_path, prefix=query.prefix)
+            ]
+            mask &= np.isin(columns["category"][:size], wanted)
+        if nodes is not None:
+            mask &= np.isin(columns["node"][:size], list(nodes))
+        return mask
+
+    def _scores(self, query: CaseQuery) -> NDArray[np.float64]:
+        size, columns = len(self._entries), self._columns
+        if query.method is SimilarityMethod.SEMANTIC:
+            return self._meaning(query.vector)
+        counts = Counter(words(query.text))
+        if query.method is SimilarityMethod.EUCLIDEAN:
+            products = self._shared(counts, counted=True)
+            own = sum(count * count for count in counts.values())
+            scores = 1 / (1 + np.sqrt(own + columns["squares"][:size] - 2 * products))
+        else:
+            shared = self._shared(counts, counted=False)
+            union = len(counts) + columns["words"][:size] - shared
+            scores = np.divide(shared, union, out=np.zeros(size), where=union > 0)
+        scores[columns["textless"][:size]] = 0.0
+        for slot in self._textless.get(question_hash(query.text), ()) if self._textless else ():
+            scores[slot] = 1.0
+        return scores
+
+    def _shared(self, counts: Counter[str], *, counted: bool) -> NDArray[np.int64]:
+        """For every slot the number of words that it shares with the query; `counted`: the product of their counts."""
+        shared = np.zeros(len(self._entries), np.int64)
+        for word, count in counts.items():
+            posting = self._postings.get(word)
+            if posting is None:
+                continue
+            shared[np.frombuffer(posting, dtype=np.intc)] += count if counted else 1
+            if counted:
+                for slot, repeated in self._repeats.get(word, {}).items():
+                    shared[slot] += count * (repeated - 1)
+        return shared
+
+    def _meaning(self, vector: bytes | None) -> NDArray[np.float64]:
+        size, unit = len(self._entries), _unit(vector)
+        if self._matrix is None or unit is None or len(unit) != self._matrix.shape[1]:
+            return np.zeros(size)
+        products: NDArray[np.float64] = (self._matrix[:size] @ unit).astype(np.float64)
+        rounded: NDArray[np.float64] = np.round(np.clip(products, 0.0, 1.0), 6)
+        return rounded
+
+
+_TIES = frozenset({"quality", "usage", "id_high", "id_low"})
+
+
+def _id_columns(columns: dict[str, NDArray[Any]]) -> tuple[NDArray[Any], NDArray[Any]]:
+    return columns["id_high"], columns["id_low"]
+
+
+def _unit(vector: bytes | None) -> NDArray[np.float32] | None:
+    if not vector or len(vector) % 4:
+        return None
+    values = np.frombuffer(vector, dtype=np.float32)
+    length = float(np.linalg.norm(values))
+    return (values / length).astype(np.float32) if length else None
+
+
+def _first(keys: Sequence[NDArray[Any]], count: int) -> NDArray[np.intp]:
+    """Positions of the first `count` in the lexicographic order of the keys, unsorted, with all ties of the last.
+
+    Each key is only looked at among those that tie in the keys before it, so that nothing large is sorted.
+    """
+    certain: list[NDArray[np.intp]] = []
+    tied = np.arange(len(keys[0]))
+    missing = count
+    for key in keys:
+        if len(tied) <= missing:
+            break
+        values = key[tied]
+        last = np.partition(values, missing - 1)[missing - 1]
+        before = tied[values < last]
+        certain.append(before)
+        missing -= len(before)
+        tied = tied[values == last]
+    return np.concatenate([*certain, tied])

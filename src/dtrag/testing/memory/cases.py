@@ -1,0 +1,203 @@
+"""The case memory in memory: `CaseStore` by comparing every case."""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from datetime import datetime
+from statistics import fmean
+
+from dtrag.core.access.scope import Scope
+from dtrag.core.cases.case import (
+    Case,
+    CaseChange,
+    CaseLog,
+    CaseQuery,
+    CaseStatistics,
+    DecisionCounts,
+    ReuseDecision,
+    ScoredCases,
+    Vote,
+)
+from dtrag.core.cases.similarity import admits, case_similarity, order
+from dtrag.core.cases.votes import CaseRecord, CountedVote, Tally, count_vote, records_of, voted_log
+
+Visible = Callable[[Collection[uuid.UUID], Scope], Awaitable[frozenset[uuid.UUID]]]
+
+
+class MemoryCases:
+    """Cases of one state; `visible` tells which documents are in a scope."""
+
+    def __init__(self, visible: Visible) -> None:
+        self._visible = visible
+        self._cases: dict[str, Case] = {}
+        self._logs: dict[str, CaseLog] = {}
+        self._votes: dict[tuple[str, str, str], CountedVote] = {}
+        self._decisions: dict[tuple[str, str], ReuseDecision] = {}
+
+    async def add(self, case: Case) -> bool:
+        """See `CaseStore`."""
+        return self._cases.setdefault(case.case_id, case) is case
+
+    async def get(self, case_id: str, scope: Scope) -> Case | None:
+        """See `CaseStore`."""
+        return (await self.of([case_id], scope)).get(case_id)
+
+    async def of(self, case_ids: Collection[str], scope: Scope) -> dict[str, Case]:
+        """See `CaseStore`."""
+        cases = [self._cases[case_id] for case_id in case_ids if case_id in self._cases]
+        return {case.case_id: case for case in await self._in_scope(cases, scope)}
+
+    async def _in_scope(self, cases: Collection[Case], scope: Scope) -> list[Case]:
+        if scope.nodes is None:
+            return list(cases)
+        visible = await self._visible(frozenset(key for case in cases for key in case.document_ids), scope)
+        return [case for case in cases if case.node_id in scope.nodes and case.document_ids <= visible]
+
+    async def change(self, case_id: str, change: CaseChange, at: datetime, scope: Scope) -> tuple[Case, Case] | None:
+        """See `CaseStore`."""
+        case = await self.get(case_id, scope)
+        if case is None:
+            return None
+        self._cases[case_id] = change.applied_to(case, at)
+        return case, self._cases[case_id]
+
+    async def delete(self, case_id: str, scope: Scope) -> bool:
+        """See `CaseStore`."""
+        if await self.get(case_id, scope) is None:
+            return False
+        del self._cases[case_id]
+        self._votes = {key: counted for key, counted in self._votes.items() if key[0] != case_id}
+        self._decisions = {key: decision for key, decision in self._decisions.items() if key[0] != case_id}
+        self._logs = {key: log for key, log in self._logs.items() if case_id not in log.case_ids}
+        return True
+
+    async def nearest(self, query: CaseQuery, scope: Scope) -> ScoredCases:
+        """See `CaseStore`."""
+        cases = [case for case in await self._in_scope(self._cases.values(), scope) if admits(query, case)]
+        scored = [(case, case_similarity(query, case)) for case in cases]
+        return sorted(scored, key=lambda pair: order(*pair))[: query.limit]
+
+    async def page(self, scope: Scope, limit: int, after: str | None = None) -> Sequence[Case]:
+        """See `CaseStore`."""
+        cases = await self._in_scope(self._cases.values(), scope)
+        following = [case for case in cases if after is None or case.case_id > after]
+        return sorted(following, key=lambda case: case.case_id)[:limit]
+
+    async def vote(self, vote: Vote, scope: Scope) -> Case | None:
+        """See `CaseStore`."""
+        case = await self.get(vote.case_id, scope)
+        if case is None:
+            return None
+        votes = [counted for key, counted in self._votes.items() if key[0] == case.case_id]
+        earlier = [counted for counted in votes if counted.vote.voter == vote.voter]
+        tally = Tally(len(votes), sum(counted.vote.success for counted in votes))
+        counted = count_vote(case, vote, earlier, tally)
+        if counted is None:
+            return case
+        self._cases[case.case_id], stored = counted
+        self._votes[case.case_id, vote.voter, vote.log_id] = stored
+        log = self._logs.get(vote.log_id)
+        if log is None or log.user_id == vote.voter:
+            self._logs[vote.log_id] = voted_log(log, vote, case)
+        return self._cases[case.case_id]
+
+    async def votes(self, case_ids: Collection[str], scope: Scope) -> dict[str, Sequence[Vote]]:
+        """See `CaseStore`."""
+        cases = await self.of(case_ids, scope)
+        return {case_id: [counted.vote for counted in self._votes_of(case_id)] for case_id in cases}
+
+    def _votes_of(self, case_id: str) -> list[CountedVote]:
+        votes = [counted for key, counted in self._votes.items() if key[0] == case_id]
+        return sorted(votes, key=lambda counted: (counted.vote.at, counted.vote.voter, counted.vote.log_id))
+
+    async def add_log(self, log: CaseLog) -> None:
+        """See `CaseStore`."""
+        known = self._logs.get(log.log_id)
+        if known is None or known.feedback is None:
+            self._logs[log.log_id] = log
+
+    async def log(self, log_id: str, user_id: str) -> CaseLog | None:
+        """See `CaseStore`."""
+        log = self._logs.get(log_id)
+        return log if log is not None and log.user_id == user_id else None
+
+    async def logs(self, scope: Scope, limit: int, *, success_only: bool = False) -> Sequence[CaseLog]:
+        """See `CaseStore`."""
+        logs = [log for log in await self._logs_in_scope(scope) if log.success or not success_only]
+        return sorted(logs, key=lambda log: (log.timestamp, log.log_id), reverse=True)[:limit]
+
+    async def _logs_in_scope(self, scope: Scope) -> list[CaseLog]:
+        if scope.nodes is None:
+            return list(self._logs.values())
+        cases = {case.case_id for case in await self._in_scope(self._cases.values(), scope)}
+        cited = {log.log_id: {passage.document_id for passage in log.passages} for log in self._logs.values()}
+        visible = await self._visible(frozenset().union(*cited.values()), scope)
+        return [
+            log
+            for log in self._logs.values()
+            if log.node_id in scope.nodes and log.case_ids <= cases and cited[log.log_id] <= visible
+        ]
+
+    async def add_decision(self, decision: ReuseDecision) -> None:
+        """See `CaseStore`."""
+        self._decisions[decision.case_id, decision.log_id] = decision
+
+    async def decisions(self, case_id: str | None = None) -> DecisionCounts:
+        """See `CaseStore`."""
+        correct = [each.correct for each in self._decisions.values() if case_id in {None, each.case_id}]
+        return DecisionCounts(sum(correct), len(correct) - sum(correct))
+
+    async def statistics(self, scope: Scope) -> CaseStatistics:
+        """See `CaseStore`."""
+        cases, logs = await self._in_scope(self._cases.values(), scope), await self._logs_in_scope(scope)
+        voted = [log for log in logs if log.feedback is not None]
+        times = [log.execution_time_ms for log in logs if log.kind == "suggestion" and log.similarity_method]
+        used = [case for case in cases if case.usage_count]
+        categories = Counter("/".join(case.category_path) for case in cases)
+        methods = Counter(log.similarity_method for log in logs if log.similarity_method)
+        return CaseStatistics(
+            total_cases=sum(case.status == "active" for case in cases),
+            archived_cases=sum(case.status != "active" for case in cases),
+            total_interactions=len(voted),
+            successful_interactions=sum(bool(log.success) for log in voted),
+            average_response_time_ms=fmean(times) if times else 0.0,
+            average_quality_score=fmean(case.quality_score for case in cases) if cases else 0.0,
+            total_usage_count=sum(case.usage_count for case in cases),
+            most_used_case=min(used, key=lambda case: (-case.usage_count, case.case_id)).case_id if used else None,
+            category_distribution=dict(sorted(categories.items(), key=lambda pair: (-pair[1], pair[0]))[:10]),
+            similarity_method_usage=dict(sorted(methods.items())),
+        )
+
+    async def forget_logs(self, before: datetime) -> int:
+        """See `CaseStore`."""
+        old = [log.log_id for log in self._logs.values() if log.timestamp < before]
+        for log_id in old:
+            del self._logs[log_id]
+        return len(old)
+
+    async def records(self, limit: int, after: str | None = None) -> Sequence[CaseRecord]:
+        """See `CaseStore`."""
+        following = sorted(case_id for case_id in self._cases if after is None or case_id > after)[:limit]
+        votes = [counted for case_id in following for counted in self._votes_of(case_id)]
+        decisions = [decision for _, decision in sorted(self._decisions.items())]
+        return records_of([self._cases[case_id] for case_id in following], votes, decisions)
+
+    async def put(self, record: CaseRecord) -> bool:
+        """See `CaseStore`."""
+        if not await self.add(record.case):
+            return False
+        for counted in record.votes:
+            self._votes[counted.vote.case_id, counted.vote.voter, counted.vote.log_id] = counted
+        for decision in record.decisions:
+            await self.add_decision(decision)
+        return True
+
+    async def log_page(self, limit: int, after: str | None = None) -> Sequence[CaseLog]:
+        """See `CaseStore`."""
+        following = sorted(log_id for log_id in self._logs if after is None or log_id > after)
+        return [self._logs[log_id] for log_id in following[:limit]]
+
+    async def close(self) -> None:
+        """Nothing is open."""
