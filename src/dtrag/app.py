@@ -133,6 +133,7 @@ class App:
         self._index_settings = stores.index_settings
         self._writer = stores.writer
         self.evaluations = Evaluations(stores.evaluations)
+        self.case_store = stores.cases
         self.judge = choose_judge(settings, models.chat)
         self.audit = Audit(stores.audit, settings.audit, spool=stores.audit_spool)
         self._open_ingestion(stores)
@@ -246,6 +247,7 @@ class App:
         await self.traces.close()
         await self.learning.close()
         await self.audit.close()
+        await self.case_store.close()
         await self._parser.close()
         await self._tool_parser.close()
         for model in (self.model, self.critic):

@@ -31,6 +31,7 @@ from dtrag.adapters.postgres.stores.taxonomy import PostgresTaxonomy
 from dtrag.adapters.postgres.stores.tool_approvals import PostgresApprovals
 from dtrag.adapters.postgres.stores.traces import PostgresTraces
 from dtrag.adapters.rerankers import factory as rerankers
+from dtrag.adapters.sqlite.cases import SqliteCases
 from dtrag.core.access.egress import allowed_hosts
 from dtrag.core.access.scope import filter_keys
 from dtrag.core.documents import SearchMetrics
@@ -54,7 +55,7 @@ from dtrag.tools.registry import ToolRegistry
 
 def open_stores(settings: Settings, database: Database, analyzer: Analyzer) -> Stores:
     """All stores. None of them connects before it is used."""
-    review = PostgresReview(database)
+    review, sight = PostgresReview(database), PostgresDocumentVisibility(database)
     return Stores(
         storage=database,
         index_settings=PostgresIndexSettings(database),
@@ -70,10 +71,11 @@ def open_stores(settings: Settings, database: Database, analyzer: Analyzer) -> S
         sessions=PostgresSessions(database),
         audit=PostgresAudit(database),
         approvals=PostgresApprovals(database),
-        sight=PostgresDocumentVisibility(database),
+        sight=sight,
         conversations=PostgresConversations(database),
         traces=PostgresTraces(database),
         evaluations=PostgresEvaluations(database),
+        cases=SqliteCases(settings.cbr_data_dir or settings.data_dir / "cases", sight.visible),
         learning=PostgresLearning(database),
         audit_spool=AuditSpool.of(settings),
     )

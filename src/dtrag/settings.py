@@ -228,6 +228,23 @@ class Settings:
         secret=True,
         also="SENTRY_DSN",
     )
+    cbr_data_dir: Path | None = _setting(
+        None,
+        "Folder of the case memory as an SQLite file of its own; also as CBR_DATA_DIR. If not set: the PostgreSQL "
+        "database of the documents.",
+        also="CBR_DATA_DIR",
+    )
+    cbr_retain: str = _setting(
+        "thumbs_up",
+        "Which answered questions become cases: never, thumbs_up, or always; also as CBR_RETAIN.",
+        also="CBR_RETAIN",
+    )
+    cbr_cache_ttl: int = _setting(
+        3_600,
+        "How long similarities of questions to cases are cached, in seconds; 0 for no cache. Also as CBR_CACHE_TTL.",
+        also="CBR_CACHE_TTL",
+    )
+    cbr_text: str = _setting("on", "on or off: whether the case memory stores the texts of questions.")
     host: str = _setting("127.0.0.1", "Address that `dtrag up` listens on.")
     port: int = _setting(8001, "Port that `dtrag up` listens on.")
     log_level: str = _setting("WARNING", "DEBUG, INFO, WARNING or ERROR; log lines go to stderr.")
@@ -324,6 +341,7 @@ FLAGS: tuple[Flag, ...] = (
         "Choose fusion weights and the way of composing by what earlier answers earned (dtrag cbr bandit).",
     ),
     Flag("experience_replay", "Keep what answers earned, and learn from it in random batches."),
+    Flag("cbr_enabled", "Remember answered questions as cases, and suggest them.", ("CBR_ENABLED",)),
     Flag("debate_mode", "Let two agents debate an answer before it is returned.", ("DEBATE_MODE",)),
 )
 _TRUE = frozenset({"1", "true", "yes", "on"})
@@ -400,7 +418,8 @@ _OF_THE_PROCESS = frozenset(
     "taxonomy_base sentry_dsn trusted_proxies public_origins answers_at_once answers_waiting searches_at_once "
     "searches_waiting "
     "uploads_at_once uploads_waiting connections_at_once idle_seconds cpu_at_once model_calls_at_once wait_ms "
-    "pool_size index_cache_mb cache_size cache_seconds parse_memory_mb parse_seconds max_file_mb embed_threads".split()
+    "pool_size index_cache_mb cache_size cache_seconds cbr_cache_ttl parse_memory_mb parse_seconds "
+    "max_file_mb embed_threads".split()
 )
 """Settings that affect how a process works, not the results of questions and searches."""
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -10,6 +12,7 @@ import pytest_asyncio
 from dtrag.adapters.postgres.connect import connect
 from dtrag.adapters.postgres.database import Database
 from dtrag.adapters.postgres.server.server import EmbeddedServer
+from dtrag.adapters.sqlite.cases import SqliteCases
 from dtrag.assembly import open_stores
 from dtrag.core.text.analysis import Analyzer
 from dtrag.ports import Stores
@@ -70,6 +73,15 @@ async def postgres_stores(contract_database: Database) -> Stores:
     async with database.connection("owner") as connection:
         await connection.execute(EMPTY)
     return open_stores(Settings(), database, Analyzer())
+
+
+@pytest_asyncio.fixture
+async def sqlite_stores(tmp_path: Path) -> AsyncIterator[Stores]:
+    """The stores of an empty in-memory database, with cases in an SQLite file."""
+    stores = memory_stores()
+    cases = SqliteCases(tmp_path, stores.sight.visible)
+    yield replace(stores, cases=cases)
+    await cases.close()
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dtrag.ports import Stores
+from dtrag.testing.contracts.cases import CaseLogContract, CaseSightContract, CaseStoreContract, CaseVoteContract
 from dtrag.testing.contracts.conversations import (
     ConversationStoreContract,
     DocumentVisibilityContract,
@@ -81,6 +82,31 @@ class TestEvaluations(OnBoth, EvaluationStoreContract):
 
 
 class TestLearning(OnBoth, LearningStoreContract):
+    pass
+
+
+class OnThree:
+    """Runs every test of a suite on PostgreSQL, in an SQLite file and in memory."""
+
+    @pytest.fixture(params=["sqlite_stores", "in_memory_stores"], ids=["sqlite", "memory"])
+    def stores(self, request: pytest.FixtureRequest) -> Stores:
+        stores: Stores = request.getfixturevalue(request.param)
+        return stores
+
+
+class TestCases(OnThree, CaseStoreContract):
+    pass
+
+
+class TestCaseVotes(OnThree, CaseVoteContract):
+    pass
+
+
+class TestCaseLogs(OnThree, CaseLogContract):
+    pass
+
+
+class TestCaseSight(OnThree, CaseSightContract):
     pass
 
 

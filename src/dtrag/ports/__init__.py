@@ -1,5 +1,6 @@
 """Interfaces between services and adapters: protocols, implemented in `dtrag.adapters` and in `dtrag.testing`."""
 
+from dtrag.ports.cases import CaseStore
 from dtrag.ports.conversations import ConversationStore, DocumentVisibility
 from dtrag.ports.evaluations import EvaluationStore
 from dtrag.ports.files import FolderStore, Parser, StoredFile
@@ -50,6 +51,7 @@ __all__ = [
     "ApprovalStore",
     "AuditSpoolStore",
     "AuditStore",
+    "CaseStore",
     "CategoryModel",
     "ChatModel",
     "CitedProvision",

@@ -83,7 +83,7 @@ class CaseStore(Protocol):
         """Delete interactions older than `before`; votes and decisions stay. Returns their number."""
 
     async def records(self, limit: int, after: str | None = None) -> Sequence[CaseRecord]:
-        """The next `limit` cases after the id `after`, with their votes and decisions, for a copy of the whole store."""
+        """The next `limit` cases after the id `after`, with votes and decisions, for a copy of the whole store."""
 
     async def put(self, record: CaseRecord) -> bool:
         """Store a copied case with its votes and decisions as they are; False, without a change, for a known id."""

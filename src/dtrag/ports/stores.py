@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dtrag.ports.cases import CaseStore
 from dtrag.ports.conversations import ConversationStore, DocumentVisibility
 from dtrag.ports.evaluations import EvaluationStore
 from dtrag.ports.files import FolderStore
@@ -41,5 +42,6 @@ class Stores:
     conversations: ConversationStore
     traces: TraceStore
     evaluations: EvaluationStore
+    cases: CaseStore
     learning: LearningStore
     audit_spool: AuditSpoolStore | None = None

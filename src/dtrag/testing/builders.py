@@ -6,10 +6,13 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from dtrag.core.access.api_key import Key, digest_of, new_secret, prefix_of
 from dtrag.core.access.scope import Grant
 from dtrag.core.agent import Agent
+from dtrag.core.cases.case import Case, CitedPassage, FeedbackType, Vote, content_hash
+from dtrag.core.cases.similarity import question_hash
 from dtrag.core.documents import Chunk, IndexedDocument, ParsedDocument, Scalar, document_id
 from dtrag.core.evaluation_run import EvaluationRun, RunRow
 from dtrag.core.manifest import manifest_from_category
@@ -115,3 +118,41 @@ def trace(*, at: datetime = NOON, owner: str = "", question: str = "How many day
         steps=(),
         calls=(),
     )
+
+
+def case(
+    case_id: str,
+    query: str = "How many days of annual leave are there?",
+    path: Sequence[str] = ("Handbook",),
+    *,
+    node_id: int | None = None,
+    passages: Sequence[str] = (),
+    at: datetime = NOON,
+    **values: Any,
+) -> Case:
+    """A case; `passages` are ids of passages, whose text is their id."""
+    return Case(
+        case_id=case_id,
+        query=query,
+        category_path=tuple(path),
+        content="See the handbook.",
+        created_at=at,
+        updated_at=at,
+        query_hash=question_hash(query),
+        node_id=node_id,
+        passages=tuple(CitedPassage(key, content_hash(key)) for key in passages),
+        **values,
+    )
+
+
+def vote(
+    case_id: str,
+    feedback: FeedbackType = FeedbackType.THUMBS_UP,
+    *,
+    log_id: str = "log",
+    voter: str = "",
+    success: bool = True,
+    at: datetime = NOON,
+) -> Vote:
+    """A vote on a case."""
+    return Vote(log_id=log_id, case_id=case_id, feedback=feedback, success=success, voter=voter, at=at)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import sqlite3
 import uuid
@@ -135,7 +136,7 @@ class SqliteCases:
         """See `CaseStore`."""
         count = query.limit if scope.nodes is None else max(_CANDIDATES, 4 * query.limit)
         while True:
-            ranked, cases = await self._file.run(lambda connection, count=count: self._ranked(connection, query, scope, count))
+            ranked, cases = await self._file.run(functools.partial(self._ranked, query, scope, count))
             known = {case.case_id: case for case in await self._in_scope(cases, scope) if admits(query, case)}
             scored = [(known[case_id], score) for case_id, score in ranked if case_id in known]
             if len(scored) >= query.limit or len(ranked) < count:
@@ -143,7 +144,7 @@ class SqliteCases:
             count *= 4
 
     def _ranked(
-        self, connection: sqlite3.Connection, query: CaseQuery, scope: Scope, count: int
+        self, query: CaseQuery, scope: Scope, count: int, connection: sqlite3.Connection
     ) -> tuple[list[tuple[str, float]], list[Case]]:
         semantic = query.method is SimilarityMethod.SEMANTIC
         if semantic and not self._index.vectors:
@@ -276,7 +277,9 @@ class SqliteCases:
                 **interactions,
                 most_used_case=most_used[0]["case_id"] if most_used else None,
                 category_distribution={"/".join(path_of(row["category_path"])): row["cases"] for row in categories},
-                similarity_method_usage={row["similarity_method"]: row["logs"] for row in rows(connection, "methods", ids)},
+                similarity_method_usage={
+                    row["similarity_method"]: row["logs"] for row in rows(connection, "methods", ids)
+                },
             )
 
         return await self._file.run(work)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
-from typing import Any, TypeVar, get_args
+from typing import TypeVar, get_args
 
 from dtrag.core.cases.case import (
     Case,
@@ -23,7 +24,7 @@ from dtrag.core.cases.index import CaseEntry
 from dtrag.core.cases.votes import CountedVote
 
 T = TypeVar("T")
-Row = Mapping[str, Any]
+Row = sqlite3.Row
 _ORIGINS: tuple[Origin, ...] = get_args(Origin)
 _STATUSES: tuple[Status, ...] = get_args(Status)
 _LOG_KINDS: tuple[LogKind, ...] = get_args(LogKind)

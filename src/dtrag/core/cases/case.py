@@ -50,7 +50,6 @@ class CitedPassage:
     chunk_id: str
     content_hash: bytes
 
-
     @property
     def document_id(self) -> uuid.UUID:
         """The document of the passage; one that does not exist for an id of another form."""

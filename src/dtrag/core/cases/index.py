@@ -211,9 +211,8 @@ class CaseIndex:
         size, unit = len(self._entries), _unit(vector)
         if self._matrix is None or unit is None or len(unit) != self._matrix.shape[1]:
             return np.zeros(size)
-        products: NDArray[np.float64] = (self._matrix[:size] @ unit).astype(np.float64)
-        rounded: NDArray[np.float64] = np.round(np.clip(products, 0.0, 1.0), 6)
-        return rounded
+        products = (self._matrix[:size] @ unit).astype(np.float64)
+        return np.asarray(np.round(np.clip(products, 0.0, 1.0), 6), np.float64)
 
 
 _TIES = frozenset({"quality", "usage", "id_high", "id_low"})

@@ -64,13 +64,11 @@ def bounded(quality: float) -> float:
     return round(min(1.0, max(0.0, quality)), 6)
 
 
-def count_vote(
-    case: Case, vote: Vote, earlier: Sequence[CountedVote], tally: Tally
-) -> tuple[Case, CountedVote] | None:
+def count_vote(case: Case, vote: Vote, earlier: Sequence[CountedVote], tally: Tally) -> tuple[Case, CountedVote] | None:
     """The case after the vote, and the vote as it is stored; None when it repeats a stored one.
 
     `earlier` are the votes of the same voter on the case. One of the same interaction is replaced: the quality moves by
-    the difference, and the use stays. An author without a key ("") is nobody in particular and has no limit.
+    the difference, and the use stays. Without keys there are no authors (""), and no limit.
     """
     replaced = next((counted for counted in earlier if counted.vote.log_id == vote.log_id), None)
     if replaced and (replaced.vote.feedback, replaced.vote.success) == (vote.feedback, vote.success):

@@ -22,6 +22,7 @@ from dtrag.core.cases.case import (
 )
 from dtrag.core.cases.similarity import admits, case_similarity, order
 from dtrag.core.cases.votes import CaseRecord, CountedVote, Tally, count_vote, records_of, voted_log
+from dtrag.testing.memory.state import MemoryState
 
 Visible = Callable[[Collection[uuid.UUID], Scope], Awaitable[frozenset[uuid.UUID]]]
 
@@ -29,16 +30,16 @@ Visible = Callable[[Collection[uuid.UUID], Scope], Awaitable[frozenset[uuid.UUID
 class MemoryCases:
     """Cases of one state; `visible` tells which documents are in a scope."""
 
-    def __init__(self, visible: Visible) -> None:
+    def __init__(self, state: MemoryState, visible: Visible) -> None:
         self._visible = visible
-        self._cases: dict[str, Case] = {}
-        self._logs: dict[str, CaseLog] = {}
-        self._votes: dict[tuple[str, str, str], CountedVote] = {}
-        self._decisions: dict[tuple[str, str], ReuseDecision] = {}
+        self._cases, self._logs = state.cases, state.case_logs
+        self._votes, self._decisions = state.case_votes, state.case_decisions
 
     async def add(self, case: Case) -> bool:
         """See `CaseStore`."""
-        return self._cases.setdefault(case.case_id, case) is case
+        added = case.case_id not in self._cases
+        self._cases.setdefault(case.case_id, case)
+        return added
 
     async def get(self, case_id: str, scope: Scope) -> Case | None:
         """See `CaseStore`."""
@@ -68,9 +69,12 @@ class MemoryCases:
         if await self.get(case_id, scope) is None:
             return False
         del self._cases[case_id]
-        self._votes = {key: counted for key, counted in self._votes.items() if key[0] != case_id}
-        self._decisions = {key: decision for key, decision in self._decisions.items() if key[0] != case_id}
-        self._logs = {key: log for key, log in self._logs.items() if case_id not in log.case_ids}
+        for vote_key in [key for key in self._votes if key[0] == case_id]:
+            del self._votes[vote_key]
+        for decision_key in [key for key in self._decisions if key[0] == case_id]:
+            del self._decisions[decision_key]
+        for log_id in [log.log_id for log in self._logs.values() if case_id in log.case_ids]:
+            del self._logs[log_id]
         return True
 
     async def nearest(self, query: CaseQuery, scope: Scope) -> ScoredCases:

@@ -15,6 +15,8 @@ from dtrag.core.access.session import Session
 from dtrag.core.access.taxonomy_impact import TreeVersion
 from dtrag.core.agent import Agent
 from dtrag.core.answer_feedback import AnswerFeedback
+from dtrag.core.cases.case import Case, CaseLog, ReuseDecision
+from dtrag.core.cases.votes import CountedVote
 from dtrag.core.documents import IndexedDocument
 from dtrag.core.editions import StoredEdition, Validity, passage_label, validity
 from dtrag.core.evaluation_run import EvaluationRun
@@ -121,6 +123,12 @@ class MemoryState:
     traces: dict[uuid.UUID, Trace] = field(default_factory=dict)
     answer_feedback: dict[tuple[uuid.UUID, str], AnswerFeedback] = field(default_factory=dict)
     evaluations: dict[uuid.UUID, EvaluationRun] = field(default_factory=dict)
+    cases: dict[str, Case] = field(default_factory=dict)
+    case_logs: dict[str, CaseLog] = field(default_factory=dict)
+    case_votes: dict[tuple[str, str, str], CountedVote] = field(default_factory=dict)
+    """Case, voter, log -> vote."""
+    case_decisions: dict[tuple[str, str], ReuseDecision] = field(default_factory=dict)
+    """Case, log -> decision."""
 
     @property
     def taxonomy(self) -> Taxonomy:

@@ -7,6 +7,7 @@ from dtrag.ports import Stores
 from dtrag.testing.memory.agents import MemoryAgents
 from dtrag.testing.memory.api_keys import MemoryKeys
 from dtrag.testing.memory.audit import MemoryAudit
+from dtrag.testing.memory.cases import MemoryCases
 from dtrag.testing.memory.conversations import MemoryConversations, MemoryDocumentVisibility
 from dtrag.testing.memory.evaluations import MemoryEvaluations
 from dtrag.testing.memory.folders import MemoryFolders
@@ -26,7 +27,7 @@ from dtrag.testing.memory.traces import MemoryTraces
 def memory_stores(state: MemoryState | None = None, analyzer: Analyzer = Analyzer()) -> Stores:
     """The stores of one in-memory database, empty unless `state` is not. The analyzer reads keywords of splits."""
     state = state or MemoryState()
-    review = MemoryReview(state)
+    review, sight = MemoryReview(state), MemoryDocumentVisibility(state)
 
     def term_ids(text: str) -> list[int]:
         return [term_id(term) for term in analyzer.terms(text)]
@@ -46,9 +47,10 @@ def memory_stores(state: MemoryState | None = None, analyzer: Analyzer = Analyze
         sessions=MemorySessions(state),
         audit=MemoryAudit(state),
         approvals=MemoryApprovals(state),
-        sight=MemoryDocumentVisibility(state),
+        sight=sight,
         conversations=MemoryConversations(),
         traces=MemoryTraces(state),
         evaluations=MemoryEvaluations(state),
+        cases=MemoryCases(state, sight.visible),
         learning=MemoryLearning(),
     )

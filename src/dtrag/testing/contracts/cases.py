@@ -1,0 +1,403 @@
+"""What stores of the case memory must do."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from datetime import date
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dtrag.core.access.scope import EVERYTHING, Scope
+from dtrag.core.cases.case import (
+    Case,
+    CaseChange,
+    CaseLog,
+    CaseQuery,
+    DecisionCounts,
+    FeedbackType,
+    ReuseDecision,
+    SimilarityMethod,
+)
+from dtrag.core.cases.similarity import admits, case_similarity, order
+from dtrag.core.cases.votes import bounded
+from dtrag.core.documents import document_id
+from dtrag.ports import Stores
+from dtrag.testing.builders import MINUTE, NOON, case, chunk_id, indexed_document, vote
+from dtrag.testing.contracts.index import NOTHING, branch_nodes, filled
+
+UP, DOWN, SELECTED, IGNORED = (
+    FeedbackType.THUMBS_UP,
+    FeedbackType.THUMBS_DOWN,
+    FeedbackType.SELECTED,
+    FeedbackType.IGNORED,
+)
+
+
+def log(log_id: str, minutes: int = 0, **values: Any) -> CaseLog:
+    """An interaction some minutes after noon."""
+    return CaseLog(log_id=log_id, timestamp=NOON + minutes * MINUTE, query=values.pop("query", "a question"), **values)
+
+
+def decision(case_id: str, log_id: str, *, correct: bool) -> ReuseDecision:
+    """A decision of a replay."""
+    return ReuseDecision(case_id=case_id, log_id=log_id, kind="replay", correct=correct, at=NOON)
+
+
+def brute_force(cases: list[Case], query: CaseQuery) -> list[tuple[str, float]]:
+    """The nearest cases by comparing every one."""
+    scored = [(each, case_similarity(query, each)) for each in cases if admits(query, each)]
+    scored.sort(key=lambda pair: order(*pair))
+    return [(each.case_id, score) for each, score in scored[: query.limit]]
+
+
+async def nearest(stores: Stores, query: CaseQuery, scope: Scope = EVERYTHING) -> list[tuple[str, float]]:
+    """Ids and similarities."""
+    return [(each.case_id, score) for each, score in await stores.cases.nearest(query, scope)]
+
+
+def random_case(random_source: random.Random, number: int) -> Case:
+    """One of few words, so that there are many ties."""
+    words = random_source.choices(["leave", "days", "Days", "pay", "휴가", "며칠"], k=random_source.randint(1, 5))
+    vector = np.array(random_source.choices([0.0, 1.0], k=4), np.float32).tobytes()
+    return case(
+        f"case-{number}",
+        " ".join(words) if random_source.random() < 0.9 else "",
+        random_source.choice([("A",), ("A", "B"), ("C",)]),
+        quality_score=random_source.choice([0.2, 0.5, 0.8]),
+        usage_count=random_source.randint(0, 2),
+        status=random_source.choice(["active", "active", "active", "archived"]),
+        vector=random_source.choice([vector, None]),
+    )
+
+
+def random_query(random_source: random.Random) -> CaseQuery:
+    """A search in the cases of `random_case`."""
+    return CaseQuery(
+        text=" ".join(random_source.choices(["leave", "DAYS", "pay", "휴가", "other"], k=random_source.randint(1, 4))),
+        limit=random_source.randint(1, 12),
+        method=random_source.choice(list(SimilarityMethod)),
+        category_path=random_source.choice([None, ("A",), ("C",)]),
+        prefix=random_source.random() < 0.5,
+        min_quality=random_source.choice([0.0, 0.5, 0.6]),
+        vector=np.array([1, 1, 0, 1], np.float32).tobytes(),
+    )
+
+
+class CaseStoreContract:
+    """Cases and their similarity."""
+
+    async def test_a_case_is_given_back_as_it_was_stored(self, stores: Stores) -> None:
+        stored = case(
+            "one",
+            "휴가는 며칠인가요? 😀",
+            ("인사", "휴가"),
+            passages=[chunk_id(document_id("test:a"), 2), "no document"],
+            quality_score=0.75,
+            usage_count=3,
+            success_rate=0.5,
+            metadata={"version": "2.0", "list": [1, None]},
+            origin="answer",
+            author="kim",
+            as_of=date(2024, 3, 1),
+            upvotes=2,
+            downvotes=1,
+            vector=b"\0\0\x80?",
+        )
+        assert await stores.cases.add(stored)
+        assert not await stores.cases.add(case("one", "another question"))
+        assert await stores.cases.get("one", EVERYTHING) == stored
+        assert await stores.cases.of(["one", "two"], EVERYTHING) == {"one": stored}
+        assert await stores.cases.get("two", EVERYTHING) is None
+
+    async def test_given_fields_are_replaced(self, stores: Stores) -> None:
+        stored = case("one", node_id=1, metadata={"a": 1}, vector=b"\0\0\x80?")
+        await stores.cases.add(stored)
+        later = NOON + MINUTE
+        changed = await stores.cases.change("one", CaseChange(quality_score=0.9), later, EVERYTHING)
+        assert changed is not None
+        assert changed[0] == stored
+        assert (changed[1].quality_score, changed[1].updated_at, changed[1].vector) == (0.9, later, stored.vector)
+        moved = CaseChange(query="new", query_hash=b"h", category_path=("AI", "ML"), content="c", metadata={})
+        assert await stores.cases.change("one", moved, later, EVERYTHING) is not None
+        after = await stores.cases.get("one", EVERYTHING)
+        assert after is not None
+        assert (after.query, after.category_path, after.node_id, after.vector) == ("new", ("AI", "ML"), None, None)
+        assert (after.content, after.metadata, after.quality_score, after.created_at) == ("c", {}, 0.9, NOON)
+        assert await stores.cases.change("two", moved, later, EVERYTHING) is None
+
+    async def test_a_deleted_case_takes_everything_that_names_it(self, stores: Stores) -> None:
+        await stores.cases.add(case("one"))
+        await stores.cases.add(case("two"))
+        await stores.cases.add_log(log("both", suggested_case_ids=("one", "two")))
+        await stores.cases.add_log(log("shown", shown_case_id="one"))
+        await stores.cases.add_log(log("other", suggested_case_ids=("two",)))
+        await stores.cases.vote(vote("one", log_id="picked"), EVERYTHING)
+        await stores.cases.add_decision(decision("one", "r", correct=True))
+        assert await stores.cases.delete("one", EVERYTHING)
+        assert not await stores.cases.delete("one", EVERYTHING)
+        assert [each.log_id for each in await stores.cases.logs(EVERYTHING, 10)] == ["other"]
+        assert await stores.cases.decisions() == DecisionCounts()
+        await stores.cases.add(case("one"))
+        assert await stores.cases.votes(["one"], EVERYTHING) == {"one": []}
+        assert [key for key, _ in await nearest(stores, CaseQuery(text="days", limit=5))] == ["one", "two"]
+
+    async def test_pages_follow_by_id(self, stores: Stores) -> None:
+        for name in "bdca":
+            await stores.cases.add(case(name, status="archived" if name == "c" else "active"))
+        first = await stores.cases.page(EVERYTHING, 3)
+        assert [each.case_id for each in first] == ["a", "b", "c"]
+        assert [each.case_id for each in await stores.cases.page(EVERYTHING, 3, "c")] == ["d"]
+
+    async def test_the_most_similar_come_first(self, stores: Stores) -> None:
+        await stores.cases.add(case("ml", "machine learning algorithms", ("AI", "ML"), quality_score=0.8))
+        await stores.cases.add(case("dl", "deep learning", ("AI", "ML")))
+        await stores.cases.add(case("db", "database indexes", ("Database",)))
+        query = CaseQuery(text="deep learning neural networks", limit=5)
+        assert await nearest(stores, query) == [("dl", 0.5), ("ml", 1 / 6), ("db", 0.0)]
+        database = CaseQuery(text="deep learning", limit=5, category_path=("Database",))
+        assert [key for key, _ in await nearest(stores, database)] == ["db"]
+        branch = CaseQuery(text="deep learning", limit=5, category_path=("AI",), prefix=True)
+        assert [key for key, _ in await nearest(stores, branch)] == ["dl", "ml"]
+        assert await nearest(stores, CaseQuery(text="deep learning", limit=5, category_path=("AI",))) == []
+
+    async def test_ties_go_by_quality_then_use_then_id(self, stores: Stores) -> None:
+        for name, quality, uses in [("d", 0.5, 1), ("c", 0.5, 0), ("b", 0.5, 0), ("a", 0.4, 9), ("e", 0.9, 0)]:
+            await stores.cases.add(case(name, "same words", quality_score=quality, usage_count=uses))
+        assert [key for key, _ in await nearest(stores, CaseQuery(text="same", limit=9))] == ["e", "d", "b", "c", "a"]
+        assert [key for key, _ in await nearest(stores, CaseQuery(text="none", limit=3))] == ["e", "d", "b"]
+
+    async def test_changes_are_seen_at_once(self, stores: Stores) -> None:
+        query = CaseQuery(text="annual leave", limit=2)
+        await stores.cases.add(case("one", "annual leave"))
+        assert await nearest(stores, query) == [("one", 1.0)]
+        await stores.cases.change("one", CaseChange(query="sick leave"), NOON, EVERYTHING)
+        assert await nearest(stores, query) == [("one", 1 / 3)]
+        await stores.cases.change("one", CaseChange(status="archived"), NOON, EVERYTHING)
+        assert await nearest(stores, query) == []
+        await stores.cases.add(case("two", "annual leave"))
+        assert await nearest(stores, query) == [("two", 1.0)]
+        await stores.cases.delete("two", EVERYTHING)
+        await stores.cases.add(case("two", "parental leave"))
+        assert await nearest(stores, query) == [("two", 1 / 3)]
+
+    @pytest.mark.parametrize("seed", range(3))
+    async def test_the_nearest_are_those_of_comparing_every_case(self, stores: Stores, seed: int) -> None:
+        random_source = random.Random(seed)  # noqa: S311 - no secret
+        cases = {each.case_id: each for each in (random_case(random_source, number) for number in range(40))}
+        for each in cases.values():
+            await stores.cases.add(each)
+        for number in range(60):
+            query = random_query(random_source)
+            expected = brute_force(list(cases.values()), query)
+            assert await nearest(stores, query) == expected
+            changed = random_case(random_source, number % 40)
+            if number % 3 == 0:
+                await stores.cases.delete(changed.case_id, EVERYTHING)
+                await stores.cases.add(changed)
+                cases[changed.case_id] = changed
+
+    async def test_a_case_without_text_is_found_by_the_same_question(self, stores: Stores) -> None:
+        stored = case("one", "How many  DAYS?")
+        await stores.cases.add(Case(**{name: getattr(stored, name) for name in stored.__slots__} | {"query": ""}))
+        assert await nearest(stores, CaseQuery(text="how many days?", limit=1)) == [("one", 1.0)]
+        assert await nearest(stores, CaseQuery(text="how many weeks?", limit=1)) == [("one", 0.0)]
+
+    async def test_a_copy_holds_everything(self, stores: Stores) -> None:
+        await stores.cases.add(case("one"))
+        await stores.cases.vote(vote("one", voter="kim"), EVERYTHING)
+        await stores.cases.add_decision(decision("one", "r", correct=True))
+        await stores.cases.add_log(log("a", 1, kind="answer", details={"confidence": 0.5}, as_of=date(2024, 1, 2)))
+        (record,) = await stores.cases.records(10)
+        logs = await stores.cases.log_page(10)
+        assert [each.log_id for each in logs] == ["a", "log"]
+        assert [each.log_id for each in await stores.cases.log_page(10, "a")] == ["log"]
+        assert await stores.cases.records(10, "one") == []
+        assert not await stores.cases.put(record)
+        await stores.cases.delete("one", EVERYTHING)
+        assert await stores.cases.put(record)
+        assert list(await stores.cases.records(10)) == [record]
+        assert await stores.cases.log("a", "") == logs[0]
+
+
+class CaseVoteContract:
+    """Votes are exact, and each counts once."""
+
+    async def test_a_vote_moves_quality_and_use(self, stores: Stores) -> None:
+        await stores.cases.add(case("one", quality_score=0.6))
+        expected = [(UP, 0.7, 1), (SELECTED, 0.8, 2), (IGNORED, 0.8, 3), (DOWN, 0.7, 4)]
+        for number, (feedback, quality, uses) in enumerate(expected):
+            after = await stores.cases.vote(vote("one", feedback, log_id=f"log-{number}"), EVERYTHING)
+            assert after is not None
+            assert (after.quality_score, after.usage_count) == (quality, uses)
+            assert await stores.cases.get("one", EVERYTHING) == after
+        assert after is not None
+        assert (after.upvotes, after.downvotes, after.success_rate) == (2, 1, 1.0)
+
+    async def test_the_same_vote_again_changes_nothing(self, stores: Stores) -> None:
+        await stores.cases.add(case("one"))
+        first = await stores.cases.vote(vote("one"), EVERYTHING)
+        again = await stores.cases.vote(vote("one", at=NOON + MINUTE), EVERYTHING)
+        assert first == again
+        assert len((await stores.cases.votes(["one"], EVERYTHING))["one"]) == 1
+
+    async def test_another_vote_replaces_the_first(self, stores: Stores) -> None:
+        await stores.cases.add(case("one"))
+        await stores.cases.vote(vote("one", UP), EVERYTHING)
+        after = await stores.cases.vote(vote("one", DOWN, success=False), EVERYTHING)
+        assert after is not None
+        assert (after.quality_score, after.usage_count, after.success_rate) == (0.4, 1, 0.0)
+        assert (after.upvotes, after.downvotes) == (0, 1)
+        voted = await stores.cases.log("log", "")
+        assert voted is not None
+        assert (voted.success, voted.feedback, voted.picked_case_ids) == (False, DOWN, ())
+
+    async def test_quality_stays_within_its_bounds(self, stores: Stores) -> None:
+        await stores.cases.add(case("one", quality_score=0.95))
+        after = await stores.cases.vote(vote("one", UP), EVERYTHING)
+        assert after is not None
+        assert after.quality_score == 1.0
+        back = await stores.cases.vote(vote("one", IGNORED), EVERYTHING)
+        assert back is not None
+        assert back.quality_score == 0.95
+
+    async def test_the_author_moves_the_own_case_by_three_steps(self, stores: Stores) -> None:
+        await stores.cases.add(case("one", author="kim", quality_score=0.2))
+        for number in range(6):
+            await stores.cases.vote(vote("one", log_id=f"log-{number}", voter="kim"), EVERYTHING)
+        after = await stores.cases.vote(vote("one", voter="lee"), EVERYTHING)
+        assert after is not None
+        assert (after.quality_score, after.usage_count) == (0.6, 7)
+
+    async def test_concurrent_votes_all_count(self, stores: Stores) -> None:
+        await stores.cases.add(case("one", quality_score=0.5))
+        votes = [vote("one", (UP, DOWN)[n % 2], log_id=f"log-{n}", success=n % 4 == 0) for n in range(200)]
+        await asyncio.gather(*(stores.cases.vote(each, EVERYTHING) for each in votes))
+        after = await stores.cases.get("one", EVERYTHING)
+        assert after is not None
+        assert (after.usage_count, after.upvotes, after.downvotes, after.success_rate) == (200, 100, 100, 0.25)
+        counted = (await stores.cases.records(1))[0].votes
+        assert bounded(0.5 + sum(each.moved for each in counted)) == after.quality_score
+
+    async def test_a_vote_completes_its_interaction(self, stores: Stores) -> None:
+        await stores.cases.add(case("one"))
+        await stores.cases.add_log(log("log", suggested_case_ids=("one",), similarity_method="cosine", user_id="kim"))
+        await stores.cases.vote(vote("one", SELECTED, voter="kim"), EVERYTHING)
+        voted = await stores.cases.log("log", "kim")
+        assert voted is not None
+        assert (voted.feedback, voted.success, voted.picked_case_ids) == (SELECTED, True, ("one",))
+        assert await stores.cases.log("log", "lee") is None
+        await stores.cases.add_log(log("log", query="other", user_id="kim"))
+        assert await stores.cases.log("log", "kim") == voted
+        await stores.cases.vote(vote("one", log_id="unknown"), EVERYTHING)
+        own = await stores.cases.log("unknown", "")
+        assert own is not None
+        assert own.case_ids == {"one"}
+
+    async def test_a_vote_on_an_unknown_case_is_none(self, stores: Stores) -> None:
+        assert await stores.cases.vote(vote("one"), EVERYTHING) is None
+        assert await stores.cases.log("log", "") is None
+
+
+class CaseLogContract:
+    """Interactions, decisions and figures."""
+
+    async def test_the_newest_interactions_come_first(self, stores: Stores) -> None:
+        for minutes, name in enumerate("abc"):
+            await stores.cases.add_log(log(name, minutes, success=name != "b"))
+        assert [each.log_id for each in await stores.cases.logs(EVERYTHING, 2)] == ["c", "b"]
+        assert [each.log_id for each in await stores.cases.logs(EVERYTHING, 9, success_only=True)] == ["c", "a"]
+        assert await stores.cases.forget_logs(NOON + 2 * MINUTE) == 2
+        assert [each.log_id for each in await stores.cases.logs(EVERYTHING, 9)] == ["c"]
+
+    async def test_decisions_are_counted(self, stores: Stores) -> None:
+        await stores.cases.add(case("one"))
+        await stores.cases.add(case("two"))
+        for name, correct in [("r", True), ("s", True), ("t", False)]:
+            await stores.cases.add_decision(decision("one", name, correct=correct))
+        await stores.cases.add_decision(decision("two", "r", correct=True))
+        await stores.cases.add_decision(decision("one", "s", correct=False))
+        assert await stores.cases.decisions("one") == DecisionCounts(1, 2)
+        assert await stores.cases.decisions() == DecisionCounts(2, 2)
+
+    async def test_figures(self, stores: Stores) -> None:
+        empty = await stores.cases.statistics(EVERYTHING)
+        assert (empty.total_cases, empty.success_rate, empty.most_used_case) == (0, 0.0, None)
+        await stores.cases.add(case("one", quality_score=0.6))
+        await stores.cases.add(case("two", path=("Handbook", "Leave"), quality_score=0.8, usage_count=4))
+        await stores.cases.add(case("old", quality_score=0.1, status="archived"))
+        await stores.cases.add_log(log("a", similarity_method="cosine", execution_time_ms=2.0))
+        await stores.cases.add_log(log("b", similarity_method="cosine", execution_time_ms=4.0))
+        await stores.cases.vote(vote("one", log_id="b"), EVERYTHING)
+        await stores.cases.vote(vote("one", DOWN, log_id="c", success=False), EVERYTHING)
+        figures = await stores.cases.statistics(EVERYTHING)
+        assert (figures.total_cases, figures.archived_cases, figures.total_usage_count) == (2, 1, 6)
+        assert (figures.total_interactions, figures.successful_interactions, figures.success_rate) == (2, 1, 0.5)
+        assert figures.average_response_time_ms == pytest.approx(3.0)
+        assert figures.average_quality_score == pytest.approx(0.5)
+        assert figures.most_used_case == "two"
+        assert figures.category_distribution == {"Handbook": 2, "Handbook/Leave": 1}
+        assert figures.similarity_method_usage == {"cosine": 2}
+
+
+class CaseSightContract:
+    """A case is in scope with its category and every document that it cites."""
+
+    async def test_only_cases_in_scope_are_there(self, stores: Stores) -> None:
+        _, machines, staff = await filled(stores)
+        kettle, salary = chunk_id(document_id("test:kettle")), chunk_id(document_id("test:salary"))
+        (node,) = branch_nodes(staff)
+        inside = min(machines.nodes or ())
+        cases = [
+            case("seen", node_id=inside, passages=[kettle]),
+            case("foreign", node_id=node, passages=[salary]),
+            case("foreign passage", node_id=inside, passages=[kettle, salary]),
+            case("deleted passage", node_id=inside, passages=[chunk_id(document_id("test:deleted"))]),
+            case("nowhere"),
+        ]
+        for each in cases:
+            await stores.cases.add(each)
+            await stores.cases.add_log(log(f"log of {each.case_id}", node_id=inside, shown_case_id=each.case_id))
+        hidden = [each.case_id for each in cases[1:]]
+        await self.check_reads(stores, machines, {"seen"})
+        await self.check_reads(stores, NOTHING, set())
+        await self.check_reads(stores, EVERYTHING, {each.case_id for each in cases})
+        for case_id in hidden:
+            assert await stores.cases.vote(vote(case_id), machines) is None
+            assert await stores.cases.change(case_id, CaseChange(content="x"), NOON, machines) is None
+            assert not await stores.cases.delete(case_id, machines)
+            assert not await stores.cases.add(case(case_id))
+        assert await stores.cases.of(hidden, EVERYTHING) == {each.case_id: each for each in cases[1:]}
+        assert await stores.cases.vote(vote("seen"), machines) is not None
+        assert await stores.cases.change("seen", CaseChange(content="x"), NOON, machines) is not None
+        assert await stores.cases.delete("seen", machines)
+
+    async def check_reads(self, stores: Stores, scope: Scope, expected: set[str]) -> None:
+        """All reads give the same cases."""
+        every = ["seen", "foreign", "foreign passage", "deleted passage", "nowhere"]
+        assert set(await stores.cases.of(every, scope)) == expected
+        assert {each.case_id for each in await stores.cases.page(scope, 10)} == expected
+        assert {key for key, _ in await nearest(stores, CaseQuery(text="days", limit=10), scope)} == expected
+        assert set(await stores.cases.votes(every, scope)) == expected
+        assert {each.shown_case_id for each in await stores.cases.logs(scope, 10)} == expected
+        assert (await stores.cases.statistics(scope)).total_cases == len(expected)
+
+    async def test_a_document_that_moves_takes_its_cases_along(self, stores: Stores) -> None:
+        _, machines, staff = await filled(stores)
+        (node,) = branch_nodes(staff)
+        kettle = document_id("test:kettle")
+        await stores.cases.add(case("one", node_id=min(machines.nodes or ()), passages=[chunk_id(kettle)]))
+        assert await stores.cases.get("one", machines) is not None
+        await stores.writer.write([indexed_document("test:kettle", ["Moved."], node_id=node, replaces=True)])
+        assert await stores.cases.get("one", machines) is None
+        assert await nearest(stores, CaseQuery(text="days", limit=3), machines) == []
+
+    async def test_many_hidden_cases_do_not_push_others_out(self, stores: Stores) -> None:
+        _, machines, _ = await filled(stores)
+        node = min(machines.nodes or ())
+        for number in range(300):
+            await stores.cases.add(case(f"a-{number:03}", "annual leave", node_id=node, passages=["hidden:0"]))
+        await stores.cases.add(case("seen", "sick leave", node_id=node))
+        assert await nearest(stores, CaseQuery(text="annual leave", limit=1), machines) == [("seen", 1 / 3)]
