@@ -1,0 +1,112 @@
+/** Typed requests to the service: paths, parameters and bodies are those of openapi.json. */
+import { Problem, isAbort, problemOf } from "./problem";
+import type { paths } from "./schema";
+
+type Method = "get" | "post" | "put" | "delete";
+type Operation<M extends Method, P extends keyof paths> = paths[P] extends Record<M, infer O> ? O : never;
+export type PathOf<M extends Method> = {
+  [P in keyof paths]: Operation<M, P> extends never ? never : P;
+}[keyof paths];
+
+type Json<T> = T extends { content: { "application/json": infer B } } ? B : undefined;
+type Success<R> = 200 extends keyof R ? R[200] : 201 extends keyof R ? R[201] : 204 extends keyof R ? R[204] : never;
+export type Result<M extends Method, P extends PathOf<M>> =
+  Operation<M, P> extends { responses: infer R } ? Json<Success<R>> : never;
+export type Body<M extends Method, P extends PathOf<M>> =
+  Operation<M, P> extends { requestBody: infer B } ? Json<B> : undefined;
+
+type Parameters<O, Where extends string> = O extends { parameters: infer Q }
+  ? Where extends keyof Q
+    ? Exclude<Q[Where], undefined>
+    : undefined
+  : undefined;
+type Given<Name extends string, T> = [T] extends [undefined] ? { [K in Name]?: undefined } : { [K in Name]: T };
+type Perhaps<Name extends string, T> = [T] extends [undefined] ? { [K in Name]?: undefined } : { [K in Name]?: T };
+export type Options<M extends Method, P extends PathOf<M>> = Given<"path", Parameters<Operation<M, P>, "path">> &
+  Perhaps<"query", Parameters<Operation<M, P>, "query">> &
+  Given<"body", Body<M, P>> & { signal?: AbortSignal };
+type Arguments<M extends Method, P extends PathOf<M>> =
+  Record<never, never> extends Options<M, P> ? [options?: Options<M, P>] : [options: Options<M, P>];
+
+interface Untyped {
+  path?: Record<string, unknown>;
+  query?: Record<string, unknown>;
+  body?: unknown;
+  signal?: AbortSignal;
+}
+
+let csrfToken = "";
+let unreachable: () => void = () => undefined;
+let unauthorized: () => void = () => undefined;
+
+/** Sent with every request that changes something; GET /session gives it. */
+export function setCsrfToken(token: string): void {
+  csrfToken = token;
+}
+
+/** Called when the service does not respond, or responds that it is stopping. */
+export function onUnreachable(listener: () => void): void {
+  unreachable = listener;
+}
+
+/** Called when the service does not (or no longer) know who asks. */
+export function onUnauthorized(listener: () => void): void {
+  unauthorized = listener;
+}
+
+export const api = {
+  get: <P extends PathOf<"get">>(path: P, ...args: Arguments<"get", P>): Promise<Result<"get", P>> =>
+    json("get", path, args[0]) as Promise<Result<"get", P>>,
+  post: <P extends PathOf<"post">>(path: P, ...args: Arguments<"post", P>): Promise<Result<"post", P>> =>
+    json("post", path, args[0]) as Promise<Result<"post", P>>,
+  put: <P extends PathOf<"put">>(path: P, ...args: Arguments<"put", P>): Promise<Result<"put", P>> =>
+    json("put", path, args[0]) as Promise<Result<"put", P>>,
+  delete: <P extends PathOf<"delete">>(path: P, ...args: Arguments<"delete", P>): Promise<Result<"delete", P>> =>
+    json("delete", path, args[0]) as Promise<Result<"delete", P>>,
+};
+
+async function json(method: Method, path: string, options: Untyped = {}): Promise<unknown> {
+  const body = options.body === undefined ? undefined : JSON.stringify(options.body);
+  const response = await send(method, address(path, options.path, options.query), {
+    body,
+    signal: options.signal,
+    headers: body === undefined ? {} : { "Content-Type": "application/json" },
+  });
+  return response.status === 204 ? undefined : response.json();
+}
+
+/** The response of a successful request; everything else is thrown as a `Problem` (an abort as itself). */
+export async function send(method: Method, url: string, init: RequestInit): Promise<Response> {
+  const headers = new Headers(init.headers);
+  headers.set("X-Requested-With", "dtrag-page");
+  if (method !== "get" && csrfToken) headers.set("X-CSRF-Token", csrfToken);
+  let response: Response;
+  try {
+    response = await fetch(url, { ...init, method: method.toUpperCase(), headers, credentials: "same-origin" });
+  } catch (error) {
+    if (isAbort(error)) throw error;
+    unreachable();
+    throw new Problem("unreachable", "");
+  }
+  if (response.ok) return response;
+  const problem = await problemOf(response);
+  if (problem.kind === "unreachable" || problem.type === "Stopping") unreachable();
+  if (problem.kind === "unauthorized") unauthorized();
+  throw problem;
+}
+
+/** The address of a path with its parameters filled in. */
+export function address(path: string, parts: Untyped["path"] = {}, query: Untyped["query"] = {}): string {
+  const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(asText(parts[name])));
+  const params = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value === undefined || value === null) continue;
+    for (const item of Array.isArray(value) ? (value as unknown[]) : [value]) params.append(name, asText(item));
+  }
+  const text = params.toString();
+  return text ? `${filled}?${text}` : filled;
+}
+
+function asText(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
+}

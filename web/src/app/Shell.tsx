@@ -1,0 +1,111 @@
+/** The frame of every view: navigation, notices, the live region, and who is signed in. */
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Button } from "../parts/Button";
+import { Dialog } from "../parts/Dialog";
+import { Empty, Failure, Loading } from "../parts/States";
+import { t } from "../text/common";
+import { announcement, announce } from "./announce";
+import { connection } from "./connection";
+import { ConnectionNotice } from "./ConnectionNotice";
+import { Navigation } from "./Navigation";
+import { Options } from "./Options";
+import { href, navigate, route } from "./router";
+import { load, session, sessionNumber } from "./session";
+import { useShortcuts } from "./shortcuts";
+import { SignIn } from "./SignIn";
+import { ViewFrame } from "./ViewFrame";
+import { viewOf, VIEWS } from "./views";
+import styles from "./Shell.module.css";
+
+export function Shell() {
+  const [menu, setMenu] = useState(false);
+  const [options, setOptions] = useState(false);
+  const main = useRef<HTMLElement>(null);
+  const { view } = route.value;
+  const signedIn = session.value.state === "open";
+  useEffect(() => setMenu(false), [view]);
+  useTitle(main, view);
+  useShortcuts([
+    { keys: "?", label: () => t("keys.help"), run: () => setOptions(true) },
+    ...VIEWS.map((target) => ({
+      keys: `g ${target.letter}`,
+      label: () => t("keys.goTo", { view: t(`view.${target.id}`) }),
+      run: () => navigate(href(target.id)),
+    })),
+  ]);
+  const skip = (event: Event) => {
+    event.preventDefault(); // the fragment is the address of the view
+    main.current?.focus();
+  };
+  return (
+    <div class={styles.shell}>
+      <a class={styles.skip} href="#main" onClick={skip}>
+        {t("shell.skip")}
+      </a>
+      {signedIn && (
+        <>
+          <header class={styles.bar}>
+            <Button
+              kind="bare"
+              icon="menu"
+              label={t("shell.menu")}
+              aria-expanded={menu}
+              onClick={() => setMenu(true)}
+            />
+            <span class={styles.title}>{viewOf(view) ? t(`view.${viewOf(view)?.id ?? "ask"}`) : "dtrag"}</span>
+          </header>
+          <div class={styles.side}>
+            <Navigation onOptions={() => setOptions(true)} />
+          </div>
+          <Dialog title="dtrag" open={menu} onClose={() => setMenu(false)} shape="menu">
+            <Navigation onOptions={() => setOptions(true)} />
+          </Dialog>
+        </>
+      )}
+      <div class={styles.content}>
+        <ConnectionNotice />
+        <main ref={main} id="main" tabIndex={-1} class={styles.main}>
+          <Content />
+        </main>
+      </div>
+      <Options open={options} onClose={() => setOptions(false)} />
+      <div class="quiet" role="status" aria-live="polite">
+        <span key={announcement.value.number}>{announcement.value.text}</span>
+      </div>
+    </div>
+  );
+}
+
+function Content() {
+  const current = session.value;
+  useEffect(() => {
+    if (current.state === "failed" && connection.value === "ok") void load();
+  }, [connection.value]);
+  if (current.state === "unknown") return <Loading />;
+  if (current.state === "failed") return <Failure problem={current.problem} onRetry={() => void load()} />;
+  if (current.state === "closed") return <SignIn ended={current.ended} />;
+  const view = viewOf(route.value.view);
+  if (view) return <ViewFrame key={`${view.id} ${sessionNumber.value}`} view={view} />;
+  return (
+    <Empty title={t("shell.unknownView", { name: route.value.view })}>
+      <a href={href("ask")}>{t("shell.toAsk")}</a>
+    </Empty>
+  );
+}
+
+/** The title of the page, and the focus at the beginning of a view that was opened. */
+function useTitle(main: { current: HTMLElement | null }, id: string): void {
+  const opened = useRef(false);
+  const view = viewOf(id);
+  const title = view ? t(`view.${view.id}`) : "";
+  useEffect(() => {
+    document.title = title ? `${title} · dtrag` : "dtrag";
+  }, [title]);
+  useEffect(() => {
+    if (opened.current) {
+      main.current?.focus();
+      announce(title);
+    }
+    opened.current = true;
+  }, [id]);
+}

@@ -1,0 +1,39 @@
+/** The views of the page, in the order of the navigation. A colleague's view is one line here (see web/README.md). */
+import type { ComponentType } from "preact";
+import type { IconName } from "../parts/Icon";
+import type { Role } from "./session";
+
+export type Group = "use" | "content" | "quality" | "govern";
+export const GROUPS: readonly Group[] = ["use", "content", "quality", "govern"];
+export type ViewId =
+  | "ask"
+  | "search"
+  | "regulations"
+  | "documents"
+  | "taxonomy"
+  | "agents"
+  | "review"
+  | "cases"
+  | "evaluation"
+  | "trace"
+  | "keys"
+  | "audit"
+  | "settings";
+
+export interface View {
+  id: ViewId;
+  group: Group;
+  /** The least role that can do something in it. */
+  role: Role;
+  icon: IconName;
+  /** The letter after `g` that goes to it. */
+  letter: string;
+  load: () => Promise<{ default: ComponentType }>;
+}
+
+// prettier-ignore
+export const VIEWS: readonly View[] = [
+  { id: "ask", group: "use", role: "reader", icon: "ask", letter: "a", load: () => import("../views/ask/AskView") },
+];
+
+export const viewOf = (id: string): View | undefined => VIEWS.find((view) => view.id === id);

@@ -1,0 +1,53 @@
+/** A modal dialog: the browser traps the focus and gives it back; Escape and a click beside it close it. */
+import type { ComponentChildren } from "preact";
+import { useEffect, useId, useRef } from "preact/hooks";
+import { t } from "../text/common";
+import { Button } from "./Button";
+import styles from "./Dialog.module.css";
+
+interface Props {
+  title: string;
+  open: boolean;
+  onClose: () => void;
+  /** `side`: a sheet at the edge, the whole width on a small screen. */
+  shape?: "middle" | "wide" | "side" | "menu";
+  footer?: ComponentChildren;
+  children: ComponentChildren;
+}
+
+export function Dialog({ title, open, onClose, shape = "middle", footer, children }: Props) {
+  const ref = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  useEffect(() => {
+    const dialog = ref.current;
+    if (!dialog || !open) return;
+    const before = document.activeElement;
+    dialog.showModal();
+    return () => {
+      dialog.close();
+      if (before instanceof HTMLElement && before.isConnected) before.focus();
+    };
+  }, [open]);
+  if (!open) return null;
+  return (
+    <dialog
+      ref={ref}
+      class={`${styles.dialog} ${styles[shape]}`}
+      aria-labelledby={id}
+      onCancel={(event) => {
+        event.preventDefault();
+        onClose();
+      }}
+      onClick={(event) => event.target === ref.current && onClose()}
+    >
+      <div class={styles.content}>
+        <header class={styles.header}>
+          <h2 id={id}>{title}</h2>
+          <Button kind="bare" icon="close" label={t("shell.close")} onClick={onClose} />
+        </header>
+        <div class={styles.body}>{children}</div>
+        {footer && <footer class={styles.footer}>{footer}</footer>}
+      </div>
+    </dialog>
+  );
+}

@@ -1,0 +1,104 @@
+/** Markdown as elements: no HTML is ever made from text, and links lead only to http and https. */
+import type { ComponentChildren, VNode } from "preact";
+import { useMemo } from "preact/hooks";
+import { parseMarkdown, type Block, type Inline } from "./parse-markdown";
+import styles from "./Markdown.module.css";
+
+export type Cite = (number: number, key: number) => VNode;
+
+interface Props {
+  text: string;
+  /** What `[n]` becomes; the text itself when left out. */
+  cite?: Cite;
+}
+
+export function Markdown({ text, cite }: Props) {
+  const blocks = useMemo(() => parseMarkdown(text), [text]);
+  return <div class={styles.markdown}>{blocks.map((block, index) => blockElement(block, index, cite))}</div>;
+}
+
+function blockElement(block: Block, key: number, cite?: Cite): VNode {
+  switch (block.kind) {
+    case "heading":
+      // An answer lies below headings of the page: its own are never of a higher level.
+      return block.level < 3 ? (
+        <h3 key={key}>{inline(block.children, cite)}</h3>
+      ) : (
+        <h4 key={key}>{inline(block.children, cite)}</h4>
+      );
+    case "code":
+      return (
+        <pre key={key} tabIndex={0}>
+          <code>{block.text}</code>
+        </pre>
+      );
+    case "quote":
+      return (
+        <blockquote key={key}>{block.children.map((child, index) => blockElement(child, index, cite))}</blockquote>
+      );
+    case "list": {
+      const items = block.items.map((item, index) => <li key={index}>{inline(item, cite)}</li>);
+      return block.ordered ? (
+        <ol key={key} start={block.start}>
+          {items}
+        </ol>
+      ) : (
+        <ul key={key}>{items}</ul>
+      );
+    }
+    case "table":
+      return <Table key={key} head={block.head} rows={block.rows} cite={cite} />;
+    default:
+      return <p key={key}>{inline(block.children, cite)}</p>;
+  }
+}
+
+function Table({ head, rows, cite }: { head: Inline[][]; rows: Inline[][][]; cite?: Cite }) {
+  return (
+    <div class={styles.table} tabIndex={0} role="group">
+      <table>
+        <thead>
+          <tr>
+            {head.map((cell, index) => (
+              <th key={index} scope="col">
+                {inline(cell, cite)}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row, index) => (
+            <tr key={index}>
+              {row.map((cell, column) => (
+                <td key={column}>{inline(cell, cite)}</td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+export function inline(spans: readonly Inline[], cite?: Cite): ComponentChildren {
+  return spans.map((span, key) => {
+    switch (span.kind) {
+      case "text":
+        return span.text;
+      case "code":
+        return <code key={key}>{span.text}</code>;
+      case "strong":
+        return <strong key={key}>{inline(span.children, cite)}</strong>;
+      case "emphasis":
+        return <em key={key}>{inline(span.children, cite)}</em>;
+      case "citation":
+        return cite ? cite(span.number, key) : `[${span.number}]`;
+      case "link":
+        return (
+          <a key={key} href={span.href} rel="noopener noreferrer nofollow" target="_blank">
+            {inline(span.children, cite)}
+          </a>
+        );
+    }
+  });
+}

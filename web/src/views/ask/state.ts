@@ -1,0 +1,37 @@
+/** The address of the view: what is asked, of which part of the documents, and which source is open. */
+import { categories, queryState, text } from "../../app/query";
+import type { Turn } from "./turns";
+
+export const address = queryState({
+  /** The question; opening the link asks it under the rights of the reader. */
+  q: text(),
+  /** The conversation. Under another key it is another conversation, so a link never shows someone's answers. */
+  c: text(),
+  scope: categories(),
+  agent: text(),
+  as_of: text(),
+  /** The open source: number of the turn, dot, number of the source. */
+  source: text(),
+});
+
+export interface Settings {
+  scope: string[][];
+  agent: string;
+  as_of: string;
+}
+
+export function settingsNow(): Settings {
+  const { scope, agent, as_of } = address.read();
+  return { scope, agent, as_of };
+}
+
+export function openSource(): { turn: number; number: number } | null {
+  const match = /^(\d+)\.(\d+)$/.exec(address.read().source);
+  return match ? { turn: Number(match[1]), number: Number(match[2]) } : null;
+}
+
+/** A link that asks again, without the conversation. */
+export function linkToAsk(turn: Turn): string {
+  const to = address.link({ q: turn.question, c: "", source: "", ...turn.settings }, "ask", []);
+  return new URL(to, location.href).href;
+}

@@ -1,0 +1,188 @@
+/** Questions and answers of the conversation that is shown; what streams into them, and what reloading keeps. */
+import { signal } from "@preact/signals";
+import { announce } from "../../app/announce";
+import { whenSessionEnds } from "../../app/session";
+import { api } from "../../api/client";
+import { asProblem, isAbort, problemFrom, type Problem } from "../../api/problem";
+import type { components } from "../../api/schema";
+import { eventsOf } from "../../api/sse";
+import type { Settings } from "./state";
+import { forgetAnswers, keepAnswer, keptAnswer } from "./kept-answers";
+import { t } from "./text";
+
+export type Source = components["schemas"]["SourceShape"];
+export interface AnsweredBefore {
+  case_id: string;
+  question: string;
+  date: string;
+  votes: { up: number; down: number };
+}
+export type Answer = components["schemas"]["ChatResponse"] & { answered_before?: AnsweredBefore | null };
+
+export interface Turn {
+  id: number;
+  question: string;
+  settings: Settings;
+  /** `stored`: from an earlier visit, with its text but without its sources. */
+  state: "running" | "done" | "stopped" | "failed" | "stored" | "withheld";
+  /** The text so far. */
+  text: string;
+  /** The step that ended last. */
+  step: string;
+  sources: readonly Source[];
+  answer: Answer | null;
+  problem: Problem | null;
+}
+
+export interface Shown {
+  conversation: string;
+  turns: readonly Turn[];
+  loading: boolean;
+  problem: Problem | null;
+}
+
+const NOTHING: Shown = { conversation: "", turns: [], loading: false, problem: null };
+export const shown = signal<Shown>(NOTHING);
+/** Counts answers, so that the list of conversations is loaded again. */
+export const answersGiven = signal(0);
+let running: AbortController | null = null;
+
+whenSessionEnds(() => {
+  reset();
+  forgetAnswers();
+});
+
+export function reset(): void {
+  running?.abort();
+  running = null;
+  shown.value = NOTHING;
+}
+
+export function stop(): void {
+  running?.abort();
+}
+
+export const newConversationId = (): string => `page-${crypto.randomUUID()}`;
+
+/** Show a conversation; the question is asked unless it is the last one there. */
+export async function show(conversation: string, question: string, settings: Settings): Promise<void> {
+  if (shown.value.conversation === conversation) {
+    const last = shown.value.turns.findLast((turn) => turn.question === question);
+    if (question && !last && !shown.value.loading) await ask(question, settings);
+    return;
+  }
+  reset();
+  shown.value = { ...NOTHING, conversation, loading: true };
+  try {
+    const turns = await storedTurns(conversation, settings);
+    if (shown.value.conversation !== conversation) return;
+    shown.value = { ...shown.value, turns, loading: false };
+  } catch (error) {
+    if (shown.value.conversation !== conversation) return;
+    const problem = asProblem(error);
+    const isNew = problem.kind === "missing" && question !== "";
+    shown.value = { ...shown.value, loading: false, problem: isNew ? null : problem };
+    if (!isNew) return;
+  }
+  if (question && shown.value.turns.at(-1)?.question !== question) await ask(question, settings);
+}
+
+async function storedTurns(conversation: string, settings: Settings): Promise<Turn[]> {
+  const stored = await api.get("/conversations/{conversation_id}", { path: { conversation_id: conversation } });
+  return stored.messages.map((message, index) => {
+    const kept = message.withheld ? null : keptAnswer(conversation, message.question, message.answer);
+    return {
+      id: index + 1,
+      question: message.question,
+      settings: kept?.settings ?? settings,
+      state: message.withheld ? "withheld" : kept ? "done" : "stored",
+      text: message.answer,
+      step: "",
+      sources: kept?.answer.sources ?? [],
+      answer: kept?.answer ?? null,
+      problem: null,
+    };
+  });
+}
+
+export async function ask(question: string, settings: Settings): Promise<void> {
+  running?.abort();
+  const abort = new AbortController();
+  running = abort;
+  const { conversation, turns } = shown.value;
+  const id = (turns.at(-1)?.id ?? 0) + 1;
+  const turn: Turn = {
+    id,
+    question,
+    settings,
+    state: "running",
+    text: "",
+    step: "",
+    sources: [],
+    answer: null,
+    problem: null,
+  };
+  shown.value = { ...shown.value, turns: [...turns, turn] };
+  announce(t("ask.asking"));
+  try {
+    for await (const event of eventsOf("/chat/stream", requestOf(question, conversation, settings), abort.signal))
+      receive(id, event.name, JSON.parse(event.data));
+    if (turnOf(id)?.state === "running") change(id, { state: "failed", problem: problemFrom(0, null) });
+  } catch (error) {
+    if (isAbort(error)) change(id, { state: "stopped" });
+    else change(id, { state: "failed", problem: asProblem(error) });
+  }
+  if (running === abort) running = null;
+}
+
+/** Ask a question of the conversation again, in the place of its earlier attempt when that failed. */
+export async function retry(turn: Turn): Promise<void> {
+  if (turn.state === "failed" || turn.state === "stopped")
+    shown.value = { ...shown.value, turns: shown.value.turns.filter((other) => other.id !== turn.id) };
+  await ask(turn.question, turn.settings);
+}
+
+function requestOf(question: string, conversation: string, settings: Settings): components["schemas"]["ChatRequest"] {
+  return {
+    message: question,
+    conversation_id: conversation,
+    agent_id: settings.agent || null,
+    context: {
+      ...(settings.scope.length > 0 && { taxonomy_paths: settings.scope }),
+      ...(settings.as_of && { as_of: settings.as_of }),
+    },
+  };
+}
+
+/** What the events of POST /chat/stream carry. */
+interface EventData {
+  name?: string;
+  text?: string;
+  citations?: Source[];
+}
+
+function receive(id: number, name: string, data: unknown): void {
+  const { name: step, text, citations } = data as EventData;
+  if (name === "step") change(id, { step: step ?? "" });
+  else if (name === "token") change(id, { text: (turnOf(id)?.text ?? "") + (text ?? "") });
+  else if (name === "replace") change(id, { text: text ?? "" });
+  else if (name === "citations") change(id, { sources: citations ?? [] });
+  else if (name === "error") change(id, { state: "failed", problem: problemFrom(500, data) });
+  else if (name === "done") finish(id, data as Answer);
+}
+
+function finish(id: number, answer: Answer): void {
+  change(id, { state: "done", answer, text: answer.response, sources: answer.sources });
+  const turn = turnOf(id);
+  if (turn) keepAnswer(shown.value.conversation, turn, answer);
+  answersGiven.value += 1;
+  const declined = answer.metadata.decision === "abstain";
+  announce(declined ? t("ask.declined") : t("ask.answered", { n: answer.sources.length }));
+}
+
+const turnOf = (id: number): Turn | undefined => shown.value.turns.find((turn) => turn.id === id);
+
+function change(id: number, to: Partial<Turn>): void {
+  const turns = shown.value.turns.map((turn) => (turn.id === id ? { ...turn, ...to } : turn));
+  shown.value = { ...shown.value, turns };
+}
