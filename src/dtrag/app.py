@@ -8,6 +8,7 @@ import unicodedata
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, Literal, Unpack
@@ -44,7 +45,7 @@ from dtrag.governance.api_keys import Keys
 from dtrag.governance.audit import Audit
 from dtrag.governance.evaluations import Evaluations
 from dtrag.governance.lexicon import OwnLexicon
-from dtrag.governance.review import Review
+from dtrag.governance.review import IN_REVIEW, Review
 from dtrag.governance.sessions import Sessions
 from dtrag.governance.taxonomy import TaxonomyVersions
 from dtrag.ingestion.classify import Classifier, classify_enabled
@@ -57,8 +58,9 @@ from dtrag.packs.regulation_ko import structure
 from dtrag.pipeline.answer_feedback import FeedbackOnAnswers
 from dtrag.pipeline.conversations import Conversations
 from dtrag.pipeline.debate import step
+from dtrag.pipeline.execution import AnswerOptions
 from dtrag.pipeline.run import DebateEvent, Run
-from dtrag.pipeline.state import PipelineRequest
+from dtrag.pipeline.state import PipelineRequest, PipelineResponse
 from dtrag.pipeline.traces import Traces
 from dtrag.ports import Embedder, Models, Parser, Reranker, Stores, check_identity
 from dtrag.retrieval.lexicon_reader import LexiconReader
@@ -169,7 +171,9 @@ class App:
         self._lexicon_reader = LexiconReader()
         self.lexicon = OwnLexicon(stores.index_settings, self.index, record, self._lexicon_reader.remember)
         self.taxonomy_service = TaxonomyService.of(self.settings)
-        self.review = Review(stores.review, self.index, self.classifier, record)
+        self.review = Review(
+            stores.review, self.index, self.classifier, record, review_below=self.settings.review_below
+        )
 
     def _open_search(self, stores: Stores, reranker: Reranker | None) -> None:
         self._query_embedder = CachedEmbedder(self.embedder) if self.embedder is not None else None
@@ -422,7 +426,17 @@ class App:
         `as_of` (2024-03-01) answers from the regulations that were valid on that day.
         """
         request = PipelineRequest(query=question, options={} if as_of is None else {"as_of": as_of})
-        return (await self.pipeline.execute(request, scope=scope, filters=filters, owner=owner)).as_answer()
+        response, _ = await self.answer(request, scope=scope, filters=filters, owner=owner)
+        return response.as_answer()
+
+    async def answer(
+        self, request: PipelineRequest, *, scope: Viewer | None = None, **options: Unpack[AnswerOptions]
+    ) -> tuple[PipelineResponse, bool]:
+        """`pipeline.execute`, and whether the answer waits for a review, because `review_below` is set."""
+        response = await self.pipeline.execute(request, scope=scope, **options)
+        if not await self.review.offer_unsure(response, scope, as_of=request.options.get("as_of")):
+            return response, False
+        return replace(response, notes=(*response.notes, IN_REVIEW)), True
 
     async def _resolved(self, viewer: Viewer | None) -> tuple[Scope, Taxonomy]:
         """What the viewer may see in the active version of the tree, and that version."""

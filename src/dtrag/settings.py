@@ -8,6 +8,7 @@ tables.
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import sys
 from collections.abc import Collection, Mapping
@@ -135,6 +136,11 @@ class Settings:
     decision: str = _setting(
         "balanced",
         "How sure an answer must be: careful (a wrong answer costs three times as much), balanced, eager (a third).",
+    )
+    review_below: float = _setting(
+        0.0,
+        "Answers with a lower confidence wait in the review queue, from 0 (off) to 1; agents have a threshold of their "
+        "own.",
     )
     debate: str = _setting(
         "always",
@@ -307,6 +313,12 @@ def passed_on(names: Collection[str]) -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name in names}
 
 
+def _unsigned(number: float) -> float:
+    if not (0.0 <= number < math.inf):  # not a number is neither
+        raise ValueError
+    return number
+
+
 def _convert(name: str, kind: str, value: Any) -> Any:
     try:
         if "Path" in kind:
@@ -316,9 +328,11 @@ def _convert(name: str, kind: str, value: Any) -> Any:
             if number < 0:
                 raise ValueError
             return number
+        if kind == "float":
+            return _unsigned(float(value))
         return str(value)
     except (TypeError, ValueError) as error:
-        expected = "a whole number of at least 0" if kind == "int" else kind
+        expected = {"int": "a whole number of at least 0", "float": "a number of at least 0"}.get(kind, kind)
         raise InvalidInput(f"{name} is {value!r}, but must be {expected}.") from error
 
 

@@ -233,6 +233,21 @@ async def test_an_answer_below_the_threshold_waits_for_review(built: House, boss
     assert answer["citations"]
     waiting = await built.waiting()
     assert [item["agent_id"] for item in waiting] == [careful["agent_id"]]
+    [item] = (await boss.get("/review")).json()["items"]
+    assert "passages" not in item["proposal"]
+    address = f"/review/{item['item_id']}"
+    shown = (await boss.get(address)).json()["proposal"]
+    assert "threshold 0.90" in shown["reasons"][0]
+    chunk_id = shown["passages"][0]["chunk_id"]
+    for body in ({"passages": []}, {"passages": [7]}, {"passages": "x"}, {"passages": ["x"], "path": ["AI"]}, {}):
+        assert_failure(await boss.post(f"{address}/correct", json=body), 422)
+    assert_failure(await boss.post(f"{address}/correct", json={"path": ["AI"]}), 422)
+    assert_failure(await boss.post(f"{address}/correct", json={"passages": [chunk_id + "9"]}), 422)
+    corrected = await boss.post(f"{address}/correct", json={"passages": [chunk_id], "note": "this one"})
+    assert corrected.status_code == 200, corrected.text
+    assert (corrected.json()["status"], corrected.json()["note"]) == ("corrected", "this one")
+    assert corrected.json()["proposal"]["chosen"] == [chunk_id]
+    assert_failure(await boss.post(f"{address}/correct", json={"passages": [chunk_id]}), 409)
 
 
 async def test_an_answer_comes_from_its_branches_alone(boss: httpx2.AsyncClient) -> None:

@@ -64,12 +64,31 @@ def test_approve_correct_and_skip(cli: Cli) -> None:
     assert [d["taxonomy_path"] for d in documents if d["title"] == "Ledger"] == [["House", "Garden"]]
 
 
+def test_an_answer_is_corrected_by_a_passage(cli: Cli) -> None:
+    question = "How is a broth with onions seasoned?"
+    queued = Cli(cli.data_dir, (*cli.settings, ("DTRAG_REVIEW_BELOW", "1")))
+    assert "in the review queue" in queued.call("ask", question, "--json").json["notes"][-1]
+    [item] = [row for row in cli.call("review", "--json").json["items"] if row["kind"] == "answer"]
+    shown = cli.call("review", "show", item["item_id"])
+    assert max(map(len, shown.out.splitlines())) <= 80
+    passage = cli.call("review", "show", item["item_id"], "--json").json["proposal"]["passages"][0]
+    assert question in shown.out
+    assert "DTRAG_REVIEW_BELOW" in shown.out
+    assert passage["label"] in " ".join(shown.out.split())
+    assert "How is a broth" in cli.call("review").out
+    assert cli.call("review", "correct", item["item_id"], "House/Garden").code == 2
+    assert cli.call("review", "correct", item["item_id"], "--passage", "x:1").code == 2
+    corrected = cli.call("review", "correct", item["item_id"], "--passage", passage["chunk_id"], "--json").json
+    assert (corrected["status"], corrected["proposal"]["chosen"]) == ("corrected", [passage["chunk_id"]])
+
+
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
         (("show", "nothing"), 1),
         (("approve", "00000000-0000-4000-8000-000000000000"), 1),
         (("correct", "x"), 2),
+        (("correct", "x", "House/Garden", "--passage", "x"), 2),
         (("--json", "list"), 2),
         (("list", "--limit", "0"), 2),
     ],

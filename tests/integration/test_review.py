@@ -14,10 +14,10 @@ import pytest
 from dtrag.app import App, app_on, open_app
 from dtrag.core.access.api_key import Caller
 from dtrag.core.access.scope import Access, Grant, Scope
-from dtrag.core.documents import Answer, Citation
-from dtrag.core.taxonomy.review import Item
+from dtrag.core.taxonomy.review import Item, OfferedAnswer
 from dtrag.core.taxonomy.tree import UNCLASSIFIED, CategoryPath
 from dtrag.errors import Conflict, InvalidInput, NotFound
+from dtrag.governance.review import IN_REVIEW
 from dtrag.ports import Models
 from tests.integration.books import GARDEN, KITCHEN, shelf
 from tests.store import Databases, Store
@@ -253,16 +253,18 @@ async def test_an_answer_is_shown_to_callers_who_see_its_documents(app: App, sto
         agent_id,
     )
     by_title = {document.title: document.document_id for document in await app.documents()}
-    cited = [
-        Citation(n, "", f"{by_title[title]}:0", by_title[title], "", "", 0, 1)
-        for n, title in enumerate([f"{KITCHEN} 0", f"{KITCHEN} 1"], 1)
-    ]
-    answer = Answer("How long does it simmer?", "An hour.", tuple(cited), 0.3, "review", "", {})
+    cited = [f"{by_title[title]}:0" for title in (f"{KITCHEN} 0", f"{KITCHEN} 1")]
+    answer = OfferedAnswer(
+        question="How long does it simmer?", reasons=["It is unsure."], confidence=0.3, decision="review", cited=cited
+    )
     taxonomy = (await app.index.snapshot()).taxonomy
     kitchen, house = (Grant.of([CategoryPath.parse(path)], taxonomy) for path in ("House/Kitchen", "House"))
-    await app.review.add_answer(uuid.UUID(agent_id), answer, grant=kitchen)
-    await app.review.add_answer(uuid.UUID(agent_id), replace(answer, confidence=0.2), grant=house)
-    await app.review.add_answer(uuid.UUID(agent_id), Answer("What?", "", (), 0.1, "abstain", "", {}))
+    for offered, grant in (
+        (answer, kitchen),
+        (replace(answer, confidence=0.2), house),
+        (OfferedAnswer(question="What?", reasons=(), confidence=0.1, decision="abstain"), None),
+    ):
+        assert await app.review.offer_answer(offered, None, agent_id=uuid.UUID(agent_id), grant=grant)
     found, total = await app.review.waiting()
     assert (total, [round(item.confidence or 0.0, 3) for item in found]) == (3, [0.1, 0.2, 0.3])
     assert found[2].proposal["question"] == "How long does it simmer?"
@@ -273,6 +275,128 @@ async def test_an_answer_is_shown_to_callers_who_see_its_documents(app: App, sto
     with pytest.raises(InvalidInput):
         await app.review.correct(str(found[1].item_id), "House/Kitchen")
     assert (await app.review.approve(str(found[1].item_id))).status == "approved"
+
+
+async def passages_of(app: App, *wanted: str) -> list[str]:
+    """Ids of the first passages of the documents with these titles."""
+    by_title = {document.title: document.document_id for document in await app.documents()}
+    return [f"{by_title[title]}:0" for title in wanted]
+
+
+async def offered(app: App, cited: Sequence[str], retrieved: Sequence[str], *paths: str) -> Item:
+    """The item of an answer for a caller who sees these branches; without any, the whole tree."""
+    access = (await caller(app, *paths)).access if paths else Access()
+    question = OfferedAnswer(
+        question="How long does the broth simmer?",
+        reasons=["It is unsure."],
+        confidence=0.3,
+        decision="review",
+        text="A draft.",
+        cited=cited,
+        retrieved=retrieved,
+    )
+    assert await app.review.offer_answer(question, access)
+    return await only_item(app)
+
+
+async def test_an_answer_is_corrected_by_passages(app: App, store: Store, tmp_path: Path) -> None:
+    await app.ingest([written(tmp_path / "shelf.jsonl", shelf(2))])
+    broth, stew, shed = await passages_of(app, f"{KITCHEN} 0", f"{KITCHEN} 1", f"{GARDEN} 0")
+    item = await offered(app, [broth], [broth, stew, shed], "House/Kitchen")
+    reviewer = replace(await caller(app, "House/Kitchen"), name="lee")
+    shown = await app.review.get(str(item.item_id), caller=reviewer)
+    # A passage out of sight, which was moved since the answer or was never in sight, is left out.
+    assert [(row["chunk_id"], row["cited"]) for row in shown.proposal["passages"]] == [(broth, True), (stew, False)]
+    assert shown.proposal["passages"][0]["text"] and shown.proposal["passages"][0]["label"].startswith(KITCHEN)
+    assert (shown.proposal["text"], shown.proposal["reasons"]) == ("A draft.", ["It is unsure."])
+    assert "passages" not in (await only_item(app)).proposal
+    for wrong in ([], [shed], [stew, shed], ["x"], [f"{uuid.uuid4()}:0"], [f"{stew}999"], ["%s' or 1=1 --:0"]):
+        with pytest.raises(InvalidInput):
+            await app.review.correct(str(item.item_id), passages=wrong, caller=reviewer)
+    with pytest.raises(InvalidInput, match="no category"):
+        await app.review.correct(str(item.item_id), "House/Kitchen", passages=[stew], caller=reviewer)
+    corrected = await app.review.correct(str(item.item_id), note="a secret", passages=[stew, stew], caller=reviewer)
+    assert (corrected.status, corrected.proposal["chosen"], corrected.note) == ("corrected", [stew], "a secret")
+    other = await app.review.get(str(item.item_id), caller=await caller(app, "House/Kitchen"))
+    assert (other.note, other.proposal["chosen"]) == ("", [stew])  # notes on answers are for administrators
+    assert (await app.review.get(str(item.item_id))).note == "a secret"
+    with pytest.raises(Conflict):
+        await app.review.correct(str(item.item_id), passages=[stew])
+    await app.delete_document(stew.partition(":")[0])
+    assert (await app.review.get(str(item.item_id))).proposal["chosen"] == []
+
+
+async def test_foreign_and_unknown_passages_get_the_same_error(app: App, tmp_path: Path) -> None:
+    await app.ingest([written(tmp_path / "shelf.jsonl", shelf(2))])
+    broth, shed = await passages_of(app, f"{KITCHEN} 0", f"{GARDEN} 0")
+    item = await offered(app, [broth], [], "House/Kitchen")
+    unknown = f"{uuid.uuid4()}:0"
+    errors = []
+    for passage in (shed, unknown):
+        with pytest.raises(InvalidInput) as error:
+            await app.review.correct(
+                str(item.item_id), passages=[broth, passage], caller=await caller(app, "House/Kitchen")
+            )
+        errors.append(str(error.value).replace(passage, ""))
+    assert errors[0] == errors[1]
+    assert shed not in errors[0]
+
+
+async def test_an_approved_answer_keeps_the_passages_that_it_cites(app: App, store: Store, tmp_path: Path) -> None:
+    await app.ingest([written(tmp_path / "shelf.jsonl", shelf(2))])
+    broth, stew = await passages_of(app, f"{KITCHEN} 0", f"{KITCHEN} 1")
+    item = await offered(app, [broth], [stew])
+    assert await app.review.waiting(caller=await caller(app, "House")) == ([], 0)  # answered from the whole tree
+    approved = await app.review.approve(str(item.item_id))
+    assert approved.proposal["chosen"] == [broth]
+    [row] = store.rows("select proposal -> 'chosen' from review_queue")
+    assert [chosen["chunk_id"] for chosen in row[0]] == [broth]
+
+
+async def test_the_most_confident_answer_gives_way_in_a_full_queue(app: App, store: Store) -> None:
+    store.rows(
+        "insert into review_queue (item_id, kind, node_id, proposal, confidence, status, created_at)"
+        """ select gen_random_uuid(), 'answer', 0, '{"question_hash": "", "document_ids": [], "grant": null}',"""
+        "  0.3 + n / 10000.0, 'waiting', now() from generate_series(1, 1000) n"
+    )
+    best = "select max(confidence) from review_queue"
+    surest = store.value(best)
+    low, high = (
+        OfferedAnswer(question=question, reasons=(), confidence=confidence, decision="review")
+        for question, confidence in (("Low?", 0.2), ("High?", 0.9))
+    )
+    assert not await app.review.offer_answer(high, None)
+    assert store.value(best) == surest
+    assert await app.review.offer_answer(low, None)
+    assert store.value("select count(*) from review_queue") == 1_000
+    assert store.value(best) < surest
+    assert (await app.review.waiting(1))[0][0].proposal["question"] == "Low?"
+
+
+async def test_unsure_answers_wait_where_the_setting_says_so(
+    databases: Databases, tmp_path: Path, patient: None
+) -> None:
+    async with open_app(databases.settings()) as app:
+        await app.ingest([written(tmp_path / "shelf.jsonl", shelf(2))])
+        assert "review queue" not in str((await app.ask("How is a broth seasoned?")).notes)
+        assert await app.review.waiting() == ([], 0)
+        settings = replace(app.settings, review_below=1.0)
+    async with open_app(settings) as app:
+        who = await caller(app, "House/Kitchen")
+        answer = await app.ask("How is a broth seasoned?", scope=who.access)
+        assert IN_REVIEW in answer.notes
+        assert IN_REVIEW in (await app.ask("How is a broth seasoned?", scope=who.access)).notes
+        [item], total = await app.review.waiting(caller=who)
+        assert total == 1
+        assert (item.agent_id, item.proposal["question"]) == (None, "How is a broth seasoned?")
+        assert "DTRAG_REVIEW_BELOW" in item.proposal["reasons"][0]
+        assert await app.review.waiting(caller=await caller(app, "House/Garden")) == ([], 0)
+        shown = await app.review.get(str(item.item_id), caller=who)
+        cited = {citation.chunk_id for citation in answer.citations}
+        assert {row["chunk_id"] for row in shown.proposal["passages"] if row["cited"]} == cited
+    with pytest.raises(InvalidInput, match="DTRAG_REVIEW_BELOW"):
+        async with open_app(replace(settings, review_below=1.5)):
+            pass
 
 
 async def test_decisions_are_recorded_without_text(app: App, tmp_path: Path) -> None:

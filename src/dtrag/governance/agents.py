@@ -12,13 +12,15 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypedDict, Unpack
 
 from dtrag.core.access.api_key import LOCAL, Caller
-from dtrag.core.access.scope import Access, Grant, lies_within, scope_rows
+from dtrag.core.access.scope import Access, Grant, Viewer, lies_within, scope_rows
 from dtrag.core.agent import MILLION, Agent, Edition, Spending, allowed_tools
 from dtrag.core.chat import Message, Usage
 from dtrag.core.documents import Answer, SearchMetrics, SearchResult, uuid_or_none
 from dtrag.core.manifest import AgentManifest, manifest_from_category
+from dtrag.core.taxonomy.review import OfferedAnswer
 from dtrag.core.taxonomy.tree import Taxonomy
 from dtrag.errors import BudgetSpent, Conflict, FilterBypass, InvalidInput, NotFound
+from dtrag.governance.review import offered_answer
 from dtrag.pipeline.execution import Pipeline
 from dtrag.pipeline.run import Emit
 from dtrag.pipeline.state import PipelineRequest, PipelineResponse
@@ -29,12 +31,15 @@ from dtrag.settings import Settings
 MAX_LIMIT = 1_000
 SPENT = "The agent's budget for today is used up: no language model was called, the answer is quoted."
 HITL = "The confidence is below the agent's threshold: the answer is in the review queue."
+HITL_FULL = "The confidence is below the agent's threshold, but the review queue is full: check the sources."
 
 
 class ReviewQueue(Protocol):
-    """Receives answers that need a review."""
+    """Receives answers that need a review; returns whether they are in the queue."""
 
-    async def add_answer(self, agent_id: uuid.UUID, answer: Answer, *, grant: Grant) -> object: ...
+    async def offer_answer(
+        self, offered: OfferedAnswer, viewer: Viewer | None, *, agent_id: uuid.UUID, grant: Grant
+    ) -> bool: ...
 
 
 class AgentSearchOptions(TypedDict, total=False):
@@ -242,11 +247,18 @@ class Agents:
             response = replace(response, notes=(*response.notes, SPENT))
         if response.unfinished:  # a review would not help; asking again may
             return response, False
-        if response.confidence >= agent.manifest.features.hitl_below_conf:
+        threshold = agent.manifest.features.hitl_below_conf
+        if response.confidence >= threshold:
             return response, False
-        response = replace(response, notes=(*response.notes, HITL))
-        await self._review.add_answer(agent.agent_id, response.as_answer(), grant=agent.grant)
-        return response, True
+        reason = f"The confidence {response.confidence:.2f} is below the agent's threshold {threshold:.2f}."
+        as_of = request.options.get("as_of") if isinstance(request, PipelineRequest) else None
+        queued = await self._review.offer_answer(
+            offered_answer(response, [reason], as_of),
+            self.access(agent, caller),
+            agent_id=agent.agent_id,
+            grant=agent.grant,
+        )
+        return replace(response, notes=(*response.notes, HITL if queued else HITL_FULL)), True
 
     def access(self, agent: Agent, caller: Caller) -> Access:
         """The intersection of the caller's access and the agent's branches."""

@@ -1,37 +1,60 @@
 """The review queue: uncertain classifications and answers, and the decisions of reviewers.
 
-A decision moves the document and becomes training data. Callers see items about documents in their scope; documents
-without a category are visible only with the whole tree.
+A decision about a document moves it and becomes training data; one about an answer says which passages answer its
+question. Callers see items about documents in their scope; documents without a category are visible only with the whole
+tree.
 """
 
 from __future__ import annotations
 
-import hashlib
+import logging
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
 from dtrag.core.access.api_key import LOCAL, Caller
-from dtrag.core.access.scope import Grant, Scope, lies_within, scope_rows
-from dtrag.core.documents import Answer, uuid_or_none
+from dtrag.core.access.scope import Grant, Scope, Viewer, lies_within, scope_rows
+from dtrag.core.documents import uuid_or_none
+from dtrag.core.editions import parse_date
 from dtrag.core.taxonomy.classification import Classification
-from dtrag.core.taxonomy.review import MAX_NOTE, Decision, Item
-from dtrag.core.taxonomy.tree import UNCLASSIFIED, CategoryPath, Taxonomy
-from dtrag.core.text.analysis import clean, normalise
-from dtrag.errors import Conflict, InvalidInput, NotFound
+from dtrag.core.taxonomy.review import MAX_NOTE, Decision, Item, OfferedAnswer
+from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
+from dtrag.core.text.analysis import clean
+from dtrag.errors import Conflict, InvalidInput, NotFound, StorageFull
+from dtrag.governance.review_answers import (
+    answer_item,
+    chosen_passages,
+    cited_passages,
+    readers_of,
+    shown_passages,
+)
 from dtrag.ingestion.classify import Classifier
+from dtrag.pipeline.state import PipelineResponse
 from dtrag.ports import Index, Recorder, ReviewStore, unrecorded
 
 MAX_LIMIT = 1_000
 MAX_TEXT = 200_000
 """Longest text to classify, in characters; only its first 3,000 words are used."""
+IN_REVIEW = "The confidence is low: the answer is in the review queue."
+_LOG = logging.getLogger(__name__)
 
 
 class Review:
     """The queue of one app."""
 
-    def __init__(self, store: ReviewStore, index: Index, classifier: Classifier, record: Recorder = unrecorded):
+    def __init__(
+        self,
+        store: ReviewStore,
+        index: Index,
+        classifier: Classifier,
+        record: Recorder = unrecorded,
+        *,
+        review_below: float = 0.0,
+    ):
+        if not 0.0 <= review_below <= 1.0:
+            raise InvalidInput(f"DTRAG_REVIEW_BELOW is {review_below:g}, but must be from 0 (off) to 1.")
+        self._review_below = review_below
         self._store = store
         self._index = index
         self._classifier = classifier
@@ -43,29 +66,47 @@ class Review:
             raise InvalidInput(f"limit must be from 1 to {MAX_LIMIT:,} and offset at least 0.")
         taxonomy, scope = await self._seen(caller)
         items, total = await self._store.waiting(scope, limit, offset, await self._grants(caller, taxonomy))
-        return [_shown(item, scope, taxonomy) for item in items], total
+        return [_listed(item, caller, scope, taxonomy) for item in items], total
 
     async def get(self, item_id: str, *, caller: Caller = LOCAL) -> Item:
         """An item, open or decided. Raises `NotFound`, also when the caller may not see it."""
         taxonomy, scope = await self._seen(caller)
-        return _shown(await self._item(item_id, scope, caller, taxonomy), scope, taxonomy)
+        return await self._shown(await self._item(item_id, scope, caller, taxonomy), caller, scope, taxonomy)
 
     async def approve(self, item_id: str, note: str = "", *, caller: Caller = LOCAL) -> Item:
         """Accept the proposal. Raises `NotFound`, `Conflict` for a decided item, `InvalidInput` without a proposal."""
         taxonomy, scope = await self._seen(caller)
         item = await self._item(item_id, scope, caller, taxonomy)
         if item.kind == "answer":
-            return await self._decide(item, Decision("approved", caller.name, _now(), None, _note(note)), caller)
+            cited = await cited_passages(item, self._index, scope, taxonomy)
+            return await self._decide(item, Decision("approved", caller.name, _now(), None, _note(note), cited), caller)
         if item.node_id not in taxonomy.nodes or not _within(item.node_id, scope):
             raise InvalidInput("The item proposes no category of the tree. Give it one with: dtrag review correct")
         return await self._decide(item, Decision("approved", caller.name, _now(), item.node_id, _note(note)), caller)
 
-    async def correct(self, item_id: str, path: Sequence[str] | str, note: str = "", *, caller: Caller = LOCAL) -> Item:
-        """Choose another category. Raises as `approve`, and `InvalidInput` for an unknown path."""
+    async def correct(
+        self,
+        item_id: str,
+        path: Sequence[str] | str | None = None,
+        note: str = "",
+        *,
+        passages: Sequence[str] = (),
+        caller: Caller = LOCAL,
+    ) -> Item:
+        """Choose another category for a document, or the passages that answer the question of an answer.
+
+        Raises as `approve`, and `InvalidInput` for an unknown path or passage, or one that the caller may not see.
+        """
         taxonomy, scope = await self._seen(caller)
         item = await self._item(item_id, scope, caller, taxonomy)
         if item.kind == "answer":
-            raise InvalidInput("An answer has no category. Approve it, or skip it with a note.")
+            if path:
+                raise InvalidInput("An answer has no category: give the passages that answer the question instead.")
+            chosen = await chosen_passages(passages, item, self._index, scope, taxonomy)
+            decision = Decision("corrected", caller.name, _now(), None, _note(note), chosen)
+            return await self._decide(item, decision, caller)
+        if passages or not path:
+            raise InvalidInput("A document is corrected by a category: give the path of one instead of passages.")
         node_id = taxonomy.find(CategoryPath.parse(path))
         if node_id is None or not _within(node_id, scope):
             raise InvalidInput("There is no such category that you may see. Give one of the tree.")
@@ -77,21 +118,36 @@ class Review:
         item = await self._item(item_id, scope, caller, taxonomy)
         return await self._decide(item, Decision("skipped", caller.name, _now(), None, _note(note)), caller)
 
-    async def add_answer(self, agent_id: uuid.UUID, answer: Answer, *, grant: Grant | None = None) -> uuid.UUID:
-        """Add an answer below its agent's threshold; visible to callers who may see all of its documents."""
-        question = clean(answer.question)
-        proposal = {
-            "question": question,
-            "question_hash": hashlib.blake2b(normalise(question).encode("utf-8"), digest_size=16).hexdigest(),
-            "text": clean(answer.text),
-            "decision": answer.decision,
-            "document_ids": list(dict.fromkeys(citation.document_id for citation in answer.citations)),
-            "grant": grant.as_json() if grant is not None else None,
-        }
-        confidence = min(1.0, max(0.0, answer.confidence))
-        item = Item(uuid.uuid4(), "answer", UNCLASSIFIED, proposal, confidence, _now(), agent_id=agent_id)
-        await self._store.add(item)
-        return item.item_id
+    async def offer_answer(
+        self,
+        offered: OfferedAnswer,
+        viewer: Viewer | None,
+        *,
+        agent_id: uuid.UUID | None = None,
+        grant: Grant | None = None,
+    ) -> bool:
+        """Queue an answer that was given to this viewer; whether it is in the queue now.
+
+        Visible to reviewers who may see all documents that it cites and all that the viewer may see: `grant`, for an
+        agent that of its manifest. A question that waits already is not queued again; see `ReviewStore.add`.
+        """
+        if grant is None:
+            grant = readers_of(viewer, (await self._index.snapshot()).taxonomy)
+        return await self._store.add(answer_item(offered, grant, agent_id))
+
+    async def offer_unsure(self, response: PipelineResponse, viewer: Viewer | None, *, as_of: object = None) -> bool:
+        """Queue an answer whose confidence is below `review_below`; whether it is in the queue now.
+
+        A full disk is logged, and the answer is returned without a review.
+        """
+        if response.unfinished or response.confidence >= self._review_below:
+            return False
+        reason = f"The confidence {response.confidence:.2f} is below {self._review_below:.2f} (DTRAG_REVIEW_BELOW)."
+        try:
+            return await self.offer_answer(offered_answer(response, [reason], as_of), viewer)
+        except StorageFull as error:
+            _LOG.warning("an answer is not in the review queue", exc_info=error)
+            return False
 
     async def classify(self, text: str, title: str = "", *, caller: Caller = LOCAL) -> Classification:
         """Classify a text, by documents in the caller's scope only; nothing is stored. Raises `InvalidInput`."""
@@ -108,6 +164,8 @@ class Review:
         details: dict[str, object] = {"kind": item.kind, "proposed": item.node_id}
         if decision.node_id is not None:
             details["node_id"] = decision.node_id
+        if decision.chosen:
+            details["passages"] = [row["chunk_id"] for row in decision.chosen]
         action = {"approved": "review.approve", "corrected": "review.correct", "skipped": "review.skip"}
         await self._record(
             caller.name,
@@ -118,11 +176,24 @@ class Review:
             details=details,
         )
         taxonomy, scope = await self._seen(caller)
-        node_id = decision.node_id if decision.node_id is not None else item.node_id
         settled = replace(
-            item, status=decision.status, note=decision.note, decided_at=decision.at, decided_by=decision.by
+            item,
+            node_id=decision.node_id if decision.node_id is not None else item.node_id,
+            proposal={**item.proposal, "chosen": decision.chosen} if decision.chosen else item.proposal,
+            status=decision.status,
+            note=decision.note,
+            decided_at=decision.at,
+            decided_by=decision.by,
         )
-        return _shown(replace(settled, node_id=node_id), scope, taxonomy)
+        return await self._shown(settled, caller, scope, taxonomy)
+
+    async def _shown(self, item: Item, caller: Caller, scope: Scope, taxonomy: Taxonomy) -> Item:
+        """As `_listed`, and an answer with its passages."""
+        shown = _listed(item, caller, scope, taxonomy)
+        if item.kind == "classification":
+            return shown
+        passages = await shown_passages(item, self._index, scope, taxonomy)
+        return replace(shown, proposal={**shown.proposal, **passages})
 
     async def _grants(self, caller: Caller, taxonomy: Taxonomy) -> list[Grant]:
         """Scopes of agents whose answers the caller may see; [] with the whole tree, where all are visible."""
@@ -146,16 +217,36 @@ class Review:
 
 
 _CLASSIFIED = ("path", "reasons", "alternatives", "disagreeing")
-_ANSWERED = ("question", "text", "decision", "document_ids", "question_hash")
+_ANSWERED = ("question", "text", "decision", "document_ids", "question_hash", "reasons", "as_of")
+_EMPTY: Mapping[str, object] = {"reasons": [], "as_of": ""}
+"""Of answers that were queued by an earlier version."""
 
 
-def _shown(item: Item, scope: Scope, taxonomy: Taxonomy) -> Item:
+def offered_answer(response: PipelineResponse, reasons: Sequence[str], as_of: object = None) -> OfferedAnswer:
+    """The answer of the pipeline for the queue; `as_of` is the day of the question."""
+    day = parse_date("as_of", as_of)
+    return OfferedAnswer(
+        question=response.query,
+        reasons=[*reasons, response.reason] if response.reason else reasons,
+        confidence=response.confidence,
+        decision=response.decision,
+        text=response.answer,
+        cited=[citation.chunk_id for citation in response.citations],
+        retrieved=[chunk["chunk_id"] for chunk in response.retrieved_chunks],
+        as_of=day.isoformat() if day is not None else "",
+    )
+
+
+def _listed(item: Item, caller: Caller, scope: Scope, taxonomy: Taxonomy) -> Item:
     """The item with current names of categories, restricted to the scope.
 
     Confidence, reasons and alternatives depend on documents of the whole tree: they are shown only with the whole tree.
+    The note on an answer is for administrators and its author.
     """
     if item.kind == "answer":
-        return replace(item, proposal={name: item.proposal[name] for name in _ANSWERED})
+        proposal = {name: item.proposal.get(name, _EMPTY.get(name)) for name in _ANSWERED}
+        note = item.note if caller.may("admin") or caller.name == item.decided_by else ""
+        return replace(item, proposal=proposal, note=note)
     proposal = {name: item.proposal[name] for name in _CLASSIFIED}
     proposal["path"] = list(taxonomy.path(item.node_id)) if _within(item.node_id, scope) else []
     if scope.nodes is None:

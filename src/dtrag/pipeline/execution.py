@@ -36,6 +36,16 @@ class RunLimits(TypedDict, total=False):
     charge: Callable[[Usage], Awaitable[None]]
 
 
+class AnswerOptions(TypedDict, total=False):
+    """Arguments of `execute` about one question and its conversation."""
+
+    filters: Mapping[str, Any] | None
+    history: Sequence[Message]
+    history_documents: tuple[str, ...]
+    emit: Emit | None
+    owner: str
+
+
 class Pipeline:
     """Answers questions with citations: the steps of `STEPS` in a loop.
 

@@ -94,8 +94,19 @@ class ReviewStore(Protocol):
     async def get(self, item_id: uuid.UUID, scope: Scope, grants: Sequence[Grant] = ()) -> Item | None:
         """An item in scope, or None; `grants` as in `waiting`."""
 
-    async def add(self, item: Item) -> None:
-        """Add an item to the queue."""
+    async def add(self, item: Item) -> bool:
+        """Add an answer to the queue; whether it is there now.
+
+        The same question (question_hash, as_of, agent, grant) is open once: another one changes nothing. When
+        MAX_WAITING_ANSWERS are open, a less confident one replaces the most confident one; False for one that is not
+        less confident.
+        """
 
     async def decide(self, item: Item, decision: Decision) -> bool:
-        """Close an open item and move its document when the decision names a node; False when it is not open."""
+        """Close an open item and move its document when the decision names a node; False when it is not open.
+
+        The passages of the decision become `chosen` in the proposal.
+        """
+
+    async def answered(self, scope: Scope, limit: int, grants: Sequence[Grant] = ()) -> list[Item]:
+        """The newest decided answers with chosen passages in scope, newest first; `grants` as in `waiting`."""

@@ -39,6 +39,8 @@ class Lock(IntEnum):
     """What the index was built with (analyzer, embedder), and the own entries of the lexicon."""
     STRICT_INDEX = 7_203_114_007
     """The creation of the index of mode strict: one process creates it."""
+    REVIEW = 7_203_114_008
+    """The waiting answers of the review queue: one is added at a time."""
 
 
 async def lock(connection: AsyncConnection[Any], key: int) -> None:

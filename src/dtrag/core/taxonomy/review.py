@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, TypedDict
@@ -14,6 +14,9 @@ from dtrag.core.taxonomy.tree import UNCLASSIFIED
 Kind = Literal["classification", "answer"]
 Status = Literal["waiting", "approved", "corrected", "skipped"]
 MAX_NOTE = 1_000
+MAX_WAITING_ANSWERS = 1_000
+"""Waiting answers, of all scopes together. When there are as many, a less confident one replaces the most
+confident one; a more confident one is not queued."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +61,48 @@ class ItemView(TypedDict):
     decided_by: str
 
 
+class PassageView(TypedDict):
+    """A passage of an answer for display, with the text that it has now."""
+
+    chunk_id: str
+    label: str
+    text: str
+    cited: bool
+
+
+class ChosenRow(TypedDict):
+    """A passage that a reviewer chose: its id, and the SHA-256 of its text at that time in hexadecimal digits."""
+
+    chunk_id: str
+    content_hash: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfferedAnswer:
+    """An answer that a person should look at. `cited` and `retrieved` are ids of passages, `reasons` sentences.
+
+    `as_of` is the day of the question as text, "" for today's documents.
+    """
+
+    question: str
+    reasons: Sequence[str]
+    confidence: float
+    decision: str
+    text: str = ""
+    cited: Sequence[str] = ()
+    retrieved: Sequence[str] = ()
+    as_of: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Item:
     """An item of the queue.
 
     `proposal` of a classification: path, reasons, alternatives, disagreeing; of an answer: question, question_hash,
-    text, document_ids. `confidence` is None for callers who may not see all documents that it depends on. `node_id` is
-    the proposed node (UNCLASSIFIED for none, and for answers). `title` is that of the document, "" for an answer.
+    text, decision, document_ids (of the cited passages), passages (ids, the cited ones first), cited, reasons, as_of,
+    grant, and once a reviewer decided, `chosen` (`ChosenRow`). `confidence` is None for callers who may not see all
+    documents that it depends on. `node_id` is the proposed node (UNCLASSIFIED for none, and for answers). `title` is
+    that of the document, "" for an answer.
     """
 
     item_id: uuid.UUID
@@ -115,13 +153,17 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A reviewer's decision; `node_id` is the new node of the document, None when it stays."""
+    """A reviewer's decision.
+
+    `node_id` is the new node of the document, None when it stays; `chosen` are the passages that answer the question.
+    """
 
     status: Status
     by: str
     at: datetime
     node_id: int | None = None
     note: str = field(default="")
+    chosen: Sequence[ChosenRow] = ()
 
 
 def _proposal(classification: Classification) -> ProposalRow:

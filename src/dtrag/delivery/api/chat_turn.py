@@ -48,7 +48,10 @@ class ChatTurn:
 
 @dataclass(frozen=True, slots=True)
 class TurnAnswer:
-    """The answer to a turn. `hitl_required`: its confidence is below the agent's threshold for a human review."""
+    """The answer to a turn.
+
+    `hitl_required`: its confidence is below a threshold (`review_below`, or that of the agent) for a human review.
+    """
 
     response: PipelineResponse
     hitl_required: bool = False
@@ -103,7 +106,7 @@ async def answer_turn(app: App, turn: ChatTurn, emit: Emit | None = None) -> Tur
     """The answer, stored in its conversation. Raises `DtragError`, of these `Overloaded` under load."""
     request = PipelineRequest(query=turn.question, options=turn.options)
     if turn.agent is None:
-        response = await app.pipeline.execute(
+        response, hitl_required = await app.answer(
             request,
             scope=turn.caller.access,
             filters=turn.filters,
@@ -112,7 +115,6 @@ async def answer_turn(app: App, turn: ChatTurn, emit: Emit | None = None) -> Tur
             emit=emit,
             owner=turn.caller.owner,
         )
-        answer = TurnAnswer(response)
     else:
         response, hitl_required = await app.agents.execute(
             turn.agent,
@@ -124,7 +126,7 @@ async def answer_turn(app: App, turn: ChatTurn, emit: Emit | None = None) -> Tur
             owner=turn.caller.owner,
             caller=turn.caller,
         )
-        answer = TurnAnswer(response, hitl_required)
+    answer = TurnAnswer(response, hitl_required)
     if turn.conversation_id and not response.unfinished:
         retrieved = (chunk["chunk_id"].rpartition(":")[0] for chunk in response.retrieved_chunks)
         source_documents = (*retrieved, *turn.history_documents)

@@ -11,10 +11,18 @@ from dtrag.delivery.cli.context import Json, Offset, with_app
 from dtrag.delivery.cli.exit_codes import OK
 
 if TYPE_CHECKING:
-    from dtrag.core.taxonomy.review import Item
+    from collections.abc import Mapping
+    from typing import Any
+
+    from dtrag.core.taxonomy.review import Item, PassageView
     from dtrag.governance.review import Review
 
-app = typer.Typer(rich_markup_mode=None, invoke_without_command=True, help="Decide uncertain classifications.")
+app = typer.Typer(
+    rich_markup_mode=None, invoke_without_command=True, help="Decide uncertain classifications and answers."
+)
+
+_SHOWN = 300
+"""Characters of a passage that `show` prints; `--json` has the whole text."""
 
 Limit = Annotated[int, typer.Option(min=1, max=1_000, help="Maximum number of entries.")]
 ItemId = Annotated[str, typer.Argument(metavar="ID", help="The id from the list.", show_default=False)]
@@ -23,7 +31,7 @@ Note = Annotated[str, typer.Option(metavar="TEXT", help="A comment.", show_defau
 
 @app.callback()
 def review(context: typer.Context, limit: Limit = 100, offset: Offset = 0, as_json: Json = False) -> int:
-    """Decide uncertain classifications. Without a command: list."""
+    """Decide uncertain classifications and answers. Without a command: list."""
     if context.invoked_subcommand is None:
         return _list(context, limit, offset, as_json)
     if as_json or (limit, offset) != (100, 0):
@@ -52,8 +60,7 @@ def show(context: typer.Context, item_id: ItemId, as_json: Json = False) -> int:
         ("Confidence", f"{item.confidence:.2f}"),
     ]
     if item.kind == "answer":
-        rows += [("Agent", str(item.agent_id)), ("Question", item.proposal["question"])]
-        rows.append(("Answer", item.proposal["text"]))
+        rows += _answer_rows(item)
     else:
         rows += [("Document", str(item.document_id)), ("Title", item.title), ("Proposal", _proposal(item))]
         rows += [("Because" if not n else "", reason) for n, reason in enumerate(item.proposal["reasons"])]
@@ -78,12 +85,26 @@ def approve(context: typer.Context, item_id: ItemId, note: Note = "", as_json: J
 def correct(
     context: typer.Context,
     item_id: ItemId,
-    path: Annotated[str, typer.Argument(metavar="PATH", help='Its category, such as "HR/Leave".', show_default=False)],
+    path: Annotated[
+        str | None,
+        typer.Argument(metavar="[PATH]", help='Category of the document, such as "HR/Leave".', show_default=False),
+    ] = None,
+    *,
+    passage: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CHUNK_ID",
+            help="For an answer: a passage that answers its question; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
     note: Note = "",
     as_json: Json = False,
 ) -> int:
-    """Choose another category."""
-    return _decide(context, lambda queue: queue.correct(item_id, path, note), as_json)
+    """Choose another category for a document, or the passages that answer the question of an answer."""
+    if (path is None) == (not passage):
+        raise typer.BadParameter("give either PATH, for a document, or --passage, for an answer")
+    return _decide(context, lambda queue: queue.correct(item_id, path, note, passages=passage or ()), as_json)
 
 
 @app.command("skip")
@@ -117,6 +138,31 @@ def _decide(context: typer.Context, decision: Callable[[Review], Awaitable[Item]
         where = f": {_proposal(item)}" if item.kind == "classification" and item.status != "skipped" else ""
         data().print(safe(f"{item.status.capitalize()} {item.item_id}{where}"), soft_wrap=True)
     return OK
+
+
+def _answer_rows(item: Item) -> list[tuple[str, str]]:
+    proposal = item.proposal
+    rows = [("Agent", str(item.agent_id))] if item.agent_id else []
+    rows.append(("Question", proposal["question"]))
+    if proposal["as_of"]:
+        rows.append(("As of", proposal["as_of"]))
+    rows += [("Because" if not n else "", reason) for n, reason in enumerate(proposal["reasons"])]
+    rows.append(("Answer", proposal["text"]))
+    for n, passage in enumerate(proposal["passages"]):
+        marks = [word for word, holds in _marks(passage, proposal).items() if holds]
+        cited = f" ({', '.join(marks)})" if marks else ""
+        rows.append(("Passages" if not n else "", f"{passage['chunk_id']}{cited}"))
+        rows.append(("", f"{passage['label']}: {_shortened(passage['text'])}"))
+    return rows
+
+
+def _marks(passage: PassageView, proposal: Mapping[str, Any]) -> dict[str, bool]:
+    return {"cited": passage["cited"], "chosen": passage["chunk_id"] in proposal["chosen"]}
+
+
+def _shortened(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…"
 
 
 def _subject(item: Item) -> str:

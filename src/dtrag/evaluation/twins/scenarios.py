@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from dtrag.evaluation.twins.library import SHARED, UPLOADED
 from dtrag.evaluation.twins.regulation_books import CITING_TEXT, DAYS, EVERYDAY, NAMES, REFERENCES
-from dtrag.evaluation.twins.visits import Play, Route, Scenario, Visit
+from dtrag.evaluation.twins.visits import Play, Received, Route, Scenario, Visit
 
 SCENARIOS: list[Scenario] = []
 """All scenarios in order; filled by `scenario`."""
@@ -350,11 +350,22 @@ async def making_agents(visit: Visit) -> None:
     waiting = await visit.send("GET", "/review", query="?limit=50")
     items = [row["item_id"] for row in waiting.json.get("items", []) if row["agent_id"] == agent_id]
     for item_id in [*items, visit.world.known["hidden item"]]:
-        await visit.send("GET", "/review/{item_id}", item_id=item_id)
+        shown = await visit.send("GET", "/review/{item_id}", item_id=item_id)
         await visit.send("POST", "/review/{item_id}/correct", {"path": visit.words.hidden_path()}, item_id=item_id)
+        await _correct_answer(visit, item_id, shown)
         await visit.send("POST", "/review/{item_id}/skip", {"note": "seen"}, item_id=item_id)
         await visit.send("POST", "/review/{item_id}/approve", {}, item_id=item_id)
     await visit.send("DELETE", "/agents/{agent_id}", agent_id=agent_id)
+
+
+async def _correct_answer(visit: Visit, item_id: str, shown: Received) -> None:
+    """Choose a hidden passage for the answer, and then the first of those that the visitor is shown."""
+    hidden = f"{visit.world.known['hidden document']}:0"
+    own = [row["chunk_id"] for row in shown.json.get("proposal", {}).get("passages", [])][:1]
+    for passages in ([*own, hidden], own):
+        body = {"passages": passages, "note": "the right ones"}
+        await visit.send("POST", "/review/{item_id}/correct", body, item_id=item_id)
+    await visit.send("GET", "/review/{item_id}", item_id=item_id)
 
 
 @scenario(
@@ -369,6 +380,9 @@ async def reviewing(visit: Visit) -> None:
     await visit.send("GET", "/review")
     for name in ("decided item", "hidden item", "hidden answer"):
         await visit.send("GET", "/review/{item_id}", item_id=visit.world.known[name])
+    hidden = {"passages": [f"{visit.world.known['hidden document']}:0"]}
+    for item_id in (visit.world.known["hidden answer"], visit.world.known["decided item"]):
+        await visit.send("POST", "/review/{item_id}/correct", hidden, item_id=item_id)
     for item_id in (visit.world.known["hidden item"], str(uuid.UUID(int=11))):
         await visit.send("POST", "/review/{item_id}/approve", {}, item_id=item_id)
         await visit.send("POST", "/review/{item_id}/correct", {"path": visit.words.hidden_path()}, item_id=item_id)

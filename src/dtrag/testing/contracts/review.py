@@ -11,7 +11,7 @@ import pytest
 from dtrag.core.access.scope import EVERYTHING, Grant, Scope
 from dtrag.core.documents import document_id
 from dtrag.core.taxonomy.classification import Classification
-from dtrag.core.taxonomy.review import Decision, Item, Placement
+from dtrag.core.taxonomy.review import ChosenRow, Decision, Item, Placement
 from dtrag.core.taxonomy.tree import UNCLASSIFIED, CategoryPath
 from dtrag.ports import Stores
 from dtrag.testing.builders import MINUTE, NOON, agent, indexed_document
@@ -24,13 +24,23 @@ def placement(document: uuid.UUID, node_id: int, confidence: float, minutes: int
     return Placement(document, classification, NOON + minutes * MINUTE)
 
 
-def answer(grant: Grant, documents: list[uuid.UUID], agent_id: uuid.UUID, *, confidence: float = 0.4) -> Item:
-    """An answer of an agent that waits for review."""
+def answer(
+    grant: Grant | None,
+    documents: list[uuid.UUID],
+    agent_id: uuid.UUID | None,
+    *,
+    confidence: float = 0.4,
+    question: str = "How?",
+) -> Item:
+    """An answer that waits for review."""
     proposal: dict[str, Any] = {
-        "question": "How?",
+        "question": question,
+        "question_hash": question.casefold(),
         "text": "So.",
         "document_ids": [str(key) for key in documents],
-        "grant": grant.as_json(),
+        "passages": [f"{key}:0" for key in documents],
+        "as_of": "",
+        "grant": grant.as_json() if grant is not None else None,
     }
     return Item(uuid.uuid4(), "answer", UNCLASSIFIED, proposal, confidence, NOON, agent_id=agent_id)
 
@@ -210,6 +220,47 @@ class ReviewStoreContract:
         await stores.writer.delete(BOILER, EVERYTHING)
         assert await waiting(stores, machines, grant) == []
         assert len(await waiting(stores)) == 1
+
+    async def test_a_question_waits_once_for_the_same_readers(self, stores: Stores) -> None:
+        taxonomy, machines, _ = await filled(stores)
+        grant = Grant.of([CategoryPath.parse("AI/Machines")], taxonomy)
+        owner = agent("Machines", grant=grant)
+        await stores.agents.add(owner)
+        first = answer(grant, [KETTLE], None)
+        assert await stores.review.add(first)
+        assert await stores.review.add(answer(grant, [BOILER], None, question="HOW?", confidence=0.1))
+        assert [item.item_id for item in await waiting(stores)] == [first.item_id]
+        others = [answer(None, [], None), answer(grant, [], owner.agent_id), answer(grant, [], None, question="Why?")]
+        assert [await stores.review.add(item) for item in others] == [True, True, True]
+        assert len(await waiting(stores)) == 4
+        assert len(await waiting(stores, machines, grant)) == 3
+        assert await stores.review.decide(first, Decision("skipped", "kim", NOON))
+        assert await stores.review.add(answer(grant, [KETTLE], None))
+        assert len(await waiting(stores)) == 4
+
+    async def test_simultaneous_offers_of_a_question_wait_once(self, stores: Stores) -> None:
+        await filled(stores)
+        assert await asyncio.gather(*(stores.review.add(answer(None, [], None)) for _ in range(8))) == [True] * 8
+        assert len(await waiting(stores)) == 1
+
+    async def test_a_decision_has_the_chosen_passages(self, stores: Stores) -> None:
+        taxonomy, machines, staff = await filled(stores)
+        grant = Grant.of([CategoryPath.parse("AI/Machines")], taxonomy)
+        items = [answer(grant, [KETTLE], None, question=question) for question in ("A?", "B?", "C?")]
+        for item in items:
+            await stores.review.add(item)
+        assert await stores.review.answered(EVERYTHING, 10) == []
+        chosen: list[ChosenRow] = [{"chunk_id": f"{KETTLE}:0", "content_hash": "00"}]
+        for minutes, item in enumerate(items[:2]):
+            decision = Decision("corrected", "kim", NOON + minutes * MINUTE, chosen=chosen)
+            assert await stores.review.decide(item, decision)
+        assert await stores.review.decide(items[2], Decision("skipped", "kim", NOON))
+        settled = await stores.review.answered(EVERYTHING, 10)
+        assert [item.proposal["question"] for item in settled] == ["B?", "A?"]
+        assert settled[0].proposal["chosen"] == chosen
+        assert await stores.review.answered(machines, 1, [grant]) == settled[:1]
+        assert await stores.review.answered(machines, 10) == []
+        assert await stores.review.answered(staff, 10, [grant]) == []
 
     async def test_items_go_with_their_agent(self, stores: Stores) -> None:
         taxonomy, _, _ = await filled(stores)

@@ -11,7 +11,7 @@ from dtrag.core.access.scope import Grant, Scope
 from dtrag.core.ranking.segments import FREQUENCY_UNIT, quantised
 from dtrag.core.taxonomy.centroids import FIRST_PASSAGES, Sample, TermCounts, mean_vector
 from dtrag.core.taxonomy.classification import TRUSTED
-from dtrag.core.taxonomy.review import Decision, Item, Placement
+from dtrag.core.taxonomy.review import MAX_WAITING_ANSWERS, Decision, Item, Placement
 from dtrag.testing.memory.state import MemoryState, StoredDocument
 
 
@@ -91,17 +91,44 @@ class MemoryReview:
         item = self._state.review_items.get(item_id)
         return self._titled(item) if item is not None and self._may_see(item, scope, grants) else None
 
-    async def add(self, item: Item) -> None:
-        """Queue an item."""
-        self._state.review_items[item.item_id] = replace(item, status="waiting", title="")
+    async def answered(self, scope: Scope, limit: int, grants: Sequence[Grant] = ()) -> list[Item]:
+        """The newest decided answers with chosen passages that the caller may see, newest first."""
+        items = [
+            item
+            for item in self._state.review_items.values()
+            if item.kind == "answer" and "chosen" in item.proposal and self._may_see(item, scope, grants)
+        ]
+        items.sort(key=lambda item: item.item_id)
+        items.sort(key=lambda item: item.decided_at or item.created_at, reverse=True)
+        return items[:limit]
+
+    async def add(self, item: Item) -> bool:
+        """Queue an answer, unless it waits already; False when less confident ones fill the queue."""
+        items = self._state.review_items
+        answers = [other for other in items.values() if other.kind == "answer" and other.status == "waiting"]
+        if any(_question(other) == _question(item) for other in answers):
+            return True
+        if len(answers) >= MAX_WAITING_ANSWERS:
+            surest = min(answers, key=lambda other: (-(other.confidence or 0.0), other.created_at, other.item_id))
+            if (item.confidence or 0.0) >= (surest.confidence or 0.0):
+                return False
+            del items[surest.item_id]
+        items[item.item_id] = replace(item, status="waiting", title="")
+        return True
 
     async def decide(self, item: Item, decision: Decision) -> bool:
         """Settle a waiting item and move its document to the decided node; False when it is not waiting any more."""
         stored = self._state.review_items.get(item.item_id)
         if stored is None or stored.status != "waiting":
             return False
+        chosen = {"chosen": list(decision.chosen)} if decision.chosen else {}
         self._state.review_items[item.item_id] = replace(
-            stored, status=decision.status, note=decision.note, decided_at=decision.at, decided_by=decision.by
+            stored,
+            proposal={**stored.proposal, **chosen},
+            status=decision.status,
+            note=decision.note,
+            decided_at=decision.at,
+            decided_by=decision.by,
         )
         if decision.node_id is not None and item.document_id is not None:
             self._state.decided_nodes[item.document_id] = decision.node_id
@@ -128,6 +155,12 @@ class MemoryReview:
     def _titled(self, item: Item) -> Item:
         stored = self._state.documents.get(item.document_id) if item.document_id is not None else None
         return replace(item, title=stored.written.document.title if stored is not None else "")
+
+
+def _question(item: Item) -> tuple[object, ...]:
+    """Equal for answers to the same question in the same scope."""
+    proposal = item.proposal
+    return item.agent_id, _grant(item), proposal["question_hash"], proposal.get("as_of", "")
 
 
 def _grant(item: Item) -> Grant | None:

@@ -41,6 +41,27 @@ on conflict (document_id) do update set confidence = excluded.confidence, placed
 insert into review_queue (item_id, kind, document_id, agent_id, node_id, proposal, confidence, status, created_at)
 values (:item_id, :kind, :document_id, :agent_id, :node_id, :proposal, :confidence, 'waiting', :created_at)
 
+-- name: same_answer
+-- The waiting answer to the same question: of the same agent and scope, so that no answer is missing for a reviewer
+-- because of one that he may not see.
+select item_id from review_queue
+where status = 'waiting' and kind = 'answer'
+  and proposal ->> 'question_hash' = :question_hash
+  and coalesce(proposal ->> 'as_of', '') = :as_of
+  and agent_id is not distinct from :agent_id::uuid
+  and coalesce(proposal -> 'grant', 'null') = :grant::jsonb
+
+-- name: surest_answer
+-- The most confident waiting answer, and the number of all.
+select item_id, confidence, count(*) over () as total
+from review_queue
+where status = 'waiting' and kind = 'answer'
+order by confidence desc, created_at, item_id
+limit 1
+
+-- name: forget_item
+delete from review_queue where item_id = :item_id
+
 -- fragment: visible
 -- As dtrag_reader in the caller's scope: documents outside it, and therefore their items, are not visible. An answer is
 -- visible to callers who see all the branches of its agent (:grants) and everything that it cites: documents that the
@@ -75,9 +96,18 @@ where q.item_id = :item_id
 select distinct proposal -> 'grant' as branches from review_queue
 where kind = 'answer' and jsonb_typeof(proposal -> 'grant') = 'array'
 
+-- name: answered
+select q.item_id, q.kind, q.document_id, q.agent_id, q.node_id, q.proposal, q.confidence, q.status, q.note,
+       q.created_at, q.decided_at, q.decided_by, coalesce(d.title, '') as title
+from review_queue q left join documents d on d.document_id = q.document_id
+where q.kind = 'answer' and q.status in ('approved', 'corrected') and q.proposal ? 'chosen'
+  and {visible}
+order by q.decided_at desc, q.item_id
+limit :limit
+
 -- name: settle_item
 update review_queue
-set status = :status, note = :note, decided_at = :at, decided_by = :by
+set status = :status, note = :note, decided_at = :at, decided_by = :by, proposal = proposal || :chosen::jsonb
 where item_id = :item_id and status = 'waiting'
 returning item_id
 

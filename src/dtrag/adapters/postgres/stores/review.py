@@ -12,6 +12,7 @@ from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from dtrag.adapters.postgres.database import Connection, Database
+from dtrag.adapters.postgres.locks import Lock, lock
 from dtrag.adapters.postgres.queries import queries
 from dtrag.adapters.postgres.stores.taxonomy_moves import rehome
 from dtrag.core.access.scope import Grant, Scope
@@ -19,7 +20,7 @@ from dtrag.core.documents import Vector
 from dtrag.core.ranking.segments import FREQUENCY_UNIT
 from dtrag.core.taxonomy.centroids import FIRST_PASSAGES, Sample, TermCounts
 from dtrag.core.taxonomy.classification import TRUSTED
-from dtrag.core.taxonomy.review import Decision, Item, Placement
+from dtrag.core.taxonomy.review import MAX_WAITING_ANSWERS, Decision, Item, Placement
 
 
 class PostgresReview:
@@ -89,14 +90,37 @@ class PostgresReview:
             row = await (await connection.execute(self._sql["item"], values)).fetchone()
         return _item(row) if row else None
 
-    async def add(self, item: Item) -> None:
-        """Queue an item."""
-        async with self._database.connection("owner") as connection:
+    async def answered(self, scope: Scope, limit: int, grants: Sequence[Grant] = ()) -> list[Item]:
+        """The newest decided answers with chosen passages in scope, newest first; `grants` as in `waiting`."""
+        values = {"everything": scope.nodes is None, "grants": _json(grants), "limit": limit}
+        async with self._database.scoped("reader", scope) as connection:
+            rows = await (await connection.execute(self._sql["answered"], values)).fetchall()
+        return [_item(row) for row in rows]
+
+    async def add(self, item: Item) -> bool:
+        """Queue an answer, unless it waits already; False when less confident ones fill the queue."""
+        same = {
+            "question_hash": item.proposal["question_hash"],
+            "as_of": item.proposal.get("as_of", ""),
+            "agent_id": item.agent_id,
+            "grant": Jsonb(item.proposal.get("grant")),
+        }
+        async with self._database.connection("owner") as connection, connection.transaction():
+            await lock(connection, Lock.REVIEW)
+            if await (await connection.execute(self._sql["same_answer"], same)).fetchone() is not None:
+                return True
+            surest = await (await connection.execute(self._sql["surest_answer"])).fetchone()
+            if surest is not None and surest["total"] >= MAX_WAITING_ANSWERS:
+                if item.confidence is None or item.confidence >= surest["confidence"]:
+                    return False
+                await connection.execute(self._sql["forget_item"], {"item_id": surest["item_id"]})
             await self._insert(connection, item)
+        return True
 
     async def decide(self, item: Item, decision: Decision) -> bool:
         """Settle a waiting item, move its document if it gets a node; False when it does not wait any more."""
-        values = {"item_id": item.item_id, "status": decision.status, "note": decision.note}
+        chosen = Jsonb({"chosen": list(decision.chosen)} if decision.chosen else {})
+        values = {"item_id": item.item_id, "status": decision.status, "note": decision.note, "chosen": chosen}
         who = {"at": decision.at, "by": decision.by}
         async with self._database.connection("owner") as connection, connection.transaction():
             cursor = await connection.execute(self._sql["settle_item"], {**values, **who})

@@ -47,15 +47,20 @@ async def item(request: Request, item_id: str) -> ItemShape:
 
 @posting.post("/review/{item_id}/approve", responses=_DECISION_ERRORS, dependencies=WRITE)
 async def approve(request: Request, item_id: str, body: NoteBody) -> ItemShape:
-    """Accept the proposed category: the document moves there and becomes an example for classification."""
+    """Accept the proposal: a document moves to its category and becomes an example for classification."""
     return _item_response(request, await app_of(request).review.approve(item_id, body.note, caller=caller_of(request)))
 
 
 @posting.post("/review/{item_id}/correct", responses=_DECISION_ERRORS, dependencies=WRITE)
 async def correct(request: Request, item_id: str, body: CorrectBody) -> ItemShape:
-    """Choose another category: the document moves there and becomes an example for classification."""
-    review = app_of(request).review
-    return _item_response(request, await review.correct(item_id, body.path, body.note, caller=caller_of(request)))
+    """Choose another category for a document, or the passages that answer the question of an answer.
+
+    A document moves there and becomes an example for classification. No word of a correction enters an answer.
+    """
+    corrected = await app_of(request).review.correct(
+        item_id, body.path, body.note, passages=body.passages or (), caller=caller_of(request)
+    )
+    return _item_response(request, corrected)
 
 
 @posting.post("/review/{item_id}/skip", responses=_DECISION_ERRORS, dependencies=WRITE)

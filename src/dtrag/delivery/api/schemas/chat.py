@@ -178,7 +178,9 @@ class ChatMetadata(BaseModel):
     debated: bool = Field(description="Whether two agents debated the answer.")
     tools: list[ToolRun] = Field(description="The executed tools.")
     agent_id: str | None = Field(description="The agent that answered; null if none.")
-    hitl_required: bool = Field(description="Whether the answer also waits for a human review, as the agent requires.")
+    hitl_required: bool = Field(
+        description="Whether the answer also waits for a human review, as the agent or DTRAG_REVIEW_BELOW requires."
+    )
 
 
 class ChatResponse(BaseModel):

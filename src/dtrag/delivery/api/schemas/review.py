@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, model_validator
 
 from dtrag.core.taxonomy.classification import Classification
 from dtrag.core.taxonomy.review import MAX_NOTE
 from dtrag.delivery.api.schemas.base import StrictBody
 from dtrag.governance.review import MAX_TEXT
+from dtrag.governance.review_answers import MAX_CHUNK_ID, MAX_PASSAGES
 
 
 class ClassifyBody(StrictBody):
@@ -65,11 +66,24 @@ class NoteBody(StrictBody):
 
 
 class CorrectBody(NoteBody):
-    """A decision for a different category."""
+    """A decision for a different category of a document, or for the passages that answer the question of an answer."""
 
-    path: list[str] = Field(
-        min_length=1, max_length=8, description="The category of the document.", examples=[["HR", "Leave"]]
+    path: list[str] | None = Field(
+        None, min_length=1, max_length=8, description="The category of the document.", examples=[["HR", "Leave"]]
     )
+    passages: list[Annotated[str, Field(max_length=MAX_CHUNK_ID)]] | None = Field(
+        None,
+        min_length=1,
+        max_length=MAX_PASSAGES,
+        description="For an answer: the chunk_ids of the passages that answer its question.",
+        examples=[["0b1f0a5e-6f0c-5b8e-9d3c-2f8a7c5d1e90:3"]],
+    )
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> Self:
+        if (self.path is None) == (self.passages is None):
+            raise ValueError("give either path, for a document, or passages, for an answer")
+        return self
 
 
 class ItemShape(BaseModel):
@@ -85,10 +99,13 @@ class ItemShape(BaseModel):
     )
     proposal: dict[str, object] = Field(
         description="Of a classification: path, reasons, alternatives, disagreeing. Of an answer: question, text, "
-        "document_ids and more."
+        "decision, reasons, document_ids, as_of, and for a single item passages (chunk_id, label, text, cited) and "
+        "chosen (chunk_ids of a decision)."
     )
     status: Literal["waiting", "approved", "corrected", "skipped"] = Field(description="The state of the item.")
-    note: str = Field(description="The reviewer's comment.")
+    note: str = Field(
+        description="The reviewer's comment; that on an answer is shown to administrators and its author."
+    )
     created_at: str = Field(description="When it was queued, ISO 8601 in UTC.")
     decided_at: str | None = Field(description="When it was decided; null while pending.")
     decided_by: str = Field(description="Who decided; empty while pending.")

@@ -1,0 +1,119 @@
+"""Answers in the review queue: what is stored of them, and the passages that a reviewer sees and chooses."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from dtrag.core.access.scope import Access, Grant, Scope, Viewer
+from dtrag.core.answers.citation_labels import label
+from dtrag.core.cases.case import content_hash
+from dtrag.core.documents import SearchResult
+from dtrag.core.editions import parse_date
+from dtrag.core.taxonomy.review import ChosenRow, Item, OfferedAnswer, PassageView
+from dtrag.core.taxonomy.tree import UNCLASSIFIED, Taxonomy
+from dtrag.core.text.analysis import clean, normalise
+from dtrag.errors import InvalidInput
+from dtrag.ports import Index
+
+MAX_PASSAGES = 20
+"""Passages of an item, and passages that a reviewer may choose."""
+MAX_CHUNK_ID = 100
+"""Characters of the id of a passage."""
+
+
+def answer_item(offered: OfferedAnswer, grant: Grant | None, agent_id: uuid.UUID | None) -> Item:
+    """The item for an answer. `grant`: its readers may see these branches; None: only readers of the whole tree."""
+    question = clean(offered.question)
+    passages = list(dict.fromkeys((*offered.cited, *offered.retrieved)))[:MAX_PASSAGES]
+    proposal: dict[str, Any] = {
+        "question": question,
+        "question_hash": hashlib.blake2b(normalise(question).encode("utf-8"), digest_size=16).hexdigest(),
+        "text": clean(offered.text),
+        "decision": offered.decision,
+        "document_ids": list(dict.fromkeys(chunk_id.rpartition(":")[0] for chunk_id in offered.cited)),
+        "passages": passages,
+        "cited": list(dict.fromkeys(offered.cited)),
+        "reasons": [clean(reason) for reason in offered.reasons],
+        "as_of": offered.as_of,
+        "grant": grant.as_json() if grant is not None else None,
+    }
+    confidence = min(1.0, max(0.0, offered.confidence))
+    return Item(uuid.uuid4(), "answer", UNCLASSIFIED, proposal, confidence, datetime.now(UTC), agent_id=agent_id)
+
+
+def readers_of(viewer: Viewer | None, taxonomy: Taxonomy) -> Grant | None:
+    """The branches that a reviewer has to see to read what was answered to this viewer; None: the whole tree."""
+    if not isinstance(viewer, Access) or not viewer.grants:
+        return None
+    # Each grant holds at least what the viewer sees: the smallest one leaves most reviewers.
+    return min(viewer.grants, key=lambda grant: len(grant.nodes(taxonomy)))
+
+
+async def current_passages(
+    chunk_ids: Sequence[str], item: Item, index: Index, scope: Scope, taxonomy: Taxonomy
+) -> dict[str, SearchResult]:
+    """Those of the passages that the scope holds on the day of the item's question, with their present texts."""
+    if not chunk_ids:
+        return {}
+    day = parse_date("as_of", item.proposal.get("as_of") or None)
+    return await index.fetch(list(chunk_ids), scope.at(day), taxonomy)
+
+
+async def shown_passages(item: Item, index: Index, scope: Scope, taxonomy: Taxonomy) -> dict[str, list[Any]]:
+    """`passages` and `chosen` of the item as the scope may see them: others are left out."""
+    chosen = [row["chunk_id"] for row in item.proposal.get("chosen", ())]
+    offered = list(item.proposal.get("passages", ()))
+    cited = frozenset(item.proposal.get("cited", ()))
+    current = await current_passages(list(dict.fromkeys((*offered, *chosen))), item, index, scope, taxonomy)
+    views: list[PassageView] = [
+        {"chunk_id": key, "label": label(current[key]), "text": current[key].text, "cited": key in cited}
+        for key in dict.fromkeys((*offered, *chosen))
+        if key in current
+    ]
+    return {"passages": views, "chosen": [key for key in chosen if key in current]}
+
+
+async def chosen_passages(
+    chunk_ids: Sequence[str], item: Item, index: Index, scope: Scope, taxonomy: Taxonomy
+) -> list[ChosenRow]:
+    """The reviewer's choice with the hashes of today's texts.
+
+    Raises `InvalidInput` without passages, for too many of them, and for one that is not visible in the scope.
+    """
+    keys = list(dict.fromkeys(chunk_ids))
+    if not 1 <= len(keys) <= MAX_PASSAGES:
+        raise InvalidInput(
+            f"An answer is corrected by 1 to {MAX_PASSAGES} passages that answer its question. "
+            "`dtrag review show` lists candidates with their ids, and `dtrag search --json` finds others."
+        )
+    well_formed = [key for key in keys if len(key) <= MAX_CHUNK_ID and _is_chunk_id(key)]
+    current = await current_passages(well_formed, item, index, scope, taxonomy)
+    for key in keys:
+        if key not in current:
+            raise InvalidInput(f"There is no passage {key[:60]!r} that you may see. `dtrag search --json` has ids.")
+    return rows_of([current[key] for key in keys])
+
+
+async def cited_passages(item: Item, index: Index, scope: Scope, taxonomy: Taxonomy) -> list[ChosenRow]:
+    """The passages that the answer cites, as far as they exist: what an approval confirms."""
+    cited = list(item.proposal.get("cited", ()))
+    current = await current_passages(cited, item, index, scope, taxonomy)
+    return rows_of([current[key] for key in cited if key in current])
+
+
+def rows_of(passages: Sequence[SearchResult]) -> list[ChosenRow]:
+    """The passages as they are stored with a decision."""
+    return [{"chunk_id": passage.chunk_id, "content_hash": content_hash(passage.text).hex()} for passage in passages]
+
+
+def _is_chunk_id(text: str) -> bool:
+    document, _, ordinal = text.rpartition(":")
+    try:
+        uuid.UUID(document)
+    except ValueError:
+        return False
+    return ordinal.isascii() and ordinal.isdecimal() and len(ordinal) < 10
