@@ -239,7 +239,8 @@ async def test_an_answer_below_the_threshold_waits_for_review(built: House, boss
     shown = (await boss.get(address)).json()["proposal"]
     assert "threshold 0.90" in shown["reasons"][0]
     chunk_id = shown["passages"][0]["chunk_id"]
-    for body in ({"passages": []}, {"passages": [7]}, {"passages": "x"}, {"passages": ["x"], "path": ["AI"]}, {}):
+    malformed: list[dict[str, Any]] = [{}, {"passages": []}, {"passages": [7]}, {"passages": "x"}]
+    for body in (*malformed, {"passages": ["x"], "path": ["AI"]}):
         assert_failure(await boss.post(f"{address}/correct", json=body), 422)
     assert_failure(await boss.post(f"{address}/correct", json={"path": ["AI"]}), 422)
     assert_failure(await boss.post(f"{address}/correct", json={"passages": [chunk_id + "9"]}), 422)

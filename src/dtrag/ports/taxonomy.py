@@ -95,11 +95,11 @@ class ReviewStore(Protocol):
         """An item in scope, or None; `grants` as in `waiting`."""
 
     async def add(self, item: Item) -> bool:
-        """Add an answer to the queue; whether it is there now.
+        """Add an item to the queue; whether it is there now.
 
-        The same question (question_hash, as_of, agent, grant) is open once: another one changes nothing. When
-        MAX_WAITING_ANSWERS are open, a less confident one replaces the most confident one; False for one that is not
-        less confident.
+        Of answers, the same question (question_hash, as_of, agent, grant) is open once: another one changes nothing.
+        When MAX_WAITING_ANSWERS are open, a less confident one replaces the most confident one; False for one that is
+        not less confident.
         """
 
     async def decide(self, item: Item, decision: Decision) -> bool:

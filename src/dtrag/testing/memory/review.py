@@ -103,12 +103,12 @@ class MemoryReview:
         return items[:limit]
 
     async def add(self, item: Item) -> bool:
-        """Queue an answer, unless it waits already; False when less confident ones fill the queue."""
+        """Queue an item, an answer once for each question; False when less confident ones fill the queue."""
         items = self._state.review_items
         answers = [other for other in items.values() if other.kind == "answer" and other.status == "waiting"]
-        if any(_question(other) == _question(item) for other in answers):
+        if item.kind == "answer" and any(_question(other) == _question(item) for other in answers):
             return True
-        if len(answers) >= MAX_WAITING_ANSWERS:
+        if item.kind == "answer" and len(answers) >= MAX_WAITING_ANSWERS:
             surest = min(answers, key=lambda other: (-(other.confidence or 0.0), other.created_at, other.item_id))
             if (item.confidence or 0.0) >= (surest.confidence or 0.0):
                 return False

@@ -98,7 +98,11 @@ class PostgresReview:
         return [_item(row) for row in rows]
 
     async def add(self, item: Item) -> bool:
-        """Queue an answer, unless it waits already; False when less confident ones fill the queue."""
+        """Queue an item, an answer once for each question; False when less confident ones fill the queue."""
+        if item.kind == "classification":
+            async with self._database.connection("owner") as connection:
+                await self._insert(connection, item)
+            return True
         same = {
             "question_hash": item.proposal["question_hash"],
             "as_of": item.proposal.get("as_of", ""),
