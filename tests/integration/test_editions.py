@@ -444,6 +444,57 @@ async def test_an_undated_regulation_says_that_it_has_no_dates(app: App, tmp_pat
     assert not any("시행일" in note for note in (await app.ask(question)).notes)
 
 
+BEFORE = "2020-05-01"
+
+
+@pytest.mark.usefixtures("patient")
+async def test_a_day_before_the_editions_is_not_searched_and_that_is_said(app: App, tmp_path: Path) -> None:
+    await ingest(app, tmp_path, "new.md", regulation("2024년 3월 1일", "배차는 총무과에서 한다."))
+    await ingest(app, tmp_path, "old.md", regulation("2023년 3월 1일", "배차는 학과에서 한다."))
+    korean = (
+        f"{BEFORE} 당시의 내용이 저장되어 있지 않아 찾아보지 못한 규정이 있습니다(시행일이 있는 1개 가운데 1개): "
+        "차량관리규정(2023-03-01부터)."
+    )
+    english = (
+        f"No text of {BEFORE} is stored, and none was searched, of any dated regulation in scope: "
+        "차량관리규정 (from 2023-03-01 on)."
+    )
+    for question, note in (("배차는 어디에서 하나요", korean), ("Where is the garage?", english)):
+        results, metrics = await app.search(question, as_of=BEFORE)
+        assert (results, metrics.notes[:1], metrics.missing_editions) == ([], (note,), note)
+        assert (await app.search(question, as_of=BEFORE))[1].notes == metrics.notes, "also from the cache"
+        answer = await app.ask(question, as_of=BEFORE)
+        assert answer.decision == "abstain"
+        assert answer.reason.startswith(note) and note in answer.notes
+    for day in (None, "2023-03-01", TODAY):
+        _, metrics = await app.search("배차는 어디에서 하나요", as_of=day)
+        assert not metrics.missing_editions, "there is a text of that day"
+    with pytest.raises(NotFound, match="No text of 2020-05-01 is stored") as refused:
+        await app.regulations.show("차량관리규정 제2조", as_of=BEFORE)
+    assert str(refused.value) == english
+
+
+@pytest.mark.usefixtures("patient")
+async def test_only_regulations_in_scope_are_named_as_missing(app: App, tmp_path: Path) -> None:
+    await ingest(app, tmp_path, "open.md", regulation("2019년 3월 1일", "배차는 총무과에서 한다."), "Open")
+    await ingest(
+        app, tmp_path, "later.md", regulation("2023년 3월 1일", "차고는 지하에 둔다.", name="차고규정"), "Open"
+    )
+    await ingest(app, tmp_path, "hidden.md", regulation("2022년 3월 1일", "금고는 잠근다.", name="금고규정"), "Hidden")
+    taxonomy = (await app.index.snapshot()).taxonomy
+    scope = Access((Grant.of([CategoryPath.parse("Open")], taxonomy),))
+    _, metrics = await app.search("배차", as_of=BEFORE, scope=scope)
+    assert "2개 가운데 1개): 차고규정(2023-03-01부터)." in metrics.missing_editions
+    assert "금고규정" not in metrics.missing_editions
+    _, everything = await app.search("배차", as_of=BEFORE)
+    assert "3개 가운데 2개): 금고규정(2022-03-01부터), 차고규정" in everything.missing_editions
+    named = await app.ask("차고규정 제2조", as_of=BEFORE, scope=scope)
+    assert named.decision == "abstain"
+    assert "차고규정(2023-03-01부터)" in named.reason
+    with pytest.raises(NotFound, match=r"차고규정 \(from 2023-03-01 on\)\. There is no regulation '차고규정'"):
+        await app.regulations.show("차고규정 제2조", as_of=BEFORE, scope=scope)
+
+
 async def test_all_reads_of_a_run_see_its_day(app: App, tmp_path: Path) -> None:
     await ingest(app, tmp_path, "a.md", regulation("2020. 3. 1.", "배차는 서른 번."))
     await ingest(app, tmp_path, "b.md", regulation("2024. 3. 1.", "배차는 마흔 번."))

@@ -232,7 +232,8 @@ class SearchMetrics:
     `degraded` names the stages that failed and were left out; `notes` explains what a reader should know
     (such as: no vectors, because the embedder does not support the query's language). `absent` explains the documents
     that an explained search asked about and did not find. `diversity_ratio` is the share of distinct documents among
-    the first ten results. `pack` is None unless a pack ranked the results.
+    the first ten results. `missing_editions` names the works without a text of the day `as_of`; it is one of the notes.
+    `pack` is None unless a pack ranked the results.
     """
 
     mode: str = "hybrid"
@@ -252,6 +253,7 @@ class SearchMetrics:
     notes: tuple[str, ...] = ()
     correlation_id: str = ""
     absent: tuple[Absence, ...] = ()
+    missing_editions: str = ""
     pack: PackFindings | None = None
 
 

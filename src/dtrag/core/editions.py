@@ -16,6 +16,8 @@ from datetime import date
 from dtrag.errors import InvalidInput
 
 ADDENDUM = "addendum"
+NAMED_WORKS = 3
+"""Works that a note names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +118,35 @@ class Validity:
     def of(self, ordinal: int) -> ValidPassages | None:
         """The validity of one passage."""
         return next((part for part in self.passages if part.first <= ordinal <= part.last), None)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkBeginning:
+    """A work and the day on which its oldest stored edition begins."""
+
+    name: str
+    first_day: date
+
+
+def missing_editions_note(works: Sequence[WorkBeginning], day: date, *, korean: bool) -> str:
+    """Which of these works have no text of the day, because their editions begin later; "" for none."""
+    later = sorted((work.first_day, work.name) for work in works if work.first_day > day)
+    if not later:
+        return ""
+    more = len(later) - NAMED_WORKS
+    if korean:
+        named = ", ".join(f"{name}({first_day}부터)" for first_day, name in later[:NAMED_WORKS])
+        rest = f" 외 {more}개" if more > 0 else ""
+        return (
+            f"{day} 당시의 내용이 저장되어 있지 않아 찾아보지 못한 규정이 있습니다(시행일이 있는 {len(works)}개 가운데 "
+            f"{len(later)}개): {named}{rest}."
+        )
+    named = ", ".join(f"{name} (from {first_day} on)" for first_day, name in later[:NAMED_WORKS])
+    rest = f" and {more} more" if more > 0 else ""
+    count = (
+        "any dated regulation" if len(later) == len(works) else f"{len(later)} of the {len(works)} dated regulations"
+    )
+    return f"No text of {day} is stored, and none was searched, of {count} in scope: {named}{rest}."
 
 
 def days(start: date | None, end: date | None) -> dict[str, str]:

@@ -171,6 +171,7 @@ async def step2_retrieve(state: PipelineState) -> PipelineState:
         judged = await asyncio.to_thread(
             confidence_of, question, passages, statistics, stored, metrics.pack, policy=run.policy
         )
+    judged = _explained(judged, metrics)
     state.evidence = Evidence(tuple(passages), statistics, metrics, judged, preceding, named, notes)
     state.taxonomy_version = seen_version(snapshot.taxonomy, run.scope.resolved(snapshot.taxonomy))
     state.notes += metrics.notes
@@ -212,6 +213,13 @@ async def _preceding(
     except TimeoutError:
         state.degraded.append("context")
         return {}
+
+
+def _explained(judged: Confidence, metrics: SearchMetrics) -> Confidence:
+    """An abstention says first of which regulations there was no text of the day to search."""
+    if judged.decision != "abstain" or not metrics.missing_editions:
+        return judged
+    return replace(judged, reason=f"{metrics.missing_editions} {judged.reason}")
 
 
 def _record_search(run: Run, passages: int, metrics: SearchMetrics, judged: Confidence) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from dtrag.core.access.scope import EVERYTHING, NO_FILTERS, Scope, SearchFilters
 from dtrag.core.documents import DocumentSummary, Draft, IndexedDocument, SearchResult, Vector
-from dtrag.core.editions import Edition
+from dtrag.core.editions import Edition, WorkBeginning
 from dtrag.core.ranking.bm25 import LexicalQuery, LexicalStatistics
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
 from dtrag.errors import IndexMismatch
@@ -98,6 +98,9 @@ class Index(Protocol):
 
     async def holds_kind(self, kind: str, scope: Scope) -> bool:
         """Whether a document in scope has this `metadata["kind"]`."""
+
+    async def work_beginnings(self, scope: Scope) -> list[WorkBeginning]:
+        """Where the editions of each work in scope begin, whatever the day of the scope."""
 
     async def vector_scores(self, query: Vector, chunk_ids: Sequence[str], scope: Scope) -> dict[str, float]:
         """Chunk id -> cosine similarity of exactly these passages; absent when out of scope or without a vector."""

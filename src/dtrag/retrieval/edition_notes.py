@@ -8,11 +8,12 @@ from datetime import date
 
 from dtrag.core.access.scope import Scope
 from dtrag.core.documents import SearchResult
+from dtrag.core.editions import missing_editions_note
 from dtrag.core.provisions import RegulationText
 from dtrag.core.text.analysis import language
 from dtrag.packs.regulation_ko.changes import text_of
 from dtrag.packs.regulation_ko.edition_notes import EditionText, edition_notes, undated_note
-from dtrag.ports import RegulationStore, valid_day
+from dtrag.ports import Index, RegulationStore, valid_day
 
 MOST_ARTICLES = 5
 """Articles whose history is read: an answer quotes the first five passages."""
@@ -42,6 +43,13 @@ async def notes_on(
             found = list(edition_notes(text, caller.as_of, today, korean=korean))
             notes |= {piece.chunk_id: found for piece in pieces}
     return notes
+
+
+async def missing_editions(index: Index, scope: Scope, *, korean: bool) -> str:
+    """Of which works in scope no text of the day that was asked for is stored; "" without such a day, or for none."""
+    if scope.as_of is None or scope.as_of == valid_day(Scope(scope.nodes)):
+        return ""
+    return missing_editions_note(await index.work_beginnings(scope), scope.as_of, korean=korean)
 
 
 def _edition_text(

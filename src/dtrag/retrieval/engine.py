@@ -151,10 +151,7 @@ class HybridSearchEngine:
         """The `top_k` best passages in scope, best first, and the metrics of the search.
 
         A blank query has none. If one retriever fails, it is named in `metrics.degraded` and the other one decides.
-        Each retriever returns `top_k` candidates at least; with `exact_candidates`, its own number.
-        With `seconds` the search takes no longer: late stages are left out and named in `metrics.degraded`, and if
-        neither retriever was in time, it raises `TimeoutError`.
-        `official_words` are suggestions for the regulation pack, at a low weight: they may be wrong.
+        With `seconds` late stages are left out and named there; without candidates in time it raises `TimeoutError`.
         `choose_weights` decides the weights of the two scores from the numbers of candidates; nothing is cached then.
         `as_of` (2024-03-01) searches the editions that were valid on that day, instead of today's.
         `highlight` marks the words of the query in the passages, about .1 ms for each.
@@ -459,5 +456,6 @@ def _metrics_of_hit(metrics: SearchMetrics) -> SearchMetrics:
         cache_hit=True,
         degraded=metrics.degraded,
         notes=metrics.notes,
+        missing_editions=metrics.missing_editions,
         pack=metrics.pack,
     )

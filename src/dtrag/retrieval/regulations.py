@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import AsyncIterator, Hashable, Iterable, Sequence
+from contextlib import asynccontextmanager
 from datetime import date
 
 from cachetools import LRUCache
@@ -23,6 +24,7 @@ from dtrag.packs.regulation_ko.provision_details import details
 from dtrag.packs.regulation_ko.references import find_provision
 from dtrag.packs.regulation_ko.top_k import AdaptiveTopKSelector
 from dtrag.ports import Index, IndexSnapshot, RegulationStore, valid_day
+from dtrag.retrieval.edition_notes import missing_editions
 from dtrag.retrieval.engine import HybridSearchEngine
 from dtrag.retrieval.lexicon_reader import LexiconReader
 from dtrag.retrieval.regulation_changes import compare_days, stale_citations
@@ -92,8 +94,9 @@ class Regulations:
         self, name: str | None = None, *, scope: Viewer | None = None, as_of: AsOf = None
     ) -> list[RegulationSummary]:
         """The regulations, by name; with `name` only that one. Raises `NotFound` for an unknown name."""
-        _, _, collection = await self._collection(scope, as_of)
-        regulations = collection.regulations if name is None else [collection.named(name)]
+        _, within, collection = await self._collection(scope, as_of)
+        async with self._explaining_absence(within, collection):
+            regulations = collection.regulations if name is None else [collection.named(name)]
         return [
             RegulationSummary(
                 regulation.name,
@@ -114,7 +117,8 @@ class Regulations:
         Raises `NotFound` with the existing provisions or names, and `InvalidInput` for a reference without an article.
         """
         snapshot, within, collection = await self._collection(scope, as_of)
-        source = find_provision(reference, collection)
+        async with self._explaining_absence(within, collection):
+            source = find_provision(reference, collection)
         text = await self._text(source, within)
         valid = source.provisions if not source.is_deleted else source.regulation.provisions
         first_passage = f"{source.regulation.document_id}:{valid[0].first if valid else 0}"
@@ -238,6 +242,17 @@ class Regulations:
         snapshot = await self._index.snapshot()
         within = confinement.bounded(scope).at(parse_date("as_of", as_of)).resolved(snapshot.taxonomy)
         return snapshot, within, await self._collections.read(snapshot, within)
+
+    @asynccontextmanager
+    async def _explaining_absence(self, within: Scope, collection: Collection) -> AsyncIterator[None]:
+        """A `NotFound` says first of which regulations no text of the day is stored."""
+        try:
+            yield
+        except NotFound as error:
+            note = await missing_editions(self._index, within, korean=False)
+            if note:
+                raise NotFound(f"{note} {error}" if collection.regulations else note) from error
+            raise
 
     async def _text(self, source: Source, within: Scope) -> RegulationText:
         """The text of the regulation. Raises `NotFound` when it was replaced since the collection was read."""

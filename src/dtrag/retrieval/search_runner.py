@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 
 from dtrag.core.documents import Absence, PackFindings, SearchMetrics, SearchResult
 from dtrag.core.metrics.ranking import diversity_ratio
-from dtrag.core.text.analysis import Analyzer
+from dtrag.core.text.analysis import Analyzer, language
 from dtrag.errors import DtragError
 from dtrag.ports import Index, NamedPassages, QueryPack, QueryReading
 from dtrag.retrieval.config import EngineConfig
+from dtrag.retrieval.edition_notes import missing_editions
 from dtrag.retrieval.explain import Explainer
 from dtrag.retrieval.hybrid import Candidates, HybridRetriever, Ranking
 from dtrag.retrieval.multihop import mentioned_passages, with_linked
@@ -58,8 +59,9 @@ class SearchRunner:
             search = replace(search, request=replace(search.request, query=named.question))
         reading = await self._pack_reading(search)
         request = _with_added_terms(search.request, reading)
-        candidates, _ = await asyncio.gather(
+        candidates, missing_editions, _ = await asyncio.gather(
             retriever.retrieve(request, search.target, search.limits),
+            self._missing_editions(search, degraded),
             self._prepare_pack(search, needed=reading is not None),
         )
         candidates.require_any(search.limits.seconds)
@@ -80,7 +82,13 @@ class SearchRunner:
         degraded += ["rerank"] if reranked.failed else []
         results, absent = await self._presented(search, ranking, reranked)
         reading_note = reading.note if reading is not None else ""
-        notes = (_rebuilding_note(search.target), ranking.lexical.note, ranking.vector.note, reading_note)
+        notes = (
+            _rebuilding_note(search.target),
+            missing_editions,
+            ranking.lexical.note,
+            ranking.vector.note,
+            reading_note,
+        )
         return results, SearchMetrics(
             bm25_time=ranking.lexical.seconds,
             vector_time=ranking.vector.seconds,
@@ -95,6 +103,7 @@ class SearchRunner:
             degraded=tuple(degraded),
             notes=tuple(filter(None, notes)),
             absent=absent,
+            missing_editions=missing_editions,
             pack=findings,
         )
 
@@ -112,6 +121,16 @@ class SearchRunner:
         except (TimeoutError, DtragError):
             degraded.append("references")
             return None
+
+    async def _missing_editions(self, search: Search, degraded: list[str]) -> str:
+        """Of which works no text of the day is stored; "" with `editions` in `degraded` if that fails or is late."""
+        try:
+            async with asyncio.timeout(search.limits.lexical):
+                is_korean = language(search.request.query) == "ko"
+                return await missing_editions(self._index, search.target.scope, korean=is_korean)
+        except (TimeoutError, DtragError):
+            degraded.append("editions")
+            return ""
 
     async def _pack_reading(self, search: Search) -> QueryReading | None:
         if self._pack is None or search.request.mode != "hybrid":

@@ -14,6 +14,7 @@ import numpy as np
 
 from dtrag.core.access.scope import NO_FILTERS, Scope, SearchFilters
 from dtrag.core.documents import SearchResult, Vector
+from dtrag.core.editions import WorkBeginning
 from dtrag.core.ranking.bm25 import LexicalQuery, LexicalStatistics, bm25_weight
 from dtrag.core.taxonomy.tree import Taxonomy
 from dtrag.core.text.analysis import term_id, terms
@@ -136,6 +137,9 @@ class MemoryIndex:
 
     async def holds_kind(self, kind: str, scope: Scope) -> bool:
         return any(self.rows[key].metadata.get("kind") == kind for key in self._seen(scope))
+
+    async def work_beginnings(self, scope: Scope) -> list[WorkBeginning]:
+        return []
 
     async def vector_scores(self, query: Vector, chunk_ids: Sequence[str], scope: Scope) -> dict[str, float]:
         await self._enter("vector_scores")

@@ -21,7 +21,7 @@ from dtrag.adapters.postgres.stores.taxonomy_rows import active_tree
 from dtrag.core.access.addresses import shown_address
 from dtrag.core.access.scope import NO_FILTERS, Scope, SearchFilters
 from dtrag.core.documents import DocumentSummary, SearchResult, Vector
-from dtrag.core.editions import days
+from dtrag.core.editions import WorkBeginning, days
 from dtrag.core.ranking.bm25 import LexicalQuery, LexicalStatistics
 from dtrag.core.taxonomy.tree import Taxonomy
 from dtrag.core.text.questions import weighted_terms
@@ -108,6 +108,12 @@ class PostgresIndex:
             cursor = await connection.execute(queries("content")["holds_kind"], {"kind": kind})
             row = await cursor.fetchone()
         return bool(row and row["present"])
+
+    async def work_beginnings(self, scope: Scope) -> list[WorkBeginning]:
+        """Where the editions of each work in scope begin."""
+        async with self._database.scoped("reader", scope) as connection:
+            cursor = await connection.execute(queries("content")["work_beginnings"])
+            return [WorkBeginning(row["title"], row["first_day"]) for row in await cursor.fetchall()]
 
     async def vector_scores(self, query: Vector, chunk_ids: Sequence[str], scope: Scope) -> dict[str, float]:
         """Chunk id -> cosine of those of these passages that are in scope and have a vector."""

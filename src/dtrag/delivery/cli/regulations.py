@@ -56,6 +56,8 @@ def list_regulations(
         note(f"{plural(len(rows), 'regulation')} with {plural(articles, 'article')}")
     elif listing.empty:
         note("There are no documents yet. Index a regulation book with: dtrag ingest FILE")
+    elif as_of is not None:
+        note(f"No regulation with a text of {as_of} is stored. Without --as-of, the list has those of today.")
     else:
         note("None of the documents is a regulation. Index a regulation book with: dtrag ingest FILE")
     return OK

@@ -6,9 +6,9 @@ import uuid
 from dataclasses import replace
 from datetime import date
 
-from dtrag.core.access.scope import EVERYTHING, NO_FILTERS
+from dtrag.core.access.scope import EVERYTHING, NO_FILTERS, Scope
 from dtrag.core.documents import IndexedDocument, document_id
-from dtrag.core.editions import Edition, edition_id
+from dtrag.core.editions import Edition, WorkBeginning, edition_id
 from dtrag.core.ranking.bm25 import LexicalQuery
 from dtrag.core.text.analysis import term_id
 from dtrag.ports import Stores
@@ -62,6 +62,15 @@ class EditionContract:
         assert await self.words(stores, LATER) == {"kettl", "furnac"}
         assert await stores.index.counts(EVERYTHING) == (1, 2)
         assert await stores.index.counts(EVERYTHING.at(FIRST)) == (1, 3)
+
+    async def test_a_work_begins_with_its_oldest_edition_in_scope(self, stores: Stores) -> None:
+        old, _ = await self.write(stores)
+        begins = [WorkBeginning("Rules", FIRST)]
+        assert await stores.index.work_beginnings(EVERYTHING.at(LATER)) == begins
+        assert await stores.index.work_beginnings(EVERYTHING.at(date(2020, 2, 29))) == begins
+        assert await stores.index.work_beginnings(Scope(frozenset())) == []
+        await stores.writer.delete(old.document_id, EVERYTHING)
+        assert await stores.index.work_beginnings(EVERYTHING) == [WorkBeginning("Rules", SECOND)]
 
     async def test_a_source_keeps_its_superseded_editions(self, stores: Stores) -> None:
         old, new = await self.write(stores)

@@ -6,13 +6,14 @@ import uuid
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 
 import numpy as np
 
 from dtrag.core.access.addresses import shown_address
 from dtrag.core.access.scope import EVERYTHING, NO_FILTERS, Scope, SearchFilters
 from dtrag.core.documents import DocumentSummary, IndexedChunk, SearchResult, Vector
-from dtrag.core.editions import days
+from dtrag.core.editions import WorkBeginning, days
 from dtrag.core.ranking.bm25 import LexicalQuery, LexicalStatistics, bm25_weight
 from dtrag.core.ranking.segments import FREQUENCY_UNIT, quantised
 from dtrag.core.taxonomy.tree import Taxonomy
@@ -103,6 +104,17 @@ class MemoryIndex:
     async def holds_kind(self, kind: str, scope: Scope) -> bool:
         """Whether a document in scope has this `metadata["kind"]`."""
         return any(stored.written.document.metadata.get("kind") == kind for stored in self._state.seen(scope))
+
+    async def work_beginnings(self, scope: Scope) -> list[WorkBeginning]:
+        """Where the editions of each work in scope begin."""
+        oldest: dict[tuple[uuid.UUID | None, int], tuple[date, str]] = {}
+        for stored in self._state.seen(scope):
+            edition = stored.written.edition
+            if edition is not None and edition.work_id is not None and edition.effective_from is not None:
+                begins = edition.effective_from, stored.written.document.title
+                work = edition.work_id, stored.node_id
+                oldest[work] = min(begins, oldest.get(work, begins))
+        return [WorkBeginning(title, day) for day, title in oldest.values()]
 
     async def chunk_ids(self, document_id: uuid.UUID, scope: Scope) -> list[str]:
         """The passages of a document in scope, in order; none of an inaccessible or unknown document."""

@@ -61,3 +61,10 @@ select document_id from documents where document_id = any (:document_ids)
 
 -- name: holds_kind
 select exists (select 1 from documents where metadata ->> 'kind' = :kind) as present
+
+-- name: work_beginnings
+-- The oldest edition of each work in each category: the editions of one category have a validity of their own.
+select distinct on (work_id, node_id) title, effective_from as first_day
+from documents
+where work_id is not null and effective_from is not null
+order by work_id, node_id, effective_from
