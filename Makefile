@@ -96,11 +96,11 @@ lint: setup-dev lint-web
 	$(BIN)/ruff format --check .
 	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive src
 
-lint-web test-web:  ## skipped where the npm packages are not installed
+lint-web test-web: setup-dev  ## skipped where the npm packages are not installed; in a browser where one is
 	@if ! test -f $(NODE_MODULES); then \
 	  echo "web/ is not checked: its packages are not installed here (make setup-web, with Node.js 20)."; \
 	elif test $@ = lint-web; then $(NPM) run --silent types && $(NPM) run --silent lint; \
-	else $(NPM) run --silent test; fi
+	else $(MAKE) --no-print-directory web && $(NPM) run --silent test && $(NPM) run --silent e2e; fi
 
 types: setup-dev
 	$(BIN)/mypy

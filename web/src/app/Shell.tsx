@@ -54,9 +54,9 @@ export function Shell() {
             />
             <span class={styles.title}>{viewOf(view) ? t(`view.${viewOf(view)?.id ?? "ask"}`) : "dtrag"}</span>
           </header>
-          <div class={styles.side}>
+          <header class={styles.side}>
             <Navigation onOptions={() => setOptions(true)} />
-          </div>
+          </header>
           <Dialog title="dtrag" open={menu} onClose={() => setMenu(false)} shape="menu">
             <Navigation onOptions={() => setOptions(true)} />
           </Dialog>

@@ -62,7 +62,14 @@ export function stop(): void {
   running?.abort();
 }
 
-export const newConversationId = (): string => `page-${crypto.randomUUID()}`;
+/** Ids that the service cannot know yet. */
+const unasked = new Set<string>();
+
+export function newConversationId(): string {
+  const id = `page-${crypto.getRandomValues(new BigUint64Array(2)).join("-")}`;
+  unasked.add(id);
+  return id;
+}
 
 /** Show a conversation; the question is asked unless it is the last one there. */
 export async function show(conversation: string, question: string, settings: Settings): Promise<void> {
@@ -72,7 +79,15 @@ export async function show(conversation: string, question: string, settings: Set
     return;
   }
   reset();
-  shown.value = { ...NOTHING, conversation, loading: true };
+  shown.value = { ...NOTHING, conversation };
+  if (!unasked.delete(conversation)) await loadTurns(conversation, question, settings);
+  const { conversation: current, problem, turns } = shown.value;
+  if (current !== conversation || problem) return;
+  if (question && turns.at(-1)?.question !== question) await ask(question, settings);
+}
+
+async function loadTurns(conversation: string, question: string, settings: Settings): Promise<void> {
+  shown.value = { ...shown.value, loading: true };
   try {
     const turns = await storedTurns(conversation, settings);
     if (shown.value.conversation !== conversation) return;
@@ -82,9 +97,7 @@ export async function show(conversation: string, question: string, settings: Set
     const problem = asProblem(error);
     const isNew = problem.kind === "missing" && question !== "";
     shown.value = { ...shown.value, loading: false, problem: isNew ? null : problem };
-    if (!isNew) return;
   }
-  if (question && shown.value.turns.at(-1)?.question !== question) await ask(question, settings);
 }
 
 async function storedTurns(conversation: string, settings: Settings): Promise<Turn[]> {
