@@ -20,6 +20,7 @@ from dtrag.adapters.postgres.index_writer import PostgresWriter
 from dtrag.adapters.postgres.stores.agents import PostgresAgents
 from dtrag.adapters.postgres.stores.api_keys import PostgresKeys
 from dtrag.adapters.postgres.stores.audit import PostgresAudit
+from dtrag.adapters.postgres.stores.cases import PostgresCases
 from dtrag.adapters.postgres.stores.conversations import PostgresConversations, PostgresDocumentVisibility
 from dtrag.adapters.postgres.stores.evaluations import PostgresEvaluations
 from dtrag.adapters.postgres.stores.folders import PostgresFolders
@@ -42,7 +43,20 @@ from dtrag.evaluation.judges.checker import CheckerJudge
 from dtrag.evaluation.judges.lexical import LexicalJudge
 from dtrag.pipeline.execution import Pipeline
 from dtrag.pipeline.graph import LangGraphPipeline
-from dtrag.ports import ApprovalStore, ChatModel, Embedder, Index, Judge, Models, Parser, Recorder, Reranker, Stores
+from dtrag.ports import (
+    ApprovalStore,
+    CaseStore,
+    ChatModel,
+    DocumentVisibility,
+    Embedder,
+    Index,
+    Judge,
+    Models,
+    Parser,
+    Recorder,
+    Reranker,
+    Stores,
+)
 from dtrag.retrieval.engine import HybridSearchEngine
 from dtrag.retrieval.lexicon_reader import LexiconReader
 from dtrag.retrieval.regulation_collection import CollectionReader
@@ -75,10 +89,17 @@ def open_stores(settings: Settings, database: Database, analyzer: Analyzer) -> S
         conversations=PostgresConversations(database),
         traces=PostgresTraces(database),
         evaluations=PostgresEvaluations(database),
-        cases=SqliteCases(settings.cbr_data_dir or settings.data_dir / "cases", sight.visible),
+        cases=case_store(settings, database, sight),
         learning=PostgresLearning(database),
         audit_spool=AuditSpool.of(settings),
     )
+
+
+def case_store(settings: Settings, database: Database, sight: DocumentVisibility) -> CaseStore:
+    """The case memory: in the SQLite file of the folder that the settings name, or else in the database."""
+    if settings.cbr_data_dir is not None:
+        return SqliteCases(settings.cbr_data_dir, sight.visible)
+    return PostgresCases(database)
 
 
 def choose_models(settings: Settings, embedder: Embedder | None = None) -> Models:

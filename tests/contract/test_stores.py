@@ -88,7 +88,9 @@ class TestLearning(OnBoth, LearningStoreContract):
 class OnThree:
     """Runs every test of a suite on PostgreSQL, in an SQLite file and in memory."""
 
-    @pytest.fixture(params=["sqlite_stores", "in_memory_stores"], ids=["sqlite", "memory"])
+    @pytest.fixture(
+        params=["postgres_stores", "sqlite_stores", "in_memory_stores"], ids=["postgres", "sqlite", "memory"]
+    )
     def stores(self, request: pytest.FixtureRequest) -> Stores:
         stores: Stores = request.getfixturevalue(request.param)
         return stores

@@ -1,0 +1,156 @@
+"""Cases, votes and interactions as rows of the database, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from psycopg.rows import DictRow
+from psycopg.types.json import Jsonb
+
+from dtrag.core.cases.case import Case, CaseLog, CitedPassage, FeedbackType, ReuseDecision, Vote
+from dtrag.core.cases.index import CaseEntry
+from dtrag.core.cases.votes import CountedVote
+
+
+def case_values(case: Case) -> dict[str, object]:
+    """The parameters of the statements that write a case."""
+    return {
+        "case_id": case.case_id,
+        "query": case.query,
+        "query_hash": case.query_hash,
+        "category_path": list(case.category_path),
+        "node_id": case.node_id,
+        "content": case.content,
+        **_passage_values(case.passages),
+        "quality_score": case.quality_score,
+        "usage_count": case.usage_count,
+        "success_rate": case.success_rate,
+        "upvotes": case.upvotes,
+        "downvotes": case.downvotes,
+        "origin": case.origin,
+        "author": case.author,
+        "status": case.status,
+        "as_of": case.as_of,
+        "metadata": Jsonb(dict(case.metadata)),
+        "vector": case.vector,
+        "created_at": case.created_at,
+        "updated_at": case.updated_at,
+    }
+
+
+def case_of(row: DictRow) -> Case:
+    """The case of a row."""
+    return Case(**_plain(row) | {"category_path": tuple(row["category_path"])})
+
+
+def _plain(row: DictRow) -> dict[str, Any]:
+    """The columns by the names of the fields; the passages as one."""
+    values = dict(row)
+    del values["document_ids"]
+    pairs = zip(values.pop("chunk_ids"), values.pop("content_hashes"), strict=True)
+    return values | {"passages": tuple(CitedPassage(chunk_id, bytes(digest)) for chunk_id, digest in pairs)}
+
+
+def entry_of(row: DictRow) -> CaseEntry:
+    """The case of a row of `changes`, for the index."""
+    return CaseEntry(
+        row["case_id"],
+        row["query"],
+        row["query_hash"],
+        tuple(row["category_path"]),
+        row["node_id"],
+        row["quality_score"],
+        row["usage_count"],
+        row["status"] == "active",
+        row["vector"],
+    )
+
+
+def log_values(log: CaseLog) -> dict[str, object]:
+    """The parameters of `put_log`."""
+    return {
+        "log_id": log.log_id,
+        "logged_at": log.timestamp,
+        "kind": log.kind,
+        "query": log.query,
+        "query_hash": log.query_hash,
+        "category_path": list(log.category_path),
+        "node_id": log.node_id,
+        "suggested_case_ids": list(log.suggested_case_ids),
+        "picked_case_ids": list(log.picked_case_ids),
+        "shown_case_id": log.shown_case_id,
+        "case_ids": sorted(log.case_ids),
+        **_passage_values(log.passages),
+        "success": log.success,
+        "feedback": log.feedback.value if log.feedback else None,
+        "execution_time_ms": log.execution_time_ms,
+        "similarity_method": log.similarity_method,
+        "user_id": log.user_id,
+        "as_of": log.as_of,
+        "details": Jsonb(dict(log.details)),
+    }
+
+
+def log_of(row: DictRow) -> CaseLog:
+    """The interaction of a row."""
+    values = _plain(row)
+    del values["case_ids"]
+    values["timestamp"] = values.pop("logged_at")
+    values["feedback"] = FeedbackType(row["feedback"]) if row["feedback"] else None
+    for name in ("category_path", "suggested_case_ids", "picked_case_ids"):
+        values[name] = tuple(row[name])
+    return CaseLog(**values)
+
+
+def vote_values(counted: CountedVote) -> dict[str, object]:
+    """The parameters of `put_vote`."""
+    vote = counted.vote
+    return {
+        "case_id": vote.case_id,
+        "voter": vote.voter,
+        "log_id": vote.log_id,
+        "feedback": vote.feedback.value,
+        "success": vote.success,
+        "moved": counted.moved,
+        "voted_at": vote.at,
+    }
+
+
+def vote_of(row: DictRow) -> CountedVote:
+    """The vote of a row."""
+    vote = Vote(
+        log_id=row["log_id"],
+        case_id=row["case_id"],
+        feedback=FeedbackType(row["feedback"]),
+        success=row["success"],
+        voter=row["voter"],
+        at=row["voted_at"],
+    )
+    return CountedVote(vote, row["moved"])
+
+
+def decision_values(decision: ReuseDecision) -> dict[str, object]:
+    """The parameters of `put_decision`."""
+    return {
+        "case_id": decision.case_id,
+        "log_id": decision.log_id,
+        "kind": decision.kind,
+        "correct": decision.correct,
+        "decided_at": decision.at,
+    }
+
+
+def decision_of(row: DictRow) -> ReuseDecision:
+    """The decision of a row."""
+    return ReuseDecision(
+        case_id=row["case_id"], log_id=row["log_id"], kind=row["kind"], correct=row["correct"], at=row["decided_at"]
+    )
+
+
+def _passage_values(passages: Sequence[CitedPassage]) -> dict[str, object]:
+    return {
+        "chunk_ids": [passage.chunk_id for passage in passages],
+        "content_hashes": [passage.content_hash for passage in passages],
+        "document_ids": sorted({passage.document_id for passage in passages}),
+    }

@@ -1,0 +1,286 @@
+"""The case memory in the database: `CaseStore` over the tables of migration 0011."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from datetime import datetime
+from typing import TypeVar
+
+from psycopg.rows import DictRow
+
+from dtrag.adapters.postgres.database import Connection, Database
+from dtrag.adapters.postgres.queries import queries
+from dtrag.adapters.postgres.stores.case_rows import (
+    case_of,
+    case_values,
+    decision_of,
+    decision_values,
+    entry_of,
+    log_of,
+    log_values,
+    vote_of,
+    vote_values,
+)
+from dtrag.core.access.scope import EVERYTHING, Scope
+from dtrag.core.cases.case import (
+    Case,
+    CaseChange,
+    CaseLog,
+    CaseQuery,
+    CaseStatistics,
+    DecisionCounts,
+    ReuseDecision,
+    ScoredCases,
+    SimilarityMethod,
+    Vote,
+)
+from dtrag.core.cases.index import CaseIndex
+from dtrag.core.cases.similarity import admits
+from dtrag.core.cases.votes import CaseRecord, Tally, count_vote, records_of, voted_log
+
+T = TypeVar("T")
+_CANDIDATES = 64
+"""Cases of a limited scope that are checked at once, at least; more than are returned, so that hidden ones cost no
+time."""
+_CHANGES = 2_000
+"""Changed cases that are read at once, to leave the event loop to others in between."""
+_SMALL = 5_000
+"""An index of fewer cases is searched in the event loop: that takes less than handing it to a thread."""
+
+
+class PostgresCases:
+    """The cases of one database. Each process has its own index of them, kept up to date by their revision."""
+
+    def __init__(self, database: Database):
+        self._database = database
+        self._sql = queries("cases")
+        self._index = CaseIndex()
+        self._lock = asyncio.Lock()
+
+    async def close(self) -> None:
+        """Nothing is open; the database is closed by the app."""
+
+    async def add(self, case: Case) -> bool:
+        """See `CaseStore`."""
+        self._database.require_space()
+        async with self._database.connection("owner") as connection:
+            return (await connection.execute(self._sql["add_case"], case_values(case))).rowcount == 1
+
+    async def get(self, case_id: str, scope: Scope) -> Case | None:
+        """See `CaseStore`."""
+        return (await self.of([case_id], scope)).get(case_id)
+
+    async def of(self, case_ids: Collection[str], scope: Scope) -> dict[str, Case]:
+        """See `CaseStore`."""
+        rows = await self._read("cases", scope, case_ids=list(case_ids))
+        return {row["case_id"]: case_of(row) for row in rows}
+
+    async def change(self, case_id: str, change: CaseChange, at: datetime, scope: Scope) -> tuple[Case, Case] | None:
+        """See `CaseStore`."""
+
+        async def work(connection: Connection, case: Case) -> tuple[Case, Case]:
+            changed = change.applied_to(case, at)
+            async with connection.pipeline():
+                await connection.execute(self._sql["update_case"], case_values(changed))
+                await connection.execute(self._sql["changed"], {"case_id": case_id})
+            return case, changed
+
+        return await self._locked(case_id, scope, work)
+
+    async def delete(self, case_id: str, scope: Scope) -> bool:
+        """See `CaseStore`."""
+
+        async def work(connection: Connection, case: Case) -> bool:
+            async with connection.pipeline():
+                for name in ("delete_logs", "delete_case", "changed"):
+                    await connection.execute(self._sql[name], {"case_id": case.case_id})
+            return True
+
+        return await self._locked(case_id, scope, work) or False
+
+    async def _locked(self, case_id: str, scope: Scope, work: Callable[[Connection, Case], Awaitable[T]]) -> T | None:
+        """The work in a transaction that has locked the case; None when it is unknown or out of scope."""
+        while True:
+            seen = await self.get(case_id, scope) if scope.nodes is not None else None
+            if scope.nodes is not None and seen is None:
+                return None
+            async with self._database.connection("owner") as connection, connection.transaction():
+                row = await (await connection.execute(self._sql["locked_case"], {"case_id": case_id})).fetchone()
+                if row is None:
+                    return None
+                case = case_of(row)
+                if seen is None or (seen.node_id, seen.passages) == (case.node_id, case.passages):
+                    return await work(connection, case)
+            # It was moved meanwhile: whether it is in scope has to be checked again.
+
+    async def nearest(self, query: CaseQuery, scope: Scope) -> ScoredCases:
+        """See `CaseStore`."""
+        count = query.limit if scope.nodes is None else max(_CANDIDATES, 4 * query.limit)
+        while True:
+            async with self._lock:
+                index = await self._current_index(vectors=query.method is SimilarityMethod.SEMANTIC)
+                if len(index) < _SMALL:
+                    ranked = index.nearest(query, scope.nodes, count)
+                else:
+                    ranked = await asyncio.to_thread(index.nearest, query, scope.nodes, count)
+            cases = await self.of([case_id for case_id, _ in ranked], scope) if ranked else {}
+            scored = [
+                (cases[case_id], score)
+                for case_id, score in ranked
+                if case_id in cases and admits(query, cases[case_id])
+            ]
+            if len(scored) >= query.limit or len(ranked) < count:
+                return scored[: query.limit]
+            count *= 4
+
+    async def _current_index(self, *, vectors: bool) -> CaseIndex:
+        """The index with all committed changes; with embeddings where they are needed."""
+        if vectors and not self._index.vectors:
+            self._index = CaseIndex(vectors=True)
+        async with self._database.connection("owner") as connection:
+            row = await (await connection.execute(self._sql["revision"])).fetchone()
+            revision: int = row["revision"] if row else 0
+            if revision < self._index.revision:  # an older state of the database was restored
+                self._index = CaseIndex(vectors=self._index.vectors)
+            index = self._index
+            while index.revision < revision:
+                values = {"known": index.revision, "vectors": index.vectors, "limit": _CHANGES}
+                rows = await (await connection.execute(self._sql["changes"], values)).fetchall()
+                if len(rows) < _SMALL // 100:
+                    _update(index, rows)
+                else:
+                    await asyncio.to_thread(_update, index, rows)
+                if len(rows) < _CHANGES:
+                    index.revision = max(index.revision, revision)
+        return index
+
+    async def page(self, scope: Scope, limit: int, after: str | None = None) -> Sequence[Case]:
+        """See `CaseStore`."""
+        return [case_of(row) for row in await self._read("page", scope, after=after, limit=limit)]
+
+    async def vote(self, vote: Vote, scope: Scope) -> Case | None:
+        """See `CaseStore`."""
+        self._database.require_space()
+
+        async def work(connection: Connection, case: Case) -> Case:
+            whose = {"case_id": case.case_id, "voter": vote.voter, "log_id": vote.log_id, "at": vote.at}
+            async with connection.pipeline():
+                votes = await connection.execute(self._sql["votes_of_voter"], whose)
+                tally = await connection.execute(self._sql["tally"], whose)
+                await connection.execute(self._sql["open_log"], whose)
+                locked = await connection.execute(self._sql["locked_log"], whose)
+            earlier = [vote_of(row) for row in await votes.fetchall()]
+            (counts,), (log,) = await tally.fetchall(), await locked.fetchall()
+            counted = count_vote(case, vote, earlier, Tally(**counts))
+            if counted is None:
+                return case
+            after, stored = counted
+            async with connection.pipeline():
+                await connection.execute(self._sql["put_vote"], vote_values(stored))
+                await connection.execute(self._sql["update_case"], case_values(after))
+                if log["user_id"] == vote.voter:
+                    completed = voted_log(log_of(log), vote, case)
+                    await connection.execute(self._sql["put_log"], log_values(completed))
+                await connection.execute(self._sql["changed"], {"case_id": case.case_id})
+            return after
+
+        return await self._locked(vote.case_id, scope, work)
+
+    async def votes(self, case_ids: Collection[str], scope: Scope) -> dict[str, Sequence[Vote]]:
+        """See `CaseStore`."""
+        grouped: dict[str, list[Vote]] = {case_id: [] for case_id in await self.of(case_ids, scope)}
+        for row in await self._as_owner("votes", case_ids=list(grouped)):
+            grouped[row["case_id"]].append(vote_of(row).vote)
+        return dict(grouped)
+
+    async def add_log(self, log: CaseLog) -> None:
+        """See `CaseStore`."""
+        self._database.require_space()
+        async with self._database.connection("owner") as connection, connection.transaction():
+            cursor = await connection.execute(self._sql["locked_log"], {"log_id": log.log_id})
+            row = await cursor.fetchone()
+            if row is None or row["feedback"] is None:
+                await connection.execute(self._sql["put_log"], log_values(log))
+
+    async def log(self, log_id: str, user_id: str) -> CaseLog | None:
+        """See `CaseStore`."""
+        rows = await self._as_owner("log", log_id=log_id)
+        return next((log_of(row) for row in rows if row["user_id"] == user_id), None)
+
+    async def logs(self, scope: Scope, limit: int, *, success_only: bool = False) -> Sequence[CaseLog]:
+        """See `CaseStore`."""
+        return [log_of(row) for row in await self._read("logs", scope, success_only=success_only, limit=limit)]
+
+    async def add_decision(self, decision: ReuseDecision) -> None:
+        """See `CaseStore`."""
+        self._database.require_space()
+        async with self._database.connection("owner") as connection:
+            await connection.execute(self._sql["put_decision"], decision_values(decision))
+
+    async def decisions(self, case_id: str | None = None) -> DecisionCounts:
+        """See `CaseStore`."""
+        (counts,) = await self._as_owner("decision_counts", case_id=case_id)
+        return DecisionCounts(counts["correct"], counts["total"] - counts["correct"])
+
+    async def statistics(self, scope: Scope) -> CaseStatistics:
+        """See `CaseStore`."""
+        names = ("case_totals", "log_totals", "most_used", "largest_categories", "methods")
+        async with self._database.scoped("reader", scope) as connection:
+            cursors = [await connection.execute(self._sql[name]) for name in names]
+            totals, interactions, most_used, categories, methods = [await each.fetchall() for each in cursors]
+        return CaseStatistics(
+            **totals[0],
+            **interactions[0],
+            most_used_case=most_used[0]["case_id"] if most_used else None,
+            category_distribution={"/".join(row["category_path"]): row["cases"] for row in categories},
+            similarity_method_usage={row["similarity_method"]: row["logs"] for row in methods},
+        )
+
+    async def forget_logs(self, before: datetime) -> int:
+        """See `CaseStore`."""
+        async with self._database.connection("owner") as connection:
+            return (await connection.execute(self._sql["forget_logs"], {"before": before})).rowcount
+
+    async def records(self, limit: int, after: str | None = None) -> Sequence[CaseRecord]:
+        """See `CaseStore`."""
+        cases = await self.page(EVERYTHING, limit, after)
+        ids = [case.case_id for case in cases]
+        votes = [vote_of(row) for row in await self._as_owner("votes", case_ids=ids)]
+        decisions = [decision_of(row) for row in await self._as_owner("decisions", case_ids=ids)]
+        return records_of(cases, votes, decisions)
+
+    async def put(self, record: CaseRecord) -> bool:
+        """See `CaseStore`."""
+        self._database.require_space()
+        async with self._database.connection("owner") as connection, connection.transaction():
+            added = await connection.execute(self._sql["add_case"], case_values(record.case))
+            if added.rowcount != 1:
+                return False
+            async with connection.pipeline():
+                for vote in record.votes:
+                    await connection.execute(self._sql["put_vote"], vote_values(vote))
+                for decision in record.decisions:
+                    await connection.execute(self._sql["put_decision"], decision_values(decision))
+        return True
+
+    async def log_page(self, limit: int, after: str | None = None) -> Sequence[CaseLog]:
+        """See `CaseStore`."""
+        return [log_of(row) for row in await self._as_owner("log_page", after=after, limit=limit)]
+
+    async def _as_owner(self, name: str, **values: object) -> list[DictRow]:
+        async with self._database.connection("owner") as connection:
+            return await (await connection.execute(self._sql[name], values)).fetchall()
+
+    async def _read(self, name: str, scope: Scope, **values: object) -> list[DictRow]:
+        async with self._database.scoped("reader", scope) as connection:
+            return await (await connection.execute(self._sql[name], values)).fetchall()
+
+
+def _update(index: CaseIndex, rows: Sequence[DictRow]) -> None:
+    for row in rows:
+        if row["case_id"] is None:
+            index.remove(row["changed_id"])
+        else:
+            index.put(entry_of(row))
+        index.revision = row["revision"]
