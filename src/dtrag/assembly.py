@@ -98,8 +98,8 @@ def open_stores(settings: Settings, database: Database, analyzer: Analyzer) -> S
 def case_store(settings: Settings, database: Database, sight: DocumentVisibility) -> CaseStore:
     """The case memory: in the SQLite file of the folder that the settings name, or else in the database."""
     if settings.cbr_data_dir is not None:
-        return SqliteCases(settings.cbr_data_dir, sight.visible)
-    return PostgresCases(database)
+        return SqliteCases(settings.cbr_data_dir, sight.visible, cache_seconds=settings.cbr_cache_ttl)
+    return PostgresCases(database, cache_seconds=settings.cbr_cache_ttl)
 
 
 def choose_models(settings: Settings, embedder: Embedder | None = None) -> Models:

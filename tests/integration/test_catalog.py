@@ -21,6 +21,7 @@ SUBJECTS = (
     "agents",
     "approvals",
     "audit",
+    "cases",
     "content",
     "editions",
     "evaluations",
@@ -75,6 +76,12 @@ GRANTS = {
     "answer_feedback": (set(), set()),
     "conversation_turns": (set(), set()),
     "conversations": (set(), set()),
+    "cbr_cases": (set(), READ),
+    "cbr_logs": (set(), READ),
+    "cbr_votes": (set(), set()),
+    "cbr_decisions": (set(), set()),
+    "cbr_changes": (set(), set()),
+    "cbr_revision": (set(), set()),
 }
 """Table -> what the search role and what the reader may do with it; the owner writes all of them."""
 
@@ -87,6 +94,12 @@ LOCAL_LIMITS = {
     "conversations.conversations": "c.conversation_id",
     "traces.newest": "trace_id",
     "evaluations.newest": "run_id",
+    "cases.changes": "h.revision",
+    "cases.page": "case_id",
+    "cases.logs": "log_id",
+    "cases.log_page": "log_id",
+    "cases.most_used": "case_id",
+    "cases.largest_categories": "category_path",
     "learning.trim": "experience_id",
 }
 """Statements with a limit over tables of their own, and their keys."""
@@ -183,7 +196,7 @@ def test_row_security_is_forced_on_content(store: Store) -> None:
         f"select relname::text, relrowsecurity, relforcerowsecurity from pg_class c where {OURS} and relkind = 'r'"
         " and (relrowsecurity or relforcerowsecurity) order by 1"
     )
-    assert secured == [("chunks", True, True), ("documents", True, True)]
+    assert secured == [(table, True, True) for table in ("cbr_cases", "cbr_logs", "chunks", "documents")]
 
 
 def test_the_policies_are_these(store: Store) -> None:
@@ -191,6 +204,10 @@ def test_the_policies_are_these(store: Store) -> None:
         "select tablename::text, roles::text, cmd, permissive, qual from pg_policies where schemaname = 'dtrag'"
     )
     assert sorted((table, roles, cmd) for table, roles, cmd, _, _ in policies) == [
+        ("cbr_cases", "{dtrag_owner}", "ALL"),
+        ("cbr_cases", "{dtrag_reader}", "SELECT"),
+        ("cbr_logs", "{dtrag_owner}", "ALL"),
+        ("cbr_logs", "{dtrag_reader}", "SELECT"),
         ("chunks", "{dtrag_owner}", "ALL"),
         ("chunks", "{dtrag_reader}", "SELECT"),
         ("documents", "{dtrag_owner}", "ALL"),

@@ -58,11 +58,11 @@ async def no_documents(document_ids: Collection[uuid.UUID], scope: Scope) -> fro
 class SqliteCases:
     """The cases in the file `cbr_system.db` of a folder. It is opened at the first use."""
 
-    def __init__(self, folder: Path, visible: Visible = no_documents) -> None:
+    def __init__(self, folder: Path, visible: Visible = no_documents, *, cache_seconds: float = 0.0) -> None:
         self.folder = folder
         self._file = CaseFile(folder)
         self._visible = visible
-        self._index = CaseIndex()
+        self._index = CaseIndex(cache_seconds=cache_seconds)
 
     async def close(self) -> None:
         """Close the file; a later use opens it again."""
@@ -148,11 +148,11 @@ class SqliteCases:
     ) -> tuple[list[tuple[str, float]], list[Case]]:
         semantic = query.method is SimilarityMethod.SEMANTIC
         if semantic and not self._index.vectors:
-            self._index = CaseIndex(vectors=True)
+            self._index = CaseIndex(vectors=True, cache_seconds=self._index.cache_seconds)
         index = self._index
         revision = rows(connection, "revision", {})[0]["revision"]
         if revision < index.revision:
-            index = self._index = CaseIndex(vectors=index.vectors)
+            index = self._index = CaseIndex(vectors=index.vectors, cache_seconds=index.cache_seconds)
         if revision != index.revision:
             for row in connection.execute(SQL["changes"], {"known": index.revision, "vectors": index.vectors}):
                 if row["case_id"] is None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from array import array
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,7 @@ from dtrag.core.cases.similarity import in_category, question_hash, words
 
 NO_NODE = -1
 _GROWTH = 1_024
+_MOST_CACHED = 500
 _ID_BYTES = 16
 """Leading bytes of an id that are compared as numbers; only equal ones are compared as text."""
 
@@ -39,12 +41,18 @@ class CaseIndex:
     """The questions of one store at one revision. Not for concurrent use.
 
     Every case has a slot: a position in all columns. A case whose question changes gets a new slot, and the index is
-    compacted when half of the slots are unused. `vectors`: whether it holds embeddings, for `SEMANTIC`.
+    compacted when half of the slots are unused. `vectors`: whether it holds embeddings, for `SEMANTIC`. The nearest of
+    a query are cached for `cache_seconds`, until the next change.
     """
 
-    def __init__(self, *, vectors: bool = False) -> None:
+    def __init__(
+        self, *, vectors: bool = False, cache_seconds: float = 0.0, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.revision = -1
         self.vectors = vectors
+        self.cache_seconds = cache_seconds
+        self._clock = clock
+        self._cached: dict[tuple[CaseQuery, frozenset[int] | None, int], tuple[float, list[tuple[str, float]]]] = {}
         self._matrix: NDArray[np.float32] | None = None
         self._clear()
 
@@ -74,6 +82,7 @@ class CaseIndex:
 
     def put(self, entry: CaseEntry) -> None:
         """Add the case, or replace it."""
+        self._cached.clear()
         slot = self._slots.get(entry.case_id)
         known = self._entries[slot] if slot is not None else None
         same_question = known is not None and (known.query, known.query_hash) == (entry.query, entry.query_hash)
@@ -96,6 +105,7 @@ class CaseIndex:
 
     def remove(self, case_id: str) -> None:
         """Remove the case, if it is there."""
+        self._cached.clear()
         slot = self._slots.pop(case_id, None)
         if slot is None:
             return
@@ -144,11 +154,23 @@ class CaseIndex:
         fits = unit is not None and len(unit) == self._matrix.shape[1]
         self._matrix[slot] = unit if fits else 0.0
 
-    def nearest(self, query: CaseQuery, nodes: Collection[int] | None, count: int) -> list[tuple[str, float]]:
+    def nearest(self, query: CaseQuery, nodes: frozenset[int] | None, count: int) -> list[tuple[str, float]]:
         """The first `count` cases in the order of `similarity.order`, with their similarities.
 
         Only cases in one of the `nodes` (None: all), whatever `query.limit` is.
         """
+        if not self.cache_seconds:
+            return self._nearest(query, nodes, count)
+        key, now = (query, nodes, count), self._clock()
+        expires, ranked = self._cached.get(key, (now, None))
+        if ranked is None or expires <= now:
+            ranked = self._nearest(query, nodes, count)
+            if len(self._cached) >= _MOST_CACHED:
+                del self._cached[next(iter(self._cached))]
+            self._cached[key] = (now + self.cache_seconds, ranked)
+        return ranked
+
+    def _nearest(self, query: CaseQuery, nodes: frozenset[int] | None, count: int) -> list[tuple[str, float]]:
         scores = self._scores(query)
         slots = np.flatnonzero(self._mask(query, nodes))
         columns = {name: column[slots] for name, column in self._columns.items() if name in _TIES}
@@ -160,7 +182,7 @@ class CaseIndex:
                 chosen.append(((-score, -entry.quality, -entry.usage, entry.case_id), entry.case_id, score))
         return [(case_id, score) for _, case_id, score in sorted(chosen)[:count]]
 
-    def _mask(self, query: CaseQuery, nodes: Collection[int] | None) -> NDArray[np.bool_]:
+    def _mask(self, query: CaseQuery, nodes: frozenset[int] | None) -> NDArray[np.bool_]:
         size, columns = len(self._entries), self._columns
         mask: NDArray[np.bool_] = columns["active"][:size].copy()
         if query.min_quality > 0:

@@ -52,10 +52,10 @@ _SMALL = 5_000
 class PostgresCases:
     """The cases of one database. Each process has its own index of them, kept up to date by their revision."""
 
-    def __init__(self, database: Database):
+    def __init__(self, database: Database, *, cache_seconds: float = 0.0):
         self._database = database
         self._sql = queries("cases")
-        self._index = CaseIndex()
+        self._index = CaseIndex(cache_seconds=cache_seconds)
         self._lock = asyncio.Lock()
 
     async def close(self) -> None:
@@ -137,13 +137,13 @@ class PostgresCases:
     async def _current_index(self, *, vectors: bool) -> CaseIndex:
         """The index with all committed changes; with embeddings where they are needed."""
         if vectors and not self._index.vectors:
-            self._index = CaseIndex(vectors=True)
+            self._index = CaseIndex(vectors=True, cache_seconds=self._index.cache_seconds)
         async with self._database.connection("owner") as connection:
             row = await (await connection.execute(self._sql["revision"])).fetchone()
             revision: int = row["revision"] if row else 0
-            if revision < self._index.revision:  # an older state of the database was restored
-                self._index = CaseIndex(vectors=self._index.vectors)
             index = self._index
+            if revision < index.revision:  # an older state of the database was restored
+                index = self._index = CaseIndex(vectors=index.vectors, cache_seconds=index.cache_seconds)
             while index.revision < revision:
                 values = {"known": index.revision, "vectors": index.vectors, "limit": _CHANGES}
                 rows = await (await connection.execute(self._sql["changes"], values)).fetchall()

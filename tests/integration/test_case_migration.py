@@ -1,0 +1,37 @@
+"""Cases move from SQLite to PostgreSQL and back with everything that belongs to them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dtrag.adapters.sqlite.cases import SqliteCases
+from dtrag.app import App
+from dtrag.core.access.scope import EVERYTHING
+from dtrag.core.cases.case import ReuseDecision
+from dtrag.memory.migration import Migrated, migrate
+from dtrag.ports import CaseStore
+from dtrag.testing.builders import NOON, case, vote
+from dtrag.testing.contracts.cases import log
+
+
+async def everything(store: CaseStore) -> list[object]:
+    return [*await store.records(100), *await store.log_page(100)]
+
+
+async def test_a_copy_is_complete_and_can_be_repeated(app: App, tmp_path: Path) -> None:
+    file, again = SqliteCases(tmp_path / "a"), SqliteCases(tmp_path / "b")
+    for name in ("one", "two", "세번째"):
+        await file.add(case(name, metadata={"name": name}, passages=["x:1"], vector=b"\0\0\x80?"))
+        await file.vote(vote(name, log_id=f"log of {name}", voter="kim"), EVERYTHING)
+    await file.add_decision(ReuseDecision(case_id="one", log_id="r", kind="replay", correct=True, at=NOON))
+    await file.add_log(log("answer", kind="answer", shown_case_id="one", details={"confidence": 0.5}))
+    database = app.case_store
+    (interrupted, *_) = await file.records(1)
+    await database.put(interrupted)
+    assert await migrate(file, database) == Migrated(cases=2, known_cases=1, logs=4)
+    assert await migrate(file, database) == Migrated(known_cases=3, known_logs=4)
+    assert await everything(database) == await everything(file)
+    assert await migrate(database, again) == Migrated(cases=3, logs=4)
+    assert await everything(again) == await everything(file)
+    for opened in (file, again):
+        await opened.close()

@@ -1,0 +1,73 @@
+"""The index of questions: exact at any size of changes, and cached only until the next change."""
+
+from __future__ import annotations
+
+import random
+
+from dtrag.core.cases.case import Case, CaseQuery
+from dtrag.core.cases.index import CaseEntry, CaseIndex
+from dtrag.testing.builders import case
+from dtrag.testing.contracts.cases import brute_force, random_case, random_query
+
+
+def entry(stored: Case) -> CaseEntry:
+    return CaseEntry(
+        stored.case_id,
+        stored.query,
+        stored.query_hash,
+        stored.category_path,
+        stored.node_id,
+        stored.quality_score,
+        stored.usage_count,
+        stored.status == "active",
+        stored.vector,
+    )
+
+
+def test_it_equals_comparing_every_case_through_many_changes() -> None:
+    random_source, index = random.Random(7), CaseIndex(vectors=True)
+    cases: dict[str, Case] = {}
+    for step in range(6_000):
+        changed = random_case(random_source, random_source.randrange(800))
+        if random_source.random() < 0.2:
+            cases.pop(changed.case_id, None)
+            index.remove(changed.case_id)
+        else:
+            cases[changed.case_id] = changed
+            index.put(entry(changed))
+        if step % 60 == 0:
+            query = random_query(random_source)
+            assert index.nearest(query, None, query.limit) == brute_force(list(cases.values()), query)
+    assert len(index) == len(cases)
+
+
+def test_ids_that_begin_alike_are_ordered_by_the_rest() -> None:
+    index = CaseIndex()
+    for number in (30, 4, 200, 1):
+        index.put(entry(case(f"a long common beginning {number:04}", "same")))
+    nearest = index.nearest(CaseQuery(text="same", limit=2), None, 2)
+    assert [case_id[-4:] for case_id, _ in nearest] == ["0001", "0004"]
+
+
+def test_only_nodes_in_scope() -> None:
+    index = CaseIndex()
+    for name, node in (("a", 1), ("b", 2), ("c", None)):
+        index.put(entry(case(name, "same", node_id=node)))
+    query = CaseQuery(text="same", limit=9)
+    assert index.nearest(query, frozenset({2, 3}), 9) == [("b", 1.0)]
+    assert index.nearest(query, frozenset(), 9) == []
+    assert CaseIndex().nearest(query, None, 9) == []
+
+
+def test_results_are_cached_until_a_change_or_their_time_is_over() -> None:
+    now = [0.0]
+    index = CaseIndex(cache_seconds=10, clock=lambda: now[0])
+    index.put(entry(case("a", "same")))
+    query = CaseQuery(text="same", limit=1)
+    first = index.nearest(query, None, 1)
+    assert index.nearest(query, None, 1) is first
+    now[0] = 10.0
+    again = index.nearest(query, None, 1)
+    assert (again, again is first) == (first, False)
+    index.put(entry(case("a", "other words")))
+    assert index.nearest(query, None, 1) == [("a", 0.0)]
