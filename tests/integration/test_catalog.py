@@ -91,6 +91,8 @@ LOCAL_LIMITS = {
     "audit.page": "number",
     "audit.newest": "number",
     "review.waiting": "item_id",
+    "review.surest_answer": "item_id",
+    "review.answered": "item_id",
     "conversations.conversations": "c.conversation_id",
     "traces.newest": "trace_id",
     "evaluations.newest": "run_id",
