@@ -48,6 +48,7 @@ from dtrag.governance.lexicon import OwnLexicon
 from dtrag.governance.review import IN_REVIEW, Review
 from dtrag.governance.sessions import Sessions
 from dtrag.governance.taxonomy import TaxonomyVersions
+from dtrag.governance.visibility import DocumentAccess
 from dtrag.ingestion.classify import Classifier, classify_enabled
 from dtrag.ingestion.folders import FolderPlan, FolderSync, find_files
 from dtrag.ingestion.ingest import Ingestion
@@ -63,6 +64,7 @@ from dtrag.pipeline.run import DebateEvent, Run
 from dtrag.pipeline.state import PipelineRequest, PipelineResponse
 from dtrag.pipeline.traces import Traces
 from dtrag.ports import Embedder, Models, Parser, Reranker, Stores, check_identity
+from dtrag.retrieval.document_texts import DocumentTexts
 from dtrag.retrieval.lexicon_reader import LexiconReader
 from dtrag.retrieval.regulation_collection import CollectionReader
 from dtrag.retrieval.regulation_preparation import read_ahead
@@ -132,6 +134,7 @@ class App:
         self.on_search: Callable[[SearchMetrics], None] = lambda metrics: None
         self.on_debate: Callable[[DebateEvent], None] = lambda event: None
         self.index = stores.index
+        self.texts = DocumentTexts(stores.index)
         self._index_settings = stores.index_settings
         self._writer = stores.writer
         self.evaluations = Evaluations(stores.evaluations)
@@ -171,6 +174,7 @@ class App:
         self._lexicon_reader = LexiconReader()
         self.lexicon = OwnLexicon(stores.index_settings, self.index, record, self._lexicon_reader.remember)
         self.taxonomy_service = TaxonomyService.of(self.settings)
+        self.visibility = DocumentAccess(self.index, stores.keys, stores.agents)
         self.review = Review(
             stores.review, self.index, self.classifier, record, review_below=self.settings.review_below
         )

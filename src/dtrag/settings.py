@@ -12,7 +12,7 @@ import math
 import os
 import sys
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -44,6 +44,9 @@ class SettingRow(TypedDict):
     name: str
     environment: str
     value: Any
+    default: Any
+    is_default: bool
+    secret: bool
     help: str
 
 
@@ -278,13 +281,18 @@ class Settings:
         """Name, environment variable, value, default flag and help of each setting; secrets are not shown."""
         rows: list[SettingRow] = []
         for declared in fields(self):
-            value = getattr(self, declared.name)
-            shown = "(set)" if declared.metadata["secret"] and value else value
+            value, secret = getattr(self, declared.name), declared.metadata["secret"]
+            factory = declared.default_factory
+            default = declared.default if factory is MISSING else factory()
+            shown = "(set)" if secret and value else value
             rows.append(
                 {
                     "name": declared.name,
                     "environment": PREFIX + declared.name.upper(),
                     "value": str(shown) if isinstance(shown, Path) else shown,
+                    "default": str(default) if isinstance(default, Path) else default,
+                    "is_default": value == default,
+                    "secret": secret,
                     "help": declared.metadata["help"],
                 }
             )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
+import pytest_asyncio
 import requests
 import schemathesis
 from hypothesis import given, settings
@@ -20,10 +22,12 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.delivery.api.app import create_app
 from dtrag.settings import Settings
 from tests.api.shape import assert_failure
 from tests.api.standing import assert_standing
+from tests.store import Databases
 
 ADDRESS = "http://localhost:8001"
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
@@ -31,6 +35,20 @@ SCHEMA = schemathesis.openapi.from_dict(create_app(Settings.load(environ={}, dat
 FOUND: list[Any] = [result.ok() for result in SCHEMA.get_all_operations() if isinstance(result, Ok)]
 OPERATIONS = {f"{found.method.upper()} {found.path}": found for found in FOUND}
 TAKING = [name for name, found in OPERATIONS.items() if found.body or found.query]
+
+
+@pytest_asyncio.fixture(scope="module")
+async def client(embedded: EmbeddedServer, template: str) -> AsyncIterator[httpx2.AsyncClient]:
+    """An administrator of a service of this module's own: random requests create keys, and nobody is local then."""
+    databases = Databases(embedded.address, template)
+    api = create_app(databases.settings())
+    transport = httpx2.ASGITransport(app=api)
+    async with api.router.lifespan_context(api):
+        created = await api.state.service.app.keys.create("fuzzing", role="admin", rate=1_000_000)
+        headers = {"x-api-key": created.secret}
+        async with httpx2.AsyncClient(transport=transport, base_url=ADDRESS, headers=headers, timeout=60) as opened:
+            yield opened
+    databases.drop()
 
 
 @pytest.mark.parametrize("name", OPERATIONS)

@@ -71,6 +71,9 @@ ROUTES: dict[Address, Described] = {
     ("POST", "/v1/chat/completions"): Described("read", sent=COMPLETION),
     ("GET", "/documents"): Described("read"),
     ("POST", "/documents"): Described("write", sent=UPLOAD, own=201),
+    ("GET", "/documents/{document_id}/text"): Described("read", "document"),
+    ("GET", "/documents/{document_id}/passages"): Described("read", "document"),
+    ("GET", "/documents/{document_id}/who"): Described("admin", "document", whole_tree=True),
     ("GET", "/documents/{document_id:path}"): Described("read", "document"),
     ("DELETE", "/documents/{document_id:path}"): Described("write", "document", own=204),
     ("GET", "/regulations"): Described("read"),
@@ -88,6 +91,8 @@ ROUTES: dict[Address, Described] = {
     ("GET", "/agents/{agent_id}/manifest"): Described("read", "agent"),
     ("GET", "/agents/{agent_id}/editions"): Described("read", "agent"),
     ("GET", "/agents/{agent_id}/spending"): Described("read", "agent"),
+    ("GET", "/agents/{agent_id}/reach"): Described("read", "agent"),
+    ("POST", "/agents/reach"): Described("read", sent={"node_paths": [MINE]}),
     ("POST", "/agents/{agent_id}/search"): Described("read", "agent", {"query": "machine"}),
     ("POST", "/agents/{agent_id}/ask"): Described("read", "agent", {"question": "What is machine learning?"}),
     ("GET", "/review"): Described("write"),
@@ -122,6 +127,11 @@ ROUTES: dict[Address, Described] = {
     ("POST", "/tools/{name}/approve"): Described("admin", sent={"fingerprint": "0" * 64}, own=404, whole_tree=True),
     ("DELETE", "/tools/{name}/approve"): Described("admin", own=404, whole_tree=True),
     ("GET", "/audit"): Described("admin", whole_tree=True),
+    ("GET", "/audit/verify"): Described("admin", whole_tree=True),
+    ("GET", "/keys"): Described("admin", whole_tree=True),
+    ("POST", "/keys"): Described("admin", sent={"name": "", "role": "reader"}, own=422, whole_tree=True),
+    ("DELETE", "/keys/{name:path}"): Described("admin", own=404, whole_tree=True),
+    ("GET", "/settings"): Described("admin", whole_tree=True),
     ("GET", "/metrics"): Described("read", whole_tree=True),
     ("GET", "/docs"): Described("read"),
     ("GET", "/openapi.json"): Described("read"),
@@ -190,9 +200,14 @@ async def make(built: House, kind: Kind, branch: list[str]) -> str:
 async def send(client: httpx2.AsyncClient, address: Address, object_id: str = "") -> httpx2.Response:
     """The described request about the object."""
     method, path = address
-    for name in ("{document_id:path}", "{agent_id}", "{item_id}"):
+    for name in ("{document_id:path}", "{document_id}", "{agent_id}", "{item_id}"):
         path = path.replace(name, object_id)
-    path = path.replace("{conversation_id}", "nobodys").replace("{trace_id}", "nobodys").replace("{number}", "999")
+    path = (
+        path.replace("{conversation_id}", "nobodys")
+        .replace("{trace_id}", "nobodys")
+        .replace("{number}", "999")
+        .replace("{name:path}", "nobodys")
+    )
     version = "9.9.9" if ROUTES[address].own == 404 else "active"
     path = path.replace("{version}", version).replace("{base}", version)
     sent = ROUTES[address].sent

@@ -293,6 +293,7 @@ def test_every_limit_has_a_total_order() -> None:
     }
     assert set(limited) == {
         "content.documents",
+        "content.passage_spans",
         "folders.read_documents_of",
         "search.strict",
         "search.strict_among",

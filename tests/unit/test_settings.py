@@ -76,7 +76,16 @@ def test_rows_name_every_setting_and_hide_what_is_secret() -> None:
     assert list(rows) == NAMES
     assert "hunter2" not in str(rows)
     assert rows["database_url"]["value"] == "(set)"
-    assert rows["port"] == {"name": "port", "environment": "DTRAG_PORT", "value": 8001, "help": rows["port"]["help"]}
+    assert rows["port"] == {
+        "name": "port",
+        "environment": "DTRAG_PORT",
+        "value": 8001,
+        "default": 8001,
+        "is_default": True,
+        "secret": False,
+        "help": rows["port"]["help"],
+    }
+    assert not rows["database_url"]["is_default"]
     assert all(row["help"].endswith(".") for row in rows.values())
     assert rows["data_dir"]["value"] == str(default_data_dir())
     assert {row["name"]: row for row in Settings().rows()}["database_url"]["value"] is None

@@ -21,9 +21,11 @@ from dtrag.batch_writer import BatchWriter
 from dtrag.core.access.audit_chain import (
     START,
     AuditEntry,
+    AuditFilter,
     AuditOptions,
     AuditRow,
     ChainHead,
+    Decision,
     Verdict,
     content,
     settled,
@@ -114,13 +116,26 @@ class Audit:
         self._writer.add((AuditEntry(self._now(), actor, action, **options), None))
 
     async def newest(
-        self, *, limit: int = 100, before: int | None = None, since: datetime | None = None, actor: str | None = None
+        self,
+        *,
+        limit: int = 100,
+        before: int | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        actor: str | None = None,
+        action: str | None = None,
+        decision: Decision | None = None,
+        subject: str | None = None,
     ) -> list[AuditRow]:
-        """The newest lines with a number below `before`, a time from `since` on, by `actor`; newest first."""
+        """The newest lines with a number below `before`, a time from `since` on and before `until`, by `actor`.
+
+        Of actions that contain `action` in any case, with this decision, about the object with the id `subject`.
+        """
         if not 1 <= limit <= MAX_LISTED:
             raise InvalidInput(f"limit must be from 1 to {MAX_LISTED:,}.")
         await self._writer.flush()
-        return await self._store.newest(limit, before, since, actor)
+        filters = AuditFilter(before, since, until, actor, action, decision, subject)
+        return await self._store.newest(limit, filters)
 
     async def verify(
         self, expected: ChainHead | None = None, on_progress: Callable[[int], None] | None = None
@@ -230,7 +245,7 @@ class Audit:
             return []
         since, before = min(entry.at for entry in entries), None
         logged: set[bytes] = set()
-        while rows := await self._store.newest(PAGE, before, since, None):
+        while rows := await self._store.newest(PAGE, AuditFilter(before, since)):
             logged.update(content(0, row.entry) for row in rows)
             before = rows[-1].number
         return [entry for entry in entries if content(0, settled(entry)) not in logged]

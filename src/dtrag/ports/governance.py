@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol, Unpack
 
 from dtrag.core.access.api_key import Key
-from dtrag.core.access.audit_chain import AuditEntry, AuditOptions, AuditRow, ChainHead
+from dtrag.core.access.audit_chain import AuditEntry, AuditFilter, AuditOptions, AuditRow, ChainHead
 from dtrag.core.access.session import Session
 from dtrag.core.agent import Agent, Edition, Spending
 from dtrag.core.taxonomy.tree import Taxonomy
@@ -112,11 +112,8 @@ class AuditStore(Protocol):
     async def page(self, after: int, limit: int) -> list[AuditRow]:
         """The next `limit` lines with numbers above `after`, in order."""
 
-    async def newest(self, limit: int, before: int | None, since: datetime | None, actor: str | None) -> list[AuditRow]:
-        """The newest `limit` lines with a number below `before`, a time from `since` on, by `actor`; newest first.
-
-        None does not restrict.
-        """
+    async def newest(self, limit: int, filters: AuditFilter) -> list[AuditRow]:
+        """The newest `limit` lines that pass the filters; newest first."""
 
 
 class AuditSpoolStore(Protocol):

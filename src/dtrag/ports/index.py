@@ -9,6 +9,7 @@ from datetime import date, datetime
 from typing import Any, Protocol
 
 from dtrag.core.access.scope import EVERYTHING, NO_FILTERS, Scope, SearchFilters
+from dtrag.core.document_text import DocumentText, PassageSpan
 from dtrag.core.documents import DocumentSummary, Draft, IndexedDocument, SearchResult, Vector
 from dtrag.core.editions import Edition, WorkBeginning
 from dtrag.core.ranking.bm25 import LexicalQuery, LexicalStatistics
@@ -130,6 +131,17 @@ class DocumentIndex(Index, Protocol):
         self, document_id: uuid.UUID, scope: Scope, taxonomy: Taxonomy
     ) -> tuple[DocumentSummary, str] | None:
         """A document in scope with its text, or None."""
+
+    async def document_text(self, document_id: uuid.UUID, start: int, end: int, scope: Scope) -> DocumentText | None:
+        """The text of a document in scope from `start` to `end` in code points, with the passages there, or None.
+
+        Text and passages are of the same version of the document.
+        """
+
+    async def passage_spans(
+        self, document_id: uuid.UUID, limit: int, offset: int, scope: Scope
+    ) -> tuple[list[PassageSpan], int] | None:
+        """A page of the passages of a document in scope, in order, and their total number, or None."""
 
     async def counts(self, scope: Scope) -> tuple[int, int]:
         """Numbers of documents and of passages in scope."""

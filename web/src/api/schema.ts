@@ -112,6 +112,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/agents/{agent_id}/reach": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Reach
+         * @description How many documents and passages the agent reaches for you: those in its branches that are also yours.
+         */
+        get: operations["reach_agents__agent_id__reach_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/agents/{agent_id}/search": {
         parameters: {
             query?: never;
@@ -172,6 +192,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/agents/reach": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Reach Of Branches
+         * @description How many documents and passages an agent with these branches would reach for you; nothing is stored.
+         */
+        post: operations["reach_of_branches_agents_reach_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/taxonomy/tree/{version}": {
         parameters: {
             query?: never;
@@ -226,6 +266,28 @@ export interface paths {
          * @description The audit log, the newest lines first. This request itself appears in later ones.
          */
         get: operations["audit_audit_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/audit/verify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Verify
+         * @description Check that no line of the audit log was changed, removed or added by hand.
+         *
+         *     Without `expect`, the removal of the newest lines cannot be noticed.
+         */
+        get: operations["verify_audit_verify_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -408,6 +470,66 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/documents/{document_id}/passages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Passages
+         * @description The passages of a document in their order, with their positions and headings.
+         */
+        get: operations["passages_documents__document_id__passages_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/documents/{document_id}/text": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Text
+         * @description A part of a document's text, with the passages in it: the positions of citations refer to this text.
+         */
+        get: operations["text_documents__document_id__text_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/documents/{document_id}/who": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Who
+         * @description Who can see a document: the valid keys and the agents, each with the branch through which it sees it.
+         */
+        get: operations["who_documents__document_id__who_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/evaluations": {
         parameters: {
             query?: never;
@@ -503,6 +625,52 @@ export interface paths {
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Keys
+         * @description All keys, the newest first; revoked and expired ones stay in the list. Secrets are not stored.
+         */
+        get: operations["keys_keys_get"];
+        put?: never;
+        /**
+         * Create
+         * @description Create a key. Its secret is in this response only.
+         *
+         *     The first key ends the access of programs on the same machine without a key; create it with the role admin.
+         */
+        post: operations["create_keys_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/keys/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revoke
+         * @description Revoke the valid key with this name, with all its sessions.
+         */
+        delete: operations["revoke_keys__name__delete"];
         options?: never;
         head?: never;
         patch?: never;
@@ -823,7 +991,7 @@ export interface paths {
         put?: never;
         /**
          * Approve
-         * @description Accept the proposed category: the document moves there and becomes an example for classification.
+         * @description Accept the proposal: a document moves to its category and becomes an example for classification.
          */
         post: operations["approve_review__item_id__approve_post"];
         delete?: never;
@@ -843,7 +1011,9 @@ export interface paths {
         put?: never;
         /**
          * Correct
-         * @description Choose another category: the document moves there and becomes an example for classification.
+         * @description Choose another category for a document, or the passages that answer the question of an answer.
+         *
+         *     A document moves there and becomes an example for classification. No word of a correction enters an answer.
          */
         post: operations["correct_review__item_id__correct_post"];
         delete?: never;
@@ -938,6 +1108,26 @@ export interface paths {
          * @description Sign out: the session ends, for all windows of this browser.
          */
         delete: operations["sign_out_session_delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/settings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Settings
+         * @description The settings with which the service was started, and the flags as they are now. Secrets are not shown.
+         */
+        get: operations["settings_settings_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -1513,6 +1703,39 @@ export interface components {
              * @description The question.
              */
             question: string;
+        };
+        /**
+         * AgentReachBody
+         * @description The branches of an agent that does not exist yet.
+         */
+        AgentReachBody: {
+            /**
+             * Node Paths
+             * @description Category paths; each includes its whole branch.
+             * @example [
+             *       [
+             *         "HR",
+             *         "Leave"
+             *       ]
+             *     ]
+             */
+            node_paths: string[][];
+        };
+        /**
+         * AgentReachShape
+         * @description What an agent reaches for the caller.
+         */
+        AgentReachShape: {
+            /**
+             * Documents
+             * @description Documents that are valid today.
+             */
+            documents: number;
+            /**
+             * Passages
+             * @description Their passages.
+             */
+            passages: number;
         };
         /**
          * AgentSearch
@@ -2128,7 +2351,7 @@ export interface components {
             degraded: string[];
             /**
              * Hitl Required
-             * @description Whether the answer also waits for a human review, as the agent requires.
+             * @description Whether the answer also waits for a human review, as the agent or DTRAG_REVIEW_BELOW requires.
              */
             hitl_required: boolean;
             /**
@@ -2689,7 +2912,7 @@ export interface components {
         };
         /**
          * CorrectBody
-         * @description A decision for a different category.
+         * @description A decision for a different category of a document, or for the passages that answer the question of an answer.
          */
         CorrectBody: {
             /**
@@ -2699,6 +2922,14 @@ export interface components {
              */
             note: string;
             /**
+             * Passages
+             * @description For an answer: the chunk_ids of the passages that answer its question.
+             * @example [
+             *       "0b1f0a5e-6f0c-5b8e-9d3c-2f8a7c5d1e90:3"
+             *     ]
+             */
+            passages?: string[] | null;
+            /**
              * Path
              * @description The category of the document.
              * @example [
@@ -2706,7 +2937,75 @@ export interface components {
              *       "Leave"
              *     ]
              */
-            path: string[];
+            path?: string[] | null;
+        };
+        /**
+         * CreatedKeyShape
+         * @description A new key with its secret.
+         */
+        CreatedKeyShape: {
+            /**
+             * Created At
+             * @description When it was created, ISO 8601 in UTC.
+             */
+            created_at: string;
+            /**
+             * Expires At
+             * @description When it expires; null for never.
+             */
+            expires_at: string | null;
+            /**
+             * Last Used At
+             * @description When it was last used, to the minute.
+             */
+            last_used_at: string | null;
+            /**
+             * Name
+             * @description Its name.
+             */
+            name: string;
+            /**
+             * Prefix
+             * @description How its secret begins.
+             */
+            prefix: string;
+            /**
+             * Rate Per Minute
+             * @description Requests per minute.
+             */
+            rate_per_minute: number;
+            /**
+             * Revoked At
+             * @description When it was revoked.
+             */
+            revoked_at: string | null;
+            /**
+             * Role
+             * @description reader, editor or admin.
+             * @enum {string}
+             */
+            role: "reader" | "editor" | "admin";
+            /**
+             * Scope
+             * @description Branches that it may see; null for the whole tree.
+             */
+            scope: string[] | null;
+            /**
+             * Secret
+             * @description The secret. It is not stored and cannot be shown again.
+             */
+            secret: string;
+            /**
+             * State
+             * @description valid, expired or revoked.
+             * @enum {string}
+             */
+            state: "valid" | "expired" | "revoked";
+            /**
+             * Unresolved
+             * @description Branches of its scope that do not exist yet; they grant nothing.
+             */
+            unresolved: string[];
         };
         /**
          * DifferenceResponse
@@ -2865,6 +3164,42 @@ export interface components {
              * @description Its title.
              */
             title: string;
+        };
+        /**
+         * DocumentTextShape
+         * @description A part of a document's text.
+         */
+        DocumentTextShape: {
+            /**
+             * Characters
+             * @description Length of the whole text in code points.
+             */
+            characters: number;
+            /**
+             * Document Id
+             * @description The document.
+             */
+            document_id: string;
+            /**
+             * End
+             * @description Its end (exclusive).
+             */
+            end: number;
+            /**
+             * Passages
+             * @description The passages that overlap with it, in order.
+             */
+            passages: components["schemas"]["PassageSpanShape"][];
+            /**
+             * Start
+             * @description Start of this part, in code points.
+             */
+            start: number;
+            /**
+             * Text
+             * @description The text of this part, verbatim.
+             */
+            text: string;
         };
         /**
          * DocumentWithText
@@ -3305,6 +3640,27 @@ export interface components {
             performance: components["schemas"]["TrialPerformance"];
         };
         /**
+         * FlagShape
+         * @description A flag, which is read for every request.
+         */
+        FlagShape: {
+            /**
+             * Description
+             * @description What it switches.
+             */
+            description: string;
+            /**
+             * Name
+             * @description Its name; the variable is FEATURE_ and the name in upper case.
+             */
+            name: string;
+            /**
+             * On
+             * @description Whether it is on now.
+             */
+            on: boolean;
+        };
+        /**
          * Health
          * @description The state of the service and its parts. The HTTP status is always 200.
          */
@@ -3468,12 +3824,12 @@ export interface components {
             kind: "classification" | "answer";
             /**
              * Note
-             * @description The reviewer's comment.
+             * @description The reviewer's comment; that on an answer is shown to administrators and its author.
              */
             note: string;
             /**
              * Proposal
-             * @description Of a classification: path, reasons, alternatives, disagreeing. Of an answer: question, text, document_ids and more.
+             * @description Of a classification: path, reasons, alternatives, disagreeing. Of an answer: question, text, decision, reasons, document_ids, as_of, and for a single item passages (chunk_id, label, text, cited) and chosen (chunk_ids of a decision).
              */
             proposal: {
                 [key: string]: unknown;
@@ -3489,6 +3845,75 @@ export interface components {
              * @description Title of the document.
              */
             title: string;
+        };
+        /**
+         * KeyList
+         * @description All keys, the newest first.
+         */
+        KeyList: {
+            /**
+             * Keys
+             * @description The keys.
+             */
+            keys: components["schemas"]["KeyShape"][];
+        };
+        /**
+         * KeyShape
+         * @description A key without its secret.
+         */
+        KeyShape: {
+            /**
+             * Created At
+             * @description When it was created, ISO 8601 in UTC.
+             */
+            created_at: string;
+            /**
+             * Expires At
+             * @description When it expires; null for never.
+             */
+            expires_at: string | null;
+            /**
+             * Last Used At
+             * @description When it was last used, to the minute.
+             */
+            last_used_at: string | null;
+            /**
+             * Name
+             * @description Its name.
+             */
+            name: string;
+            /**
+             * Prefix
+             * @description How its secret begins.
+             */
+            prefix: string;
+            /**
+             * Rate Per Minute
+             * @description Requests per minute.
+             */
+            rate_per_minute: number;
+            /**
+             * Revoked At
+             * @description When it was revoked.
+             */
+            revoked_at: string | null;
+            /**
+             * Role
+             * @description reader, editor or admin.
+             * @enum {string}
+             */
+            role: "reader" | "editor" | "admin";
+            /**
+             * Scope
+             * @description Branches that it may see; null for the whole tree.
+             */
+            scope: string[] | null;
+            /**
+             * State
+             * @description valid, expired or revoked.
+             * @enum {string}
+             */
+            state: "valid" | "expired" | "revoked";
         };
         /**
          * ManifestShape
@@ -3728,6 +4153,40 @@ export interface components {
             spoken: string[];
         };
         /**
+         * NewKey
+         * @description A key to create.
+         */
+        NewKey: {
+            /**
+             * Expires At
+             * @description When it expires; never if absent.
+             */
+            expires_at?: string | null;
+            /**
+             * Name
+             * @description Unique among valid keys.
+             * @example HR desk
+             */
+            name: string;
+            /**
+             * Rate Per Minute
+             * @description Requests per minute; without it DTRAG_RATE_PER_MINUTE.
+             */
+            rate_per_minute?: number | null;
+            /**
+             * Role
+             * @description reader, editor (also writes) or admin.
+             * @default reader
+             * @enum {string}
+             */
+            role: "reader" | "editor" | "admin";
+            /**
+             * Scope
+             * @description Branches that it may see; without it the whole tree.
+             */
+            scope?: (string | string[])[] | null;
+        };
+        /**
          * NodeShape
          * @description A category with its subcategories, as far as visible to the caller.
          */
@@ -3919,6 +4378,75 @@ export interface components {
              * @description Cosine with the query; 0 without vectors.
              */
             vector_score: number;
+        };
+        /**
+         * PassageList
+         * @description A page of the passages of a document.
+         */
+        PassageList: {
+            /**
+             * Limit
+             * @description The requested page size.
+             */
+            limit: number;
+            /**
+             * Offset
+             * @description Passages before this page.
+             */
+            offset: number;
+            /**
+             * Passages
+             * @description The passages of this page.
+             */
+            passages: components["schemas"]["PassageSpanShape"][];
+            /**
+             * Total
+             * @description Number of passages of the document.
+             */
+            total: number;
+        };
+        /**
+         * PassageSpanShape
+         * @description A passage without its text; positions are code points of the document's text.
+         */
+        PassageSpanShape: {
+            /**
+             * Breadcrumb
+             * @description Headings above it, outermost first.
+             */
+            breadcrumb: string[];
+            /**
+             * Chunk Id
+             * @description Id of the passage: document id, colon, position.
+             */
+            chunk_id: string;
+            /**
+             * End
+             * @description Its end (exclusive).
+             */
+            end: number;
+            /**
+             * Metadata
+             * @description Its own metadata, such as article and article_title.
+             */
+            metadata: {
+                [key: string]: unknown;
+            };
+            /**
+             * Ordinal
+             * @description Its position among the passages, from 0.
+             */
+            ordinal: number;
+            /**
+             * Page
+             * @description Page of the PDF on which it begins; null if unknown.
+             */
+            page: number | null;
+            /**
+             * Start
+             * @description Its start.
+             */
+            start: number;
         };
         /**
          * PreviewShape
@@ -4745,6 +5273,95 @@ export interface components {
             scope: string[] | null;
         };
         /**
+         * SettingShape
+         * @description A setting.
+         */
+        SettingShape: {
+            /**
+             * Default
+             * @description Its default.
+             */
+            default: string | number | null;
+            /**
+             * Description
+             * @description What it means.
+             */
+            description: string;
+            /**
+             * Environment
+             * @description Its environment variable.
+             */
+            environment: string;
+            /**
+             * Is Default
+             * @description Whether it has its default value.
+             */
+            is_default: boolean;
+            /**
+             * Name
+             * @description Its name, as in Python.
+             */
+            name: string;
+            /**
+             * Secret
+             * @description Whether its value is never shown.
+             */
+            secret: boolean;
+            /**
+             * Value
+             * @description Its value; `(set)` for a secret that is set.
+             */
+            value: string | number | null;
+        };
+        /**
+         * SettingsShape
+         * @description The settings of the service.
+         */
+        SettingsShape: {
+            /**
+             * Flags
+             * @description All flags.
+             */
+            flags: components["schemas"]["FlagShape"][];
+            /**
+             * Settings
+             * @description All settings.
+             */
+            settings: components["schemas"]["SettingShape"][];
+        };
+        /**
+         * SightShape
+         * @description A key or an agent that sees the document.
+         */
+        SightShape: {
+            /**
+             * Branch
+             * @description The branch through which it sees the document; null: the whole tree.
+             */
+            branch: string[] | null;
+            /**
+             * Id
+             * @description Id of the agent; empty for keys.
+             */
+            id: string;
+            /**
+             * Kind
+             * @description key or agent.
+             * @enum {string}
+             */
+            kind: "key" | "agent";
+            /**
+             * Name
+             * @description Its name.
+             */
+            name: string;
+            /**
+             * Role
+             * @description Role of the key; null for agents.
+             */
+            role: ("reader" | "editor" | "admin") | null;
+        };
+        /**
          * SignInBody
          * @description A key to sign in with.
          */
@@ -5452,6 +6069,37 @@ export interface components {
             total_tokens: number;
         };
         /**
+         * VerdictShape
+         * @description The result of a check of the audit log.
+         */
+        VerdictShape: {
+            /**
+             * First Bad
+             * @description The first damaged line; null if there is none.
+             */
+            first_bad: number | null;
+            /**
+             * Head
+             * @description Number and hash of the last of them: store it elsewhere, and send it as `expect`.
+             */
+            head: string;
+            /**
+             * Lines
+             * @description Number of lines that are proved to be unchanged.
+             */
+            lines: number;
+            /**
+             * Ok
+             * @description Whether no line was changed, removed or added by hand.
+             */
+            ok: boolean;
+            /**
+             * Reason
+             * @description What is wrong; empty if nothing is.
+             */
+            reason: string;
+        };
+        /**
          * VerificationBody
          * @description A text whose citations are verified.
          */
@@ -5598,6 +6246,32 @@ export interface components {
              * @description Its semantic version.
              */
             version: string;
+        };
+        /**
+         * VisibilityShape
+         * @description Everybody who sees a document.
+         */
+        VisibilityShape: {
+            /**
+             * Category
+             * @description Its category, outermost name first; [] for none.
+             */
+            category: string[];
+            /**
+             * Document Id
+             * @description The document.
+             */
+            document_id: string;
+            /**
+             * Sights
+             * @description Keys and agents that see it: agents first, each group by name.
+             */
+            sights: components["schemas"]["SightShape"][];
+            /**
+             * Without Keys
+             * @description Whether no key exists, so that every program on the service's machine sees it.
+             */
+            without_keys: boolean;
         };
     };
     responses: never;
@@ -6162,6 +6836,73 @@ export interface operations {
             };
         };
     };
+    reach_agents__agent_id__reach_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                agent_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AgentReachShape"];
+                };
+            };
+            /** @description The key is missing or invalid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description It does not exist, or you may not see it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The input is invalid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description Too many requests; see Retry-After. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The database is unreachable or was built with another analyzer or embedder, or the service is overloaded. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+        };
+    };
     search_agents__agent_id__search_post: {
         parameters: {
             query?: never;
@@ -6432,6 +7173,102 @@ export interface operations {
             };
         };
     };
+    reach_of_branches_agents_reach_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AgentReachBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AgentReachShape"];
+                };
+            };
+            /** @description The body cannot be read. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The key is missing or invalid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description Your key does not allow it, or the filters reach outside your scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The media type of the body is not supported. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The input is invalid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description Too many requests; see Retry-After. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The database is unreachable or was built with another analyzer or embedder, or the service is overloaded. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+        };
+    };
     tree_by_version_api_taxonomy_tree__version__get: {
         parameters: {
             query?: never;
@@ -6617,14 +7454,22 @@ export interface operations {
     audit_audit_get: {
         parameters: {
             query?: {
+                /** @description Only lines whose action contains this, in any case, such as `/search`. */
+                action?: string | null;
                 /** @description Only lines of this caller. */
                 actor?: string | null;
                 /** @description Only lines below this number. */
                 before?: number | null;
+                /** @description allowed, denied or done. */
+                decision?: ("allowed" | "denied" | "done") | null;
                 /** @description Maximum number of entries. */
                 limit?: number;
                 /** @description Only lines since this time (UTC if it has no zone). */
                 since?: string | null;
+                /** @description Only lines about the object with this id, such as a document. */
+                subject?: string | null;
+                /** @description Only lines before this time (UTC if it has no zone). */
+                until?: string | null;
             };
             header?: never;
             path?: never;
@@ -6639,6 +7484,74 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AuditPage"];
+                };
+            };
+            /** @description The key is missing or invalid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description Your key does not allow it, or the filters reach outside your scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The input is invalid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description Too many requests; see Retry-After. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The database is unreachable or was built with another analyzer or embedder, or the service is overloaded. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+        };
+    };
+    verify_audit_verify_get: {
+        parameters: {
+            query?: {
+                /** @description The `head` of an earlier check, which the log must still contain. */
+                expect?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["VerdictShape"];
                 };
             };
             /** @description The key is missing or invalid. */
@@ -7640,6 +8553,226 @@ export interface operations {
             };
         };
     };
+    passages_documents__document_id__passages_get: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of entries. */
+                limit?: number;
+                /** @description Number of entries to skip. */
+                offset?: number;
+            };
+            header?: never;
+            path: {
+                document_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PassageList"];
+                };
+            };
+            /** @description The key is missing or invalid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description It does not exist, or you may not see it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The input is invalid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description Too many requests; see Retry-After. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The database is unreachable or was built with another analyzer or embedder, or the service is overloaded. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+        };
+    };
+    text_documents__document_id__text_get: {
+        parameters: {
+            query?: {
+                /** @description End of the part (exclusive), in code points of the document's text; at most 200,000 after the start. */
+                end?: number | null;
+                /** @description Start of the part, in code points. */
+                start?: number;
+            };
+            header?: never;
+            path: {
+                document_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DocumentTextShape"];
+                };
+            };
+            /** @description The key is missing or invalid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description It does not exist, or you may not see it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The input is invalid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description Too many requests; see Retry-After. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The database is unreachable or was built with another analyzer or embedder, or the service is overloaded. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+        };
+    };
+    who_documents__document_id__who_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                document_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["VisibilityShape"];
+                };
+            };
+            /** @description The key is missing or invalid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description Your key does not allow it, or the filters reach outside your scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description It does not exist, or you may not see it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The input is invalid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description Too many requests; see Retry-After. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The database is unreachable or was built with another analyzer or embedder, or the service is overloaded. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+        };
+    };
     evaluations_evaluations_get: {
         parameters: {
             query?: {
@@ -7985,6 +9118,252 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Health"] | components["schemas"]["Status"];
+                };
+            };
+        };
+    };
+    keys_keys_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KeyList"];
+                };
+            };
+            /** @description The key is missing or invalid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description Your key does not allow it, or the filters reach outside your scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description Too many requests; see Retry-After. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The database is unreachable or was built with another analyzer or embedder, or the service is overloaded. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+        };
+    };
+    create_keys_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewKey"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreatedKeyShape"];
+                };
+            };
+            /** @description The body cannot be read. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The key is missing or invalid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description Your key does not allow it, or the filters reach outside your scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description It was modified concurrently. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The media type of the body is not supported. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The input is invalid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description Too many requests; see Retry-After. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The database is unreachable or was built with another analyzer or embedder, or the service is overloaded. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The disk is too full to add anything; searches and answers still work. */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+        };
+    };
+    revoke_keys__name__delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KeyShape"];
+                };
+            };
+            /** @description The key is missing or invalid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description Your key does not allow it, or the filters reach outside your scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description It does not exist, or you may not see it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The input is invalid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description Too many requests; see Retry-After. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The database is unreachable or was built with another analyzer or embedder, or the service is overloaded. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
                 };
             };
         };
@@ -9768,6 +11147,62 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description The key is missing or invalid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description Your key does not allow it, or the filters reach outside your scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description Too many requests; see Retry-After. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The database is unreachable or was built with another analyzer or embedder, or the service is overloaded. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+        };
+    };
+    settings_settings_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SettingsShape"];
+                };
             };
             /** @description The key is missing or invalid. */
             401: {

@@ -6,6 +6,7 @@ import asyncio
 import math
 import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from pgvector import HalfVector
@@ -20,6 +21,7 @@ from dtrag.adapters.postgres.queries import condition, filter_parameters, filter
 from dtrag.adapters.postgres.stores.taxonomy_rows import active_tree
 from dtrag.core.access.addresses import shown_address
 from dtrag.core.access.scope import NO_FILTERS, Scope, SearchFilters
+from dtrag.core.document_text import DocumentText, PassageSpan
 from dtrag.core.documents import DocumentSummary, SearchResult, Vector
 from dtrag.core.editions import WorkBeginning, days
 from dtrag.core.ranking.bm25 import LexicalQuery, LexicalStatistics
@@ -310,6 +312,39 @@ class PostgresIndex:
             cursor = await connection.execute(queries("content")["document"], {"document_id": document_id})
             row = await cursor.fetchone()
         return (_summary(row, taxonomy, scope), row["text"]) if row else None
+
+    async def document_text(self, document_id: uuid.UUID, start: int, end: int, scope: Scope) -> DocumentText | None:
+        """Part of a document in scope with its passages, or None."""
+        values = {"document_id": document_id, "start": start, "end": end}
+        async with self._database.scoped("reader", scope) as connection:
+            row = await (await connection.execute(queries("content")["document_text"], values)).fetchone()
+        if row is None:
+            return None
+        passages = tuple(_span(document_id, passage) for passage in row["passages"])
+        first = min(start, row["characters"])
+        text = row["text"]
+        return DocumentText(str(document_id), row["characters"], first, first + len(text), text, passages)
+
+    async def passage_spans(
+        self, document_id: uuid.UUID, limit: int, offset: int, scope: Scope
+    ) -> tuple[list[PassageSpan], int] | None:
+        """A page of the passages of a document in scope, and their number, or None."""
+        statements, key = queries("content"), {"document_id": document_id}
+        async with self._database.scoped("reader", scope) as connection:
+            counted = await connection.execute(statements["passage_count"], key)
+            listed = await connection.execute(statements["passage_spans"], {**key, "limit": limit, "offset": offset})
+            count, rows = await counted.fetchone(), await listed.fetchall()
+        if count is None:
+            return None
+        columns = ("ordinal", "start_offset", "end_offset", "breadcrumb", "metadata")
+        spans = [_span(document_id, [row[column] for column in columns]) for row in rows]
+        return spans, count["chunks"]
+
+
+def _span(document_id: uuid.UUID, values: Sequence[Any]) -> PassageSpan:
+    """From the columns ordinal, start_offset, end_offset, breadcrumb and metadata."""
+    ordinal, start, end, breadcrumb, metadata = values
+    return PassageSpan(f"{document_id}:{ordinal}", ordinal, start, end, tuple(breadcrumb), metadata)
 
 
 _PARAMETER_NAMES = {"scope": "nodes", "valid_on": "as_of"}

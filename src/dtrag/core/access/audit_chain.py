@@ -96,6 +96,36 @@ class AuditRow:
 
 
 @dataclass(frozen=True, slots=True)
+class AuditFilter:
+    """Which lines are read; None does not restrict.
+
+    Numbers below `before`, times from `since` on and before `until`, actions that contain `action` in any case, and
+    lines about the object with the id `subject`.
+    """
+
+    before: int | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    actor: str | None = None
+    action: str | None = None
+    decision: Decision | None = None
+    subject: str | None = None
+
+    def admits(self, row: AuditRow) -> bool:
+        """Whether the line passes."""
+        entry = row.entry
+        return (
+            (self.before is None or row.number < self.before)
+            and (self.since is None or entry.at >= self.since)
+            and (self.until is None or entry.at < self.until)
+            and (self.actor is None or entry.actor == self.actor)
+            and (self.action is None or self.action.lower() in entry.action.lower())
+            and (self.decision is None or entry.decision == self.decision)
+            and (self.subject is None or self.subject in entry.subjects)
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """Result of a verification: the last verified line, and the number of the first bad line, or None."""
 

@@ -29,10 +29,12 @@ from dtrag.delivery.api.routes import (
     chat,
     conversations,
     docs,
+    document_texts,
     documents,
     evaluations,
     filters,
     health,
+    keys,
     lexicon,
     metrics,
     openai,
@@ -45,6 +47,7 @@ from dtrag.delivery.api.routes import (
     tools,
     traces,
 )
+from dtrag.delivery.api.routes import settings as settings_routes
 from dtrag.delivery.api.schemas.errors import failures
 from dtrag.delivery.api.upload_folder import UploadFolder
 from dtrag.settings import Settings
@@ -100,6 +103,7 @@ def create_app(settings: Settings) -> FastAPI:
         chat,
         conversations,
         traces,
+        document_texts,
         documents,
         regulations,
         review,
@@ -109,6 +113,8 @@ def create_app(settings: Settings) -> FastAPI:
         tools,
         filters,
         audit,
+        keys,
+        settings_routes,
         evaluations,
         metrics,
         docs,

@@ -253,6 +253,24 @@ async def documents(visit: Visit) -> None:
     await visit.send("DELETE", "/documents/{document_id}", document_id=foreign)
 
 
+SOURCE_ROUTES: tuple[Route, ...] = (
+    ("GET", "/documents/{document_id}/text"),
+    ("GET", "/documents/{document_id}/passages"),
+    ("GET", "/documents/{document_id}/who"),
+)
+
+
+@scenario(("GET", "/documents"), *SOURCE_ROUTES)
+async def sources(visit: Visit) -> None:
+    """Parts of own documents and of foreign ones; who sees a document is not shown to visitors with a scope."""
+    listed = await visit.send("GET", "/documents", query="?limit=3")
+    own = [row["document_id"] for row in listed.json.get("documents", [])]
+    for document_id in (*own, visit.world.known["hidden document"], str(uuid.UUID(int=9))):
+        for method, path in SOURCE_ROUTES:
+            await visit.send(method, path, document_id=document_id)
+        await visit.send(*SOURCE_ROUTES[0], document_id=document_id, query="?start=5&end=40")
+
+
 @scenario(
     ("POST", "/documents"),
     ("GET", "/documents/{document_id}"),
@@ -293,8 +311,17 @@ AGENT_ROUTES: tuple[Route, ...] = (
     ("GET", "/agents/{agent_id}/manifest"),
     ("GET", "/agents/{agent_id}/editions"),
     ("GET", "/agents/{agent_id}/spending"),
+    ("GET", "/agents/{agent_id}/reach"),
 )
 AGENT_CALLS: tuple[Route, ...] = (("POST", "/agents/{agent_id}/search"), ("POST", "/agents/{agent_id}/ask"))
+
+
+@scenario(("POST", "/agents/reach"))
+async def reach_of_branches(visit: Visit) -> None:
+    """Counts of own branches, of foreign ones, and of both together."""
+    own, hidden = visit.words.own_path(), visit.words.hidden_path()
+    for paths in ([own], [hidden], [own, hidden], [hidden[:1]]):
+        await visit.send("POST", "/agents/reach", {"node_paths": paths})
 
 
 @scenario(("GET", "/agents"), ("POST", "/v1/chat/completions"), *AGENT_ROUTES, *AGENT_CALLS, writes=True)
@@ -422,6 +449,11 @@ async def category_tree(visit: Visit) -> None:
     ("GET", "/metrics/filter"),
     ("GET", "/metrics"),
     ("GET", "/audit"),
+    ("GET", "/audit/verify"),
+    ("GET", "/keys"),
+    ("POST", "/keys"),
+    ("DELETE", "/keys/{name}"),
+    ("GET", "/settings"),
     ("GET", "/evaluations"),
     ("GET", "/evaluations/{run_id}"),
 )
@@ -432,8 +464,10 @@ async def filters_and_figures(visit: Visit) -> None:
     await visit.send("POST", "/filter/validate", [["x/y", None]])
     trial = {"allowed_paths": paths[:1], "test_documents": [{"canonical_path": path} for path in paths]}
     await visit.send("POST", "/filter/test", trial)
-    for path in ("/metrics/filter", "/metrics", "/audit", "/evaluations"):
+    for path in ("/metrics/filter", "/metrics", "/audit", "/audit/verify", "/keys", "/settings", "/evaluations"):
         await visit.send("GET", path)
+    await visit.send("POST", "/keys", {"name": "mine", "role": "admin"})
+    await visit.send("DELETE", "/keys/{name}", name="administrator")
     await visit.send("GET", "/evaluations/{run_id}", run_id="1e72659b-bfb0-5f9f-9dd0-a27d2dcd4566")
 
 

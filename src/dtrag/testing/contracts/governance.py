@@ -6,11 +6,12 @@ import asyncio
 import uuid
 from dataclasses import replace
 from datetime import date, timedelta
+from typing import Any
 
 import pytest
 
 from dtrag.core.access.api_key import Key
-from dtrag.core.access.audit_chain import AuditEntry, AuditRow, ChainHead, verify
+from dtrag.core.access.audit_chain import AuditEntry, AuditFilter, AuditRow, ChainHead, verify
 from dtrag.core.access.scope import Grant
 from dtrag.core.access.session import IDLE, LONGEST, Session
 from dtrag.core.agent import Spending
@@ -259,7 +260,7 @@ def entry(action: str, *, actor: str = "kim", minutes: int = 0) -> AuditEntry:
 
 async def head_of(audit: AuditStore) -> ChainHead:
     """The newest line, or number 0."""
-    rows = await audit.newest(1, None, None, None)
+    rows = await audit.newest(1, AuditFilter())
     return ChainHead(rows[0].number, rows[0].hash) if rows else ChainHead(0, bytes(32))
 
 
@@ -320,4 +321,26 @@ class AuditStoreContract:
         self, stores: Stores, limit: int, before: int | None, minutes: int | None, actor: str | None
     ) -> list[str]:
         since = None if minutes is None else NOON + minutes * MINUTE
-        return [row.entry.action for row in await stores.audit.newest(limit, before, since, actor)]
+        return [row.entry.action for row in await stores.audit.newest(limit, AuditFilter(before, since, actor=actor))]
+
+    async def test_lines_by_action_decision_subject_and_time(self, stores: Stores) -> None:
+        actor, subject = uuid.uuid4().hex, uuid.uuid4().hex
+        lines = [
+            replace(entry("GET /documents", actor=actor, minutes=1), subjects=[subject, "x"]),
+            replace(entry("POST /Search", actor=actor, minutes=2), decision="denied"),
+            replace(entry("keys.create", actor=actor, minutes=3), subjects=[]),
+        ]
+        await stores.audit.append(lines)
+
+        async def actions(**filters: Any) -> list[str]:
+            rows = await stores.audit.newest(10, AuditFilter(actor=actor, **filters))
+            return [row.entry.action for row in rows]
+
+        assert await actions(action="search") == ["POST /Search"]
+        assert await actions(action="/") == ["POST /Search", "GET /documents"]
+        assert await actions(action="%") == []
+        assert await actions(decision="denied") == ["POST /Search"]
+        assert await actions(subject=subject) == ["GET /documents"]
+        assert await actions(subject=subject[:8]) == []
+        assert await actions(until=NOON + 2 * MINUTE) == ["GET /documents"]
+        assert await actions(since=NOON + 2 * MINUTE, until=NOON + 3 * MINUTE) == ["POST /Search"]

@@ -287,6 +287,42 @@ class IndexContract:
         assert await stores.index.document(KETTLE, staff, taxonomy) is None
         assert await stores.index.document(uuid.uuid4(), EVERYTHING, taxonomy) is None
 
+    async def test_a_part_of_a_text_has_the_passages_in_it(self, stores: Stores) -> None:
+        _, machines, staff = await filled(stores)
+        text = "The kettle has a valve.\n\nFill the kettle with water."
+        part = await stores.index.document_text(KETTLE, 4, 10, machines)
+        assert part is not None
+        assert (part.text, part.start, part.end, part.characters) == ("kettle", 4, 10, len(text))
+        assert [(span.chunk_id, span.start, span.end) for span in part.passages] == [(chunk_id(KETTLE), 0, 23)]
+        whole = await stores.index.document_text(KETTLE, 0, 1_000, machines)
+        assert whole is not None
+        assert (whole.text, whole.end) == (text, len(text))
+        assert [text[span.start : span.end] for span in whole.passages] == text.split("\n\n")
+        beyond = await stores.index.document_text(KETTLE, 500, 600, machines)
+        assert beyond is not None
+        assert (beyond.text, beyond.start, beyond.end, beyond.passages) == ("", len(text), len(text), ())
+        assert await stores.index.document_text(KETTLE, 0, 10, staff) is None
+        assert await stores.index.document_text(uuid.uuid4(), 0, 10, EVERYTHING) is None
+
+    async def test_positions_are_code_points(self, stores: Stores) -> None:
+        _, machines, _ = await filled(stores)
+        (node,) = branch_nodes(machines)
+        await stores.writer.write([indexed_document("test:emoji", ["휴학 😀 규정", "제1조 𠮷"], node_id=node)])
+        part = await stores.index.document_text(document_id("test:emoji"), 3, 9, machines)
+        assert part is not None
+        assert part.text == "😀 규정\n\n"
+
+    async def test_passages_are_listed_by_pages(self, stores: Stores) -> None:
+        _, machines, staff = await filled(stores)
+        first = await stores.index.passage_spans(KETTLE, 1, 0, machines)
+        assert first is not None
+        spans, total = first
+        assert ([span.ordinal for span in spans], total) == ([0], 2)
+        second = await stores.index.passage_spans(KETTLE, 5, 1, machines)
+        assert second is not None
+        assert [span.ordinal for span in second[0]] == [1]
+        assert await stores.index.passage_spans(KETTLE, 5, 0, staff) is None
+
     async def test_addresses_show_no_folders_to_callers_with_a_scope(self, stores: Stores) -> None:
         taxonomy, machines, _ = await filled(stores)
         (node,) = branch_nodes(machines)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 
-from dtrag.core.access.audit_chain import START, AuditEntry, AuditRow, ChainHead, chained
+from dtrag.core.access.audit_chain import START, AuditEntry, AuditFilter, AuditRow, ChainHead, chained
 from dtrag.testing.memory.state import MemoryState
 
 
@@ -24,16 +23,9 @@ class MemoryAudit:
         """Lines with numbers above `after`, at most so many, in order."""
         return [row for row in self._rows if row.number > after][:limit]
 
-    async def newest(self, limit: int, before: int | None, since: datetime | None, actor: str | None) -> list[AuditRow]:
-        """Lines below number `before`, not older than `since`, of `actor`; the newest first."""
-        matching = [
-            row
-            for row in reversed(self._rows)
-            if (before is None or row.number < before)
-            and (since is None or row.entry.at >= since)
-            and (actor is None or row.entry.actor == actor)
-        ]
-        return matching[:limit]
+    async def newest(self, limit: int, filters: AuditFilter) -> list[AuditRow]:
+        """The newest lines that pass the filters, the newest first."""
+        return [row for row in reversed(self._rows) if filters.admits(row)][:limit]
 
     def _head(self) -> ChainHead:
         return ChainHead(self._rows[-1].number, self._rows[-1].hash) if self._rows else START

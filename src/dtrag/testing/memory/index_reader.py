@@ -12,6 +12,7 @@ import numpy as np
 
 from dtrag.core.access.addresses import shown_address
 from dtrag.core.access.scope import EVERYTHING, NO_FILTERS, Scope, SearchFilters
+from dtrag.core.document_text import DocumentText, PassageSpan
 from dtrag.core.documents import DocumentSummary, IndexedChunk, SearchResult, Vector
 from dtrag.core.editions import WorkBeginning, days
 from dtrag.core.ranking.bm25 import LexicalQuery, LexicalStatistics, bm25_weight
@@ -184,6 +185,26 @@ class MemoryIndex:
             return None
         return _summary(stored, taxonomy, scope), stored.written.document.text
 
+    async def document_text(self, document_id: uuid.UUID, start: int, end: int, scope: Scope) -> DocumentText | None:
+        """Part of a document in scope with its passages, or None."""
+        stored = self._state.documents.get(document_id)
+        if stored is None or not stored.in_scope(scope):
+            return None
+        text = stored.written.document.text
+        first = min(start, len(text))
+        spans = tuple(span for span in _spans(stored) if span.start < end and span.end > start)
+        return DocumentText(str(document_id), len(text), first, min(end, len(text)), text[start:end], spans)
+
+    async def passage_spans(
+        self, document_id: uuid.UUID, limit: int, offset: int, scope: Scope
+    ) -> tuple[list[PassageSpan], int] | None:
+        """A page of the passages of a document in scope, and their number, or None."""
+        stored = self._state.documents.get(document_id)
+        if stored is None or not stored.in_scope(scope):
+            return None
+        spans = _spans(stored)
+        return spans[offset : offset + limit], len(spans)
+
     async def close(self) -> None:
         """Nothing runs in the background."""
 
@@ -264,6 +285,20 @@ def _valid_chunk_ids(stored: StoredDocument, scope: Scope) -> list[str]:
 
 def _address(stored: StoredDocument, scope: Scope) -> str:
     return shown_address(stored.written.source_uri, stored.written.source_path, server_paths=scope.server_paths)
+
+
+def _spans(stored: StoredDocument) -> list[PassageSpan]:
+    return [
+        PassageSpan(
+            f"{stored.written.document_id}:{chunk.ordinal}",
+            chunk.ordinal,
+            chunk.start,
+            chunk.end,
+            tuple(chunk.breadcrumb),
+            chunk.metadata,
+        )
+        for chunk in (indexed.chunk for indexed in stored.written.chunks)
+    ]
 
 
 def _result(passage: _Passage, taxonomy: Taxonomy, scope: Scope) -> SearchResult:

@@ -16,5 +16,9 @@ select number, at, actor, action, scope, subjects, decision, details, previous, 
 from audit_log
 where (:before::bigint is null or number < :before)
   and (:since::timestamptz is null or at >= :since)
+  and (:until::timestamptz is null or at < :until)
   and (:actor::text is null or actor = :actor)
+  and (:action::text is null or strpos(lower(action), lower(:action)) > 0)
+  and (:decision::text is null or decision = :decision)
+  and (:subject::text is null or subjects @> to_jsonb(:subject::text))
 order by number desc limit :limit

@@ -53,6 +53,28 @@ select document_id, title, source_uri, source_path, content_type, node_id, langu
 from documents
 where document_id = :document_id
 
+-- name: document_text
+-- One statement, so that text and passages are of the same version of the document.
+select d.characters, substr(d.text, :start::int + 1, :end::int - :start::int) as text,
+       coalesce((
+           select json_agg(json_build_array(c.ordinal, c.start_offset, c.end_offset, c.breadcrumb, c.metadata)
+                           order by c.ordinal)
+           from chunks c
+           where c.document_id = d.document_id and c.start_offset < :end::int and c.end_offset > :start::int
+       ), '[]') as passages
+from documents d
+where d.document_id = :document_id
+
+-- name: passage_count
+select chunks from documents where document_id = :document_id
+
+-- name: passage_spans
+select c.ordinal, c.start_offset, c.end_offset, c.breadcrumb, c.metadata
+from chunks c
+where c.document_id = :document_id
+order by c.document_id, c.ordinal
+limit :limit offset :offset
+
 -- name: ordinals
 select ordinal from chunks where document_id = :document_id order by ordinal
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from dataclasses import asdict
 
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
@@ -11,7 +11,7 @@ from psycopg.types.json import Jsonb
 from dtrag.adapters.postgres.database import Database
 from dtrag.adapters.postgres.locks import Lock, lock
 from dtrag.adapters.postgres.queries import queries
-from dtrag.core.access.audit_chain import START, AuditEntry, AuditRow, ChainHead, chained
+from dtrag.core.access.audit_chain import START, AuditEntry, AuditFilter, AuditRow, ChainHead, chained
 
 
 class PostgresAudit:
@@ -37,10 +37,9 @@ class PostgresAudit:
         """Lines with numbers above `after`, at most so many, in order."""
         return await self._rows("page", {"after": after, "limit": limit})
 
-    async def newest(self, limit: int, before: int | None, since: datetime | None, actor: str | None) -> list[AuditRow]:
-        """Lines below number `before`, not older than `since`, of `actor`; the newest first."""
-        values = {"limit": limit, "before": before, "since": since, "actor": actor}
-        return await self._rows("newest", values)
+    async def newest(self, limit: int, filters: AuditFilter) -> list[AuditRow]:
+        """The newest lines that pass the filters, the newest first."""
+        return await self._rows("newest", {"limit": limit, **asdict(filters)})
 
     async def _rows(self, name: str, values: Mapping[str, object]) -> list[AuditRow]:
         async with self._database.connection("owner") as connection:

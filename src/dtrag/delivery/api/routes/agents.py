@@ -7,9 +7,10 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse
 
+from dtrag.core.access.scope import Grant
 from dtrag.core.agent import Agent
 from dtrag.core.editions import parse_date
-from dtrag.core.taxonomy.tree import Taxonomy
+from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
 from dtrag.delivery.api.dependencies import app_of, correlation_of, service_of
 from dtrag.delivery.api.filter_policy import refuse_bypass
 from dtrag.delivery.api.json_body import JsonRoute
@@ -23,6 +24,8 @@ from dtrag.delivery.api.schemas.agents import (
     AgentChange,
     AgentList,
     AgentQuestion,
+    AgentReachBody,
+    AgentReachShape,
     AgentSearch,
     AgentShape,
     Editions,
@@ -137,6 +140,23 @@ async def spending(request: Request, agent_id: str) -> SpendingShape:
     agent = await _agent(request, agent_id)
     service = app_of(request).agents
     return SpendingShape.of(await service.spending(agent), service.budget(agent))
+
+
+@router.get("/agents/{agent_id}/reach", responses=_GET_ERRORS, dependencies=READ)
+async def reach(request: Request, agent_id: str) -> AgentReachShape:
+    """How many documents and passages the agent reaches for you: those in its branches that are also yours."""
+    agent, app = await _agent(request, agent_id), app_of(request)
+    documents, passages = await app.counts(scope=app.agents.access(agent, caller_of(request)))
+    return AgentReachShape(documents=documents, passages=passages)
+
+
+@posting.post("/agents/reach", responses=_CREATE_ERRORS, dependencies=READ)
+async def reach_of_branches(request: Request, body: AgentReachBody) -> AgentReachShape:
+    """How many documents and passages an agent with these branches would reach for you; nothing is stored."""
+    app, access = app_of(request), caller_of(request).access
+    paths = [CategoryPath.parse(path) for path in body.node_paths]
+    documents, passages = await app.counts(scope=access.within(Grant.of(paths, await app.agents.taxonomy())))
+    return AgentReachShape(documents=documents, passages=passages)
 
 
 @posting.post("/agents/{agent_id}/search", responses=_QUESTION_ERRORS, dependencies=READ)

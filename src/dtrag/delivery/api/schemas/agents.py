@@ -220,3 +220,21 @@ class AgentAskResponse(AskResponse):
     hitl_required: bool = Field(
         description="Whether the confidence is below the agent's threshold: the answer then also waits for review."
     )
+
+
+class AgentReachBody(StrictBody):
+    """The branches of an agent that does not exist yet."""
+
+    node_paths: list[list[str]] = Field(
+        min_length=1,
+        max_length=MAX_PATHS,
+        description="Category paths; each includes its whole branch.",
+        examples=[[["HR", "Leave"]]],
+    )
+
+
+class AgentReachShape(BaseModel):
+    """What an agent reaches for the caller."""
+
+    documents: int = Field(description="Documents that are valid today.")
+    passages: int = Field(description="Their passages.")

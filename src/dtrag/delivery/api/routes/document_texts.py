@@ -1,0 +1,60 @@
+"""`/documents/{document_id}/text`, `/passages` and `/who`: a source around a citation, and who can see it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+
+from dtrag.delivery.api.dependencies import app_of
+from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE, READ, caller_of
+from dtrag.delivery.api.schemas.base import MAX_OFFSET, Offset
+from dtrag.delivery.api.schemas.document_texts import (
+    DocumentTextShape,
+    PassageList,
+    PassageSpanShape,
+    VisibilityShape,
+)
+from dtrag.delivery.api.schemas.errors import failures
+from dtrag.retrieval.document_texts import MAX_CHARACTERS, MAX_PASSAGES
+
+router = APIRouter(tags=["documents"])
+SHOWN_ID = 60
+
+_SPAN = f"in code points of the document's text; at most {MAX_CHARACTERS:,} after the start"
+
+
+@router.get("/documents/{document_id}/text", responses=failures(404, 422, 503), dependencies=READ)
+async def text(
+    request: Request,
+    document_id: str,
+    start: Annotated[int, Query(ge=0, le=MAX_OFFSET, description="Start of the part, in code points.")] = 0,
+    end: Annotated[
+        int | None, Query(ge=0, le=2 * MAX_OFFSET, description=f"End of the part (exclusive), {_SPAN}.")
+    ] = None,
+) -> DocumentTextShape:
+    """A part of a document's text, with the passages in it: the positions of citations refer to this text."""
+    request.state.subjects = [document_id[:SHOWN_ID]]
+    part = await app_of(request).texts.part(document_id, start, end, scope=caller_of(request).access)
+    return DocumentTextShape.model_validate(part)
+
+
+@router.get("/documents/{document_id}/passages", responses=failures(404, 422, 503), dependencies=READ)
+async def passages(
+    request: Request,
+    document_id: str,
+    limit: Annotated[int, Query(ge=1, le=MAX_PASSAGES, description="Maximum number of entries.")] = 100,
+    offset: Offset = 0,
+) -> PassageList:
+    """The passages of a document in their order, with their positions and headings."""
+    request.state.subjects = [document_id[:SHOWN_ID]]
+    page, total = await app_of(request).texts.passages(document_id, limit, offset, scope=caller_of(request).access)
+    spans = [PassageSpanShape.model_validate(span) for span in page]
+    return PassageList(passages=spans, total=total, limit=limit, offset=offset)
+
+
+@router.get("/documents/{document_id}/who", responses=failures(403, 404, 422, 503), dependencies=ADMIN_WHOLE_TREE)
+async def who(request: Request, document_id: str) -> VisibilityShape:
+    """Who can see a document: the valid keys and the agents, each with the branch through which it sees it."""
+    request.state.subjects = [document_id[:SHOWN_ID]]
+    return VisibilityShape.model_validate(await app_of(request).visibility.who(document_id))

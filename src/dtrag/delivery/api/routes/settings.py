@@ -1,0 +1,66 @@
+"""`GET /settings`: the settings and flags of the service, for administrators of the whole tree."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+from pydantic import BaseModel, Field
+
+from dtrag.delivery.api.dependencies import service_of
+from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE
+from dtrag.delivery.api.schemas.errors import failures
+from dtrag.logs import redact
+from dtrag.settings import FLAGS, flag
+
+router = APIRouter(tags=["settings"], dependencies=ADMIN_WHOLE_TREE)
+
+
+class SettingShape(BaseModel):
+    """A setting."""
+
+    name: str = Field(description="Its name, as in Python.")
+    environment: str = Field(description="Its environment variable.")
+    value: str | int | None = Field(description="Its value; `(set)` for a secret that is set.")
+    default: str | int | None = Field(description="Its default.")
+    is_default: bool = Field(description="Whether it has its default value.")
+    secret: bool = Field(description="Whether its value is never shown.")
+    description: str = Field(description="What it means.")
+
+
+class FlagShape(BaseModel):
+    """A flag, which is read for every request."""
+
+    name: str = Field(description="Its name; the variable is FEATURE_ and the name in upper case.")
+    on: bool = Field(description="Whether it is on now.")
+    description: str = Field(description="What it switches.")
+
+
+class SettingsShape(BaseModel):
+    """The settings of the service."""
+
+    settings: list[SettingShape] = Field(description="All settings.")
+    flags: list[FlagShape] = Field(description="All flags.")
+
+
+@router.get("/settings", responses=failures(403, 503))
+async def settings(request: Request) -> SettingsShape:
+    """The settings with which the service was started, and the flags as they are now. Secrets are not shown."""
+    return SettingsShape(
+        settings=[
+            SettingShape(
+                name=row["name"],
+                environment=row["environment"],
+                value=_shown(row["value"]),
+                default=_shown(row["default"]),
+                is_default=row["is_default"],
+                secret=row["secret"],
+                description=row["help"],
+            )
+            for row in service_of(request).settings.rows()
+        ],
+        flags=[FlagShape(name=declared.name, on=flag(declared.name), description=declared.help) for declared in FLAGS],
+    )
+
+
+def _shown(value: str | int | None) -> str | int | None:
+    """The value without passwords inside addresses."""
+    return redact(value) if isinstance(value, str) else value
