@@ -44,6 +44,7 @@ function Evidence({ turn, answer }: { turn: Turn; answer: Answer }) {
   const { degraded, notes, hitl_required } = answer.metadata;
   return (
     <>
+      <Confidence answer={answer} />
       {judgementOf(answer) === "abstain" && <DeclinedAnswer turn={turn} answer={answer} />}
       {answer.answered_before && <AnsweredBefore before={answer.answered_before} />}
       {hitl_required && <p class={styles.note}>{t("ask.waiting")}</p>}
@@ -61,7 +62,6 @@ function Evidence({ turn, answer }: { turn: Turn; answer: Answer }) {
           </ul>
         </details>
       )}
-      <Confidence answer={answer} />
     </>
   );
 }
