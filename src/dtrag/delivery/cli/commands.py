@@ -13,6 +13,7 @@ from dtrag.delivery.cli import (
     ask,
     audit,
     calibrate,
+    cbr,
     demo,
     doctor,
     documents,
@@ -84,6 +85,7 @@ app.add_typer(review.app, name="review")
 app.add_typer(taxonomy.app, name="taxonomy")
 app.add_typer(regulations.app, name="regulations")
 app.add_typer(lexicon.app, name="lexicon")
+app.add_typer(cbr.app, name="cbr")
 app.add_typer(tools.app, name="tools")
 app.command("up")(serve.up)
 app.command()(demo.demo)

@@ -1,0 +1,181 @@
+"""Whether two English questions ask the same, given their readings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from dtrag.core.cases.reading import Reading, Unit
+from dtrag.core.cases.spelling_distance import allowed_errors, distance
+from dtrag.core.cases.unit_matching import Match, matched, without_joined
+
+_LENIENT_MARKERS = frozenset({"may", "must", "maximum", "any", "also", "during"})
+_QUANTITIES = frozenset({"all", "only", "some", "both", "either", "any"})
+_LIMITED = frozenset({"count", "amount", "duration", "frequency", "deadline", "advance"})
+_FREE_VERBS = {
+    "duration": {"last", "take", "run", "go", "stay", "valid"},
+    "amount": {"cost", "pay", "price", "amount"},
+    "where": {"find", "locat", "go", "place"},
+    "when": {"happen", "due", "date", "arriv", "come", "time"},
+    "way": {"work", "proceed", "procedur", "process"},
+    "who": {"respons", "person", "charg"},
+    "which": {"list", "kind", "type", "exist", "sort"},
+    "deadline": {"deadlin", "due", "latest", "date", "time"},
+}
+
+
+def difference(left: Reading, right: Reading) -> str:
+    """What makes two English questions different, as a short phrase; "" when they ask the same."""
+    return _statements(left, right) or _units(left, right)
+
+
+def _statements(left: Reading, right: Reading) -> str:
+    if left.aspects != right.aspects:
+        return f"asks something else: {'+'.join(sorted(left.aspects))} / {'+'.join(sorted(right.aspects))}"
+    kinds = {kind for kind, _ in (*left.statements, *right.statements)} - {"marker", "during…"}
+    for kind in sorted(kinds):
+        here, there = left.values(kind), right.values(kind)
+        if here != there and not (kind.endswith("…") and kind != "not…" and len(here) == len(there) == 0):
+            return f"{kind.rstrip('…')} differs: {_listed(here)} / {_listed(there)}"
+    here, there = left.values("marker"), right.values("marker")
+    strict_here = [mark for mark in here if mark not in _LENIENT_MARKERS]
+    strict_there = [mark for mark in there if mark not in _LENIENT_MARKERS]
+    if strict_here != strict_there:
+        return f"statement differs: {_listed(strict_here)} / {_listed(strict_there)}"
+    return _modality(left, right) or _limits(left, right)
+
+
+def _listed(values: Sequence[str]) -> str:
+    return ", ".join(values) or "none"
+
+
+def _modality(left: Reading, right: Reading) -> str:
+    here, there = set(left.values("marker")), set(right.values("marker"))
+    negated = "not" in here
+    must_here, must_there = "must" in here, "must" in there
+    may_here, may_there = "may" in here, "may" in there
+    clash = (must_here and not must_there and may_there and not may_here) or (
+        must_there and not must_here and may_here and not may_there
+    )
+    strict = negated or "whether" in left.aspects
+    if clash or (strict and must_here != must_there) or (negated and may_here != may_there):
+        return "may or must differs"
+    return ""
+
+
+def _limits(left: Reading, right: Reading) -> str:
+    for one, other in ((left, right), (right, left)):
+        here, there = one.values("marker"), set(other.values("marker"))
+        if (
+            "maximum" in here
+            and "maximum" not in there
+            and not (one.aspects & _LIMITED and "may" in there and "minimum" not in there)
+        ):
+            return "only in one: a maximum"
+        if "any" in here and not {"any"} & there and there & _QUANTITIES:
+            return "quantity differs"
+    return ""
+
+
+def _same_direction(left: Unit, right: Unit, *, passive: bool) -> bool:
+    roles = {left.role, right.role}
+    if roles <= {"", "by"}:
+        return passive or not (left.party or right.party)
+    return roles <= {"", "between", "against", "above", "below", "over", "across"} and not (left.party or right.party)
+
+
+def _mistyped(left: Unit, right: Unit) -> bool:
+    one, other = left.written, right.written
+    if (left.known and right.known) or not (one.isalpha() and other.isalpha()) or one[0] != other[0]:
+        return False
+    errors = allowed_errors(one, other)
+    if left.known or right.known:
+        return distance(one, other, errors) <= errors or distance(left.text, right.text, errors) <= errors > 0
+    if left.name or right.name or min(len(one), len(other)) < 7 or one[-2:] != other[-2:]:
+        return False
+    return distance(one, other, 1) <= 1
+
+
+def _units(left: Reading, right: Reading) -> str:
+    passive = left.passive != right.passive
+
+    texts = {unit.text for unit in left.units}, {unit.text for unit in right.units}
+
+    def similar(one: Unit, other: Unit) -> bool:
+        if one.role != other.role and not _same_direction(one, other, passive=passive):
+            return False
+        if one.text == other.text or one.meanings & other.meanings:
+            return True
+        return one.text not in texts[1] and other.text not in texts[0] and _mistyped(one, other)
+
+    pairs = matched(left.units, right.units, similar)
+    left_rest = _unmatched(left.units, {at for at, _ in pairs})
+    right_rest = _unmatched(right.units, {place for _, place in pairs})
+    left_rest, right_rest = without_joined(left.units, right.units, left_rest, right_rest)
+    free = {word for aspect in left.aspects for word in _FREE_VERBS.get(aspect, ())}
+    hard = [
+        unit
+        for units, rest in ((left.units, left_rest), (right.units, right_rest))
+        for unit in (units[at] for at in rest)
+        if not unit.soft and unit.text not in free
+    ]
+    if hard:
+        return f"only in one: {hard[0].written}"
+    return _persons(left, right, pairs) or _order(left, right, pairs)
+
+
+def _unmatched(units: Sequence[Unit], used: set[int]) -> list[int]:
+    return [at for at in range(len(units)) if at not in used]
+
+
+def _persons(left: Reading, right: Reading, pairs: Sequence[Match]) -> str:
+    if left.speaker == right.speaker:
+        return ""
+    for at, place in pairs:
+        one, other = left.units[at], right.units[place]
+        if one.party and (one.role or _function(left, at)) != (other.role or _function(right, place)):
+            return f"who does it differs: {one.written}"
+    return ""
+
+
+def _function(reading: Reading, at: int) -> str:
+    """Whether a unit comes before or after the first verb; in a passive sentence the other way round."""
+    if reading.units[at].role:
+        return "subject" if reading.units[at].role == "by" and reading.passive else reading.units[at].role
+    verbs = [place for place, unit in enumerate(reading.units) if unit.verb]
+    if not verbs:
+        return ""
+    before = at < verbs[0]
+    return "subject" if before != reading.passive else "object"
+
+
+def _order(left: Reading, right: Reading, pairs: Sequence[Match]) -> str:
+    """Whether persons change between subject and object, or two things change places."""
+    swapped = []
+    for at, place in pairs:
+        if left.units[at].verb:
+            continue
+        here, there = _function(left, at), _function(right, place)
+        if {here, there} == {"subject", "object"}:
+            if left.units[at].party:
+                return f"who does what differs: {left.units[at].written}"
+            swapped.append((here, left.units[at].written))
+    if len({function for function, _ in swapped}) == 2:
+        return f"order differs: {swapped[0][1]}, {swapped[1][1]}"
+    for (at, place), (later, later_place) in _following(pairs):
+        units, others = left.units, right.units
+        if units[at].verb or units[later].verb or place < later_place:
+            continue
+        together = units[at].group == units[later].group or others[place].group == others[later_place].group
+        fixed = left.passive == right.passive and units[at].party and units[later].party
+        if (together and not units[at].role and units[at].text != units[later].text) or fixed:
+            if units[at].group == units[later].group and others[place].group == others[later_place].group:
+                return f"order differs: {units[at].written}, {units[later].written}"
+            if fixed and not (units[at].role and units[later].role):
+                return f"order differs: {units[at].written}, {units[later].written}"
+    return ""
+
+
+def _following(pairs: Sequence[Match]) -> Iterator[tuple[Match, Match]]:
+    for number, first in enumerate(pairs):
+        for second in pairs[number + 1 :]:
+            yield first, second

@@ -1,0 +1,358 @@
+"""Interprets an English question for the comparison with another one."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import Stemmer
+
+from dtrag.core.cases.quantities import ENGLISH_MONTHS, english_number, number_with_unit
+from dtrag.core.cases.reading import Reading, Unit
+from dtrag.core.cases.spelling_distance import distance
+from dtrag.core.cases.wording import Wording, listed, raw_wording, synonym_phrases
+
+_stemmer = Stemmer.Stemmer("english")
+_stemmer.maxCacheSize = 0
+_CONTRACTIONS = (
+    (re.compile(r"[\u2018\u2019\u02bc`\u00b4]"), "'"),
+    (re.compile(r"\bcan'?t\b|\bcannot\b"), "can not"),
+    (re.compile(r"\bwon'?t\b"), "will not"),
+    (re.compile(r"\b(do|does|did|is|are|was|were|has|have|had|must|should|would|could|need)n'?t\b"), r"\1 not"),
+    (re.compile(r"\b(what|who|where|when|how|why|that|there|here|it|he|she)(?:'s|s')(?=\s)"), r"\1 is"),
+    (re.compile(r"\b(whats|wheres|whos|hows|whens)\b"), lambda match: f"{match[1][:-1]} is"),
+    (re.compile(r"\b(i|we|you|they|who|what|how)'?re\b(?<=')?|'re\b"), lambda match: f"{match[1] or ''} are"),
+    (re.compile(r"'ve\b"), " have"),
+    (re.compile(r"'ll\b"), " will"),
+    (re.compile(r"'d\b"), " would"),
+    (re.compile(r"\bi'?m\b"), "i am"),
+    (re.compile(r"'s\b|s'(?=\s|$)"), " "),
+    (re.compile(r"\b([a-z])\.([a-z])\.(?=\s|$|[?!,])"), r"\1\2"),
+    (re.compile(r"\bwith out\b"), "without"),
+    (re.compile(r"\bu\b(?! ?s)"), "you"),
+    (re.compile(r"\bur\b"), "your"),
+)
+_FORMS = frozenset({"spelling", "irregular"})
+"""Lists of pairs and forms, not of words."""
+_MAY = re.compile(
+    r"\b(in|of|by|and|or|from|since|until|till|before|after|early|late|mid|to|\d{1,2}(?:st|nd|rd|th)?) may\b"
+    r"(?! (?:i|we|you|he|she|they|it|the|a|an|my|our|not|be|one|only|also|have)\b)|\bmay(?= \d)"
+)
+"""The month, not the verb."""
+_TO = frozenset({"to"})
+_TOKEN = re.compile(r"⟦[a-z_]+⟧|⟪\d+⟫|\d+(?:[.,:/]\d+)*(?:st|nd|rd|th)?%?|[a-z]+(?:\+\+|#)?|[€$£%§,;]|[^\W\d_]+|\d+")
+_AUXILIARIES = "do does did is are was were am can could may might must should shall will would has have had".split()
+_AUXILIARY_START = re.compile(rf"(?:^|[,;.!?:–-]\s*|\band\s)\s*(?:{'|'.join(_AUXILIARIES)})\b")
+_RESETS = frozenset((*_AUXILIARIES, ",", ";", "be", "been", "i", "we", "you", "they"))
+_HYPHEN_PREFIX = re.compile(r"\b(over|re|co|e|pre|after|up|check|well|life|home)-(?=[a-z])")
+_IDENTIFIER = re.compile(r"(?<=\d)\s?\(([a-z0-9]+)\)|(?<=\d)([a-z])\b(?!\w)")
+_CAPITALISED = re.compile(r"(?<=[a-z,;] )[A-Z][A-Za-z]+|\b[A-Z]{2,}\b")
+_WORD = re.compile(r"[a-z]+")
+_PAST = re.compile(r"\b(?:is|are|was|were|be|been|being|am|get|gets|got)\b")
+
+
+@functools.lru_cache(20_000)
+def lemma(word: str) -> str:
+    """The comparable form of an English word: irregular forms by a table, others by their Snowball stem."""
+    base = _irregular().get(word) or _spellings().get(word, word)
+    singular = base.removesuffix("s")
+    if len(singular) > 5 and singular.endswith(("er", "or", "ee")) and singular not in _verbs():
+        return singular  # a manager does not only manage, and an employer is no employee
+    return str(_stemmer.stemWord(base))
+
+
+@functools.cache
+def _irregular() -> dict[str, str]:
+    lines = [line.split() for line in listed(raw_wording("en")["words"]["irregular"])]
+    return {word: base for base, *others in lines for word in (base, *others)}
+
+
+@functools.cache
+def _verbs() -> frozenset[str]:
+    return frozenset(listed(raw_wording("en")["words"]["verbs"]))
+
+
+@functools.cache
+def _spellings() -> dict[str, str]:
+    return dict(pair.split() for pair in listed(raw_wording("en")["words"]["spelling"]))
+
+
+@functools.cache
+def _vocabulary() -> dict[tuple[str, int], tuple[str, ...]]:
+    """The written words of the vocabulary by first letter and length."""
+    raw = raw_wording("en")
+    texts = (*raw["synonyms"], *(text for name, text in raw["words"].items() if name not in _FORMS))
+    grouped: dict[tuple[str, int], list[str]] = {}
+    for word in sorted({word for text in texts for word in re.findall(r"[a-z]{4,}", text)}):
+        grouped.setdefault((word[0], len(word)), []).append(word)
+    return {key: tuple(words) for key, words in grouped.items()}
+
+
+@functools.lru_cache(20_000)
+def corrected(word: str) -> str:
+    """The word of the vocabulary that an unknown word is one letter away from; the word itself if there is none.
+
+    A word that may be any of several is left as it is.
+    """
+    if len(word) < 5 or lemma(word) in english().known:
+        return word
+    vocabulary = _vocabulary()
+    nearest = [
+        other
+        for length in (len(word) - 1, len(word), len(word) + 1)
+        for other in vocabulary.get((word[0], length), ())
+        if distance(word, other, 1) == 1
+    ]
+    return nearest[0] if len({lemma(other) for other in nearest}) == 1 else word
+
+
+def _lemmas(phrase: str) -> tuple[str, ...]:
+    return tuple(lemma(word) for word in re.findall(r"[a-z0-9]+", phrase.replace("-", " ").replace("'s", " ")))
+
+
+@functools.cache
+def english() -> Wording:
+    """The English wording. Blocking: reads a small file once."""
+    raw = raw_wording("en")
+    phrases = synonym_phrases(raw["synonyms"], _lemmas)
+    words = {
+        name: frozenset(lemma(word) for word in listed(text))
+        for name, text in raw["words"].items()
+        if name not in _FORMS
+    }
+    names = {name for classes in phrases.values() for name in classes}
+    words["verb_names"] = frozenset(name for name in listed(raw["words"]["verbs"]) if name in names)
+    words["party_names"] = frozenset(listed(raw["words"]["parties"]))
+    words["soft_names"] = frozenset(listed(raw["words"]["soft"]))
+    known = {word for phrase in phrases for word in phrase}.union(*words.values())
+    known |= {lemma(word) for table in ("aspects", "markers") for patterns in raw[table].values()
+              for pattern in patterns for word in re.findall(r"[a-z]{3,}", pattern)}  # fmt: skip
+    return Wording(
+        phrases,
+        max(map(len, phrases)),
+        tuple((name, _either(patterns)) for name, patterns in raw["aspects"].items()),
+        tuple((name, _either(patterns)) for name, patterns in raw["markers"].items()),
+        re.compile("|".join(rf"(?:(?<!\w)(?:{pattern})(?!\w))" for pattern in raw["chatter"])),
+        words,
+        frozenset(known),
+    )
+
+
+def _either(patterns: Sequence[str]) -> re.Pattern[str]:
+    return re.compile("|".join(rf"(?<![\w⟦⟪])(?:{pattern})(?![\w⟧⟫])" for pattern in patterns))
+
+
+def read_english(question: str, folded: str) -> Reading:
+    """The English question; `folded` is its normalised text."""
+    wording = english()
+    text = folded
+    for pattern, replacement in _CONTRACTIONS:
+        text = pattern.sub(replacement, text)
+    text = _MAY.sub(lambda match: f"{match[1] or ''} maymonth", text)
+    text = _HYPHEN_PREFIX.sub(r"\1", text).replace("-", " ").replace("/", " or ") if "-" in text else text
+    text = re.sub(r"\be ?mails?\b", "email", text)
+    text = _WORD.sub(lambda match: _spellings().get(match.group(), match.group()), text)
+    text = _IDENTIFIER.sub(lambda match: f"x{match[1] or match[2]}", text)
+    text = " ".join(wording.chatter.sub(" ", text).split()).strip(" ,.!?:;-–")
+    compact = "".join(re.findall(r"\w+", text))
+    names = {match.group().lower() for match in _CAPITALISED.finditer(question)}
+    text = _WORD.sub(lambda match: match.group() if match.group() in names else corrected(match.group()), text)
+    whether = bool(re.match(r"(?:if|whether)\b(?!.*,)", text)) or bool(_AUXILIARY_START.search(text))
+    text, aspects = _aspects(text, wording, whether=whether)
+    text, phrases = _phrases(text, wording)
+    text, found = _marked(text, wording)
+    return _Reader(names, wording, phrases).reading(text, compact, aspects, found)
+
+
+def _aspects(text: str, wording: Wording, *, whether: bool) -> tuple[str, frozenset[str]]:
+    """The text with the wordings of what is asked as marks, and the aspects."""
+    for name, pattern in wording.aspects:
+        text = pattern.sub(lambda match, name=name: f" ⟦{name}⟧ {' '.join(filter(None, match.groups()))} ", text)  # type: ignore[misc]
+    marks = list(re.finditer(r"⟦([a-z_]+)⟧", text))
+    aspects = set()
+    for mark in marks:
+        before, after = text[: mark.start()].rstrip(), text[mark.end() :].lstrip()
+        opens = not before or before[-1] in ",;.!?:–-" or re.search(r"(?:\band|\bor|⟧)$", before) is not None
+        if mark[1] == "when":
+            opens = after.split(" ", 1)[0] in _AUXILIARIES or (opens and not after)
+        if len(marks) == 1 or opens or mark[1] not in {"when", "which", "who", "where", "whose", "way"}:
+            aspects.add(mark[1])
+    if len(aspects) > 1:
+        aspects -= {"which", "explain"}
+    if not aspects:
+        aspects = {mark[1] for mark in marks[:1]}
+    if aspects == {"explain"}:
+        aspects = {"which"}
+    return " ".join(text.split()), frozenset(aspects or {"whether" if whether else "open"})
+
+
+def _phrases(text: str, wording: Wording) -> tuple[str, list[tuple[str, frozenset[str]]]]:
+    """The text with phrases of synonyms as marks, and their written words with their meanings."""
+    tokens = _TOKEN.findall(text)
+    stems = [lemma(token) if token[0].isalpha() else token for token in tokens]
+    phrases: list[tuple[str, frozenset[str]]] = []
+    result: list[str] = []
+    at = 0
+    while at < len(tokens):
+        for length in range(min(wording.longest_phrase, len(tokens) - at), 1, -1):
+            meanings = wording.phrases.get(tuple(stems[at : at + length]))
+            if meanings:
+                result.append(f"⟪{len(phrases)}⟫")
+                phrases.append((" ".join(tokens[at : at + length]), meanings))
+                at += length
+                break
+        else:
+            result.append(tokens[at])
+            at += 1
+    return " ".join(result), phrases
+
+
+def _marked(text: str, wording: Wording) -> tuple[str, list[str]]:
+    """The text with statements (negation, modality, quantity) as marks, and their names in order."""
+    for name, pattern in wording.markers:
+        text = pattern.sub(f" ⟦m_{name}⟧ ", text)
+    return text, re.findall(r"⟦m_([a-z_]+)⟧", text)
+
+
+@dataclass
+class _State:
+    """What the words read so far mean for the next one."""
+
+    role: str = ""
+    group: int = 0
+    marks: tuple[str, ...] = ()
+
+
+_DIRECTED = frozenset({"before", "after", "until", "since", "without", "except", "unless", "instead", "than", "despite",
+                       "within", "outside", "during", "more", "less", "only", "not"})  # fmt: skip
+"""Statements that concern the next content word."""
+
+
+class _Reader:
+    """Turns the marked text of a question into units."""
+
+    def __init__(self, names: set[str], wording: Wording, phrases: Sequence[tuple[str, frozenset[str]]]) -> None:
+        self._wording = wording
+        self._phrases = phrases
+        self._names = names
+        self._statements: dict[str, list[str]] = {}
+        self._units: list[Unit] = []
+
+    def reading(self, text: str, compact: str, aspects: frozenset[str], found: Sequence[str]) -> Reading:
+        words = self._wording.words
+        tokens = _TOKEN.findall(text)
+        speaker = any(token in words["pronouns"] for token in tokens)
+        for name in found:
+            self._state_value("marker", name)
+        if any(token in words["objects"] for token in tokens):
+            self._state_value("marker", "me")
+        state = _State()
+        at = 0
+        while at < len(tokens):
+            at += self._read(tokens, at, state)
+        passive = bool(_PAST.search(text)) and any(unit.role == "by" for unit in self._units)
+        statements = tuple((kind, tuple(sorted(values))) for kind, values in sorted(self._statements.items()))
+        return Reading("en", compact, statements, aspects, tuple(self._units), passive, speaker)
+
+    def _state_value(self, kind: str, value: str) -> None:
+        self._statements.setdefault(kind, []).append(value)
+
+    def _read(self, tokens: Sequence[str], at: int, state: _State) -> int:
+        """Read the token at `at`; the number of tokens that were read."""
+        token = tokens[at]
+        words = self._wording.words
+        if token.startswith("⟦"):
+            name = token[1:-1].removeprefix("m_")
+            if name in _DIRECTED:
+                state.marks = (*state.marks, name)
+            state.role, state.group = "", state.group + 1
+            return 1
+        if token.startswith("⟪"):
+            self._add_phrase(int(token[1:-1]), state)
+            return 1
+        number = english_number(tokens[at : at + 3])
+        if number is not None:
+            return self._add_number(tokens, at, number, state)
+        if token in _RESETS:
+            state.role, state.group = "", state.group + 1
+            return 1
+        stem = lemma(token)
+        if token in words["directions"] and not self._is_infinitive(tokens, at):
+            state.role, state.group = token, state.group + 1
+        elif token in words["neutral"] or token in _TO:
+            state.role, state.group = "" if token in _TO else "~", state.group + 1
+        elif self._labels(tokens, at):
+            self._state_value("number", f"{lemma(tokens[at - 1])} {token}")
+        elif token in words["drop"] or stem in words["pronouns"] or token in words["objects"]:
+            pass
+        elif token[0].isalpha():
+            self._add(token, stem, self._wording.phrases.get((stem,), frozenset()), state)
+        return 1
+
+    def _labels(self, tokens: Sequence[str], at: int) -> bool:
+        """Whether the single letter at `at` names the thing before it: annex A."""
+        if len(tokens[at]) != 1 or not at or lemma(tokens[at - 1]) not in self._wording.words["labels"]:
+            return False
+        return (
+            tokens[at] != "a"
+            or at + 1 == len(tokens)
+            or not tokens[at + 1][0].isalpha()
+            or (tokens[at + 1] in self._wording.words["neutral"])
+        )
+
+    def _is_infinitive(self, tokens: Sequence[str], at: int) -> bool:
+        if tokens[at] != "to" or at + 1 == len(tokens):
+            return False
+        following = tokens[at + 1]
+        if following.startswith("⟪"):
+            return bool(self._phrases[int(following[1:-1])][1] & self._wording.words["verb_names"])
+        return lemma(following) in self._wording.words["verbs"] or following in self._wording.words["drop"]
+
+    def _add_phrase(self, number: int, state: _State) -> None:
+        written, meanings = self._phrases[number]
+        self._add(written, "".join(_lemmas(written)), meanings, state)
+
+    def _add_number(self, tokens: Sequence[str], at: int, number: tuple[str, int], state: _State) -> int:
+        value, length = number
+        following = tokens[at + length] if at + length < len(tokens) else ""
+        value, more = number_with_unit(value, lemma(following) if following.isalpha() else following)
+        marks = "".join(f"{mark} " for mark in state.marks if mark != "not")
+        label = lemma(tokens[at - 1]) if at and lemma(tokens[at - 1]) in self._wording.words["labels"] else ""
+        self._state_value("number", f"{marks}{label + ' ' if label else ''}{value}")
+        state.marks = ()
+        return length + more
+
+    def _add(self, written: str, stem: str, meanings: frozenset[str], state: _State) -> None:
+        words = self._wording.words
+        verb = stem in words["verbs"] or bool(meanings & words["verb_names"])
+        if stem in ENGLISH_MONTHS:
+            self._state_value("date", stem)
+            return
+        for mark in state.marks:
+            self._state_value(f"{mark}…", min(meanings, default=stem))
+        role = "" if verb and state.role == "~" else state.role
+        name = any(word in self._names for word in written.split())
+        self._units.append(
+            Unit(
+                stem,
+                written.replace(" ", ""),
+                meanings | {stem},
+                role="" if role == "~" else role,
+                known=stem in self._wording.known or bool(meanings),
+                name=name,
+                soft=stem in words["soft"] or bool(meanings & words["soft_names"]),
+                party=stem in words["parties"] or bool(meanings & words["party_names"]),
+                verb=verb,
+                group=state.group,
+            )
+        )
+        state.marks = ()
+        if verb:
+            state.role, state.group = "", state.group + 1
+
+
+def words_known() -> Iterator[str]:
+    """The stems of the vocabulary."""
+    yield from english().known

@@ -1,0 +1,197 @@
+"""Whether two Korean questions ask the same, given their readings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from dtrag.core.cases.hangul import letters
+from dtrag.core.cases.korean_question import korean
+from dtrag.core.cases.reading import Reading, Unit
+from dtrag.core.cases.spelling_distance import distance
+from dtrag.core.cases.unit_matching import Match, matched, without_joined
+
+
+class Synonyms(Protocol):
+    """See `same_question.Synonyms`."""
+
+    def knows(self, word: str) -> bool:
+        """Whether the lexicon has this word, so that it is no typing error."""
+
+    def official(self, words: Sequence[str]) -> Sequence[tuple[tuple[int, ...], frozenset[str]]]:
+        """Positions in `words` that mean one thing -> the official words for it."""
+
+
+_LENIENT_MARKERS = frozenset({"may", "must", "maximum"})
+_EXPLICIT = frozenset({"subject", "object", "to", "from", "into", "until", "before", "after", "of", "at"})
+LONG = 4
+"""Syllables from which on one wrong letter is forgiven although neither word is known."""
+_LIMITED = frozenset({"count", "amount", "duration", "deadline", "percent"})
+_FREE = {
+    "duration": {"걸리다", "소요", "되다", "기간"},
+    "amount": {"되다", "금액", "돈", "비용"},
+    "way": {"하다", "방법", "절차", "거치다", "밟다", "과정"},
+    "who": {"담당", "사람", "대상", "맡다"},
+    "deadline": {"기한", "마감"},
+    "count": {"횟수", "인원", "수"},
+    "percent": {"비율"},
+    "why": {"사유", "때문"},
+}
+
+
+def difference(left: Reading, right: Reading, synonyms: Synonyms | None) -> str:
+    """What makes two Korean questions different, as a short phrase; "" when they ask the same."""
+    return _statements(left, right) or _units(left, right, synonyms)
+
+
+def _statements(left: Reading, right: Reading) -> str:
+    if left.aspects != right.aspects:
+        return f"asks something else: {'+'.join(sorted(left.aspects))} / {'+'.join(sorted(right.aspects))}"
+    for kind in ("number", "asked", "direction", "scope"):
+        here, there = left.values(kind), right.values(kind)
+        if here != there:
+            return f"{kind} differs: {', '.join(here) or 'none'} / {', '.join(there) or 'none'}"
+    if left.values("who") != right.values("who") and left.passive == right.passive:
+        return "whom it concerns differs"
+    strict = [
+        sorted(mark for mark in reading.values("marker") if mark not in _LENIENT_MARKERS) for reading in (left, right)
+    ]
+    if strict[0] != strict[1]:
+        return f"statement differs: {', '.join(strict[0]) or 'none'} / {', '.join(strict[1]) or 'none'}"
+    return _modality(left, right)
+
+
+def _modality(left: Reading, right: Reading) -> str:
+    here, there = set(left.values("marker")), set(right.values("marker"))
+    must, may = ("must" in here, "must" in there), ("may" in here, "may" in there)
+    clash = (must[0] and not must[1] and may[1]) or (must[1] and not must[0] and may[0])
+    if clash or ("whether" in left.aspects and must[0] != must[1]):
+        return "may or must differs"
+    for one, one_marks, other_marks in ((left, here, there), (right, there, here)):
+        if (
+            "maximum" in one_marks
+            and "maximum" not in other_marks
+            and (not one.aspects & _LIMITED or "minimum" in other_marks or "may" not in other_marks | one_marks)
+        ):
+            return "only in one: a maximum"
+    return ""
+
+
+def _units(left: Reading, right: Reading, synonyms: Synonyms | None) -> str:
+    voice = left.passive != right.passive
+    directed = any(unit.role in {"from", "to", "than"} for unit in (*left.units, *right.units))
+
+    texts = {unit.text for unit in left.units}, {unit.text for unit in right.units}
+
+    def similar(one: Unit, other: Unit) -> bool:
+        if not _same_role(one, other, voice=voice, directed=directed):
+            return False
+        if one.text == other.text or one.meanings & other.meanings:
+            return True
+        return one.text not in texts[1] and other.text not in texts[0] and _mistyped(one, other, synonyms)
+
+    pairs = matched(left.units, right.units, similar)
+    left_rest = [at for at in range(len(left.units)) if at not in {here for here, _ in pairs}]
+    right_rest = [at for at in range(len(right.units)) if at not in {there for _, there in pairs}]
+    left_rest, right_rest = without_joined(left.units, right.units, left_rest, right_rest)
+    if synonyms is not None and left_rest and right_rest:
+        left_rest, right_rest = _without_synonyms(left, right, left_rest, right_rest, synonyms)
+    free = {word for aspect in left.aspects for word in _FREE.get(aspect, ())}
+    for units, rest in ((left.units, left_rest), (right.units, right_rest)):
+        for unit in (units[at] for at in rest):
+            if not unit.soft and unit.text not in free and not unit.meanings & free:
+                return f"only in one: {unit.text}"
+    return _order(left, right, pairs, voice=voice)
+
+
+_EXACT_ROLES = frozenset({"before", "after", "than", "or", "if", "during", "each", "like", "until"})
+_NEUTRAL_ROLES = frozenset({"", "during", "at", "if", "topic", "of"})
+
+
+def _same_role(one: Unit, other: Unit, *, voice: bool, directed: bool) -> bool:
+    """Whether the cases of a word in the two questions agree; `voice`: one is passive and the other is not."""
+    roles = {one.role, other.role}
+    party = one.party or other.party
+    if len(roles) == 1:
+        return True
+    if roles & _EXACT_ROLES:
+        return roles <= _NEUTRAL_ROLES
+    if roles & {"from", "to"}:
+        return voice and party
+    if "into" in roles:
+        return not directed and not party
+    return voice or not party or roles not in ({"subject", "object"}, {"topic", "object"})
+
+
+def _mistyped(one: Unit, other: Unit, synonyms: Synonyms | None) -> bool:
+    """Whether two words are one word with a wrong letter. Words of two syllables need the vocabulary of a lexicon."""
+    if one.verb or other.verb or min(len(one.text), len(other.text)) < (3 if synonyms is None else 2):
+        return False
+    if distance(letters(one.text), letters(other.text), 1) != 1:
+        return False
+    known = [unit.known or (synonyms is not None and synonyms.knows(unit.text)) for unit in (one, other)]
+    if all(known) or (not any(known) and (min(len(one.text), len(other.text)) < LONG or one.text[0] != other.text[0])):
+        return False
+    at = next(
+        (at for at, pair in enumerate(zip(one.text, other.text, strict=False)) if pair[0] != pair[1]), len(one.text) - 1
+    )
+    return not all(_is_part_known(unit.text, at, synonyms) for unit in (one, other))
+
+
+def _is_part_known(word: str, at: int, synonyms: Synonyms | None) -> bool:
+    """Whether the syllable at a place is within a known word (학사 in 학사과정), so that it is no typing error."""
+    vocabulary = korean().known
+    parts = (
+        word[start:end] for start in range(max(0, at - 3), at + 1) for end in range(max(at + 1, start + 2), at + 5)
+    )
+    return any(part in vocabulary or (synonyms is not None and synonyms.knows(part)) for part in parts)
+
+
+def _without_synonyms(
+    left: Reading, right: Reading, left_rest: Sequence[int], right_rest: Sequence[int], synonyms: Synonyms
+) -> tuple[list[int], list[int]]:
+    """The unmatched units without those that the lexicon explains by official words of the other side."""
+    here, there = list(left_rest), list(right_rest)
+    for one, other, mine, theirs in ((left, right, here, there), (right, left, there, here)):
+        explained = synonyms.official([unit.written for unit in one.units])
+        for positions, official in sorted(explained, key=lambda pair: -len(pair[0])):
+            if not set(positions) <= set(mine):
+                continue
+            partner = next((at for at in theirs if other.units[at].text in official), None)
+            if partner is not None:
+                theirs.remove(partner)
+                for at in positions:
+                    mine.remove(at)
+    return here, there
+
+
+def _order(left: Reading, right: Reading, pairs: Sequence[Match], *, voice: bool) -> str:
+    """Whether two things change places within a run of words, or two persons their cases."""
+    changed = [
+        left.units[at].text
+        for at, place in pairs
+        if left.units[at].party
+        and left.units[at].role != right.units[place].role
+        and {left.units[at].role, right.units[place].role} & {"subject", "object", "to", "from"}
+    ]
+    if len(changed) > 1 and not voice:
+        return f"who does what differs: {', '.join(changed[:2])}"
+    for number, (at, place) in enumerate(pairs):
+        for later, later_place in pairs[number + 1 :]:
+            one, two = left.units[at], left.units[later]
+            first, second = right.units[place], right.units[later_place]
+            if place > later_place and one.text != two.text and _is_exchange(one, two, first, second, voice=voice):
+                return f"order differs: {one.text}, {two.text}"
+    return ""
+
+
+def _is_exchange(one: Unit, two: Unit, first: Unit, second: Unit, *, voice: bool) -> bool:
+    """Whether two words in another order (`first` is `one`, `second` is `two`) have exchanged their parts."""
+    if one.group == two.group and first.group == second.group:
+        return True
+    if one.verb or two.verb:
+        return False
+    changed = (one.role != first.role) + (two.role != second.role)
+    if (changed == 2 or (changed and one.party and two.party)) and not voice:
+        return True
+    return one.role == two.role == first.role == second.role and one.role in _EXPLICIT

@@ -1,0 +1,118 @@
+"""Whether two questions ask the same: own sentences by kind of difference, and properties for any text."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dtrag.core.cases.reading import LONGEST
+from dtrag.core.cases.same_question import same_question
+
+SAME = [
+    # light, English
+    ("When does the library close?", "when does the libary close"),
+    ("When does the library close?", "Hi, quick question: when does the library close? Thanks!"),
+    ("How many guests may I bring to the summer party?", "How many guests am I allowed to bring to the summer party?"),
+    ("Can a deposit be refunded?", "Could you please tell me if a deposit can be refunded?"),
+    ("For a broken chair, whom do I contact?", "Whom do I contact for a broken chair?"),
+    ("Is the two week notice binding?", "Is the 2-week notice binding?"),
+    ("Does the team lead approve overtime?", "Is overtime approved by the team lead?"),
+    # heavy, English
+    ("Where do I hand in a sick note?", "Where must the doctor's note be submitted?"),
+    ("What is the deadline for expense claims?", "By when must expense claims be in?"),
+    # light, Korean
+    ("도서 연체료는 하루에 얼마인가요?", "도서 연체료는 하루에 얼마에요"),
+    ("도서 연체료는 하루에 얼마인가요?", "안녕하세요, 혹시 도서 연체료는 하루에 얼마인지 알려주실 수 있나요?"),
+    ("교환학생 신청 자격이 궁금합니다.", "교환학생신청자격을 알려 주세요."),
+    ("총장은 학과장을 임명하나요?", "학과장을 총장은 임명하나요?"),
+    ("결석을 세 번 하면 어떻게 되나요?", "결석을 3회 하면 어떻게 됩니까?"),
+    ("강의실은 어떻게 예약하나요?", "강의실은 어떻개 예약하나요?"),
+    # heavy, Korean
+    ("학생증을 분실하면 어디에 신고하나요?", "학생증을 잃어버리면 어디에 신고해요?"),
+    ("물품 구매 절차", "물품을 사려면 어떤 절차를 거치나요?"),
+]
+DIFFERENT = [
+    # reversal
+    ("Can a tutor report a student?", "Can a student report a tutor?"),
+    ("How do I move from Lyon to Madrid?", "How do I move from Madrid to Lyon?"),
+    ("학생이 조교를 평가하나요?", "조교가 학생을 평가하나요?"),
+    ("본교에서 분교로 옮길 수 있나요?", "분교에서 본교로 옮길 수 있나요?"),
+    # negation
+    ("Which visits need a permit?", "Which visits do not need a permit?"),
+    ("실험실을 밤에 쓸 수 있나요?", "실험실을 밤에 쓸 수 없나요?"),
+    # number, date, article
+    ("May I stay for 3 nights?", "May I stay for 4 nights?"),
+    ("What changed in March?", "What changed in May and March?"),
+    ("결석 두 번이면 감점인가요?", "결석 세 번이면 감점인가요?"),
+    ("박물관규정 제4조 내용", "박물관규정 제14조 내용"),
+    ("What does section 3(a) say?", "What does section 3(b) say?"),
+    # entity, audience
+    ("Who cleans the gym?", "Who cleans the sauna?"),
+    ("Do nurses get a uniform?", "Do porters get a uniform?"),
+    ("강사의 연구실 배정 기준", "조교의 연구실 배정 기준"),
+    # quantifier, modality
+    ("Do all rooms have a phone?", "Do some rooms have a phone?"),
+    ("Must I wear a helmet?", "May I wear a helmet?"),
+    ("회의에 모두 참석해야 하나요?", "회의에 일부만 참석해야 하나요?"),
+    ("최대 몇 명까지 신청하나요?", "최소 몇 명까지 신청하나요?"),
+    # condition, direction in time
+    ("What do I pay before the trial ends?", "What do I pay after the trial ends?"),
+    ("졸업 전 취업하면 출석은?", "졸업 후 취업하면 출석은?"),
+    ("Can I fly without a visa?", "Can I fly with a visa?"),
+    # superset, other aspect, two questions
+    ("What are the gym rules?", "What are the gym rules for minors?"),
+    ("Where is the tax office?", "When is the tax office open?"),
+    ("Where and when is the exam?", "When is the exam?"),
+    ("사물함은 어디서 신청하나요?", "사물함은 언제 신청하나요?"),
+    ("사물함 신청 방법은?", "사물함 신청 방법과 기간은?"),
+]
+
+
+@pytest.mark.parametrize(("base", "other"), SAME)
+def test_a_paraphrase_is_the_same(base: str, other: str) -> None:
+    assert same_question(base, other).same, same_question(base, other).reason
+
+
+@pytest.mark.parametrize(("base", "other"), DIFFERENT)
+def test_a_trap_is_not_the_same(base: str, other: str) -> None:
+    decision = same_question(base, other)
+    assert not decision.same
+    assert decision.reason and decision.reason.isprintable()
+
+
+def test_the_reason_names_the_difference() -> None:
+    assert same_question("May I stay for 3 nights?", "May I stay for 4 nights?").reason.startswith("number differs: 3")
+    assert same_question("Who cleans the gym?", "Who cleans the sauna?").reason == "only in one: gym"
+    assert same_question("휴학은?", "What is leave?").reason == "another language"
+
+
+WORDS = [word for pair in (*SAME, *DIFFERENT) for question in pair for word in question.split()]
+questions = st.one_of(
+    st.text(max_size=200),
+    st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join),
+    st.sampled_from([question for pair in (*SAME, *DIFFERENT) for question in pair]),
+)
+
+
+@settings(deadline=None, max_examples=150)
+@given(questions, questions)
+def test_it_is_symmetric_and_total(left: str, right: str) -> None:
+    assert same_question(left, right).same == same_question(right, left).same
+
+
+@settings(deadline=None, max_examples=80)
+@given(questions)
+def test_it_is_reflexive_whatever_the_spacing_and_case(question: str) -> None:
+    assert same_question(question, question).same
+    assert same_question(question, f"  {question} ").same
+
+
+@pytest.mark.parametrize(
+    "piece", ["안 되", "1", "a-", "수 있", "how ", "⟦when⟧", "⟪0⟫", "가나다 ", "((", "\ud800", "not "]
+)
+def test_long_repetitions_are_bounded(piece: str) -> None:
+    text = piece * (LONGEST // len(piece))
+    assert not same_question(text, "how do I get a key?").same
+    assert same_question(piece * 10_000, piece * 10_000).same
+    assert not same_question(piece * 10_000, piece * 9_000).same
