@@ -2,6 +2,7 @@
 import { mkdir, readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join } from "node:path";
+import type axeCore from "axe-core";
 import { chromium, type Browser, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, inject } from "vitest";
 
@@ -81,7 +82,7 @@ export async function expectAccessible(page: Page): Promise<void> {
   // Through the debugger: the Content-Security-Policy of the page does not apply, and stays as it is.
   await page.evaluate(await readFile(AXE, "utf8"));
   const findings = await page.evaluate(async () => {
-    const { axe } = window as unknown as { axe: typeof import("axe-core") };
+    const { axe } = window as unknown as { axe: typeof axeCore };
     const result = await axe.run(document, {
       runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
     });

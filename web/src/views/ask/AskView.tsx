@@ -1,46 +1,83 @@
 /** Ask: questions and answers in the middle, the open source beside them, the question below. */
-import { useEffect, useRef } from "preact/hooks";
-import { useShortcuts } from "../../app/shortcuts";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { route } from "../../app/router";
+import { useShortcuts } from "../../app/shortcuts";
+import { useMedia } from "../../app/use-media";
+import { Button } from "../../parts/Button";
 import { Failure, Loading } from "../../parts/States";
 import { Composer } from "./Composer";
+import { Conversations } from "./Conversations";
+import { currentSource, OpenSource } from "./OpenSource";
 import { address, settingsNow } from "./state";
 import { t } from "./text";
 import { TurnCard } from "./TurnCard";
 import { newConversationId, reset, show, shown } from "./turns";
 import styles from "./AskView.module.css";
 
+/** Room for the answer and its source beside each other. */
+const WIDE = "(min-width: 76rem)";
+
 export default function AskView() {
   const box = useRef<HTMLTextAreaElement>(null);
-  const { c, q } = address.read();
+  const [talks, setTalks] = useState(false);
+  const wide = useMedia(WIDE);
   useFollowAddress();
   useShortcuts([
     { keys: "/", label: () => t("ask.focus"), run: () => box.current?.focus() },
     { keys: "n", label: () => t("ask.new"), run: startAgain },
+    { keys: "c", label: () => t("talks.title"), run: () => setTalks(true) },
   ]);
-  const { turns, loading, problem } = shown.value;
-  const empty = turns.length === 0 && !loading && !problem;
+  const open = currentSource();
   return (
-    <div class={styles.view}>
-      <div class={styles.thread}>
-        {empty && !q && !c && (
-          <header class={styles.welcome}>
-            <h1>{t("ask.title")}</h1>
-            <p>{t("ask.lead")}</p>
-          </header>
-        )}
-        {!empty && <h1 class="quiet">{t("ask.title")}</h1>}
-        {loading && <Loading />}
-        {problem && <Failure problem={problem} onRetry={() => void show(c, q, settingsNow())} />}
-        <ol class={styles.turns}>
-          {turns.map((turn) => (
-            <li key={turn.id}>
-              <TurnCard turn={turn} last={turn === turns.at(-1)} />
-            </li>
-          ))}
-        </ol>
+    <div class={`${styles.view} ${open && wide ? styles.beside : ""}`}>
+      <div class={styles.talk}>
+        <div class={styles.tools}>
+          <Button kind="bare" small icon="history" aria-haspopup="dialog" onClick={() => setTalks(true)}>
+            {t("talks.title")}
+          </Button>
+          {shown.value.conversation && (
+            <Button kind="bare" small icon="plus" onClick={startAgain}>
+              {t("ask.new")}
+            </Button>
+          )}
+        </div>
+        <Thread />
+        <Composer boxRef={box} />
       </div>
-      <Composer boxRef={box} />
+      {open && <OpenSource turn={open.turn} source={open.source} wide={wide} />}
+      <Conversations open={talks} onClose={() => setTalks(false)} />
+    </div>
+  );
+}
+
+function Thread() {
+  const scroller = useRef<HTMLDivElement>(null);
+  const { turns, loading, problem } = shown.value;
+  const { c, q } = address.read();
+  const last = turns.at(-1);
+  useEffect(() => {
+    // A new question is shown from its beginning, with room for the answer below it.
+    scroller.current?.querySelector("li:last-child")?.scrollIntoView({ block: "start" });
+  }, [last?.id]);
+  return (
+    <div ref={scroller} class={styles.thread}>
+      {!c && !q ? (
+        <header class={styles.welcome}>
+          <h1>{t("ask.title")}</h1>
+          <p>{t("ask.lead")}</p>
+        </header>
+      ) : (
+        <h1 class="quiet">{t("ask.title")}</h1>
+      )}
+      {loading && <Loading />}
+      {problem && <Failure problem={problem} onRetry={() => void show(c, q, settingsNow())} />}
+      <ol class={styles.turns}>
+        {turns.map((turn) => (
+          <li key={turn.id}>
+            <TurnCard turn={turn} last={turn === last} />
+          </li>
+        ))}
+      </ol>
     </div>
   );
 }

@@ -3,6 +3,7 @@ import type { RefObject } from "preact";
 import { useState } from "preact/hooks";
 import { Button } from "../../parts/Button";
 import { pointsIn } from "../../parts/code-points";
+import { Scope } from "./Scope";
 import { address, settingsNow } from "./state";
 import { t } from "./text";
 import { ask, newConversationId, shown, stop } from "./turns";
@@ -30,6 +31,7 @@ export function Composer({ boxRef }: { boxRef: RefObject<HTMLTextAreaElement | n
 
   return (
     <form class={styles.composer} onSubmit={submit}>
+      <Scope />
       <div class={styles.box}>
         <textarea
           ref={boxRef}

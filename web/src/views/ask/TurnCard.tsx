@@ -1,38 +1,94 @@
 /** A question with its answer: while it is written, when it is there, and when it failed. */
+import { href } from "../../app/router";
+import { viewOf } from "../../app/views";
 import { Button } from "../../parts/Button";
 import { CopyButton } from "../../parts/CopyButton";
 import { Failure } from "../../parts/States";
+import { AnsweredBefore } from "./AnsweredBefore";
 import { AnswerText } from "./AnswerText";
+import { Confidence, judgementOf } from "./Confidence";
+import { DeclinedAnswer } from "./DeclinedAnswer";
+import { Feedback } from "./Feedback";
+import { Sources } from "./Sources";
 import { linkToAsk } from "./state";
 import { t } from "./text";
-import { retry, type Turn } from "./turns";
+import { retry, type Answer, type Turn } from "./turns";
+import { progressOf } from "./progress";
 import styles from "./TurnCard.module.css";
 
 export function TurnCard({ turn, last }: { turn: Turn; last: boolean }) {
+  const { answer, state } = turn;
   return (
-    <article class={styles.turn}>
+    <article class={styles.turn} aria-busy={state === "running"}>
       <h2 class={styles.question}>{turn.question}</h2>
-      <div class={styles.answer} aria-busy={turn.state === "running"}>
-        {turn.text && <AnswerText turn={turn} />}
-        {turn.state === "running" && <p class={styles.progress}>{t(turn.text ? "ask.writing" : "ask.asking")}</p>}
-        {turn.state === "stopped" && <p class={styles.note}>{t("ask.stopped")}</p>}
-        {turn.state === "stored" && <p class={styles.note}>{t("ask.noSources")}</p>}
-        {turn.state === "withheld" && <p class={styles.note}>{t("ask.withheld")}</p>}
-        {turn.state === "failed" && turn.problem && (
-          <Failure problem={turn.problem} onRetry={last ? () => void retry(turn) : undefined} />
-        )}
-      </div>
-      {turn.state !== "running" && turn.state !== "failed" && (
-        <div class={styles.actions}>
-          {turn.text && <CopyButton text={turn.text} label={t("ask.copyAnswer")} />}
-          <CopyButton text={() => linkToAsk(turn)} label={t("ask.copyLink")} />
-          {last && (
-            <Button kind="bare" small icon="retry" onClick={() => void retry(turn)}>
-              {t("ask.retry")}
-            </Button>
-          )}
+      {turn.text && (
+        <div class={styles.answer}>
+          <AnswerText turn={turn} />
         </div>
       )}
+      {state === "running" && <p class={styles.progress}>{progressOf(turn)}</p>}
+      {state === "stopped" && <p class={styles.note}>{t("ask.stopped")}</p>}
+      {state === "stored" && <p class={styles.note}>{t("ask.noSources")}</p>}
+      {state === "withheld" && <p class={styles.note}>{t("ask.withheld")}</p>}
+      {state === "failed" && turn.problem && (
+        <Failure problem={turn.problem} onRetry={last ? () => void retry(turn) : undefined} />
+      )}
+      {answer && <Evidence turn={turn} answer={answer} />}
+      {state !== "running" && state !== "failed" && <Actions turn={turn} last={last} />}
     </article>
   );
+}
+
+/** What the answer rests on. */
+function Evidence({ turn, answer }: { turn: Turn; answer: Answer }) {
+  const { degraded, notes, hitl_required } = answer.metadata;
+  return (
+    <>
+      <Confidence answer={answer} />
+      {judgementOf(answer) === "abstain" && <DeclinedAnswer turn={turn} answer={answer} />}
+      {answer.answered_before && <AnsweredBefore before={answer.answered_before} />}
+      {hitl_required && <p class={styles.note}>{t("ask.waiting")}</p>}
+      {degraded.length > 0 && <p class={styles.warning}>{t("ask.degraded", { parts: degraded.join(", ") })}</p>}
+      {turn.sources.length > 0 && <Sources turn={turn} />}
+      {notes.length > 0 && (
+        <details class={styles.notes}>
+          <summary>{t("ask.notes", { n: notes.length })}</summary>
+          <ul>
+            {notes.map((note) => (
+              <li key={note} lang={/[가-힣]/.test(note) ? "ko" : "en"}>
+                {note}
+              </li>
+            ))}
+          </ul>
+        </details>
+      )}
+    </>
+  );
+}
+
+function Actions({ turn, last }: { turn: Turn; last: boolean }) {
+  const traceId = turn.answer?.metadata.trace_id;
+  return (
+    <div class={styles.actions}>
+      {turn.text && <CopyButton text={() => answerWithSources(turn)} label={t("ask.copyAnswer")} />}
+      <CopyButton text={() => linkToAsk(turn)} label={t("ask.copyLink")} />
+      {last && (
+        <Button kind="bare" small icon="retry" onClick={() => void retry(turn)}>
+          {t("ask.retry")}
+        </Button>
+      )}
+      {traceId && viewOf("trace") && (
+        <a class={styles.link} href={href("trace", { path: [traceId] })}>
+          {t("ask.trace")}
+        </a>
+      )}
+      {traceId && <Feedback traceId={traceId} />}
+    </div>
+  );
+}
+
+/** The answer as text, with its sources below it. */
+function answerWithSources(turn: Turn): string {
+  const sources = turn.sources.map((source) => `[${source.number}] ${source.label}: “${source.quote}”`);
+  return [turn.text, ...sources].join("\n\n");
 }

@@ -1,0 +1,107 @@
+/** The stored conversations of this key: open one to go on with it, or delete it. */
+import { useEffect, useRef, useState } from "preact/hooks";
+import { announce } from "../../app/announce";
+import { useResource } from "../../app/resource";
+import { api } from "../../api/client";
+import { asProblem, type Problem } from "../../api/problem";
+import type { components } from "../../api/schema";
+import { Button } from "../../parts/Button";
+import { Dialog } from "../../parts/Dialog";
+import { Empty, Failure, Loaded } from "../../parts/States";
+import { formatDateTime } from "../../text/texts";
+import { address } from "./state";
+import { t } from "./text";
+import { answersGiven } from "./turns";
+import styles from "./Conversations.module.css";
+
+type Conversation = components["schemas"]["ConversationShape"];
+const PAGE = 50;
+
+export function Conversations({ open, onClose }: { open: boolean; onClose: () => void }) {
+  return (
+    <Dialog title={t("talks.title")} open={open} onClose={onClose} shape="side">
+      <List onOpened={onClose} />
+    </Dialog>
+  );
+}
+
+function List({ onOpened }: { onOpened: () => void }) {
+  const [limit, setLimit] = useState(PAGE);
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const page = useResource(
+    (signal) => api.get("/conversations", { query: { limit }, signal }),
+    [limit, answersGiven.value],
+  );
+
+  async function remove({ conversation_id }: Conversation) {
+    setProblem(null);
+    try {
+      await api.delete("/conversations/{conversation_id}", { path: { conversation_id } });
+    } catch (error) {
+      setProblem(asProblem(error));
+      return;
+    }
+    announce(t("talks.deleted"));
+    page.reload();
+    if (address.read().c === conversation_id) address.set({ c: "", q: "", source: "" }, { replace: true });
+  }
+
+  return (
+    <Loaded resource={page}>
+      {({ conversations, total }) => (
+        <>
+          {problem && <Failure problem={problem} />}
+          {total === 0 && <Empty title={t("talks.none")} text={t("talks.noneHelp")} />}
+          <ul class={styles.list}>
+            {conversations.map((talk) => (
+              <Row key={talk.conversation_id} talk={talk} onOpened={onOpened} onDelete={() => void remove(talk)} />
+            ))}
+          </ul>
+          {total > conversations.length && limit < total && (
+            <Button onClick={() => setLimit(limit + PAGE)}>{t("talks.more")}</Button>
+          )}
+        </>
+      )}
+    </Loaded>
+  );
+}
+
+function Row({ talk, onOpened, onDelete }: { talk: Conversation; onOpened: () => void; onDelete: () => void }) {
+  const [asking, setAsking] = useState(false);
+  const sure = useRef<HTMLButtonElement>(null);
+  useEffect(() => {
+    if (asking) sure.current?.focus();
+  }, [asking]);
+  const current = address.read().c === talk.conversation_id;
+  return (
+    <li class={styles.row}>
+      <a
+        href={address.link({ c: talk.conversation_id, q: "", source: "" })}
+        aria-current={current ? "true" : undefined}
+        onClick={onOpened}
+      >
+        <span class={styles.question}>{talk.question}</span>
+        <span class={styles.facts}>
+          {formatDateTime(talk.updated_at)} · {t("talks.turns", { n: talk.turns })}
+        </span>
+      </a>
+      {asking ? (
+        <span class={styles.sure}>
+          <Button small danger kind="main" buttonRef={sure} onClick={onDelete}>
+            {t("talks.delete")}
+          </Button>
+          <Button small onClick={() => setAsking(false)}>
+            {t("talks.keep")}
+          </Button>
+        </span>
+      ) : (
+        <Button
+          kind="bare"
+          icon="trash"
+          label={t("talks.deleteOne", { question: talk.question })}
+          onClick={() => setAsking(true)}
+        />
+      )}
+    </li>
+  );
+}

@@ -1,0 +1,129 @@
+/** The source of a citation in its document: the quotation and what it needs marked, scrolled there. */
+import { useEffect, useRef, useState } from "preact/hooks";
+import { useResource } from "../../app/resource";
+import { href } from "../../app/router";
+import { viewOf } from "../../app/views";
+import { api } from "../../api/client";
+import type { components } from "../../api/schema";
+import { Button } from "../../parts/Button";
+import { slicePoints, type Span } from "../../parts/code-points";
+import { Highlight } from "../../parts/Highlight";
+import { safeLink } from "../../parts/parse-markdown";
+import { Loaded } from "../../parts/States";
+import { formatDate } from "../../text/texts";
+import { ArticleFacts } from "./ArticleFacts";
+import { t } from "./text";
+import type { Source } from "./turns";
+import styles from "./SourcePanel.module.css";
+
+type Part = components["schemas"]["DocumentTextShape"];
+/** Code points shown before and after the citation at first, and added by each click. */
+const AROUND = 4000;
+
+export function SourcePanel({ source, asOf }: { source: Source; asOf: string }) {
+  const [around, setAround] = useState({ before: AROUND, after: AROUND });
+  const spans = spansOf(source);
+  const start = Math.max(0, Math.min(...spans.map((span) => span.start)) - around.before);
+  const end = Math.max(...spans.map((span) => span.end)) + around.after;
+  const part = useResource(
+    (signal) =>
+      api.get("/documents/{document_id}/text", {
+        path: { document_id: source.document_id },
+        query: { start, end },
+        signal,
+      }),
+    [source.document_id, start, end],
+  );
+  const wider = (side: "before" | "after") => setAround({ ...around, [side]: around[side] + 2 * AROUND });
+  return (
+    <Loaded resource={part} lines={8}>
+      {(shown) => (
+        <>
+          <Facts source={source} part={shown} asOf={asOf} />
+          {shown.start > 0 && (
+            <Button small onClick={() => wider("before")}>
+              {t("source.before")}
+            </Button>
+          )}
+          <Text source={source} part={shown} spans={spans} />
+          {shown.end < shown.characters && (
+            <Button small onClick={() => wider("after")}>
+              {t("source.after")}
+            </Button>
+          )}
+        </>
+      )}
+    </Loaded>
+  );
+}
+
+export function spansOf(source: Source): Span[] {
+  return [
+    { start: source.start, end: source.end, kind: "quote" },
+    ...source.context.map(({ start, end }) => ({ start, end, kind: "context" })),
+    ...source.highlights.map(([start, end]) => ({ start, end, kind: "answer" })),
+  ];
+}
+
+function Text({ source, part, spans }: { source: Source; part: Part; spans: Span[] }) {
+  const box = useRef<HTMLDivElement>(null);
+  const quoted = slicePoints(part.text, source.start - part.start, source.end - part.start);
+  const same = source.start >= part.start && quoted === source.quote;
+  useEffect(() => {
+    box.current?.querySelector('mark[data-kinds~="quote"]')?.scrollIntoView({ block: "center" });
+  }, [source.chunk_id, source.start, part.document_id]);
+  if (!same) {
+    return (
+      <div class={styles.changed} role="alert">
+        <p>{t("source.changed")}</p>
+        <blockquote>{source.quote}</blockquote>
+      </div>
+    );
+  }
+  return (
+    <div ref={box} class={styles.text} data-document={part.document_id}>
+      <Highlight text={part.text} spans={spans} from={part.start} />
+    </div>
+  );
+}
+
+function Facts({ source, part, asOf }: { source: Source; part: Part; asOf: string }) {
+  const passage = part.passages.find((candidate) => candidate.chunk_id === source.chunk_id);
+  const original = safeLink(source.url);
+  const article = articleOf(passage);
+  return (
+    <div class={styles.facts}>
+      <p class={styles.title}>
+        {viewOf("documents") ? (
+          <a href={href("documents", { path: [source.document_id] })}>{source.title}</a>
+        ) : (
+          source.title
+        )}
+        {passage && passage.page !== null && <strong>{t("source.page", { n: passage.page })}</strong>}
+      </p>
+      <p class={styles.small}>
+        {t("source.indexed", { date: formatDate(source.date) })}
+        {source.version && ` · ${t("source.version", { version: source.version })}`}
+        {original && (
+          <>
+            {" · "}
+            <a href={original} target="_blank" rel="noopener noreferrer nofollow">
+              {t("source.original")}
+            </a>
+          </>
+        )}
+      </p>
+      {article && <ArticleFacts reference={article} asOf={asOf} />}
+      <p class={styles.legend}>
+        <mark class={styles.quote}>{t("source.quoted")}</mark>
+        {source.context.length > 0 && <mark class={styles.context}>{t("source.context")}</mark>}
+      </p>
+    </div>
+  );
+}
+
+/** "학칙 제12조" for a passage that is an article of a regulation; "" for every other. */
+function articleOf(passage: Part["passages"][number] | undefined): string {
+  const { regulation, article } = passage?.metadata ?? {};
+  return typeof regulation === "string" && typeof article === "string" ? `${regulation} ${article}` : "";
+}
