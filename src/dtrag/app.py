@@ -54,6 +54,7 @@ from dtrag.ingestion.folders import FolderPlan, FolderSync, find_files
 from dtrag.ingestion.ingest import Ingestion
 from dtrag.ingestion.reindex import reindex
 from dtrag.ingestion.sources import IngestReport, Progress, Source
+from dtrag.memory.neural_selector import NeuralSelector
 from dtrag.memory.weight_learning import WeightLearning
 from dtrag.packs.regulation_ko import structure
 from dtrag.pipeline.answer_feedback import FeedbackOnAnswers
@@ -203,6 +204,7 @@ class App:
         self.tools = registry_of(settings, self._tool_parser, WebFetcher)
         self.mcp = mcp_tools(settings, stores.approvals, self.tools, record)
         self.learning = WeightLearning(stores.learning)
+        self.neural_selector = NeuralSelector(stores.cases, self.index, self._query_embedder, self.analyzer)
         self.run = Run(
             engine=self.engine,
             index=self.index,

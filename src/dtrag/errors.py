@@ -79,6 +79,13 @@ class MissingExtra(DtragError):
     http_status = 501
 
 
+class NeuralSelectorOff(DtragError):
+    """The neural case selector is not enabled. Set FEATURE_NEURAL_CASE_SELECTOR=true in the environment of the
+    service."""
+
+    http_status = 503
+
+
 class ModelNotFound(DtragError):
     """The model {name!r} is not installed. Download it once with: dtrag models pull {name}"""
 

@@ -358,6 +358,7 @@ FLAGS: tuple[Flag, ...] = (
     Flag("meta_planner", "Plan which tools a question needs."),
     Flag("mcp_tools", "Run the tools that are planned."),
     Flag("tools_policy", "Run only the tools listed in TOOL_WHITELIST."),
+    Flag("neural_case_selector", "Find past cases by meaning and words: POST /search/neural."),
     Flag(
         "soft_q_bandit",
         "Choose fusion weights and the way of composing by what earlier answers earned (dtrag cbr bandit).",

@@ -62,6 +62,7 @@ ROUTES: dict[Address, Described] = {
     ("DELETE", "/session"): Described("read", own=204),
     ("POST", "/search"): Described("read", sent={"query": "machine"}),
     ("POST", "/search/batch"): Described("read", sent={"searches": [{"query": "machine"}]}),
+    ("POST", "/search/neural"): Described("read", sent={"query": "machine"}, own=503),
     ("POST", "/ask"): Described("read", sent={"question": "What does machine learning find?"}),
     ("POST", "/chat/run"): Described("read", sent={"message": "What does machine learning find?"}),
     ("POST", "/chat/stream"): Described("read", sent={"message": "What does machine learning find?"}),

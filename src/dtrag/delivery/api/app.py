@@ -37,6 +37,7 @@ from dtrag.delivery.api.routes import (
     keys,
     lexicon,
     metrics,
+    neural,
     openai,
     page,
     regulations,
@@ -100,6 +101,7 @@ def create_app(settings: Settings) -> FastAPI:
     api.include_router(session.router)
     for module in (
         search,
+        neural,
         chat,
         conversations,
         traces,

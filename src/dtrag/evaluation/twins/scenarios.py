@@ -109,6 +109,12 @@ async def batch(visit: Visit) -> None:
     await visit.send("POST", "/search/batch", {"searches": [_search(visit) for _ in range(3)]})
 
 
+@scenario(("POST", "/search/neural"))
+async def neural(visit: Visit) -> None:
+    """Past cases by words of every kind."""
+    await visit.send("POST", "/search/neural", {"query": visit.words.question(), "limit": 5})
+
+
 @scenario(("POST", "/ask"))
 async def asking(visit: Visit) -> None:
     """Questions about words of every kind."""

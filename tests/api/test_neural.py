@@ -1,0 +1,48 @@
+"""`POST /search/neural` over HTTP: off, not ready, and within the caller's scope."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from dtrag.settings import Settings
+from dtrag.testing.builders import case
+from tests.api.confined import House, house
+from tests.api.shape import assert_failure
+
+
+@pytest_asyncio.fixture
+async def opened(settings: Settings, tmp_path: Path) -> AsyncIterator[House]:
+    async with house(settings, tmp_path) as built:
+        yield built
+
+
+async def test_it_is_unavailable_until_the_flag_is_on(opened: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = await opened.client("reader", None, "reader")
+    refused = await reader.post("/search/neural", json={"query": "machine"})
+    assert_failure(refused, 503)
+    assert "FEATURE_NEURAL_CASE_SELECTOR" in refused.json()["detail"]
+    monkeypatch.setenv("FEATURE_NEURAL_CASE_SELECTOR", "true")
+    found = await reader.post("/search/neural", json={"query": "machine"})
+    assert found.status_code == 200
+    assert found.json()["mode"] == "bm25_fallback" and "1,000" in found.json()["reason"]
+    assert_failure(await reader.post("/search/neural", json={"query": " "}), 422)
+    assert_failure(await reader.post("/search/neural", json={"query": "a", "mode": "best"}), 422)
+
+
+async def test_only_cases_in_scope_are_found(opened: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FEATURE_NEURAL_CASE_SELECTOR", "true")
+    taxonomy = (await opened.app.index.snapshot()).taxonomy
+    for path in (("AI", "ML"), ("HR",)):
+        node = next((number for number in taxonomy.nodes if tuple(taxonomy.path(number)) == path), None)
+        question = f"What does {path[-1]} mean?"
+        await opened.app.case_store.add(case(path[-1], question, path, node_id=node))
+    limited, whole = await opened.client("branch", ["AI/ML"], "reader"), await opened.client("whole", None, "reader")
+    seen = []
+    for client in (limited, whole):
+        found = await client.post("/search/neural", json={"query": "What does it mean?"})
+        seen.append({hit["case_id"] for hit in found.json()["hits"]})
+    assert seen == [{"ML"}, {"ML", "HR"}]
