@@ -20,9 +20,9 @@ _ORDINALS = dict(
     )
 )
 ENGLISH_MONTHS = frozenset(
-    "maymonth januari februari march april june juli august septemb octob novemb decemb jan feb mar apr jun jul aug sep sept "
-    "oct nov dec monday tuesday wednesday thursday friday saturday sunday mondi tuesdi spring summer autumn winter "
-    "christma easter quarter today tomorrow yesterday".split()
+    "maymonth januari februari march april june juli august septemb octob novemb decemb jan feb mar apr jun jul aug "
+    "sep sept oct nov dec monday tuesday wednesday thursday friday saturday sunday mondi tuesdi spring summer autumn "
+    "winter christma easter quarter today tomorrow yesterday".split()
 )
 """Stems of words that say when; none of them is a synonym or a typing error of another."""
 _UNITS = {
@@ -120,11 +120,13 @@ _TIMES = {
     "억": 10**8,
 }
 _KOREAN_UNIT = (
-    "학년도|학기|학점|학년|개월|주차|주일|주년|시간|퍼센트|프로|차례|번째|사람|과목|호봉|등급|가지|군데|페이지|만원|천원|백원|분기|단계"
-    "|조|항|호|목|장|절|편|관|년차|년도|년|월|달|주|일|시|분|초|명|인|회|번"
-    "|차|개|점|원|권|급|세|살|배|층|대|건|매|부|쪽|급지|동|평|%|km|kg|gb|째|해|박|식"
+    "학년도|학기|학점|학년|개월|주차|주일|주년|시간|퍼센트|프로|차례|번째|사람|과목"
+    "|호봉|등급|가지|군데|페이지|만원|천원|백원|분기|단계|조|항|호|목|장|절|편|관"
+    "|년차|년도|년|월|달|주|일|시|분|초|명|인|회|번|차|개|점|원|권|급|세|살|배"
+    "|층|대|건|매|부|쪽|급지|동|평|%|km|kg|gb|째|해|박|식"
 )
-_SAME_UNITS = {"번": "회", "차례": "회", "달": "개월", "인": "명", "사람": "명", "퍼센트": "%", "프로": "%", "주일": "주", "살": "세",
+_SAME_UNITS = {"번": "회", "차례": "회", "달": "개월", "인": "명", "사람": "명", "퍼센트": "%",
+               "프로": "%", "주일": "주", "살": "세",
                "해": "년", "번째": "째", "년도": "년", "군데": "곳"}  # fmt: skip
 _AFTER_NUMBER = r"(?:\s?(?P<side>이전|이후|전|후|뒤|까지|부터)(?=에|의|까지|부터|는|도|인|이|\s|$|[,.?]))?"
 _KOREAN_NUMBER = re.compile(
