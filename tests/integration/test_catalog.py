@@ -59,6 +59,7 @@ GRANTS = {
     "documents": (set(), READ),
     "chunks": (set(), READ),
     "sources": (set(), set()),
+    "edition_sources": (set(), set()),
     "migrations": (set(), set()),
     "taxonomy_activations": (READ, READ),
     "taxonomy_moves": (READ, READ),

@@ -331,6 +331,30 @@ async def test_pruning_keeps_superseded_editions_unless_it_is_told_to_remove_the
     assert any("두 번" in text for text in await found(app, "배차"))
 
 
+async def test_an_edition_stays_while_any_file_contains_it(app: App, tmp_path: Path) -> None:
+    folder = tmp_path / "rules"
+    folder.mkdir()
+    for name in ("a.md", "b.md", "c.md"):
+        (folder / name).write_text(regulation("2024. 3. 1.", "배차는 한 번."), "utf-8")
+        await app.ingest(folder / name, "Rules")
+    (folder / "a.md").rename(folder / "renamed.md")
+    assert (await app.ingest(folder, "Rules", prune=True)).removed == 0
+    for owner in ("renamed.md", "c.md"):
+        [summary] = await app.documents()
+        assert owner in summary.source_url
+        (folder / owner).unlink()
+        report = await app.ingest(folder, "Rules", prune="all")
+        assert (report.removed, report.pruned) == (0, [str(folder / owner)])
+        assert any("한 번" in text for text in await found(app, "배차"))
+    (folder / "b.md").write_text(regulation("2024. 3. 1.", "배차는 두 번."), "utf-8")
+    (folder / "other.md").write_text("Nothing.", "utf-8")
+    await app.ingest(folder, "Rules")
+    assert any("두 번" in text for text in await found(app, "배차"))
+    (folder / "b.md").unlink()
+    assert (await app.ingest(folder, "Rules", prune="all")).removed == 1
+    assert await found(app, "배차") == []
+
+
 async def test_a_removed_successor_does_not_revive_the_edition_before_it(app: App, tmp_path: Path) -> None:
     both = regulation("2024. 3. 1.", "배차는 두 번.") + "\n" + regulation("2024. 3. 1.", "주차.", name="주차관리규정")
     await ingest(app, tmp_path, "book.md", regulation("2020. 3. 1.", "배차는 한 번."))

@@ -212,7 +212,9 @@ class FolderSync:
             ]
             moved |= renamed
         await self._store.move_review_state({old: new for old, new in moved.items() if old != new})
-        await self._writer.finish_source(source.source_id, source.uri, file.fingerprint, contained)
+        # A file with editions that belong to another file is read again, which records that it contains them.
+        known = b"" if await self._writer.contains_others(file.source_id) else file.fingerprint
+        await self._writer.finish_source(source.source_id, source.uri, known, contained)
         await self._writer.drop_source(file.source_id, EVERYTHING)
         return moved
 

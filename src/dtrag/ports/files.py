@@ -29,7 +29,10 @@ class Parser(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A file with indexed documents. `fingerprint` is b"" when the file was not read to its end."""
+    """A file with indexed documents, or with editions whose documents belong to another file.
+
+    `fingerprint` is b"" when the file was not read to its end.
+    """
 
     source_id: uuid.UUID
     uri: str

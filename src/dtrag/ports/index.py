@@ -179,6 +179,9 @@ class IndexWriter(Protocol):
     async def editions_of(self, source_id: uuid.UUID) -> dict[str, Edition]:
         """Address -> newest edition that the source contained, for its documents with a date."""
 
+    async def contains_others(self, source_id: uuid.UUID) -> bool:
+        """Whether the source contains an edition whose document belongs to another source, which was read later."""
+
     async def source_fingerprint(self, source_id: uuid.UUID) -> bytes | None:
         """Fingerprint of a source that was read to its end, or None."""
 
@@ -194,13 +197,14 @@ class IndexWriter(Protocol):
         """Record that a source was read to its end, and delete its documents in scope that are not in `current`.
 
         `current` holds the upper 64 bits of the ids of its documents. Superseded editions of regulations stay. Returns
-        the number of deleted documents.
+        the number of deleted documents. An edition that another source contains goes to that one, which is read again.
         """
 
     async def drop_source(self, source_id: uuid.UUID, scope: Scope, current: Sequence[int] = ()) -> list[uuid.UUID]:
         """Delete the documents of a source in scope that are not in `current`, but for superseded editions.
 
         The work of a deleted edition ends: earlier editions do not become valid again. Returns the deleted documents.
+        An edition that another source contains goes to that one, which is read again.
         """
 
     async def works(self, works: Collection[tuple[str, str]]) -> list[StoredWork]:

@@ -21,7 +21,7 @@ import numpy as np
 import psycopg
 from psycopg.rows import DictRow
 
-from dtrag.adapters.postgres import editions
+from dtrag.adapters.postgres import edition_sources, editions
 from dtrag.adapters.postgres.database import Connection, Database
 from dtrag.adapters.postgres.lexical import maintenance
 from dtrag.adapters.postgres.lexical.merge import MOST_SEGMENTS
@@ -135,7 +135,10 @@ class PostgresWriter:
     async def _mark_retained(
         self, connection: Connection, source_id: uuid.UUID, scope: Scope, current: Sequence[int]
     ) -> list[uuid.UUID]:
-        """Mark the superseded editions of a source that are not in `current`; returns its other such documents."""
+        """Mark the superseded editions of a source that are not in `current`; returns its other such documents.
+
+        Those of both that another source contains go to that one.
+        """
         known = np.sort(np.asarray(current, dtype=np.uint64))
         gone: list[uuid.UUID] = []
         superseded: list[uuid.UUID] = []
@@ -150,12 +153,24 @@ class PostgresWriter:
                         returned += [row["document_id"]] if row["retained"] else []
                     elif scope.nodes is None or row["node_id"] in scope.nodes:
                         (superseded if _stays(row["superseded_from"], current) else gone).append(row["document_id"])
+            inherited = await edition_sources.hand_over(connection, source_id, {*superseded, *gone})
+            superseded = [key for key in superseded if key not in inherited]
+            gone = [key for key in gone if key not in inherited]
+            halves = frozenset(current)
+            await edition_sources.unlisted(connection, source_id, lambda key: key.int >> 64 in halves)
             for ids, retained in ((superseded, True), (returned, False)):
                 if ids:
                     await editions.mark_retained(connection, ids, retained=retained)
             if superseded and not len(current):  # a file that comes back is read again
                 await connection.execute(self._sql["forget_source"], {"source_id": source_id})
         return gone
+
+    async def contains_others(self, source_id: uuid.UUID) -> bool:
+        """Whether the source contains an edition whose document belongs to another source, which was read later."""
+        async with self._database.connection("owner") as connection:
+            cursor = await connection.execute(queries("editions")["contains_others"], {"source_id": source_id})
+            row = await cursor.fetchone()
+        return bool(row and row["present"])
 
     async def editions_of(self, source_id: uuid.UUID) -> dict[str, Edition]:
         """Address -> newest edition that the source contained, for its documents with a date."""
@@ -202,6 +217,7 @@ class PostgresWriter:
             if origin is not None:
                 await editions.removed(connection, origin, ends=ends)
             await connection.execute(self._sql["forget_source"], {"source_id": document["source_id"]})
+            await edition_sources.forgotten(connection, document_id)
             await connection.execute(self._sql["bump_generation"])
         return True
 
@@ -268,6 +284,7 @@ class PostgresWriter:
                         await connection.execute(text.encode(), values)
                         await asyncio.sleep(0)  # sending does not wait: a long document would hold up the service
                     await editions.written(connection, document.edition, document.node_id, origin)
+                    await edition_sources.listed(connection, document)
                     await connection.execute(queries("session")["commit"])
         except psycopg.Error:
             if not connection.closed:
@@ -283,6 +300,7 @@ class PostgresWriter:
                 for text, values in statements(document, segment_id):
                     await connection.execute(text.encode(), values)
                 await editions.written(connection, document.edition, document.node_id, origin)
+                await edition_sources.listed(connection, document)
 
         await _repeated(write)
 

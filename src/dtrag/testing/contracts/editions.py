@@ -82,6 +82,45 @@ class EditionContract:
         assert await self.words(stores, date(2026, 1, 1)) == set()
         assert await self.words(stores, FIRST) == {"kettl", "boiler", "valv"}
 
+    async def test_an_edition_goes_to_another_source_that_contains_it(self, stores: Stores) -> None:
+        old, new = await self.write(stores)
+        first, second = document_id(FILE), uuid.UUID(int=77)
+        upper = [row.document_id.int >> 64 for row in (old, new)]
+        await stores.writer.finish_source(first, FILE, b"one", upper)
+        again = [replace(row, source_id=second, source_uri="test:copy", replaces=True) for row in (old, new)]
+        await stores.writer.write(again)
+        await stores.writer.finish_source(second, "test:copy", b"two", upper)
+        files = await stores.folders.files_below(FILE)
+        assert [(file.source_id, file.documents) for file in files] == [(first, 0)]
+        assert await stores.writer.contains_others(first)
+        assert not await stores.writer.contains_others(second)
+        assert await stores.writer.drop_source(second, EVERYTHING) == []
+        assert not await stores.writer.contains_others(first)
+        assert await stores.writer.documents_of(first, 9) == sorted([old.document_id, new.document_id])
+        assert await stores.folders.retained_below(FILE) == []
+        assert await stores.writer.source_fingerprint(first) == b"", "it is read again"
+        assert await self.words(stores, date(2026, 1, 1)) == {"kettl", "furnac"}
+        assert await stores.writer.drop_source(first, EVERYTHING) == [new.document_id]
+        assert await stores.folders.retained_below(FILE) == [old.document_id]
+
+    async def test_a_source_that_was_read_again_without_an_edition_does_not_inherit_it(self, stores: Stores) -> None:
+        _, new = await self.write(stores)
+        second = uuid.UUID(int=77)
+        await stores.writer.write([replace(new, source_id=second, source_uri="test:copy", replaces=True)])
+        await stores.writer.finish_source(document_id(FILE), FILE, b"one", [7])
+        assert await stores.writer.drop_source(second, EVERYTHING) == [new.document_id]
+
+    async def test_all_sources_of_a_deleted_edition_are_read_again(self, stores: Stores) -> None:
+        _, new = await self.write(stores)
+        second = uuid.UUID(int=77)
+        upper = [new.document_id.int >> 64]
+        await stores.writer.finish_source(document_id(FILE), FILE, b"one", upper)
+        await stores.writer.write([replace(new, source_id=second, source_uri="test:copy", replaces=True)])
+        await stores.writer.finish_source(second, "test:copy", b"two", upper)
+        assert await stores.writer.delete(new.document_id, EVERYTHING)
+        assert await stores.writer.source_fingerprint(document_id(FILE)) is None
+        assert await stores.writer.source_fingerprint(second) is None
+
     async def test_a_deleted_edition_was_never_valid(self, stores: Stores) -> None:
         _, new = await self.write(stores)
         assert await stores.writer.delete(new.document_id, EVERYTHING)

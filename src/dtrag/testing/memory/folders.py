@@ -27,11 +27,16 @@ class MemoryFolders:
         for stored in self._state.documents.values():
             if stored.written.source_uri.startswith(prefix) and not stored.retained:
                 addresses[stored.written.source_id].append(stored.written.source_uri)
+        documents = {source_id: len(uris) for source_id, uris in addresses.items()}
+        for listed in self._state.edition_sources.values():
+            for source_id, read in listed.items():
+                if read.source_uri.startswith(prefix):
+                    addresses[source_id].append(read.source_uri)
         files = []
         for source_id, uris in addresses.items():
             source = self._state.sources.get(source_id)
             fingerprint = source.fingerprint if source is not None else b""
-            files.append(StoredFile(source_id, urldefrag(min(uris)).url, fingerprint, len(uris)))
+            files.append(StoredFile(source_id, urldefrag(min(uris)).url, fingerprint, documents.get(source_id, 0)))
         return sorted(files, key=lambda file: file.uri)
 
     async def drafts_of(self, source_id: uuid.UUID, after: uuid.UUID | None, limit: int) -> list[Draft]:

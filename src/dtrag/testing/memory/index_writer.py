@@ -33,6 +33,7 @@ class MemoryWriter:
     async def write(self, documents: Sequence[IndexedDocument], scope: Scope = EVERYTHING) -> None:
         """Write each document whole, or replace it. Raises `Forbidden` before replacing one outside of the scope."""
         for document in documents:
+            self._list(document)
             current = self._state.documents.get(document.document_id)
             if current is not None and not current.in_scope(scope):
                 raise Forbidden(
@@ -79,7 +80,7 @@ class MemoryWriter:
             key = stored.written.document_id
             if key.int >> 64 in present:
                 self._state.change_edition(key, retained=False)
-            elif not stored.in_scope(scope):
+            elif not stored.in_scope(scope) or self._hand_over(stored):
                 continue
             elif stored.validity is not None and (end := stored.validity.end) and (present or end <= valid_day(scope)):
                 self._state.change_edition(key, retained=True)
@@ -87,7 +88,44 @@ class MemoryWriter:
                     self._state.sources.pop(source_id, None)
             else:
                 gone.append(key)
+        for key, listed in self._state.edition_sources.items():
+            if key.int >> 64 not in present:
+                listed.pop(source_id, None)
         return [key for key in gone if await self.delete(key, scope, ends=True)]
+
+    async def contains_others(self, source_id: uuid.UUID) -> bool:
+        """Whether the source contains an edition whose document belongs to another source, which was read later."""
+        return any(
+            source_id in listed
+            and key in self._state.documents
+            and self._state.documents[key].written.source_id != source_id
+            for key, listed in self._state.edition_sources.items()
+        )
+
+    def _list(self, document: IndexedDocument) -> None:
+        """Record that the source of a document contains this edition."""
+        edition = document.edition
+        if edition is not None and edition.work_id is not None and not edition.retained:
+            listed = self._state.edition_sources.setdefault(document.document_id, {})
+            listed.pop(document.source_id, None)
+            listed[document.source_id] = document
+
+    def _hand_over(self, stored: StoredDocument) -> bool:
+        """Give an edition to another source that contains it, the one that was read last; False if there is none."""
+        key, own = stored.written.document_id, stored.written.source_id
+        others = [read for source, read in self._state.edition_sources.get(key, {}).items() if source != own]
+        if not others:
+            return False
+        heir = others[-1]
+        written = replace(
+            stored.written, source_id=heir.source_id, source_uri=heir.source_uri, source_path=heir.source_path
+        )
+        self._state.documents[key] = replace(stored, written=written)
+        self._state.change_edition(key, retained=False)
+        if heir.source_id in self._state.sources:
+            self._state.sources[heir.source_id] = replace(self._state.sources[heir.source_id], fingerprint=b"")
+        self._state.changed()
+        return True
 
     async def editions_of(self, source_id: uuid.UUID) -> dict[str, Edition]:
         """Address -> newest edition that the source contained, for its documents with a date."""
@@ -125,6 +163,8 @@ class MemoryWriter:
         if stored is None or not stored.in_scope(scope):
             return False
         del self._state.documents[document_id]
+        for source_id in self._state.edition_sources.pop(document_id, {}):
+            self._state.sources.pop(source_id, None)
         edition = stored.written.edition
         if ends and edition is not None and edition.work_id is not None:
             self._end_before(edition, stored)

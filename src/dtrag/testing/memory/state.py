@@ -104,6 +104,8 @@ class MemoryState:
 
     documents: dict[uuid.UUID, StoredDocument] = field(default_factory=dict)
     sources: dict[uuid.UUID, StoredSource] = field(default_factory=dict)
+    edition_sources: dict[uuid.UUID, dict[uuid.UUID, IndexedDocument]] = field(default_factory=dict)
+    """Document of an edition -> source that contains it -> the document as it was read there, the newest last."""
     settings: dict[str, Any] = field(default_factory=lambda: {"generation": 0})
     trees: dict[str, Taxonomy] = field(default_factory=lambda: {FIRST_VERSION: Taxonomy(FIRST_VERSION)})
     versions: dict[str, TreeVersion] = field(

@@ -69,3 +69,49 @@ update documents set retained = :retained where document_id = any (:document_ids
 
 -- name: retained_below
 select document_id from documents where retained and starts_with(source_uri, :prefix) order by document_id
+
+-- name: list_source
+insert into edition_sources (document_id, source_id, source_uri, source_path, listed_at)
+values (:document_id, :source_id, :source_uri, :source_path, :now)
+on conflict (document_id, source_id) do update
+set source_uri = excluded.source_uri, source_path = excluded.source_path, listed_at = excluded.listed_at
+
+-- name: listed_editions
+select document_id from edition_sources where source_id = :source_id
+
+-- name: unlist_source
+delete from edition_sources where source_id = :source_id and document_id = any (:document_ids)
+
+-- name: shared_editions
+-- The editions of a source that others contain, too, each with the one of them that was read last.
+select distinct on (other.document_id) other.document_id, other.source_id, other.source_uri, other.source_path
+from edition_sources own
+join edition_sources other on other.document_id = own.document_id and other.source_id <> own.source_id
+where own.source_id = :source_id
+order by other.document_id, other.listed_at desc, other.source_id
+
+-- name: hand_over
+with heirs as (
+    select * from unnest(:document_ids::uuid[], :source_ids::uuid[], :source_uris::text[], :source_paths::text[])
+        as h (document_id, source_id, source_uri, source_path)
+), read_again as (
+    update sources s set fingerprint = '' from heirs h where s.source_id = h.source_id
+)
+update documents d
+set source_id = h.source_id, source_uri = h.source_uri, source_path = h.source_path, retained = false
+from heirs h
+where d.document_id = h.document_id
+
+-- name: contains_others
+-- Whether the source contains an edition whose document belongs to another one.
+select exists (
+    select from edition_sources e
+    join documents d on d.document_id = e.document_id
+    where e.source_id = :source_id and d.source_id <> :source_id
+) as present
+
+-- name: forget_sources
+delete from sources where source_id in (select source_id from edition_sources where document_id = :document_id)
+
+-- name: forget_edition
+delete from edition_sources where document_id = :document_id

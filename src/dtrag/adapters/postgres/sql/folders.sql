@@ -1,12 +1,19 @@
 -- Which files the documents came from, and what follows a file that was renamed. As the owner.
 
 -- name: files_below
--- The address of a document is that of its file, with its part behind a "#" (which file names have as %23).
-select d.source_id, split_part(min(d.source_uri), '#', 1) as source_uri, count(*) as documents,
+-- The address of a document is that of its file, with its part behind a "#" (which file names have as %23). A file may only
+-- contain editions whose documents belong to others.
+select f.source_id, split_part(min(f.source_uri), '#', 1) as source_uri, sum(f.documents)::int as documents,
        coalesce(s.fingerprint, ''::bytea) as fingerprint
-from documents d left join sources s on s.source_id = d.source_id
-where starts_with(d.source_uri, :prefix) and not d.retained
-group by d.source_id, s.fingerprint
+from (
+    select source_id, source_uri, 1 as documents
+    from documents
+    where starts_with(source_uri, :prefix) and not retained
+    union all
+    select source_id, source_uri, 0 from edition_sources where starts_with(source_uri, :prefix)
+) f
+left join sources s on s.source_id = f.source_id
+group by f.source_id, s.fingerprint
 order by source_uri
 
 -- name: read_documents_of
