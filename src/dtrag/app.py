@@ -55,6 +55,7 @@ from dtrag.ingestion.ingest import Ingestion
 from dtrag.ingestion.reindex import reindex
 from dtrag.ingestion.sources import IngestReport, Progress, Source
 from dtrag.memory.neural_selector import NeuralSelector
+from dtrag.memory.review_cases import ReviewCases
 from dtrag.memory.weight_learning import WeightLearning
 from dtrag.packs.regulation_ko import structure
 from dtrag.pipeline.answer_feedback import FeedbackOnAnswers
@@ -138,6 +139,7 @@ class App:
         self.texts = DocumentTexts(stores.index)
         self._index_settings = stores.index_settings
         self._writer = stores.writer
+        self.case_store = stores.cases
         self.evaluations = Evaluations(stores.evaluations)
         self.case_store = stores.cases
         self.judge = choose_judge(settings, models.chat)
@@ -177,7 +179,12 @@ class App:
         self.taxonomy_service = TaxonomyService.of(self.settings)
         self.visibility = DocumentAccess(self.index, stores.keys, stores.agents)
         self.review = Review(
-            stores.review, self.index, self.classifier, record, review_below=self.settings.review_below
+            stores.review,
+            self.index,
+            self.classifier,
+            record,
+            review_below=self.settings.review_below,
+            cases=ReviewCases(self.case_store, self.index, keeps_text=self.settings.cbr_text != "off"),
         )
 
     def _open_search(self, stores: Stores, reranker: Reranker | None) -> None:

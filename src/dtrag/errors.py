@@ -73,6 +73,14 @@ class BudgetSpent(DtragError):
     http_status = 429
 
 
+class FeatureOff(DtragError):
+    """{feature} is not enabled. Set {variable}=true in the environment of the service or command, and start it
+    again."""
+
+    exit_code = 2
+    http_status = 501
+
+
 class MissingExtra(DtragError):
     """{feature} needs the optional part {extra!r}. Install it with: pip install 'dtrag[{extra}]'"""
 

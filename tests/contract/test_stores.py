@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from dtrag.ports import Stores
-from dtrag.testing.contracts.cases import CaseLogContract, CaseSightContract, CaseStoreContract, CaseVoteContract
+from dtrag.testing.contracts.cases import (
+    CaseLogContract,
+    CaseReplacementContract,
+    CaseSightContract,
+    CaseStoreContract,
+    CaseVoteContract,
+)
 from dtrag.testing.contracts.conversations import (
     ConversationStoreContract,
     DocumentVisibilityContract,
@@ -97,6 +103,10 @@ class OnThree:
 
 
 class TestCases(OnThree, CaseStoreContract):
+    pass
+
+
+class TestCaseReplacements(OnThree, CaseReplacementContract):
     pass
 
 

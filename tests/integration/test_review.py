@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,11 +14,15 @@ import pytest
 from dtrag.app import App, app_on, open_app
 from dtrag.core.access.api_key import Caller
 from dtrag.core.access.scope import Access, Grant, Scope
+from dtrag.core.answers.citation_labels import label
+from dtrag.core.cases.case import Case, CitedPassage, content_hash
+from dtrag.core.cases.similarity import question_hash
 from dtrag.core.taxonomy.review import Item, OfferedAnswer
 from dtrag.core.taxonomy.tree import UNCLASSIFIED, CategoryPath
 from dtrag.errors import Conflict, InvalidInput, NotFound
 from dtrag.governance.review import IN_REVIEW
 from dtrag.ports import Models
+from dtrag.settings import set_feature_flag
 from tests.integration.books import GARDEN, KITCHEN, shelf
 from tests.store import Databases, Store
 from tests.toy import ToyEmbedder
@@ -351,6 +355,75 @@ async def test_an_approved_answer_keeps_the_passages_that_it_cites(app: App, sto
     assert approved.proposal["chosen"] == [broth]
     [row] = store.rows("select proposal -> 'chosen' from review_queue")
     assert [chosen["chunk_id"] for chosen in row[0]] == [broth]
+
+
+@pytest.fixture
+def memory_on() -> Iterator[None]:
+    set_feature_flag("cbr_enabled", True)
+    yield
+    set_feature_flag("cbr_enabled", None)
+
+
+async def cases(app: App) -> dict[str, Case]:
+    store = app.case_store
+    return {case.case_id: case for case in await store.page(Scope.everything(), 100)}
+
+
+async def test_a_correction_becomes_a_case(app: App, tmp_path: Path, memory_on: None) -> None:
+    await app.ingest([written(tmp_path / "shelf.jsonl", shelf(2))])
+    broth, stew = await passages_of(app, f"{KITCHEN} 0", f"{KITCHEN} 1")
+    item = await offered(app, [broth], [broth, stew], "House/Kitchen")
+    reviewer = replace(await caller(app, "House/Kitchen"), key_id=uuid.uuid4())
+    wrong = Case(
+        case_id="wrong",
+        query="How long does the broth simmer?",
+        query_hash=question_hash("How long does the broth simmer?"),
+        category_path=("House", "Kitchen"),
+        node_id=(await app.index.snapshot()).taxonomy.find(CategoryPath.parse("House/Kitchen")),
+        content="broth",
+        passages=(CitedPassage(broth, b"0"),),
+        created_at=item.created_at,
+        updated_at=item.created_at,
+    )
+    assert await app.case_store.add(wrong)
+    await app.review.correct(str(item.item_id), note="Words of the reviewer", passages=[stew], caller=reviewer)
+    made = (await cases(app))[f"review-{item.item_id}"]
+    assert (made.origin, made.quality_score, made.author) == ("review", 1.0, reviewer.owner)
+    assert (made.query, made.category_path) == ("How long does the broth simmer?", ("House", "Kitchen"))
+    assert [passage.chunk_id for passage in made.passages] == [stew]
+    taxonomy = (await app.index.snapshot()).taxonomy
+    passage = (await app.index.fetch([stew], Scope.everything(), taxonomy))[stew]
+    assert made.content == label(passage)
+    assert made.passages[0].content_hash == content_hash(passage.text)
+    assert "Words of" not in str(made)
+    assert ((await cases(app))["wrong"].downvotes, (await cases(app))["wrong"].quality_score) == (1, 0.4)
+
+
+async def test_an_approval_becomes_a_case_with_a_vote(app: App, tmp_path: Path, memory_on: None) -> None:
+    await app.ingest([written(tmp_path / "shelf.jsonl", shelf(2))])
+    broth, shed = await passages_of(app, f"{KITCHEN} 0", f"{GARDEN} 0")
+    item = await offered(app, [broth, shed], [])
+    await app.review.approve(str(item.item_id))
+    made = (await cases(app))[f"review-{item.item_id}"]
+    assert (made.quality_score, made.upvotes, made.category_path) == (0.6, 1, ("House",))
+    assert {passage.chunk_id for passage in made.passages} == {broth, shed}
+
+
+async def test_decisions_without_the_memory_become_cases_later(app: App, tmp_path: Path) -> None:
+    await app.ingest([written(tmp_path / "shelf.jsonl", shelf(2))])
+    [broth] = await passages_of(app, f"{KITCHEN} 0")
+    item = await offered(app, [broth], [])
+    await app.review.correct(str(item.item_id), passages=[broth])
+    case_id = f"review-{item.item_id}"
+    assert case_id not in await cases(app)
+    assert await app.review.make_missing_cases() == []
+    set_feature_flag("cbr_enabled", True)
+    try:
+        assert await app.review.make_missing_cases() == [case_id]
+        assert await app.review.make_missing_cases() == []
+    finally:
+        set_feature_flag("cbr_enabled", None)
+    assert (await cases(app))[case_id].quality_score == 1.0
 
 
 async def test_the_most_confident_answer_gives_way_in_a_full_queue(app: App, store: Store) -> None:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from dtrag.core.access.api_key import LOCAL, Caller
-from dtrag.core.access.scope import Grant, Scope, Viewer, lies_within, scope_rows
+from dtrag.core.access.scope import EVERYTHING, Grant, Scope, Viewer, lies_within, scope_rows
 from dtrag.core.documents import uuid_or_none
 from dtrag.core.editions import parse_date
 from dtrag.core.taxonomy.classification import Classification
@@ -30,6 +30,7 @@ from dtrag.governance.review_answers import (
     shown_passages,
 )
 from dtrag.ingestion.classify import Classifier
+from dtrag.memory.review_cases import ReviewCases
 from dtrag.pipeline.state import PipelineResponse
 from dtrag.ports import Index, Recorder, ReviewStore, unrecorded
 
@@ -37,11 +38,13 @@ MAX_LIMIT = 1_000
 MAX_TEXT = 200_000
 """Longest text to classify, in characters; only its first 3,000 words are used."""
 IN_REVIEW = "The confidence is low: the answer is in the review queue."
+MOST_DECIDED = 10_000
+"""Decided answers that are examined at once."""
 _LOG = logging.getLogger(__name__)
 
 
 class Review:
-    """The queue of one app."""
+    """The queue of one app. Decided answers become `cases`, while the case memory is on."""
 
     def __init__(
         self,
@@ -51,10 +54,12 @@ class Review:
         record: Recorder = unrecorded,
         *,
         review_below: float = 0.0,
+        cases: ReviewCases | None = None,
     ):
         if not 0.0 <= review_below <= 1.0:
             raise InvalidInput(f"DTRAG_REVIEW_BELOW is {review_below:g}, but must be from 0 (off) to 1.")
         self._review_below = review_below
+        self._cases = cases
         self._store = store
         self._index = index
         self._classifier = classifier
@@ -79,7 +84,8 @@ class Review:
         item = await self._item(item_id, scope, caller, taxonomy)
         if item.kind == "answer":
             cited = await cited_passages(item, self._index, scope, taxonomy)
-            return await self._decide(item, Decision("approved", caller.name, _now(), None, _note(note), cited), caller)
+            decision = Decision("approved", caller.name, _now(), None, _note(note), cited, caller.owner)
+            return await self._decide(item, decision, caller)
         if item.node_id not in taxonomy.nodes or not _within(item.node_id, scope):
             raise InvalidInput("The item proposes no category of the tree. Give it one with: dtrag review correct")
         return await self._decide(item, Decision("approved", caller.name, _now(), item.node_id, _note(note)), caller)
@@ -103,7 +109,7 @@ class Review:
             if path:
                 raise InvalidInput("An answer has no category: give the passages that answer the question instead.")
             chosen = await chosen_passages(passages, item, self._index, scope, taxonomy)
-            decision = Decision("corrected", caller.name, _now(), None, _note(note), chosen)
+            decision = Decision("corrected", caller.name, _now(), None, _note(note), chosen, caller.owner)
             return await self._decide(item, decision, caller)
         if passages or not path:
             raise InvalidInput("A document is corrected by a category: give the path of one instead of passages.")
@@ -179,13 +185,21 @@ class Review:
         settled = replace(
             item,
             node_id=decision.node_id if decision.node_id is not None else item.node_id,
-            proposal={**item.proposal, "chosen": decision.chosen} if decision.chosen else item.proposal,
+            proposal={**item.proposal, **decision.addition()},
             status=decision.status,
             note=decision.note,
             decided_at=decision.at,
             decided_by=decision.by,
         )
+        if decision.chosen and self._cases is not None:
+            await self._cases.add(settled, scope)
         return await self._shown(settled, caller, scope, taxonomy)
+
+    async def make_missing_cases(self) -> list[str]:
+        """Cases for answers that were decided while the case memory was off; their ids."""
+        if self._cases is None or not self._cases.enabled:
+            return []
+        return await self._cases.add_missing(await self._store.answered(EVERYTHING, MOST_DECIDED))
 
     async def _shown(self, item: Item, caller: Caller, scope: Scope, taxonomy: Taxonomy) -> Item:
         """As `_listed`, and an answer with its passages."""

@@ -18,7 +18,7 @@ from dtrag.core.cases.case import (
     ScoredCases,
     Vote,
 )
-from dtrag.core.cases.votes import CaseRecord
+from dtrag.core.cases.votes import CaseRecord, Replacement
 
 
 class CaseStore(Protocol):
@@ -87,6 +87,9 @@ class CaseStore(Protocol):
 
     async def put(self, record: CaseRecord) -> bool:
         """Store a copied case with its votes and decisions as they are; False, without a change, for a known id."""
+
+    async def replace(self, replacements: Sequence[Replacement]) -> bool:
+        """Replace all cases, in one transaction; False, without a change, when one is not stored as it was read."""
 
     async def log_page(self, limit: int, after: str | None = None) -> Sequence[CaseLog]:
         """The next `limit` interactions after the id `after`, by id, for a copy of the whole store."""

@@ -105,7 +105,7 @@ class ReviewStore(Protocol):
     async def decide(self, item: Item, decision: Decision) -> bool:
         """Close an open item and move its document when the decision names a node; False when it is not open.
 
-        The passages of the decision become `chosen` in the proposal.
+        `decision.addition()` is added to the proposal.
         """
 
     async def answered(self, scope: Scope, limit: int, grants: Sequence[Grant] = ()) -> list[Item]:

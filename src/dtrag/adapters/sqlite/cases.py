@@ -41,7 +41,7 @@ from dtrag.core.cases.case import (
 )
 from dtrag.core.cases.index import CaseIndex
 from dtrag.core.cases.similarity import admits
-from dtrag.core.cases.votes import CaseRecord, Tally, count_vote, records_of, voted_log
+from dtrag.core.cases.votes import CaseRecord, Replacement, Tally, count_vote, records_of, voted_log
 
 T = TypeVar("T")
 Visible = Callable[[Collection[uuid.UUID], Scope], Awaitable[frozenset[uuid.UUID]]]
@@ -325,6 +325,24 @@ class SqliteCases:
                     return False
                 connection.executemany(SQL["put_vote"], map(vote_values, record.votes))
                 connection.executemany(SQL["put_decision"], map(decision_values, record.decisions))
+            return True
+
+        return await self._file.run(work)
+
+    async def replace(self, replacements: Sequence[Replacement]) -> bool:
+        """See `CaseStore`."""
+
+        def work(connection: sqlite3.Connection) -> bool:
+            with transaction(connection):
+                stored = _cases(connection, [each.before.case_id for each in replacements])
+                by_id = {case.case_id: case for case in stored}
+                if any(by_id.get(each.before.case_id) != each.before for each in replacements):
+                    return False
+                for each in replacements:
+                    removed = {"case_id": each.before.case_id, "log_ids": json.dumps(sorted(each.removed))}
+                    connection.execute(SQL["remove_votes"], removed)
+                    connection.execute(SQL["update_case"], case_values(each.after))
+                    connection.executemany(SQL["put_vote"], map(vote_values, each.added))
             return True
 
         return await self._file.run(work)

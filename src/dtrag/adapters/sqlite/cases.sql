@@ -235,6 +235,9 @@ select count(*) as votes, coalesce(sum(success), 0) as successes from cbr_votes 
 insert or replace into cbr_votes (case_id, voter, log_id, feedback, success, moved, voted_at)
 values (:case_id, :voter, :log_id, :feedback, :success, :moved, :voted_at)
 
+-- name: remove_votes
+delete from cbr_votes where case_id = :case_id and log_id in (select value from json_each(:log_ids))
+
 -- name: put_decision
 insert or replace into cbr_decisions (case_id, log_id, kind, correct, decided_at)
 values (:case_id, :log_id, :kind, :correct, :decided_at)

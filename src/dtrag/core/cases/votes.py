@@ -43,6 +43,16 @@ class CaseRecord:
     decisions: tuple[ReuseDecision, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """A case that is replaced if it is stored as `before`; votes are added, or removed by their log ids."""
+
+    before: Case
+    after: Case
+    added: tuple[CountedVote, ...] = ()
+    removed: frozenset[str] = frozenset()
+
+
 def records_of(
     cases: Sequence[Case], votes: Sequence[CountedVote], decisions: Sequence[ReuseDecision]
 ) -> list[CaseRecord]:

@@ -100,9 +100,9 @@ class Item:
 
     `proposal` of a classification: path, reasons, alternatives, disagreeing; of an answer: question, question_hash,
     text, decision, document_ids (of the cited passages), passages (ids, the cited ones first), cited, reasons, as_of,
-    grant, and once a reviewer decided, `chosen` (`ChosenRow`). `confidence` is None for callers who may not see all
-    documents that it depends on. `node_id` is the proposed node (UNCLASSIFIED for none, and for answers). `title` is
-    that of the document, "" for an answer.
+    grant, and once a reviewer decided, `chosen` (`ChosenRow`) and `chosen_by` (owner id of the reviewer). `confidence`
+    is None for callers who may not see all documents that it depends on. `node_id` is the proposed node (UNCLASSIFIED
+    for none, and for answers). `title` is that of the document, "" for an answer.
     """
 
     item_id: uuid.UUID
@@ -155,7 +155,8 @@ class Item:
 class Decision:
     """A reviewer's decision.
 
-    `node_id` is the new node of the document, None when it stays; `chosen` are the passages that answer the question.
+    `node_id` is the new node of the document, None when it stays; `chosen` are the passages that answer the question;
+    `owner` is the owner id of the reviewer who chose them.
     """
 
     status: Status
@@ -164,6 +165,11 @@ class Decision:
     node_id: int | None = None
     note: str = field(default="")
     chosen: Sequence[ChosenRow] = ()
+    owner: str = ""
+
+    def addition(self) -> dict[str, Any]:
+        """What the decision adds to the proposal of its item."""
+        return {"chosen": list(self.chosen), "chosen_by": self.owner} if self.chosen else {}
 
 
 def _proposal(classification: Classification) -> ProposalRow:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -22,7 +23,7 @@ from dtrag.core.cases.case import (
     SimilarityMethod,
 )
 from dtrag.core.cases.similarity import admits, case_similarity, order
-from dtrag.core.cases.votes import bounded
+from dtrag.core.cases.votes import CountedVote, Replacement, bounded
 from dtrag.core.documents import document_id
 from dtrag.ports import Stores
 from dtrag.testing.builders import MINUTE, NOON, case, chunk_id, indexed_document, vote
@@ -220,6 +221,53 @@ class CaseStoreContract:
         assert await stores.cases.put(record)
         assert list(await stores.cases.records(10)) == [record]
         assert await stores.cases.log("a", "") == logs[0]
+
+
+class CaseReplacementContract:
+    """Several cases are replaced together, or none of them."""
+
+    async def test_cases_are_replaced_with_their_votes(self, stores: Stores) -> None:
+        for name in ("a", "b"):
+            await stores.cases.add(case(name))
+        await stores.cases.vote(vote("a", UP, log_id="l1", voter="kim"), EVERYTHING)
+        before = await stores.cases.of(["a", "b"], EVERYTHING)
+        after = [replace(before["a"], usage_count=7), replace(before["b"], status="archived", metadata={"n": [1]})]
+        copy = CountedVote(vote("b", DOWN, log_id="copy", voter="lee"), 0.0)
+        first, second = Replacement(before["a"], after[0]), Replacement(before["b"], after[1], (copy,))
+        assert await stores.cases.replace([first, second])
+        assert list((await stores.cases.of(["a", "b"], EVERYTHING)).values()) == after
+        assert [each.log_id for each in (await stores.cases.votes(["b"], EVERYTHING))["b"]] == ["copy"]
+        assert not await stores.cases.replace([first])  # it is not stored like this any more
+        removal = Replacement(after[1], before["b"], removed=frozenset({"copy"}))
+        assert not await stores.cases.replace([removal, first])
+        assert (await stores.cases.votes(["b"], EVERYTHING))["b"] != []
+        assert await stores.cases.replace([removal])
+        assert (await stores.cases.votes(["a", "b"], EVERYTHING))["b"] == []
+        assert (await stores.cases.get("b", EVERYTHING)) == before["b"]
+        assert not await stores.cases.replace([Replacement(case("unknown"), case("unknown"))])
+        assert await stores.cases.replace([])
+
+    async def test_replaced_cases_are_found_as_they_are_now(self, stores: Stores) -> None:
+        await stores.cases.add(case("a", "annual leave"))
+        query = CaseQuery(text="annual leave", limit=5)
+        assert [name for name, _ in await nearest(stores, query)] == ["a"]
+        stored = await stores.cases.get("a", EVERYTHING)
+        assert stored is not None
+        assert await stores.cases.replace([Replacement(stored, replace(stored, status="archived"))])
+        assert await nearest(stores, query) == []
+
+    async def test_a_vote_and_a_replacement_exclude_each_other(self, stores: Stores) -> None:
+        await stores.cases.add(case("a"))
+        stored = await stores.cases.get("a", EVERYTHING)
+        assert stored is not None
+        done, voted = await asyncio.gather(
+            stores.cases.replace([Replacement(stored, replace(stored, content="other"))]),
+            stores.cases.vote(vote("a", UP, log_id="l1", voter="kim"), EVERYTHING),
+        )
+        now = await stores.cases.get("a", EVERYTHING)
+        assert voted is not None
+        assert now is not None
+        assert (now.usage_count, now.content == "other") == (1, done)
 
 
 class CaseVoteContract:

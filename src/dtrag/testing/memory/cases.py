@@ -21,7 +21,7 @@ from dtrag.core.cases.case import (
     Vote,
 )
 from dtrag.core.cases.similarity import admits, case_similarity, order
-from dtrag.core.cases.votes import CaseRecord, CountedVote, Tally, count_vote, records_of, voted_log
+from dtrag.core.cases.votes import CaseRecord, CountedVote, Replacement, Tally, count_vote, records_of, voted_log
 from dtrag.testing.memory.state import MemoryState
 
 Visible = Callable[[Collection[uuid.UUID], Scope], Awaitable[frozenset[uuid.UUID]]]
@@ -196,6 +196,19 @@ class MemoryCases:
             self._votes[counted.vote.case_id, counted.vote.voter, counted.vote.log_id] = counted
         for decision in record.decisions:
             await self.add_decision(decision)
+        return True
+
+    async def replace(self, replacements: Sequence[Replacement]) -> bool:
+        """See `CaseStore`."""
+        if any(self._cases.get(each.before.case_id) != each.before for each in replacements):
+            return False
+        for each in replacements:
+            case_id = each.before.case_id
+            self._cases[case_id] = each.after
+            for key in [key for key in self._votes if key[0] == case_id and key[2] in each.removed]:
+                del self._votes[key]
+            for counted in each.added:
+                self._votes[case_id, counted.vote.voter, counted.vote.log_id] = counted
         return True
 
     async def log_page(self, limit: int, after: str | None = None) -> Sequence[CaseLog]:

@@ -121,10 +121,9 @@ class MemoryReview:
         stored = self._state.review_items.get(item.item_id)
         if stored is None or stored.status != "waiting":
             return False
-        chosen = {"chosen": list(decision.chosen)} if decision.chosen else {}
         self._state.review_items[item.item_id] = replace(
             stored,
-            proposal={**stored.proposal, **chosen},
+            proposal={**stored.proposal, **decision.addition()},
             status=decision.status,
             note=decision.note,
             decided_at=decision.at,

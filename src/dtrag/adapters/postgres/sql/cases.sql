@@ -57,6 +57,10 @@ delete from cbr_cases where case_id = :case_id
 -- name: locked_case
 select * from cbr_cases where case_id = :case_id for update
 
+-- In the order of their ids, so that two processes that lock several wait for each other and not in a circle.
+-- name: locked_cases
+select * from cbr_cases where case_id = any (:case_ids) order by case_id for update
+
 -- name: cases
 select * from cbr_cases where case_id = any (:case_ids)
 
@@ -77,6 +81,9 @@ insert into cbr_votes (case_id, voter, log_id, feedback, success, moved, voted_a
 values (:case_id, :voter, :log_id, :feedback, :success, :moved, :voted_at)
 on conflict (case_id, voter, log_id) do update
 set feedback = excluded.feedback, success = excluded.success, moved = excluded.moved, voted_at = excluded.voted_at
+
+-- name: remove_votes
+delete from cbr_votes where case_id = :case_id and log_id = any (:log_ids)
 
 -- name: put_decision
 insert into cbr_decisions (case_id, log_id, kind, correct, decided_at)

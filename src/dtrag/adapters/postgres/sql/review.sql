@@ -107,7 +107,7 @@ limit :limit
 
 -- name: settle_item
 update review_queue
-set status = :status, note = :note, decided_at = :at, decided_by = :by, proposal = proposal || :chosen::jsonb
+set status = :status, note = :note, decided_at = :at, decided_by = :by, proposal = proposal || :addition::jsonb
 where item_id = :item_id and status = 'waiting'
 returning item_id
 

@@ -37,7 +37,7 @@ from dtrag.core.cases.case import (
 )
 from dtrag.core.cases.index import CaseIndex
 from dtrag.core.cases.similarity import admits
-from dtrag.core.cases.votes import CaseRecord, Tally, count_vote, records_of, voted_log
+from dtrag.core.cases.votes import CaseRecord, Replacement, Tally, count_vote, records_of, voted_log
 
 T = TypeVar("T")
 _CANDIDATES = 64
@@ -262,6 +262,26 @@ class PostgresCases:
                     await connection.execute(self._sql["put_vote"], vote_values(vote))
                 for decision in record.decisions:
                     await connection.execute(self._sql["put_decision"], decision_values(decision))
+        return True
+
+    async def replace(self, replacements: Sequence[Replacement]) -> bool:
+        """See `CaseStore`."""
+        self._database.require_space()
+        ids = [each.before.case_id for each in replacements]
+        async with self._database.connection("owner") as connection, connection.transaction():
+            cursor = await connection.execute(self._sql["locked_cases"], {"case_ids": ids})
+            stored = {row["case_id"]: case_of(row) for row in await cursor.fetchall()}
+            if any(stored.get(each.before.case_id) != each.before for each in replacements):
+                return False
+            async with connection.pipeline():
+                for each in replacements:
+                    removed = {"case_id": each.before.case_id, "log_ids": list(each.removed)}
+                    await connection.execute(self._sql["remove_votes"], removed)
+                    for counted in each.added:
+                        await connection.execute(self._sql["put_vote"], vote_values(counted))
+                    await connection.execute(self._sql["update_case"], case_values(each.after))
+                for case_id in ids:
+                    await connection.execute(self._sql["changed"], {"case_id": case_id})
         return True
 
     async def log_page(self, limit: int, after: str | None = None) -> Sequence[CaseLog]:

@@ -123,8 +123,8 @@ class PostgresReview:
 
     async def decide(self, item: Item, decision: Decision) -> bool:
         """Settle a waiting item, move its document if it gets a node; False when it does not wait any more."""
-        chosen = Jsonb({"chosen": list(decision.chosen)} if decision.chosen else {})
-        values = {"item_id": item.item_id, "status": decision.status, "note": decision.note, "chosen": chosen}
+        values: dict[str, object] = {"item_id": item.item_id, "status": decision.status, "note": decision.note}
+        values["addition"] = Jsonb(decision.addition())
         who = {"at": decision.at, "by": decision.by}
         async with self._database.connection("owner") as connection, connection.transaction():
             cursor = await connection.execute(self._sql["settle_item"], {**values, **who})

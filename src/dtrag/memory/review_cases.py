@@ -1,0 +1,146 @@
+"""Cases from decisions of reviewers: which passages answer a question. No word of a reviewer is part of a case."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from datetime import UTC, datetime
+
+from dtrag.core.access.scope import EVERYTHING, Scope
+from dtrag.core.answers.citation_labels import label
+from dtrag.core.cases.case import DEFAULT_QUALITY, Case, CaseQuery, CitedPassage, FeedbackType, Vote
+from dtrag.core.cases.requests import MAX_QUERY
+from dtrag.core.cases.similarity import question_hash
+from dtrag.core.documents import SearchResult
+from dtrag.core.editions import parse_date
+from dtrag.core.taxonomy.review import Item
+from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
+from dtrag.ports import CaseStore, Index
+from dtrag.settings import flag
+
+CORRECTED = 1.0
+"""Quality of a case from a correction."""
+_SIMILAR = 20
+"""Cases that are examined for the same question."""
+
+
+async def no_vector(question: str) -> bytes | None:
+    """Without an embedder."""
+    return None
+
+
+class ReviewCases:
+    """Makes the cases of one app. `vector_of` embeds a question; without `keeps_text` questions are not stored."""
+
+    def __init__(
+        self,
+        store: CaseStore,
+        index: Index,
+        *,
+        vector_of: Callable[[str], Awaitable[bytes | None]] = no_vector,
+        keeps_text: bool = True,
+    ):
+        self._store = store
+        self._index = index
+        self._vector_of = vector_of
+        self._keeps_text = keeps_text
+
+    @property
+    def enabled(self) -> bool:
+        """Whether the case memory is on now."""
+        return flag("cbr_enabled")
+
+    async def add(self, item: Item, scope: Scope) -> str | None:
+        """The id of the case for a decided answer; None while the memory is off, and when no chosen passage exists.
+
+        Corrected: quality 1.0, and earlier cases for the question that cite none of the chosen passages get a
+        thumbs_down of the reviewer. Approved: the usual quality and a thumbs_up of the reviewer.
+        """
+        if not self.enabled or item.decided_at is None:
+            return None
+        case = await self._case(item, item.decided_at)
+        if case is None or not await self._store.add(case):
+            return None
+        if item.status == "approved":
+            await self._vote(case, item, FeedbackType.THUMBS_UP, EVERYTHING)
+        else:
+            for other in await self._contradicted(case, item.proposal["question"], scope):
+                await self._vote(other, item, FeedbackType.THUMBS_DOWN, scope)
+        return case.case_id
+
+    async def add_missing(self, items: Iterable[Item]) -> list[str]:
+        """As `add`, for answers that were decided while the memory was off; the ids of the new cases."""
+        added = []
+        for item in items:
+            if await self._store.get(case_id_of(item), EVERYTHING) is None:
+                case_id = await self.add(item, EVERYTHING)
+                if case_id is not None:
+                    added.append(case_id)
+        return added
+
+    async def _case(self, item: Item, now: datetime) -> Case | None:
+        question = str(item.proposal["question"])
+        passages = [
+            CitedPassage(row["chunk_id"], bytes.fromhex(row["content_hash"])) for row in item.proposal.get("chosen", ())
+        ]
+        if not question.strip() or len(question) > MAX_QUERY or not passages:
+            return None
+        day = parse_date("as_of", item.proposal.get("as_of") or None)
+        taxonomy = (await self._index.snapshot()).taxonomy
+        keys = [passage.chunk_id for passage in passages]
+        current = await self._index.fetch(keys, EVERYTHING.at(day), taxonomy)
+        cited = [current[key] for key in keys if key in current]
+        if not cited:
+            return None
+        path, node_id = shared_category(cited, taxonomy)
+        return Case(
+            case_id=case_id_of(item),
+            query=question if self._keeps_text else "",
+            query_hash=question_hash(question),
+            vector=await self._vector_of(question) if self._keeps_text else None,
+            category_path=path,
+            node_id=node_id,
+            content="\n".join(dict.fromkeys(label(passage) for passage in cited)),
+            quality_score=CORRECTED if item.status == "corrected" else DEFAULT_QUALITY,
+            passages=tuple(passages),
+            origin="review",
+            author=str(item.proposal.get("chosen_by", "")),
+            as_of=day,
+            created_at=now,
+            updated_at=now,
+        )
+
+    async def _contradicted(self, case: Case, question: str, scope: Scope) -> list[Case]:
+        """Other cases for the question in scope that cite none of the passages of this one."""
+        similar = await self._store.nearest(CaseQuery(text=question, limit=_SIMILAR), scope)
+        keys = {passage.chunk_id for passage in case.passages}
+        return [
+            other
+            for other, _ in similar
+            if (other.query_hash, other.as_of) == (case.query_hash, case.as_of)
+            and other.passages
+            and keys.isdisjoint(passage.chunk_id for passage in other.passages)
+        ]
+
+    async def _vote(self, case: Case, item: Item, feedback: FeedbackType, scope: Scope) -> None:
+        vote = Vote(
+            log_id=case_id_of(item),
+            case_id=case.case_id,
+            feedback=feedback,
+            success=feedback is FeedbackType.THUMBS_UP,
+            voter=str(item.proposal.get("chosen_by", "")),
+            at=datetime.now(UTC),
+        )
+        await self._store.vote(vote, scope)
+
+
+def case_id_of(item: Item) -> str:
+    """The id of the case that the decision about this item becomes."""
+    return f"review-{item.item_id}"
+
+
+def shared_category(passages: Sequence[SearchResult], taxonomy: Taxonomy) -> tuple[tuple[str, ...], int | None]:
+    """The deepest category that all the passages share, and its node; () and None where they share none."""
+    columns = zip(*(passage.taxonomy_path for passage in passages), strict=False)
+    path = tuple(names[0] for names in itertools.takewhile(lambda names: len(set(names)) == 1, columns))
+    return (path, taxonomy.find(CategoryPath.parse(path))) if path else ((), None)
