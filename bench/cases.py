@@ -1,8 +1,12 @@
 """The case memory, measured.
 
 python bench/cases.py same [PAIRS.jsonl …] [--embedder auto|fastembed:MODEL|none]
+python bench/cases.py suggest [--sizes 1000,10000,100000] [--stores sqlite,postgres] [--rounds 200]
+python bench/cases.py crud [--size 10000]
+python bench/cases.py concurrent [--size 10000]
 
-`same`: the gate over pairs of questions, by kind and language, and beside it what decides without rules: the cosine of
+`suggest`: the five nearest cases. `crud`: add, read, change, vote, search, delete. `concurrent`: 100 requests to
+/cbr/suggest at once, and 200 votes at once (bench/case_store.py). `same`: the gate over pairs of questions, by kind and language, and beside it what decides without rules: the cosine of
 an embedder (when a model is there without the network) and the share of equal content words, at thresholds.
 """
 
@@ -12,6 +16,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import case_store
 from dtrag.adapters.embedders import factory
 from dtrag.core.text.analysis import language
 from dtrag.core.text.questions import content_terms
@@ -95,7 +100,12 @@ def _embedder(arguments: argparse.Namespace) -> Embedder | None:
         return None
 
 
-SUBCOMMANDS: dict[str, Callable[[argparse.Namespace], None]] = {"same": same}
+SUBCOMMANDS: dict[str, Callable[[argparse.Namespace], None]] = {
+    "same": same,
+    "suggest": case_store.run,
+    "crud": case_store.run,
+    "concurrent": case_store.run,
+}
 
 
 def main() -> None:
@@ -104,6 +114,7 @@ def main() -> None:
     pairs = commands.add_parser("same")
     pairs.add_argument("files", nargs="*", type=Path)
     pairs.add_argument("--embedder", default="auto")
+    case_store.add_commands(commands)
     arguments = parser.parse_args()
     SUBCOMMANDS[arguments.command](arguments)
 

@@ -82,7 +82,7 @@ GRANTS = {
     "cbr_votes": (set(), set()),
     "cbr_decisions": (set(), set()),
     "cbr_changes": (set(), set()),
-    "cbr_revision": (set(), set()),
+    "cbr_revision": (set(), READ),
 }
 """Table -> what the search role and what the reader may do with it; the owner writes all of them."""
 
@@ -99,6 +99,7 @@ LOCAL_LIMITS = {
     "evaluations.newest": "run_id",
     "cases.changes": "h.revision",
     "cases.page": "case_id",
+    "cases.nearest": "w.place",
     "cases.logs": "log_id",
     "cases.log_page": "log_id",
     "cases.most_used": "case_id",

@@ -44,6 +44,7 @@ from dtrag.core.cases.similarity import admits
 from dtrag.core.cases.votes import CaseRecord, Replacement, Tally, count_vote, records_of, voted_log
 
 T = TypeVar("T")
+Ranked = list[tuple[str, float]]
 Visible = Callable[[Collection[uuid.UUID], Scope], Awaitable[frozenset[uuid.UUID]]]
 """Which of these documents exist and are in scope."""
 _CANDIDATES = 256
@@ -134,24 +135,43 @@ class SqliteCases:
 
     async def nearest(self, query: CaseQuery, scope: Scope) -> ScoredCases:
         """See `CaseStore`."""
-        count = query.limit if scope.nodes is None else max(_CANDIDATES, 4 * query.limit)
+        if scope.nodes is None:
+            ranked, cases = await self._file.run(functools.partial(self._best, query))
+        else:
+            ranked, cases = await self._best_in_scope(query, scope)
+        known = {case.case_id: case for case in cases if admits(query, case)}
+        return [(known[case_id], score) for case_id, score in ranked if case_id in known]
+
+    def _best(self, query: CaseQuery, connection: sqlite3.Connection) -> tuple[Ranked, list[Case]]:
+        ranked = self._current_index(connection, query).nearest(query, None, query.limit)
+        return ranked, _cases(connection, [case_id for case_id, _ in ranked])
+
+    async def _best_in_scope(self, query: CaseQuery, scope: Scope) -> tuple[Ranked, list[Case]]:
+        count = max(_CANDIDATES, 4 * query.limit)
         while True:
-            ranked, cases = await self._file.run(functools.partial(self._ranked, query, scope, count))
-            known = {case.case_id: case for case in await self._in_scope(cases, scope) if admits(query, case)}
-            scored = [(known[case_id], score) for case_id, score in ranked if case_id in known]
-            if len(scored) >= query.limit or len(ranked) < count:
-                return scored[: query.limit]
+            ranked, cited = await self._file.run(functools.partial(self._candidates, query, scope, count))
+            documents = frozenset[uuid.UUID]().union(*cited.values())
+            visible = await self._visible(documents, scope) if documents else frozenset()
+            shown = [(case_id, score) for case_id, score in ranked if cited[case_id] <= visible][: query.limit]
+            if len(shown) >= query.limit or len(ranked) < count:
+                return shown, list((await self.of([case_id for case_id, _ in shown], scope)).values())
             count *= 4
 
-    def _ranked(
+    def _candidates(
         self, query: CaseQuery, scope: Scope, count: int, connection: sqlite3.Connection
-    ) -> tuple[list[tuple[str, float]], list[Case]]:
-        semantic = query.method is SimilarityMethod.SEMANTIC
-        if semantic and not self._index.vectors:
+    ) -> tuple[Ranked, dict[str, frozenset[uuid.UUID]]]:
+        """The nearest cases in the categories of the scope, and the documents that each cites."""
+        index = self._current_index(connection, query)
+        ranked = index.nearest(query, scope.nodes, count)
+        return ranked, {case_id: index.entry(case_id).document_ids for case_id, _ in ranked}
+
+    def _current_index(self, connection: sqlite3.Connection, query: CaseQuery) -> CaseIndex:
+        """The index with all changes; with embeddings where the query compares them."""
+        if query.method is SimilarityMethod.SEMANTIC and not self._index.vectors:
             self._index = CaseIndex(vectors=True, cache_seconds=self._index.cache_seconds)
         index = self._index
         revision = rows(connection, "revision", {})[0]["revision"]
-        if revision < index.revision:
+        if revision < index.revision:  # an older state of the file was restored
             index = self._index = CaseIndex(vectors=index.vectors, cache_seconds=index.cache_seconds)
         if revision != index.revision:
             for row in connection.execute(SQL["changes"], {"known": index.revision, "vectors": index.vectors}):
@@ -161,8 +181,7 @@ class SqliteCases:
                     index.put(entry_of(row))
                 index.revision = row["revision"]
             index.revision = max(index.revision, revision)
-        ranked = index.nearest(query, scope.nodes, count)
-        return ranked, _cases(connection, [case_id for case_id, _ in ranked])
+        return index
 
     async def page(self, scope: Scope, limit: int, after: str | None = None) -> Sequence[Case]:
         """See `CaseStore`."""

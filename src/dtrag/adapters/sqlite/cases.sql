@@ -216,7 +216,7 @@ select coalesce(max(revision), 0) as revision from cbr_changes
 
 -- name: changes
 select c.revision, c.case_id as changed_id, k.case_id, k.query, k.query_hash, k.category_path, k.node_id,
-       k.quality_score, k.usage_count, k.status, case when :vectors then k.vector end as vector
+       k.passages, k.quality_score, k.usage_count, k.status, case when :vectors then k.vector end as vector
 from cbr_changes c left join cbr_cases k on k.case_id = c.case_id
 where c.revision > :known
 order by c.revision

@@ -95,6 +95,7 @@ def entry_of(row: Row) -> CaseEntry:
         row["usage_count"],
         row["status"] == "active",
         row["vector"],
+        frozenset(passage.document_id for passage in passages_of(row["passages"])),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import uuid
 from array import array
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -35,6 +36,7 @@ class CaseEntry:
     usage: int
     active: bool
     vector: bytes | None = None
+    document_ids: frozenset[uuid.UUID] = frozenset()
 
 
 class CaseIndex:
@@ -79,6 +81,13 @@ class CaseIndex:
 
     def __len__(self) -> int:
         return len(self._slots)
+
+    def entry(self, case_id: str) -> CaseEntry:
+        """The entry of a case that is in the index."""
+        entry = self._entries[self._slots[case_id]]
+        if entry is None:
+            raise KeyError(case_id)
+        return entry
 
     def put(self, entry: CaseEntry) -> None:
         """Add the case, or replace it."""

@@ -116,4 +116,4 @@ create policy logs_in_scope on cbr_logs for select to dtrag_reader using (
     )
 );
 
-grant select on cbr_cases, cbr_logs to dtrag_reader;
+grant select on cbr_cases, cbr_logs, cbr_revision to dtrag_reader;

@@ -64,6 +64,14 @@ select * from cbr_cases where case_id = any (:case_ids) order by case_id for upd
 -- name: cases
 select * from cbr_cases where case_id = any (:case_ids)
 
+-- The first visible ones of these, in their order.
+-- name: nearest
+select c.*
+from unnest(:case_ids::text[]) with ordinality as w (case_id, place)
+join cbr_cases c on c.case_id = w.case_id
+order by w.place
+limit :limit
+
 -- name: page
 select * from cbr_cases where :after::text is null or case_id > :after order by case_id limit :limit
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import TypeVar
 
+from psycopg import AsyncCursor, Rollback
 from psycopg.rows import DictRow
 
 from dtrag.adapters.postgres.database import Connection, Database
@@ -40,6 +42,7 @@ from dtrag.core.cases.similarity import admits
 from dtrag.core.cases.votes import CaseRecord, Replacement, Tally, count_vote, records_of, voted_log
 
 T = TypeVar("T")
+Cursor = AsyncCursor[DictRow]
 _CANDIDATES = 64
 """Cases of a limited scope that are checked at once, at least; more than are returned, so that hidden ones cost no
 time."""
@@ -79,11 +82,10 @@ class PostgresCases:
     async def change(self, case_id: str, change: CaseChange, at: datetime, scope: Scope) -> tuple[Case, Case] | None:
         """See `CaseStore`."""
 
-        async def work(connection: Connection, case: Case) -> tuple[Case, Case]:
+        async def work(connection: Connection, case: Case, reads: Sequence[Cursor]) -> tuple[Case, Case]:
             changed = change.applied_to(case, at)
-            async with connection.pipeline():
-                await connection.execute(self._sql["update_case"], case_values(changed))
-                await connection.execute(self._sql["changed"], {"case_id": case_id})
+            await connection.execute(self._sql["update_case"], case_values(changed))
+            await connection.execute(self._sql["changed"], {"case_id": case_id})
             return case, changed
 
         return await self._locked(case_id, scope, work)
@@ -91,57 +93,80 @@ class PostgresCases:
     async def delete(self, case_id: str, scope: Scope) -> bool:
         """See `CaseStore`."""
 
-        async def work(connection: Connection, case: Case) -> bool:
-            async with connection.pipeline():
-                for name in ("delete_logs", "delete_case", "changed"):
-                    await connection.execute(self._sql[name], {"case_id": case.case_id})
+        async def work(connection: Connection, case: Case, reads: Sequence[Cursor]) -> bool:
+            for name in ("delete_logs", "delete_case", "changed"):
+                await connection.execute(self._sql[name], {"case_id": case.case_id})
             return True
 
         return await self._locked(case_id, scope, work) or False
 
-    async def _locked(self, case_id: str, scope: Scope, work: Callable[[Connection, Case], Awaitable[T]]) -> T | None:
-        """The work in a transaction that has locked the case; None when it is unknown or out of scope."""
+    async def _locked(
+        self,
+        case_id: str,
+        scope: Scope,
+        work: Callable[[Connection, Case, Sequence[Cursor]], Awaitable[T]],
+        statements: Sequence[str] = (),
+        values: Mapping[str, object] = MappingProxyType({}),
+    ) -> T | None:
+        """The work in a transaction that has locked the case; None when it is unknown or out of scope.
+
+        The statements run right after the lock, with these values; the work gets their cursors.
+        """
         while True:
             seen = await self.get(case_id, scope) if scope.nodes is not None else None
             if scope.nodes is not None and seen is None:
                 return None
-            async with self._database.connection("owner") as connection, connection.transaction():
-                row = await (await connection.execute(self._sql["locked_case"], {"case_id": case_id})).fetchone()
+            async with (
+                self._database.connection("owner") as connection,
+                connection.pipeline(),
+                connection.transaction(),
+            ):
+                locked = await connection.execute(self._sql["locked_case"], {"case_id": case_id})
+                reads = [await connection.execute(self._sql[name], values) for name in statements]
+                row = await locked.fetchone()
                 if row is None:
                     return None
                 case = case_of(row)
-                if seen is None or (seen.node_id, seen.passages) == (case.node_id, case.passages):
-                    return await work(connection, case)
-            # It was moved meanwhile: whether it is in scope has to be checked again.
+                if seen is not None and (seen.node_id, seen.passages) != (case.node_id, case.passages):
+                    raise Rollback  # it was moved meanwhile: whether it is in scope has to be checked again
+                return await work(connection, case, reads)
 
     async def nearest(self, query: CaseQuery, scope: Scope) -> ScoredCases:
         """See `CaseStore`."""
         count = query.limit if scope.nodes is None else max(_CANDIDATES, 4 * query.limit)
+        async with self._lock:
+            if query.method is SimilarityMethod.SEMANTIC and not self._index.vectors:
+                self._index = CaseIndex(vectors=True, cache_seconds=self._index.cache_seconds)
         while True:
             async with self._lock:
-                index = await self._current_index(vectors=query.method is SimilarityMethod.SEMANTIC)
+                index = self._index
                 if len(index) < _SMALL:
                     ranked = index.nearest(query, scope.nodes, count)
                 else:
                     ranked = await asyncio.to_thread(index.nearest, query, scope.nodes, count)
-            cases = await self.of([case_id for case_id, _ in ranked], scope) if ranked else {}
-            scored = [
-                (cases[case_id], score)
-                for case_id, score in ranked
-                if case_id in cases and admits(query, cases[case_id])
-            ]
+                used = index.revision
+            cases, revision = await self._first_visible([case_id for case_id, _ in ranked], query.limit, scope)
+            if revision != used:
+                await self._update_index()
+                continue
+            scored = [(cases[key], score) for key, score in ranked if key in cases and admits(query, cases[key])]
             if len(scored) >= query.limit or len(ranked) < count:
-                return scored[: query.limit]
+                return scored
             count *= 4
 
-    async def _current_index(self, *, vectors: bool) -> CaseIndex:
-        """The index with all committed changes; with embeddings where they are needed."""
-        if vectors and not self._index.vectors:
-            self._index = CaseIndex(vectors=True, cache_seconds=self._index.cache_seconds)
-        async with self._database.connection("owner") as connection:
+    async def _first_visible(self, case_ids: Sequence[str], limit: int, scope: Scope) -> tuple[dict[str, Case], int]:
+        """The first `limit` visible ones of the cases, and the revision of the store."""
+        async with self._database.scoped("reader", scope) as connection:
+            revision = await connection.execute(self._sql["revision"])
+            cases = await connection.execute(self._sql["nearest"], {"case_ids": case_ids, "limit": limit})
+            row = await revision.fetchone()
+            return {case["case_id"]: case_of(case) for case in await cases.fetchall()}, row["revision"] if row else 0
+
+    async def _update_index(self) -> None:
+        """Bring the index to the revision of the store."""
+        async with self._lock, self._database.connection("owner") as connection:
             row = await (await connection.execute(self._sql["revision"])).fetchone()
-            revision: int = row["revision"] if row else 0
-            index = self._index
+            index, revision = self._index, row["revision"] if row else 0
             if revision < index.revision:  # an older state of the database was restored
                 index = self._index = CaseIndex(vectors=index.vectors, cache_seconds=index.cache_seconds)
             while index.revision < revision:
@@ -153,7 +178,6 @@ class PostgresCases:
                     await asyncio.to_thread(_update, index, rows)
                 if len(rows) < _CHANGES:
                     index.revision = max(index.revision, revision)
-        return index
 
     async def page(self, scope: Scope, limit: int, after: str | None = None) -> Sequence[Case]:
         """See `CaseStore`."""
@@ -162,30 +186,25 @@ class PostgresCases:
     async def vote(self, vote: Vote, scope: Scope) -> Case | None:
         """See `CaseStore`."""
         self._database.require_space()
+        whose = {"case_id": vote.case_id, "voter": vote.voter, "log_id": vote.log_id, "at": vote.at}
 
-        async def work(connection: Connection, case: Case) -> Case:
-            whose = {"case_id": case.case_id, "voter": vote.voter, "log_id": vote.log_id, "at": vote.at}
-            async with connection.pipeline():
-                votes = await connection.execute(self._sql["votes_of_voter"], whose)
-                tally = await connection.execute(self._sql["tally"], whose)
-                await connection.execute(self._sql["open_log"], whose)
-                locked = await connection.execute(self._sql["locked_log"], whose)
+        async def work(connection: Connection, case: Case, reads: Sequence[Cursor]) -> Case:
+            votes, tally, _, locked = reads
             earlier = [vote_of(row) for row in await votes.fetchall()]
             (counts,), (log,) = await tally.fetchall(), await locked.fetchall()
             counted = count_vote(case, vote, earlier, Tally(**counts))
             if counted is None:
                 return case
             after, stored = counted
-            async with connection.pipeline():
-                await connection.execute(self._sql["put_vote"], vote_values(stored))
-                await connection.execute(self._sql["update_case"], case_values(after))
-                if log["user_id"] == vote.voter:
-                    completed = voted_log(log_of(log), vote, case)
-                    await connection.execute(self._sql["put_log"], log_values(completed))
-                await connection.execute(self._sql["changed"], {"case_id": case.case_id})
+            await connection.execute(self._sql["put_vote"], vote_values(stored))
+            await connection.execute(self._sql["update_case"], case_values(after))
+            if log["user_id"] == vote.voter:
+                await connection.execute(self._sql["put_log"], log_values(voted_log(log_of(log), vote, case)))
+            await connection.execute(self._sql["changed"], {"case_id": case.case_id})
             return after
 
-        return await self._locked(vote.case_id, scope, work)
+        statements = ("votes_of_voter", "tally", "open_log", "locked_log")
+        return await self._locked(vote.case_id, scope, work, statements, whose)
 
     async def votes(self, case_ids: Collection[str], scope: Scope) -> dict[str, Sequence[Vote]]:
         """See `CaseStore`."""
