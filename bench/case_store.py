@@ -1,4 +1,4 @@
-"""The stores of the case memory, timed: SQLite and an embedded PostgreSQL, in a new folder, with real syncs of the disk.
+"""The stores of the case memory, timed: SQLite and an embedded PostgreSQL, with real syncs of the disk.
 
 Questions have 6 to 12 words of a vocabulary of 5,000, Zipf-distributed; half are Korean. Half of the searches have the
 scope of half of the categories.

@@ -6,7 +6,9 @@ python bench/cases.py crud [--size 10000]
 python bench/cases.py concurrent [--size 10000]
 
 `suggest`: the five nearest cases. `crud`: add, read, change, vote, search, delete. `concurrent`: 100 requests to
-/cbr/suggest at once, and 200 votes at once (bench/case_store.py). `same`: the gate over pairs of questions, by kind and language, and beside it what decides without rules: the cosine of
+/cbr/suggest at once, and 200 votes at once (all three: bench/case_store.py).
+
+`same`: the gate over pairs of questions, by kind and language, and beside it what decides without rules: the cosine of
 an embedder (when a model is there without the network) and the share of equal content words, at thresholds.
 """
 
