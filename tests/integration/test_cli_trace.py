@@ -80,3 +80,18 @@ def test_feedback_on_an_answer(cli: Cli) -> None:
     assert "up or down" in cli.call("feedback", trace_id, "sideways").err
     assert cli.call("feedback", trace_id, "sideways").code == 2
     assert cli.call("feedback", "00000000-0000-0000-0000-000000000007", "up").code == 1
+
+
+def test_exploring_answers_are_recorded_with_their_propensities(cli: Cli) -> None:
+    remembering = Cli(cli.data_dir, (*cli.settings, ("CBR_ENABLED", "true")))
+    started = cli.call("cbr", "bandit", "--explore", "100", "--json")
+    assert_shape(started.json, documented_shapes()["dtrag cbr bandit"])
+    assert (started.json["explore"], started.json["experiences"]) == (1.0, 0)
+    assert remembering.call("ask", "How many valves does part 2 have?").code == 0
+    recorded = cli.call("cbr", "bandit", "--explore", "0", "--json").json
+    assert (recorded["explore"], recorded["experiences"], recorded["explored"]) == (0.0, 1, 1)
+    assert recorded["verdict"] == "not enough data"
+    text = cli.call("cbr", "bandit")
+    assert max(map(len, text.out.splitlines())) <= 80
+    assert "dtrag cbr bandit --explore 5" in text.out
+    assert cli.call("cbr", "bandit", "--explore", "101").code == 2

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dtrag.delivery.cli.cbr_bandit import bandit
 from dtrag.delivery.cli.context import Json
 from dtrag.delivery.cli.exit_codes import OK
 
@@ -26,6 +27,9 @@ _MAX_FILE_BYTES = 200_000_000
 @app.callback()
 def cbr() -> None:
     """The case memory: earlier questions, and when an answer may be reused."""
+
+
+app.command("bandit")(bandit)
 
 
 @app.command("same")
