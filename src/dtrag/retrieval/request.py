@@ -26,6 +26,9 @@ MAX_ID = 200
 MAX_SUGGESTED = 20
 """Suggested official words of one search."""
 
+WeightChoice = Callable[[int, int], tuple[float, float]]
+"""Numbers of lexical and vector candidates -> weights of the two scores."""
+
 
 class SearchOptions(TypedDict, total=False):
     """Options of every search function besides the query; `HybridSearchEngine.search` defines them."""
@@ -40,6 +43,7 @@ class SearchOptions(TypedDict, total=False):
     seconds: float | None
     as_of: date | str | None
     official_words: Sequence[str]
+    choose_weights: WeightChoice | None
 
 
 class ScopedSearchOptions(SearchOptions, total=False):
@@ -52,10 +56,6 @@ class ModeSearchOptions(SearchOptions, total=False):
     """`SearchOptions` and the search mode."""
 
     mode: str
-
-
-WeightChoice = Callable[[int, int], tuple[float, float]]
-"""Numbers of lexical and vector candidates -> weights of the two scores."""
 
 
 @dataclass(frozen=True, slots=True)
