@@ -35,6 +35,7 @@ LABELS = {
     "decision": "`answer`, `review`, `abstain`",
     "direction": "`in`, `out`",
     "error": "class of the error, such as `InvalidInput`",
+    "feedback": "`thumbs_up`, `thumbs_down`, `selected`, `ignored`",
     "kind": "`path_traversal`, `injection`, `bypass`",
     "limiter": "concurrency limit: `run`, `cpu`, `model`, `search`, `upload`",
     "method": "HTTP method",

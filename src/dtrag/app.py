@@ -54,7 +54,9 @@ from dtrag.ingestion.folders import FolderPlan, FolderSync, find_files
 from dtrag.ingestion.ingest import Ingestion
 from dtrag.ingestion.reindex import reindex
 from dtrag.ingestion.sources import IngestReport, Progress, Source
+from dtrag.memory.cases import CaseMemory
 from dtrag.memory.neural_selector import NeuralSelector
+from dtrag.memory.question_vectors import QuestionVectors
 from dtrag.memory.review_cases import ReviewCases
 from dtrag.memory.weight_learning import WeightLearning
 from dtrag.packs.regulation_ko import structure
@@ -95,11 +97,15 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
 
 
 @asynccontextmanager
-async def open_throwaway(settings: Settings, embedder: Embedder | None = None) -> AsyncIterator[App]:
+async def open_throwaway(
+    settings: Settings, embedder: Embedder | None = None, *, case_folder: Path | None = None
+) -> AsyncIterator[App]:
     """An `App` on a new database of the embedded server, dropped at the end: for evaluations.
 
-    `embedder` overrides the one in the settings.
+    `embedder` overrides the one in the settings. Cases are in that database, or in the SQLite file of `case_folder`,
+    never in that of the settings.
     """
+    settings = replace(settings, cbr_data_dir=case_folder)
     models = choose_models(settings, embedder)
     async with connect_throwaway(settings) as database, app_on(settings, database, models) as app:
         yield app
@@ -201,6 +207,13 @@ class App:
             on_search=self._on_search,
         )
         self.regulations = Regulations(self.engine, self.index, stores.regulations, collections, self._lexicon_reader)
+        self.cases = CaseMemory(
+            stores.cases,
+            self.index,
+            QuestionVectors(self._query_embedder),
+            keeps_text=self.settings.cbr_text == "on",
+            record=self.audit.record,
+        )
 
     def _open_pipeline(self, stores: Stores) -> None:
         settings, record = self.settings, self.audit.record

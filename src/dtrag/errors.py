@@ -29,6 +29,12 @@ class InvalidInput(DtragError, ValueError):
     http_status = 422
 
 
+class IncompleteRequest(InvalidInput):
+    """The request names nothing to do."""
+
+    http_status = 400
+
+
 class NotFound(DtragError):
     """There is no {kind} {name!r} that you may see. `dtrag documents` lists what there is."""
 

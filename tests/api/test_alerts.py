@@ -37,8 +37,12 @@ THRESHOLDS = {
     "DtragSearchSlow": ("medium", "> 1", "15m"),
     "DtragCacheHitRateLow": ("medium", "< 0.2", "1h"),
     "DtragSearchDiversityLow": ("low", "< 0.5", "1h"),
+    "DtragCaseMemoryFailed": ("critical", "> 0", "5m"),
+    "DtragCaseSuggestionsSlow": ("high", "> 0.5", "5m"),
+    "DtragCaseSuccessLow": ("medium", "< 0.6", "1h"),
+    "DtragFewCases": ("low", "< 100", "1d"),
 }
-"""The alerts of the acceptance documents without those for the case memory and without Recall@10."""
+"""The alerts of the acceptance documents without Recall@10."""
 
 
 def rules() -> list[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from schemathesis.specs.openapi.checks import (
 
 from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.delivery.api.app import create_app
-from dtrag.settings import Settings
+from dtrag.settings import Settings, set_feature_flag
 from tests.api.shape import assert_failure
 from tests.api.standing import assert_standing
 from tests.store import Databases
@@ -49,6 +49,14 @@ async def client(embedded: EmbeddedServer, template: str) -> AsyncIterator[httpx
         async with httpx2.AsyncClient(transport=transport, base_url=ADDRESS, headers=headers, timeout=60) as opened:
             yield opened
     databases.drop()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def enabled() -> Iterator[None]:
+    """The case memory is enabled: it would answer everything with 501."""
+    set_feature_flag("cbr_enabled", True)
+    yield
+    set_feature_flag("cbr_enabled", None)
 
 
 @pytest.mark.parametrize("name", OPERATIONS)

@@ -26,13 +26,13 @@ from dtrag.delivery.api.app import create_app
 from dtrag.delivery.api.middleware.authentication import SHORT
 from dtrag.delivery.api.open_routes import OPEN
 from dtrag.delivery.api.permissions import Needs
-from dtrag.settings import Settings
+from dtrag.settings import Settings, set_feature_flag
 from tests.api.confined import House, house
 from tests.api.shape import FORM, assert_failure, form
 from tests.cases import each
 from tests.store import Databases
 
-Kind = Literal["document", "agent", "item"]
+Kind = Literal["document", "agent", "item", "case"]
 Address = tuple[str, str]
 
 MINE, THEIRS = ["AI", "ML"], ["HR", "Salary"]
@@ -56,6 +56,8 @@ class Described:
 AGENT = {"version": "1.0.0", "node_paths": [MINE]}
 COMPLETION = {"model": "dtrag", "messages": [{"role": "user", "content": "What does machine learning find?"}]}
 UPLOAD = form(("files", b"matrix.md", b"# Matrix\n\nA machine is learning."), ("category", None, b"AI/ML"))
+CASE = {"query": "What does machine learning find?", "category_path": MINE, "content": "See the book of trees."}
+VOTE = {"log_id": "nobodys", "case_id": "none", "feedback": "ignored"}
 LEXICON = {"entries": [{"spoken": ["긱사 밥"], "official": ["식당운영"]}]}
 ROUTES: dict[Address, Described] = {
     ("GET", "/session"): Described("read"),
@@ -101,6 +103,17 @@ ROUTES: dict[Address, Described] = {
     ("POST", "/review/{item_id}/approve"): Described("write", "item", {}),
     ("POST", "/review/{item_id}/correct"): Described("write", "item", {"path": MINE}),
     ("POST", "/review/{item_id}/skip"): Described("write", "item", {}),
+    ("POST", "/cbr/suggest"): Described("read", sent={"query": "machine"}),
+    ("POST", "/cbr/feedback"): Described("read", sent=VOTE, own=404),
+    ("POST", "/cbr/case"): Described("write", sent=CASE),
+    ("GET", "/cbr/cases"): Described("read"),
+    ("GET", "/cbr/cases/{case_id}"): Described("read", "case"),
+    ("PUT", "/cbr/cases/{case_id}"): Described("write", "case", {"content": "Changed."}),
+    ("PUT", "/cbr/cases/{case_id}/quality"): Described("write", "case", {"quality_score": 0.9}),
+    ("DELETE", "/cbr/cases/{case_id}"): Described("write", "case"),
+    ("GET", "/cbr/stats"): Described("read"),
+    ("GET", "/cbr/logs"): Described("admin"),
+    ("GET", "/cbr/export"): Described("admin"),
     ("POST", "/classify"): Described("read", sent={"text": "Machine learning with trees."}),
     ("POST", "/filter/validate"): Described("read", sent=[MINE]),
     ("POST", "/filter/test"): Described("read", sent={"allowed_paths": [MINE], "test_documents": []}),
@@ -160,6 +173,14 @@ def test_every_route_is_described() -> None:
     assert declared == {address: [(about.need, about.whole_tree)] for address, about in ROUTES.items()}
 
 
+@pytest.fixture(scope="module", autouse=True)
+def enabled() -> Iterator[None]:
+    """The case memory is enabled."""
+    set_feature_flag("cbr_enabled", True)
+    yield
+    set_feature_flag("cbr_enabled", None)
+
+
 @pytest.fixture(scope="module")
 def own_databases(embedded: EmbeddedServer, template: str) -> Iterator[Databases]:
     made = Databases(embedded.address, template)
@@ -184,6 +205,9 @@ async def make(built: House, kind: Kind, branch: list[str]) -> str:
         made = await admin.post("/agents/from-category", json={**AGENT, "node_paths": [branch]})
         return str(made.json()["agent_id"])
     name = f"{uuid.uuid4().hex}.md".encode()
+    if kind == "case":
+        made = await admin.post("/cbr/case", json={**CASE, "category_path": branch})
+        return str(made.json()["case_id"])
     parts = (("files", name, b"# One\n\nA machine of its own."), ("category", None, "/".join(branch).encode()))
     uploaded = await admin.post("/documents", content=form(*parts), headers=FORM)
     document_id = str(uploaded.json()["documents"][0]["document_id"])
@@ -201,7 +225,7 @@ async def make(built: House, kind: Kind, branch: list[str]) -> str:
 async def send(client: httpx2.AsyncClient, address: Address, object_id: str = "") -> httpx2.Response:
     """The described request about the object."""
     method, path = address
-    for name in ("{document_id:path}", "{document_id}", "{agent_id}", "{item_id}"):
+    for name in ("{document_id:path}", "{document_id}", "{agent_id}", "{item_id}", "{case_id}"):
         path = path.replace(name, object_id)
     path = (
         path.replace("{conversation_id}", "nobodys")
@@ -276,6 +300,7 @@ async def test_own_foreign_and_unknown_objects(built: House, address: Address, w
         "document": ("GET", "/documents/{document_id:path}"),
         "agent": ("GET", "/agents/{agent_id}"),
         "item": ("GET", "/review/{item_id}"),
+        "case": ("GET", "/cbr/cases/{case_id}"),
     }
     kept = await send(built.clients["admin"], read[described.about], foreign)
     assert kept.status_code == 200

@@ -20,7 +20,10 @@ from dtrag.delivery.cli.main import main
 
 PROGRAM = Path(sys.executable).with_name("dtrag")
 DOCS = Path(__file__).parents[2] / "docs" / "reference" / "cli.md"
-OPEN_MAPS = {"facts", "metadata", "structure", "stages", "details", "kinds", "paths", "weights", "input_schema"}
+OPEN_MAPS = {"facts", "metadata", "structure", "stages", "details", "kinds", "paths", "weights", "input_schema"} | {
+    "category_distribution",
+    "similarity_method_usage",
+}
 
 
 @dataclass(frozen=True)

@@ -91,12 +91,13 @@ class Identity:
 
 @dataclass
 class Garden:
-    """The documents by branch, and the branch of each canary and each id."""
+    """The documents by branch, and the branch of each canary and each id; `cases` has those of some documents by id."""
 
     taxonomy: Taxonomy
     hidden: list[Hidden]
     node_of: dict[str, int] = field(default_factory=dict)
     by_node: dict[int, list[Hidden]] = field(default_factory=dict)
+    cases: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for document in self.hidden:
@@ -104,6 +105,15 @@ class Garden:
             self.by_node.setdefault(document.node_id, []).append(document)
             for word in document.words:
                 self.node_of[word] = document.node_id
+
+    def add_case(self, document: Hidden, case_id: str) -> None:
+        """Note a case that cites the document and belongs to its branch."""
+        self.cases[document.document_id] = case_id
+        self.node_of[case_id] = document.node_id
+
+    def count_cases(self, identity: Identity) -> int:
+        """The number of cases that the caller may see."""
+        return sum(self.node_of[case_id] in identity.nodes for case_id in self.cases.values())
 
     def foreign(self, identity: Identity, chance: random.Random) -> Hidden:
         """A random document outside the caller's branches; `confined` ensures that there is one."""

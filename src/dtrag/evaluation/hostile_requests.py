@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dtrag.core.answers.confidence import words_of
+from dtrag.core.cases.case import SimilarityMethod
 from dtrag.evaluation.canaries import COMMON, TOKEN, Garden, Hidden, Identity, token
 
 MODES = ("lexical", "lexical", "hybrid", "strict", "vector")
@@ -171,6 +172,22 @@ def _opened(garden: Garden, chance: random.Random, identity: Identity, foreign: 
     return HostileRequest(path, kind, sent[0], (foreign.document_id, unknown), twin=sent[1])
 
 
+def _suggested(garden: Garden, chance: random.Random, identity: Identity, foreign: Hidden) -> HostileRequest:
+    if not garden.cases:
+        return _word(garden, chance, identity, foreign)
+    common = " ".join(chance.choices(COMMON, k=2))
+    pair = [f"{common} {word}" for word in (chance.choice(foreign.words), token(chance))]
+    options = {"k": chance.choice((1, 5, 50)), "method": chance.choice(tuple(SimilarityMethod)[:3])}
+    sent = [{"query": query, **options} for query in pair]
+    return HostileRequest("cases: suggestions for foreign words", "suggest", sent[0], tuple(pair), twin=sent[1])
+
+
+def _cases_counted(garden: Garden, chance: random.Random, identity: Identity, foreign: Hidden) -> HostileRequest:
+    if not garden.cases:
+        return _counted(garden, chance, identity, foreign)
+    return HostileRequest("cases: counts", "case counts")
+
+
 def _refused(garden: Garden, chance: random.Random, identity: Identity, foreign: Hidden) -> HostileRequest:
     arguments: Arguments = chance.choice(
         (
@@ -214,10 +231,47 @@ def over_http(garden: Garden, chance: random.Random, identity: Identity) -> Host
         ("GET /agents", {"method": "GET", "path": "/agents"}, None),
         ("GET /audit", {"method": "GET", "path": "/audit"}, None),
         ("GET /metrics", {"method": "GET", "path": "/metrics"}, None),
+        *(_about_cases(garden, chance, foreign, unknown, word) if garden.cases else ()),
     )
     path, arguments, twin = chance.choice(sent)
-    echo = (word, *_repeated_words(word), str(body["query"]), foreign.document_id, unknown)
+    case_id = garden.cases.get(foreign.document_id, unknown)
+    echo = (word, *_repeated_words(word), str(body["query"]), foreign.document_id, unknown, case_id)
     return HostileRequest(f"HTTP {path}", "http", arguments, echo, twin)
+
+
+def _about_cases(
+    garden: Garden, chance: random.Random, foreign: Hidden, unknown: str, word: str
+) -> list[tuple[str, Arguments, Arguments | None]]:
+    """Requests about the case of the foreign document, each with its twin about a nonexistent case."""
+    case_id = garden.cases.get(foreign.document_id) or unknown
+    changes: tuple[tuple[str, str, Arguments | None], ...] = (
+        ("GET", "", None),
+        ("PUT", "", {"content": "Changed."}),
+        ("PUT", "/quality", {"quality_score": 1.0}),
+        ("DELETE", "", None),
+    )
+    requests: list[tuple[str, Arguments, Arguments | None]] = []
+    for method, end, body in changes:
+        pair = [{"method": method, "path": f"/cbr/cases/{key}{end}", "body": body} for key in (case_id, unknown)]
+        requests.append((f"{method} /cbr/cases/{{id}}{end}", pair[0], pair[1]))
+    votes = [
+        {"log_id": chance.choice((unknown, case_id)), "case_id": key, "feedback": "thumbs_down"}
+        for key in (case_id, unknown)
+    ]
+    pair = [{"method": "POST", "path": "/cbr/feedback", "body": vote} for vote in votes]
+    requests.append(("POST /cbr/feedback", pair[0], pair[1]))
+    suggest: Arguments = {"query": word[:1_000], "k": chance.choice((5, 50))}
+    names = list(garden.taxonomy.path(foreign.node_id))
+    own = {"query": word[:1_000], "content": "See there.", "category_path": names}
+    sent: list[tuple[str, str, Arguments | None]] = [
+        ("POST", "/cbr/suggest", suggest),
+        ("POST", "/cbr/suggest", suggest | {"category_path": names}),
+        ("POST", "/cbr/case", own),
+        *(("GET", path, None) for path in ("/cbr/cases?limit=1000", "/cbr/stats", "/cbr/logs", "/cbr/export")),
+    ]
+    for method, path, body in sent:
+        requests += [(f"{method} {path.partition('?')[0]}", {"method": method, "path": path, "body": body}, None)]
+    return requests
 
 
 def _repeated_words(question: str) -> list[str]:
@@ -240,6 +294,8 @@ _MAKERS: dict[_Maker, int] = {
     _listed: 5,
     _counted: 3,
     _opened: 10,
+    _suggested: 6,
+    _cases_counted: 2,
     _refused: 4,
 }
 """The weights with which they are chosen."""

@@ -22,6 +22,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypedDict, Unpack
 
+from dtrag.core.access.api_key import Caller
 from dtrag.core.access.scope import EVERYTHING, Scope, Viewer
 from dtrag.core.documents import Answer, DocumentSummary, SearchMetrics, SearchResult
 from dtrag.core.text.analysis import clean
@@ -30,6 +31,7 @@ from dtrag.evaluation.canaries import TOKEN, Garden, Identity
 from dtrag.evaluation.hostile_requests import Arguments, HostileRequest, next_request, over_http
 from dtrag.evaluation.twins.scenarios import EXEMPT
 from dtrag.evaluation.twins.visits import Comparison, ComparisonReport, excerpts_at_difference, route_name
+from dtrag.memory.cases import CaseMemory
 from dtrag.ports import Index
 from dtrag.retrieval.request import SearchOptions
 
@@ -51,6 +53,10 @@ class Readable(Protocol):
     @property
     def index(self) -> Index:
         """The index."""
+
+    @property
+    def cases(self) -> CaseMemory:
+        """The case memory."""
 
     async def search(
         self,
@@ -213,6 +219,10 @@ async def run_isolation_test(
     documents, _ = await app.counts(scope=EVERYTHING)
     if call is not None and documents != len(garden.hidden):
         proof.add_leak(Leak("change", "HTTP", "", f"{documents:,} documents of {len(garden.hidden):,} are left"))
+    if garden.cases:
+        cases = (await app.cases.statistics_of_all()).total_cases
+        if cases != len(garden.cases):
+            proof.add_leak(Leak("change", "HTTP", "", f"{cases:,} cases of {len(garden.cases):,} are left"))
     proof.seconds = time.perf_counter() - started
     return proof
 
@@ -253,6 +263,8 @@ class _Trial:
             "document": self._document,
             "passages": self._passages,
             "fetch": self._fetch,
+            "suggest": self._suggest,
+            "case counts": self._case_counts,
             "http": self._http,
         }
 
@@ -299,6 +311,10 @@ class _Trial:
             expected = f"{self._garden.count(identity)}"
             if body != expected:
                 self._leak("counts", request, identity, f"{body} documents, where {expected} may be seen")
+        if request.kind == "case counts":
+            expected = f"{self._garden.count_cases(identity)}"
+            if body != expected:
+                self._leak("counts", request, identity, f"{body} cases, where {expected} may be seen")
 
     def _leak(self, kind: str, request: HostileRequest, identity: Identity, what: str) -> None:
         self._proof.add_leak(Leak(kind, request.path, identity.name, what[:300]))
@@ -332,6 +348,14 @@ class _Trial:
         scope = await self._scope(identity)
         return (repr(await self._app.index.fetch(keys, scope, self._garden.taxonomy)),) * 2
 
+    async def _suggest(self, identity: Identity, arguments: Arguments) -> tuple[str, str]:
+        found = await self._app.cases.suggest(**arguments, caller=_caller(identity))
+        return repr(found.cases), repr([(case.case_id, score) for case, score in found.cases])
+
+    async def _case_counts(self, identity: Identity, arguments: Arguments) -> tuple[str, str]:
+        statistics = await self._app.cases.statistics(caller=_caller(identity))
+        return (str(statistics.total_cases),) * 2
+
     async def _http(self, identity: Identity, arguments: Arguments) -> tuple[str, str]:
         assert self._call is not None  # noqa: S101 - attempts over HTTP are made only with it
         status, body = await self._call(identity, arguments["method"], arguments["path"], arguments.get("body"))
@@ -339,6 +363,10 @@ class _Trial:
 
     async def _scope(self, identity: Identity) -> Scope:
         return identity.access.resolved(self._garden.taxonomy)
+
+
+def _caller(identity: Identity) -> Caller:
+    return Caller(identity.name, "editor", identity.access)
 
 
 def _without(text: str, echo: Sequence[str]) -> str:

@@ -91,7 +91,7 @@ class WeightLearning:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store
-        self._random = random_numbers or random.Random()  # noqa: S311 - no secret
+        self._random = random_numbers or random.Random()  # nosec B311  # noqa: S311 - no secret
         self._monotonic = monotonic
         self._share, self._share_until = 0.0, float("-inf")
         self._learned = _Learned()

@@ -129,6 +129,9 @@ class CaseChange:
 class CaseQuery:
     """A search for similar cases. `category_path` restricts to this path, or to the branch below it (`prefix`).
 
+    `nodes`: the nodes of that category now. A case with a node is compared by it, so that cases follow a renamed or
+    moved category, and only one without a node by its written path. None: all are compared by their written paths.
+
     Archived cases and those below `min_quality` are left out. `vector` is needed for `SEMANTIC` only. Ties are ordered
     by quality, then use, then id.
     """
@@ -137,6 +140,7 @@ class CaseQuery:
     limit: int
     method: SimilarityMethod = SimilarityMethod.COSINE
     category_path: tuple[str, ...] | None = None
+    nodes: frozenset[int] | None = None
     prefix: bool = False
     min_quality: float = 0.0
     vector: bytes | None = None

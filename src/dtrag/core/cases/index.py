@@ -202,7 +202,11 @@ class CaseIndex:
                 for path, number in self._categories.items()
                 if in_category(path, query.category_path, prefix=query.prefix)
             ]
-            mask &= np.isin(columns["category"][:size], wanted)
+            in_path = np.isin(columns["category"][:size], wanted)
+            if query.nodes is not None:
+                node = columns["node"][:size]
+                in_path = np.where(node == NO_NODE, in_path, np.isin(node, list(query.nodes)))
+            mask &= in_path
         if nodes is not None:
             mask &= np.isin(columns["node"][:size], list(nodes))
         return mask

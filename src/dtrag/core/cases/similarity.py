@@ -71,7 +71,11 @@ def admits(query: CaseQuery, case: Case) -> bool:
     """Whether the search considers the case: active, of sufficient quality, and in the category."""
     if case.status != "active" or case.quality_score < query.min_quality:
         return False
-    return query.category_path is None or in_category(case.category_path, query.category_path, prefix=query.prefix)
+    if query.category_path is None:
+        return True
+    if query.nodes is not None and case.node_id is not None:
+        return case.node_id in query.nodes
+    return in_category(case.category_path, query.category_path, prefix=query.prefix)
 
 
 def in_category(path: tuple[str, ...], category: tuple[str, ...], *, prefix: bool) -> bool:

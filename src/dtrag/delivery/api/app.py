@@ -26,6 +26,7 @@ from dtrag.delivery.api.origins import PUBLIC, origins_of
 from dtrag.delivery.api.routes import (
     agents,
     audit,
+    cbr,
     chat,
     conversations,
     docs,
@@ -109,6 +110,7 @@ def create_app(settings: Settings) -> FastAPI:
         documents,
         regulations,
         review,
+        cbr,
         taxonomy,
         lexicon,
         agents,
@@ -135,6 +137,8 @@ async def _lifespan(api: FastAPI) -> AsyncIterator[None]:
         service.opened.on_debate = service.telemetry.debates.record
         service.opened.tools.on_executed = service.telemetry.tools.record
         service.opened.pipeline.on_answer = service.telemetry.pipeline.record
+        service.opened.cases.on_suggestion = service.telemetry.cases.suggested
+        service.opened.cases.on_feedback = service.telemetry.cases.voted
         service.telemetry.admission.loads = service.opened.run.admission.loads
         uploads = await asyncio.to_thread(UploadFolder.open, service.settings.data_dir)
         service.uploads = uploads.path

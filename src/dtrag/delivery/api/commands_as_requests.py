@@ -15,6 +15,7 @@ _REQUESTS: Sequence[tuple[str, str]] = (
     (r"dtrag agents list", "GET /agents"),
     (r"dtrag review list", "GET /review"),
     (r"dtrag review correct", "POST /review/{item_id}/correct"),
+    (r"dtrag cbr list", "GET /cbr/cases"),
     (r"dtrag taxonomy list", "GET /taxonomy"),
     (r"dtrag taxonomy tree", "GET /taxonomy/active/tree"),
     (r"dtrag taxonomy preview ([^\s;`]+)", r"GET /taxonomy/\1/preview"),

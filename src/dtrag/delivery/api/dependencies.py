@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import math
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,6 +12,7 @@ from fastapi import Request
 
 from dtrag import embedding_service
 from dtrag.app import App
+from dtrag.core.cases.case import CaseStatistics
 from dtrag.delivery.api.built_page import BuiltPage, built_page
 from dtrag.delivery.api.filter_metrics import FilterWatch
 from dtrag.delivery.api.prometheus import Telemetry
@@ -18,6 +21,8 @@ from dtrag.delivery.api.request_tasks import InFlight
 from dtrag.errors import DatabaseUnavailable, DtragError
 from dtrag.settings import Settings
 
+CASE_FIGURES_S = 10.0
+"""Figures of the case memory count its whole collection, which takes longer than a scrape should."""
 _LOG = logging.getLogger(__name__)
 
 
@@ -38,6 +43,7 @@ class Service:
     """The built web page, if there is one."""
     public_origins: frozenset[str] = frozenset()
     """Origins of its own pages behind a proxy."""
+    _cases_measured: float = -math.inf
     uploads: Path = field(default_factory=Path)
     """Private folder for the files of uploads while they are indexed."""
 
@@ -55,6 +61,22 @@ class Service:
         """
         await self._warm_embedder()
         await self.app.load()
+
+    async def measure_cases(self) -> None:
+        """Read the figures of the case memory for its metrics, at most every `CASE_FIGURES_S` seconds."""
+        cases = self.app.cases
+        if cases.enabled and time.monotonic() - self._cases_measured < CASE_FIGURES_S:
+            return
+        statistics: CaseStatistics | None = CaseStatistics()
+        if cases.enabled:
+            try:
+                statistics = await cases.statistics_of_all()
+            except DtragError as error:
+                _LOG.warning("the case memory cannot be read: %s", error)
+                statistics = None
+            else:
+                self._cases_measured = time.monotonic()
+        self.telemetry.cases.measured(statistics, enabled=cases.enabled)
 
     async def _warm_embedder(self) -> None:
         embedder = self.app.embedder

@@ -63,7 +63,7 @@ def needs(need: Need, *, whole_tree: bool = False) -> Needs:
     return Needs(need, whole_tree)
 
 
-READ, WRITE = [Depends(needs("read"))], [Depends(needs("write"))]
+READ, WRITE, ADMIN = [Depends(needs("read"))], [Depends(needs("write"))], [Depends(needs("admin"))]
 READ_WHOLE_TREE = [Depends(needs("read", whole_tree=True))]
 ADMIN_WHOLE_TREE = [Depends(needs("admin", whole_tree=True))]
 """The `dependencies` of routes."""

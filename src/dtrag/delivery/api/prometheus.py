@@ -17,6 +17,7 @@ from prometheus_client.metrics_core import Metric
 
 from dtrag.concurrency import Load
 from dtrag.core.access.filter_attacks import KINDS, AttemptKind
+from dtrag.core.cases.case import CaseStatistics, FeedbackType
 from dtrag.core.documents import SearchMetrics
 from dtrag.core.metrics.ranking import percentile
 from dtrag.core.trace import StepTrace
@@ -240,6 +241,56 @@ class LoadTelemetry:
         return [current, refused]
 
 
+class CaseTelemetry:
+    """Metrics of the case memory, named as in the acceptance documents with the prefix `dtrag_`.
+
+    The gauges hold the figures of the last `measured`; 0 before the first, and while the memory is not enabled.
+    """
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._newest: deque[float] = deque(maxlen=NEWEST)
+        self._statistics = CaseStatistics()
+        self._enabled = self._failed = False
+        self._seconds = Histogram(
+            "dtrag_cbr_suggestion_seconds",
+            "Time of a suggestion.",
+            buckets=SECONDS,
+            registry=registry,
+        )
+        self._feedback = Counter("dtrag_cbr_feedback", "Votes on suggested cases.", ["feedback"], registry=registry)
+        for feedback in FeedbackType:
+            self._feedback.labels(feedback.value)
+        gauges: tuple[tuple[str, str, Callable[[], float]], ...] = (
+            ("enabled", "1 while the case memory is enabled.", lambda: self._enabled),
+            ("failed", "1 while its store cannot be read.", lambda: self._failed),
+            ("suggestion_latency_avg", "Mean time of the newest suggestions, in seconds.", self._mean_seconds),
+            ("total_cases", "Active cases.", lambda: self._statistics.total_cases),
+            ("total_interactions", "Interactions.", lambda: self._statistics.total_interactions),
+            ("success_rate", "Share of successful interactions.", lambda: self._statistics.success_rate),
+            ("quality_score_avg", "Mean quality of the cases.", lambda: self._statistics.average_quality_score),
+        )
+        for name, documentation, value in gauges:
+            Gauge(f"dtrag_cbr_{name}", documentation, registry=registry).set_function(value)
+
+    def suggested(self, seconds: float) -> None:
+        """Record the time of a suggestion."""
+        self._newest.append(seconds)
+        self._seconds.observe(seconds)
+
+    def voted(self, feedback: FeedbackType) -> None:
+        """Count a vote."""
+        self._feedback.labels(feedback.value).inc()
+
+    def measured(self, statistics: CaseStatistics | None, *, enabled: bool) -> None:
+        """Replace the figures; None: the store cannot be read, and the last figures stay."""
+        self._enabled, self._failed = enabled, enabled and statistics is None
+        if statistics is not None:
+            self._statistics = statistics
+
+    def _mean_seconds(self) -> float:
+        return sum(self._newest) / len(self._newest) if self._newest else 0.0
+
+
 FILTER_SECONDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
 
 
@@ -304,6 +355,7 @@ class Telemetry:
         self.debates = DebateTelemetry(self._registry)
         self.tools = ToolTelemetry(self._registry)
         self.filters = FilterTelemetry(self._registry)
+        self.cases = CaseTelemetry(self._registry)
         self.admission = LoadTelemetry(self._registry)
 
     def exposition(self) -> bytes:

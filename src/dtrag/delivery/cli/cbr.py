@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dtrag.delivery.cli import cbr_cases, cbr_data
 from dtrag.delivery.cli.cbr_bandit import bandit
 from dtrag.delivery.cli.context import Json
 from dtrag.delivery.cli.exit_codes import OK
@@ -29,6 +30,16 @@ def cbr() -> None:
     """The case memory: earlier questions, and when an answer may be reused."""
 
 
+app.command("suggest")(cbr_cases.suggest)
+app.command("add")(cbr_cases.add)
+app.command("show")(cbr_cases.show)
+app.command("list")(cbr_cases.list_cases)
+app.command("set")(cbr_cases.set_case)
+app.command("delete")(cbr_cases.delete)
+app.command("feedback")(cbr_cases.feedback)
+app.command("stats")(cbr_data.stats)
+app.command("logs")(cbr_data.logs)
+app.command("export")(cbr_data.export)
 app.command("bandit")(bandit)
 
 

@@ -6,7 +6,8 @@ import json
 import random
 import re
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,18 +16,20 @@ from dtrag.core.access.confinement import OWNER
 from dtrag.core.taxonomy.tree import UNCLASSIFIED, CategoryPath
 from dtrag.delivery.api.app import create_app
 from dtrag.delivery.isolation.asgi_client import send_request
-from dtrag.delivery.isolation.twin_worlds import twin_worlds
+from dtrag.delivery.isolation.twin_worlds import MEMORY, twin_worlds
 from dtrag.errors import InvalidInput
 from dtrag.evaluation.canaries import TOKEN, Garden, Hidden, Identity, WordHashes, identities, library, tree
 from dtrag.evaluation.isolation import Call, Proof, run_isolation_test
 from dtrag.evaluation.twins.run import compare_worlds
 from dtrag.evaluation.twins.visits import Comparison
 from dtrag.ports import Embedder
-from dtrag.settings import Settings
+from dtrag.settings import Settings, set_feature_flag
 
 IDENTITIES = 24
 LIVE_DOCUMENTS = 20_000
 """Maximum number of documents of a live index that are searched for: the newest."""
+MOST_CASES = 500
+"""Cases with canaries in the test index."""
 PAGE = 1_000
 TWIN_SHARE = 0.6
 """Share of the requests that go to the twin worlds, all over HTTP."""
@@ -65,7 +68,11 @@ async def prove(
         garden = await load_garden(app, documents, texts)
         callers = identities(garden.taxonomy, paths, IDENTITIES, seed)
         call = await service_call(app, callers)
-        proof = await run_isolation_test(app, garden, callers, remaining, seed=seed, call=call, on_progress=on_progress)
+        with case_memory_enabled():
+            await plant_cases(app, garden)
+            proof = await run_isolation_test(
+                app, garden, callers, remaining, seed=seed, call=call, on_progress=on_progress
+            )
     proof.add_comparison(twins)
     return proof
 
@@ -84,7 +91,7 @@ async def _twins(settings: Settings, requests: int, seed: int, on_progress: OnPr
             on_progress(sent, requests, text)
 
         on_progress(0, None, "filling twin worlds")
-        async with twin_worlds(settings, embedder, seed) as pair:
+        async with twin_worlds(settings, embedder, seed, case_files=number == len(embedders) > 1) as pair:
             share = requests * number // len(embedders) - total.requests
             comparison = await compare_worlds(
                 pair.worlds, max(1, share), seed=seed, on_round=pair.begin_round, on_progress=show
@@ -109,6 +116,33 @@ async def plant_canaries(
     if report.failed:
         raise InvalidInput(f"The library with canaries could not be read: {report.failed[0][1]}")
     return paths, {row["id"]: row["text"] for row in map(json.loads, lines)}
+
+
+@contextmanager
+def case_memory_enabled() -> Iterator[None]:
+    """The flag of the case memory is on inside the block."""
+    set_feature_flag(MEMORY, True)
+    try:
+        yield
+    finally:
+        set_feature_flag(MEMORY, None)
+
+
+async def plant_cases(app: App, garden: Garden) -> None:
+    """Add cases with canaries: each belongs to the branch of a document, and cites its first passage."""
+    step = max(1, len(garden.hidden) // MOST_CASES)
+    for document in garden.hidden[::step]:
+        path = garden.taxonomy.path(document.node_id)
+        if not path:
+            continue
+        case = await app.cases.add(
+            f"What is {document.text[:900]}?",
+            path,
+            f"{document.title} {' '.join(document.words)}",
+            metadata={"author": document.author},
+            passages=[f"{document.document_id}:0"],
+        )
+        garden.add_case(document, case.case_id)
 
 
 async def load_garden(app: App, most: int, texts: Mapping[str, str] | None = None) -> Garden:

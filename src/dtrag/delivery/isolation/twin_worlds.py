@@ -15,10 +15,12 @@ from pathlib import Path
 from dtrag.app import App, open_throwaway
 from dtrag.core.access.api_key import LOCAL
 from dtrag.core.access.scope import EVERYTHING
+from dtrag.core.cases.case import FeedbackType
 from dtrag.core.chat import Message, Reply, Usage
 from dtrag.delivery.api.app import create_app
 from dtrag.delivery.isolation.asgi_client import send_request
 from dtrag.errors import InvalidInput
+from dtrag.evaluation.twins.case_memory import QUESTIONS
 from dtrag.evaluation.twins.library import (
     ONE,
     OTHER,
@@ -38,6 +40,10 @@ from dtrag.settings import Settings, set_feature_flag
 RATE = 1_000_000
 """Requests per minute of the visitors: rate limits are not tested here."""
 UNSURE = {"override_settings": {"features": {"hitl_below_conf": 0.9}}}
+MEMORY = "cbr_enabled"
+"""The flag of the case memory, which the scenario of the case memory enables."""
+CASE_BRANCHES = (("Handbook", "Leave"), ("학사", "휴학"), ("Kitchen", "Bread"))
+"""Branches of the shared cases, one for each of their questions."""
 FLAGS = ("debate_mode", "meta_planner", "mcp_tools")
 """Enabled in every third round, so that language models are also called for plans, debates and tools."""
 _LONGEST_REPLY = 300
@@ -97,10 +103,13 @@ class TwinWorlds:
 
 
 @asynccontextmanager
-async def twin_worlds(settings: Settings, embedder: Embedder | None, seed: int = 1) -> AsyncIterator[TwinWorlds]:
+async def twin_worlds(
+    settings: Settings, embedder: Embedder | None, seed: int = 1, *, case_files: bool = False
+) -> AsyncIterator[TwinWorlds]:
     """Two worlds that differ only in what no visitor may see; their databases are dropped at the end.
 
-    Without an `embedder` the one of the settings is used, if any.
+    Without an `embedder` the one of the settings is used, if any. `case_files`: each world keeps its cases in an SQLite
+    file, and not in its database.
     """
     own = replace(
         settings, classify="auto", reranker="none", regulations="auto", llm=None, mcp_servers=None, trace_text="on"
@@ -108,7 +117,11 @@ async def twin_worlds(settings: Settings, embedder: Embedder | None, seed: int =
     with tempfile.TemporaryDirectory(prefix="dtrag-twins-") as name:
         folder = Path(name)
         shared = write_shared(folder / SERVER_FOLDER, _chance(seed))
-        async with open_throwaway(own, embedder) as first, open_throwaway(own, first.embedder) as second:
+        folders = [folder / f"cases-{number}" if case_files else None for number in range(2)]
+        async with (
+            open_throwaway(own, embedder, case_folder=folders[0]) as first,
+            open_throwaway(own, first.embedder, case_folder=folders[1]) as second,
+        ):
             parts = ((first, ONE), (second, OTHER))
             worlds = [await _world(app, part, shared, folder, seed) for app, part in parts]
             try:
@@ -133,8 +146,12 @@ async def _world(app: App, part: HiddenPart, shared: dict[tuple[str, ...], Path]
     if part is not ONE:
         await _ingest(app, hidden)
         await _ingest_books(app, part, folder)
-    known = await _shared_objects(app, folder, next(iter(part.branches)))
-    known |= await _hidden_objects(app, folder) if part is ONE else _no_objects()
+    set_feature_flag(MEMORY, True)
+    try:
+        known = await _shared_objects(app, folder, next(iter(part.branches)))
+        known |= await _hidden_objects(app, folder) if part is ONE else _no_objects()
+    finally:
+        set_feature_flag(MEMORY, None)
     return World(await _sender(app, folder / f"{part.name}-uploads"), known)
 
 
@@ -163,13 +180,37 @@ async def _shared_objects(app: App, folder: Path, hidden: tuple[str, ...]) -> di
     await app.review.correct(str(item.item_id), ["Handbook", "Leave"])
     agent = await app.agents.create("1.0.0", [["Handbook", "Leave"], list(hidden)], None, name="Leave desk")
     await app.agents.update(str(agent.agent_id), "1.0.0", [["Handbook", "Leave"]], None)
+    await _add_cases(app)
     return {"decided item": str(item.item_id), "shared agent": str(agent.agent_id)}
+
+
+async def _add_cases(app: App) -> None:
+    """Cases of both worlds, which cite shared documents."""
+    documents = await app.documents(1_000, scope=EVERYTHING)
+    for number, (question, path) in enumerate(zip(QUESTIONS, CASE_BRANCHES, strict=True)):
+        cited = sorted(document.document_id for document in documents if document.taxonomy_path == path)[0]
+        for copy, passages in enumerate(((), (f"{cited}:0",))):
+            await app.cases.add(question, path, "See the guide.", case_id=f"shared-{number}-{copy}", passages=passages)
+
+
+async def _add_hidden_cases(app: App, hidden: tuple[str, ...], document_id: str) -> dict[str, str]:
+    """Cases of one world: one of a hidden branch, and one of a visible branch that cites a hidden document."""
+    known: dict[str, str] = {}
+    for name, path in (("hidden case", hidden), ("citing case", CASE_BRANCHES[0])):
+        for number, question in enumerate(QUESTIONS):
+            cited = [f"{document_id}:0"]
+            case = await app.cases.add(question, path, f"Case of {number}", quality_score=1.0, passages=cited)
+            suggested = await app.cases.suggest(question, path)
+            assert suggested.log_id is not None  # noqa: S101 - the disk is not full
+            await app.cases.feedback(suggested.log_id, case.case_id, FeedbackType.THUMBS_UP)
+            known |= {name: case.case_id, "hidden log": suggested.log_id}
+    return known
 
 
 def _no_objects() -> dict[str, str]:
     """Ids of nonexistent objects."""
-    names = ("hidden document", "hidden agent", "hidden item", "hidden answer", "administrator's trace")
-    return {name: str(uuid.uuid4()) for name in names}
+    documents = ("hidden document", "hidden agent", "hidden item", "hidden answer", "administrator's trace")
+    return {name: str(uuid.uuid4()) for name in (*documents, "hidden case", "citing case", "hidden log")}
 
 
 async def _hidden_objects(app: App, folder: Path) -> dict[str, str]:
@@ -193,7 +234,8 @@ async def _hidden_objects(app: App, folder: Path) -> dict[str, str]:
     await app.taxonomy.activate(version.version, accept_widening=True)
     documents = await app.documents(1_000, scope=EVERYTHING)
     hidden = next(document for document in documents if document.taxonomy_path == tuple(board))
-    return {
+    cases = await _add_hidden_cases(app, tuple(board), hidden.document_id)
+    return cases | {
         "hidden document": hidden.document_id,
         "hidden agent": str(agent.agent_id),
         "hidden item": str(waiting.item_id),

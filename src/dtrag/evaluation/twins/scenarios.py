@@ -1,46 +1,26 @@
-"""The requests of visitors of the twin worlds, on every route of the service.
+"""The requests of visitors of the twin worlds, on every route of the service; those of `/cbr` are in `case_memory`.
 
 To add a route: write a coroutine that takes a `Visit`, and decorate it with the routes that it requests. A route that
-tells nothing about documents, categories or callers can be entered in `EXEMPT` instead. A test fails for a route that
-is in neither.
+tells nothing about documents, categories or callers can be entered in `EXEMPT` (registry.py) instead. A test fails for
+a route that is in neither.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
+from dtrag.evaluation.twins import case_memory
 from dtrag.evaluation.twins.library import SHARED, UPLOADED
+from dtrag.evaluation.twins.registry import EXEMPT, SCENARIOS, routes_tried, scenario
 from dtrag.evaluation.twins.regulation_books import CITING_TEXT, DAYS, EVERYDAY, NAMES, REFERENCES
-from dtrag.evaluation.twins.visits import Play, Received, Route, Scenario, Visit
+from dtrag.evaluation.twins.visits import Received, Route, Visit
 
-SCENARIOS: list[Scenario] = []
-"""All scenarios in order; filled by `scenario`."""
-EXEMPT: dict[Route, str] = {
-    ("GET", "/livez"): "Reports liveness without a key and reads nothing.",
-    ("POST", "/session"): "Answers with the name, role and branches of the key in the body, which the sender holds.",
-}
-"""Routes that are not compared, with reasons."""
+__all__ = ["EXEMPT", "SCENARIOS", "case_memory", "routes_tried"]
 
 TEXT = "text/plain"
 _BOUNDARY = "dtrag-twin-worlds"
-
-
-def scenario(*routes: Route, writes: bool = False) -> Callable[[Play], Play]:
-    """Register the decorated coroutine with the routes that it requests."""
-
-    def enter(play: Play) -> Play:
-        SCENARIOS.append(Scenario(play.__name__, play, frozenset(routes), writes))
-        return play
-
-    return enter
-
-
-def routes_tried() -> frozenset[Route]:
-    """The routes of all scenarios."""
-    return frozenset(route for entry in SCENARIOS for route in entry.routes)
 
 
 def _form(*parts: tuple[str, str | None, str]) -> tuple[bytes, str]:

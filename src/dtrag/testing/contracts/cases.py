@@ -164,6 +164,15 @@ class CaseStoreContract:
         assert [key for key, _ in await nearest(stores, branch)] == ["dl", "ml"]
         assert await nearest(stores, CaseQuery(text="deep learning", limit=5, category_path=("AI",))) == []
 
+    async def test_a_category_is_compared_by_its_nodes(self, stores: Stores) -> None:
+        for name, path, node_id in (("moved", ("Old",), 7), ("other", ("New",), 8), ("no-node", ("New",), None)):
+            await stores.cases.add(case(name, "same words", path, node_id=node_id))
+        query = CaseQuery(text="same words", limit=5, category_path=("New",))
+        assert [key for key, _ in await nearest(stores, query)] == ["no-node", "other"]
+        by_node = replace(query, nodes=frozenset({7}))
+        assert [key for key, _ in await nearest(stores, by_node)] == ["moved", "no-node"]
+        assert [key for key, _ in await nearest(stores, replace(query, nodes=frozenset()))] == ["no-node"]
+
     async def test_ties_go_by_quality_then_use_then_id(self, stores: Stores) -> None:
         for name, quality, uses in [("d", 0.5, 1), ("c", 0.5, 0), ("b", 0.5, 0), ("a", 0.4, 9), ("e", 0.9, 0)]:
             await stores.cases.add(case(name, "same words", quality_score=quality, usage_count=uses))
@@ -186,7 +195,7 @@ class CaseStoreContract:
 
     @pytest.mark.parametrize("seed", range(3))
     async def test_the_nearest_are_those_of_comparing_every_case(self, stores: Stores, seed: int) -> None:
-        random_source = random.Random(seed)  # noqa: S311 - no secret
+        random_source = random.Random(seed)  # nosec B311  # noqa: S311 - no secret
         cases = {each.case_id: each for each in (random_case(random_source, number) for number in range(40))}
         for each in cases.values():
             await stores.cases.add(each)

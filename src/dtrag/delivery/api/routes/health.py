@@ -25,7 +25,11 @@ PATIENCE_S = 2.0
 FEATURES = {
     "B-O1": "agent-manifest-builder",  # agents created from categories
     "B-O3": "7-step-pipeline",  # intent to cited answer, with confidence, cost and the version of the tree
-    "B-O4": "not-in-this-version",  # memory of past cases
+}
+CASES = {  # B-O4: suggestions from the case memory and its interactions
+    "off": "cbr-system-disabled",
+    "healthy": "cbr-system-enabled",
+    "degraded": "cbr-system-failed",
 }
 FILTERS = {  # B-O2: keys, agents and filters confine what is searched and read
     "healthy": "retrieval-filter-healthy",
@@ -75,13 +79,14 @@ async def _health(service: Service) -> Health:
         index = Check(status="unhealthy", reason="The database does not respond.")
         filters = Check(status="degraded", reason="It cannot be checked while the database does not respond.")
     checks = {"database": database, "index": index, "filter": filters, "embedder": _embedder(service)}
-    checks |= _language_model(service) | _disk(service)
+    checks |= _language_model(service) | _disk(service) | await _cases(service)
     worst: Literal["healthy", "degraded", "unhealthy"] = "healthy"
     if "unhealthy" in {database.status, filters.status}:
         worst = "unhealthy"
     elif any(check.status != "healthy" for check in checks.values()):
         worst = "degraded"
-    features = FEATURES | {"B-O2": FILTERS[filters.status]}
+    memory = checks["case memory"].status if "case memory" in checks else "off"
+    features = FEATURES | {"B-O2": FILTERS[filters.status], "B-O4": CASES[memory]}
     return Health(
         status=worst, service="dtrag", version=__version__, features=features, performance=PERFORMANCE, checks=checks
     )
@@ -122,6 +127,19 @@ async def _filters(service: Service) -> Check:
     if visible != (0, 0):
         return Check(status="unhealthy", reason="The database shows documents to an empty scope.")
     return Check(status="healthy", reason="An empty scope sees no documents.")
+
+
+async def _cases(service: Service) -> dict[str, Check]:
+    """Whether the store of the case memory responds; empty while the memory is not enabled."""
+    if service.opened is None or not service.opened.cases.enabled:
+        return {}
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            await service.opened.cases.ping()
+    except (DtragError, TimeoutError) as error:
+        reason = str(error) or f"It did not respond within {PATIENCE_S:g} s."
+        return {"case memory": Check(status="degraded", reason=f"The case memory cannot be read: {reason}")}
+    return {"case memory": Check(status="healthy", reason="It responds.")}
 
 
 def _embedder(service: Service) -> Check:

@@ -20,4 +20,6 @@ router = APIRouter(tags=["health"])
 )
 async def metrics(request: Request) -> Response:
     """Counts and times since the start of this process, in the text format of Prometheus; no content."""
-    return Response(service_of(request).telemetry.exposition(), headers={"Content-Type": CONTENT_TYPE})
+    service = service_of(request)
+    await service.measure_cases()
+    return Response(service.telemetry.exposition(), headers={"Content-Type": CONTENT_TYPE})

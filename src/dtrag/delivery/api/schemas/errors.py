@@ -21,6 +21,7 @@ _DESCRIPTIONS = {
     422: "The input is invalid.",
     429: "Too many requests; see Retry-After.",
     507: "The disk is too full to add anything; searches and answers still work.",
+    501: "The case memory is not enabled (CBR_ENABLED).",
     502: "An upstream service returned no usable answer.",
     503: "The database is unreachable or was built with another analyzer or embedder, or the service is overloaded.",
 }

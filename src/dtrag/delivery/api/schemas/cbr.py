@@ -1,0 +1,377 @@
+"""Bodies and responses of `/cbr`. The shapes are those of the acceptance documents, with a few additions."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from dtrag.core.cases.case import DEFAULT_QUALITY, Case, CaseLog, CaseStatistics
+from dtrag.core.cases.requests import MAX_CONTENT, MAX_ID, MAX_K, MAX_QUERY
+from dtrag.core.taxonomy.tree import MAX_DEPTH
+from dtrag.delivery.api.schemas.base import StrictBody
+from dtrag.delivery.api.schemas.search import JsonObject, Text
+from dtrag.memory.case_input import MAX_PASSAGES
+from dtrag.memory.case_results import CaseExport, CasePage, ListedCase, Suggestions
+from dtrag.memory.case_rows import Readiness, case_row, listed_row, log_row, statistics_row, training_data
+
+TARGET_MS = 200.0
+"""Longest mean time of a suggestion (AC-ORCH-004)."""
+Method = Literal["cosine", "euclidean", "jaccard", "semantic"]
+Feedback = Literal["thumbs_up", "thumbs_down", "selected", "ignored"]
+_CATEGORY = "The category, outermost name first."
+_QUALITY = "Quality in [0, 1]."
+
+
+class SuggestBody(StrictBody):
+    """A question to which similar cases are wanted."""
+
+    query: Text = Field(min_length=1, max_length=MAX_QUERY, description="The question.")
+    category_path: list[Text] | None = Field(
+        None, max_length=MAX_DEPTH, description=f"{_CATEGORY} Only cases of exactly this category are suggested."
+    )
+    k: int = Field(5, ge=1, le=MAX_K, description="Maximum number of cases.")
+    similarity_method: Method = Field(
+        "cosine",
+        description="cosine and jaccard compare words, euclidean their counts, semantic meaning and words.",
+    )
+    include_metadata: bool = Field(True, description="Whether the response contains the metadata of the cases.")
+    min_quality_score: float = Field(0.0, ge=0, le=1, description="Cases of a lower quality are left out.")
+    include_subcategories: bool = Field(False, description="Whether the branch below category_path counts, too.")
+
+
+class SuggestionShape(BaseModel):
+    """A suggested case."""
+
+    case_id: str = Field(description="Its id.")
+    query: str = Field(description="Its question.")
+    category_path: list[str] = Field(description=_CATEGORY)
+    content: str = Field(description="What it says; of a case made from an answer the labels of its citations.")
+    similarity_score: float = Field(description="Similarity to the question in [0, 1].")
+    quality_score: float = Field(description=_QUALITY)
+    metadata: JsonObject = Field(description="Its metadata; {} when they were not requested.")
+    usage_count: int = Field(description="Number of votes on it.")
+
+
+class SuggestResponse(BaseModel):
+    """The most similar cases, best first."""
+
+    suggestions: list[SuggestionShape] = Field(description="The cases.")
+    execution_time_ms: float = Field(description="Time of the comparison in milliseconds.")
+    query: str = Field(description="The question.")
+    k_requested: int = Field(description="The requested number of cases.")
+    k_returned: int = Field(description="The number of cases of this response.")
+    log_id: str | None = Field(
+        description="Id of this interaction, for POST /cbr/feedback; null when the disk was too full to store it."
+    )
+    similarity_method: Method = Field(description="The similarity that was used.")
+    notes: list[str] = Field(description="Remarks for the reader, such as why words were compared instead.")
+
+    @classmethod
+    def of(cls, body: SuggestBody, suggestions: Suggestions) -> SuggestResponse:
+        """The response for these suggestions."""
+        rows = [
+            SuggestionShape(
+                case_id=case.case_id,
+                query=case.query,
+                category_path=list(case.category_path),
+                content=case.content,
+                similarity_score=score,
+                quality_score=case.quality_score,
+                metadata=dict(case.metadata) if body.include_metadata else {},
+                usage_count=case.usage_count,
+            )
+            for case, score in suggestions.cases
+        ]
+        return cls(
+            suggestions=rows,
+            execution_time_ms=suggestions.milliseconds,
+            query=body.query,
+            k_requested=body.k,
+            k_returned=len(rows),
+            log_id=suggestions.log_id,
+            similarity_method=suggestions.method.value,
+            notes=list(suggestions.notes),
+        )
+
+
+class FeedbackBody(StrictBody):
+    """What a person did with a suggested case."""
+
+    log_id: Text = Field(max_length=MAX_ID, description="The log_id of the response that suggested the case.")
+    case_id: Text = Field(max_length=MAX_ID, description="The case.")
+    feedback: Feedback = Field(description="thumbs_up and selected raise the quality by .1, thumbs_down lowers it.")
+    success: bool = Field(True, description="Whether the case helped; counted in the success rate.")
+
+
+class FeedbackResponse(BaseModel):
+    """The case after the vote."""
+
+    status: Literal["success"] = Field(description="success.")
+    log_id: str = Field(description="The interaction.")
+    case_id: str = Field(description="The case.")
+    feedback: Feedback = Field(description="The vote.")
+    quality_score: float = Field(description=_QUALITY)
+    usage_count: int = Field(description="Number of votes on the case.")
+    success_rate: float = Field(description="Share of the votes that reported success.")
+    message: str = Field(description="A confirmation.")
+
+
+class CaseBody(StrictBody):
+    """A new case."""
+
+    query: Text = Field(max_length=MAX_QUERY, description="The question.", examples=["How long is parental leave?"])
+    category_path: list[Text] = Field(
+        max_length=MAX_DEPTH,
+        description=f"{_CATEGORY} Restricted keys: one of their own categories.",
+        examples=[["HR", "Leave"]],
+    )
+    content: Text = Field(max_length=MAX_CONTENT, description="What is shown with the case; never part of an answer.")
+    quality_score: float = Field(DEFAULT_QUALITY, ge=0, le=1, description=_QUALITY)
+    metadata: JsonObject = Field(default_factory=dict, description="Anything that helps to recognise the case.")
+    case_id: Text | None = Field(None, max_length=MAX_ID, description="Its id; only for keys without a scope.")
+    passages: list[Text] = Field(
+        default_factory=list,
+        max_length=MAX_PASSAGES,
+        description="Ids of passages that answer the question (chunk_id of a search result).",
+    )
+    as_of: Text | None = Field(
+        None, json_schema_extra={"format": "date"}, description="The day of the question; null: today's texts."
+    )
+
+
+class CaseChangeBody(StrictBody):
+    """Fields of a case to replace; null leaves a field unchanged."""
+
+    query: Text | None = Field(None, max_length=MAX_QUERY, description="The question.")
+    category_path: list[Text] | None = Field(None, max_length=MAX_DEPTH, description=_CATEGORY)
+    content: Text | None = Field(None, max_length=MAX_CONTENT, description="What is shown with the case.")
+    quality_score: float | None = Field(None, ge=0, le=1, description=_QUALITY)
+    metadata: JsonObject | None = Field(None, description="The metadata, all of them.")
+    passages: list[Text] | None = Field(None, max_length=MAX_PASSAGES, description="Ids of all cited passages.")
+    status: Literal["active", "archived"] | None = Field(None, description="An archived case is never suggested.")
+
+
+class QualityBody(StrictBody):
+    """A new quality of a case."""
+
+    quality_score: float = Field(ge=0, le=1, description=_QUALITY)
+
+
+class CaseShape(BaseModel):
+    """A case."""
+
+    case_id: str = Field(description="Its id.")
+    query: str = Field(description="The question; empty where questions are stored without text.")
+    category_path: list[str] = Field(description=_CATEGORY)
+    content: str = Field(description="What it says; of a case made from an answer the labels of its citations.")
+    quality_score: float = Field(description=_QUALITY)
+    metadata: JsonObject = Field(description="Its metadata.")
+    usage_count: int = Field(description="Number of votes on it; suggesting does not count.")
+    success_rate: float = Field(description="Share of the votes that reported success.")
+    upvotes: int = Field(description="Votes thumbs_up and selected.")
+    downvotes: int = Field(description="Votes thumbs_down.")
+    origin: Literal["manual", "answer", "review"] = Field(description="How it came to be.")
+    status: Literal["active", "archived"] = Field(description="An archived case is never suggested.")
+    passages: list[str] = Field(description="Ids of the passages that it cites.")
+    as_of: str | None = Field(description="The day of the question; null: today's texts.")
+    created_at: str = Field(description="ISO 8601 in UTC.")
+    updated_at: str = Field(description="ISO 8601 in UTC.")
+
+    @classmethod
+    def of(cls, case: Case) -> CaseShape:
+        """The shape of a case."""
+        return cls.model_validate(case_row(case))
+
+
+class ListedCaseShape(CaseShape):
+    """A case of a list."""
+
+    stale: bool = Field(description="Whether a cited passage changed or is gone, so that the case is not reused.")
+    stale_passages: list[str] = Field(description="Those passages.")
+
+    @classmethod
+    def listed(cls, row: ListedCase) -> ListedCaseShape:
+        """The shape of a row."""
+        return cls.model_validate(listed_row(row))
+
+
+class CaseList(BaseModel):
+    """A page of cases, by id."""
+
+    cases: list[ListedCaseShape] = Field(description="The cases of this page.")
+    limit: int = Field(description="The requested page size.")
+    next: str | None = Field(description="Pass it as `after` for the next page; null at the end.")
+
+    @classmethod
+    def of(cls, page: CasePage, limit: int) -> CaseList:
+        """The response for a page."""
+        return cls(cases=[ListedCaseShape.listed(row) for row in page.cases], limit=limit, next=page.next)
+
+
+class ChangedCase(BaseModel):
+    """A change that was made."""
+
+    status: Literal["success"] = Field(description="success.")
+    case_id: str = Field(description="The case.")
+    message: str = Field(description="A confirmation.")
+    updated_fields: list[str] = Field(description="The names of the replaced fields.")
+    updated_at: str = Field(description="ISO 8601 in UTC.")
+
+
+class ChangedQuality(BaseModel):
+    """A changed quality."""
+
+    status: Literal["success"] = Field(description="success.")
+    case_id: str = Field(description="The case.")
+    quality_score: float = Field(description="The quality now.")
+    previous_quality_score: float = Field(description="The quality before.")
+    message: str = Field(description="A confirmation.")
+    updated_at: str = Field(description="ISO 8601 in UTC.")
+
+
+class DeletedCase(BaseModel):
+    """A deleted case."""
+
+    status: Literal["success"] = Field(description="success.")
+    case_id: str = Field(description="The case.")
+    message: str = Field(description="A confirmation.")
+    deleted_at: str = Field(description="ISO 8601 in UTC.")
+
+
+class StatisticsShape(BaseModel):
+    """Figures over the cases and interactions in your scope."""
+
+    total_cases: int = Field(description="Active cases.")
+    archived_cases: int = Field(description="Archived cases.")
+    total_interactions: int = Field(description="Interactions.")
+    successful_interactions: int = Field(description="Interactions that ended with success.")
+    success_rate: float = Field(description="Their share, in [0, 1].")
+    average_response_time_ms: float = Field(description="Mean time of a suggestion in milliseconds.")
+    average_quality_score: float = Field(description="Mean quality of the cases.")
+    total_usage_count: int = Field(description="Sum of the votes.")
+    most_used_case: str | None = Field(description="The case with the most votes.")
+    category_distribution: dict[str, int] = Field(description="Cases of the ten largest categories.")
+    similarity_method_usage: dict[str, int] = Field(description="Interactions by similarity.")
+
+
+class PerformanceShape(BaseModel):
+    """The speed of suggestions."""
+
+    target_response_time_ms: float = Field(description="The goal.")
+    current_avg_response_time_ms: float = Field(description="The mean time.")
+    meets_target: bool = Field(description="Whether the mean time is within the goal.")
+
+
+class ReadinessShape(BaseModel):
+    """Whether there are enough good interactions for the neural selector."""
+
+    total_interactions: int = Field(description="Interactions.")
+    sufficient_data: bool = Field(description="Whether there are at least 1,000.")
+    data_quality_score: float = Field(description="The success rate.")
+    ready_for_training: bool = Field(description="Whether there are enough, and at least .70 successful.")
+
+    @classmethod
+    def of(cls, readiness: Readiness) -> ReadinessShape:
+        """The shape of a readiness."""
+        return cls(
+            total_interactions=readiness.interactions,
+            sufficient_data=readiness.sufficient,
+            data_quality_score=readiness.success_rate,
+            ready_for_training=readiness.ready,
+        )
+
+
+class StatsResponse(BaseModel):
+    """The state of the case memory."""
+
+    cbr_system_stats: StatisticsShape = Field(description="Figures.")
+    performance: PerformanceShape = Field(description="Speed.")
+    neural_selector_readiness: ReadinessShape = Field(description="Training data.")
+    timestamp: str = Field(description="ISO 8601 in UTC.")
+
+    @classmethod
+    def of(cls, statistics: CaseStatistics, timestamp: str) -> StatsResponse:
+        """The response for these figures."""
+        mean = statistics.average_response_time_ms
+        return cls(
+            cbr_system_stats=StatisticsShape.model_validate(statistics_row(statistics)),
+            performance=PerformanceShape(
+                target_response_time_ms=TARGET_MS, current_avg_response_time_ms=mean, meets_target=mean <= TARGET_MS
+            ),
+            neural_selector_readiness=ReadinessShape.of(Readiness.of(statistics)),
+            timestamp=timestamp,
+        )
+
+
+class LogReadiness(BaseModel):
+    """Whether there are enough good interactions for the neural selector."""
+
+    sufficient_data: bool = Field(description="Whether there are at least 1,000 interactions.")
+    training_ready: bool = Field(description="Whether at least 700 of them were successful.")
+
+
+class LogShape(BaseModel):
+    """An interaction: a request for suggestions, or an answered question."""
+
+    log_id: str = Field(description="Its id; of an answer the id of its trace.")
+    kind: Literal["suggestion", "answer"] = Field(description="What it was.")
+    timestamp: str = Field(description="ISO 8601 in UTC.")
+    query: str = Field(description="The question; empty where questions are stored without text.")
+    category_path: list[str] = Field(description="The category of the request.")
+    suggested_case_ids: list[str] = Field(description="The suggested cases.")
+    picked_case_ids: list[str] = Field(description="Those of them that were picked.")
+    success_flag: bool | None = Field(description="The success that was reported; null without feedback.")
+    feedback: Feedback | None = Field(description="The last vote; null without one.")
+    execution_time_ms: float = Field(description="Time of the suggestion in milliseconds.")
+    similarity_method: str = Field(description="The similarity; empty for an answer.")
+    user_id: str = Field(description="Id of the key; empty without keys.")
+
+    @classmethod
+    def of(cls, log: CaseLog) -> LogShape:
+        """The shape of an interaction."""
+        return cls.model_validate(log_row(log))
+
+
+class LogList(BaseModel):
+    """The newest interactions, newest first."""
+
+    logs: list[LogShape] = Field(description="The interactions.")
+    total_count: int = Field(description="Number of interactions of this response.")
+    neural_selector_readiness: LogReadiness = Field(description="Training data.")
+
+
+class TrainingMetadata(BaseModel):
+    """What the export contains."""
+
+    exported_at: str = Field(description="ISO 8601 in UTC.")
+    case_count: int = Field(description="Number of cases.")
+    interaction_count: int = Field(description="Number of interactions.")
+    complete: bool = Field(description="Whether nothing was left out by the limit.")
+
+
+class ExportedCase(CaseShape):
+    """A case with its author."""
+
+    author: str = Field(description="Id of the key that caused it; empty without keys.")
+
+
+class TrainingData(BaseModel):
+    """Cases and interactions."""
+
+    cases: list[ExportedCase] = Field(description="The cases, by id.")
+    interactions: list[LogShape] = Field(description="The interactions, newest first.")
+    metadata: TrainingMetadata = Field(description="What this export contains.")
+    statistics: StatisticsShape = Field(description="Figures.")
+
+
+class ExportResponse(BaseModel):
+    """The training data of your scope."""
+
+    training_data: TrainingData = Field(description="The data.")
+    ready_for_neural_selector: bool = Field(description="Whether there are enough good interactions.")
+
+    @classmethod
+    def of(cls, export: CaseExport, timestamp: str) -> ExportResponse:
+        """The response for an export."""
+        return cls.model_validate(training_data(export, timestamp))

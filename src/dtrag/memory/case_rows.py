@@ -1,0 +1,116 @@
+"""Cases, interactions and figures as plain values: for JSON of the HTTP service, the command line and exports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from dtrag.core.cases.case import Case, CaseLog, CaseStatistics
+from dtrag.memory.case_results import CaseExport, ListedCase
+from dtrag.memory.neural_selector import LEAST_INTERACTIONS, LEAST_SUCCESS
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """Whether there are enough good interactions to train a selector of cases."""
+
+    interactions: int
+    successes: int
+    success_rate: float
+
+    @classmethod
+    def of(cls, statistics: CaseStatistics) -> Readiness:
+        """The readiness of these figures."""
+        return cls(statistics.total_interactions, statistics.successful_interactions, round(statistics.success_rate, 6))
+
+    @property
+    def sufficient(self) -> bool:
+        """Whether there are at least 1,000 interactions."""
+        return self.interactions >= LEAST_INTERACTIONS
+
+    @property
+    def ready(self) -> bool:
+        """Whether there are enough interactions, of which at least .70 were successful."""
+        return self.sufficient and self.success_rate >= LEAST_SUCCESS
+
+
+def case_row(case: Case) -> Row:
+    """A case, without its author and vector."""
+    return {
+        "case_id": case.case_id,
+        "query": case.query,
+        "category_path": list(case.category_path),
+        "content": case.content,
+        "quality_score": case.quality_score,
+        "metadata": dict(case.metadata),
+        "usage_count": case.usage_count,
+        "success_rate": case.success_rate,
+        "upvotes": case.upvotes,
+        "downvotes": case.downvotes,
+        "origin": case.origin,
+        "status": case.status,
+        "passages": [passage.chunk_id for passage in case.passages],
+        "as_of": case.as_of.isoformat() if case.as_of else None,
+        "created_at": case.created_at.isoformat(),
+        "updated_at": case.updated_at.isoformat(),
+    }
+
+
+def listed_row(listed: ListedCase) -> Row:
+    """A case of a list."""
+    return {**case_row(listed.case), "stale": bool(listed.stale), "stale_passages": list(listed.stale)}
+
+
+def log_row(log: CaseLog) -> Row:
+    """An interaction."""
+    return {
+        "log_id": log.log_id,
+        "kind": log.kind,
+        "timestamp": log.timestamp.isoformat(),
+        "query": log.query,
+        "category_path": list(log.category_path),
+        "suggested_case_ids": list(log.suggested_case_ids),
+        "picked_case_ids": list(log.picked_case_ids),
+        "success_flag": log.success,
+        "feedback": log.feedback.value if log.feedback else None,
+        "execution_time_ms": log.execution_time_ms,
+        "similarity_method": log.similarity_method,
+        "user_id": log.user_id,
+    }
+
+
+def statistics_row(statistics: CaseStatistics) -> Row:
+    """Figures."""
+    return {
+        "total_cases": statistics.total_cases,
+        "archived_cases": statistics.archived_cases,
+        "total_interactions": statistics.total_interactions,
+        "successful_interactions": statistics.successful_interactions,
+        "success_rate": round(statistics.success_rate, 6),
+        "average_response_time_ms": round(statistics.average_response_time_ms, 3),
+        "average_quality_score": round(statistics.average_quality_score, 6),
+        "total_usage_count": statistics.total_usage_count,
+        "most_used_case": statistics.most_used_case,
+        "category_distribution": dict(statistics.category_distribution),
+        "similarity_method_usage": dict(statistics.similarity_method_usage),
+    }
+
+
+def training_data(export: CaseExport, exported_at: str) -> Row:
+    """An export."""
+    return {
+        "training_data": {
+            "cases": [{**case_row(case), "author": case.author} for case in export.cases],
+            "interactions": [log_row(log) for log in export.interactions],
+            "metadata": {
+                "exported_at": exported_at,
+                "case_count": len(export.cases),
+                "interaction_count": len(export.interactions),
+                "complete": export.complete,
+            },
+            "statistics": statistics_row(export.statistics),
+        },
+        "ready_for_neural_selector": Readiness.of(export.statistics).ready,
+    }
