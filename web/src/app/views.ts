@@ -1,4 +1,4 @@
-/** The views of the page, in the order of the navigation. A colleague's view is one line here (see web/README.md). */
+/** The views of the page, in the order of the navigation. A new view is one line here (see web/README.md). */
 import type { ComponentType } from "preact";
 import type { IconName } from "../parts/Icon";
 import type { Role } from "./session";
