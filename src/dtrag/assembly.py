@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from dtrag.adapters.analyzers import factory as morphemes
@@ -100,6 +101,15 @@ def case_store(settings: Settings, database: Database, sight: DocumentVisibility
     if settings.cbr_data_dir is not None:
         return SqliteCases(settings.cbr_data_dir, sight.visible, cache_seconds=settings.cbr_cache_ttl)
     return PostgresCases(database, cache_seconds=settings.cbr_cache_ttl)
+
+
+def both_case_stores(settings: Settings, database: Database, folder: Path) -> tuple[CaseStore, CaseStore]:
+    """The case memory in the database, and the one in the SQLite file of the folder; for copies between them."""
+    sight = PostgresDocumentVisibility(database)
+    in_database, in_file = (
+        case_store(replace(settings, cbr_data_dir=chosen), database, sight) for chosen in (None, folder)
+    )
+    return in_database, in_file
 
 
 def choose_models(settings: Settings, embedder: Embedder | None = None) -> Models:

@@ -40,6 +40,7 @@ app.command("feedback")(cbr_cases.feedback)
 app.command("stats")(cbr_data.stats)
 app.command("logs")(cbr_data.logs)
 app.command("export")(cbr_data.export)
+app.command("migrate")(cbr_data.migrate)
 app.command("bandit")(bandit)
 
 

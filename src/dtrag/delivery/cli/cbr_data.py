@@ -1,14 +1,20 @@
-"""`dtrag cbr` for figures, interactions and whole collections: stats, logs, export."""
+"""`dtrag cbr` for figures, interactions and whole collections: stats, logs, export, migrate."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dtrag.delivery.cli.context import Json, with_app
 from dtrag.delivery.cli.exit_codes import OK
+
+if TYPE_CHECKING:
+    from dtrag.app import App
+    from dtrag.memory.migration import Migrated
+
+FILE = "cbr_system.db"
 
 
 def stats(context: typer.Context, as_json: Json = False) -> int:
@@ -101,4 +107,66 @@ def export(
             show_json({"file": str(output), "metadata": rows["training_data"]["metadata"]})
     cases, interactions = plural(len(exported.cases), "case"), plural(len(exported.interactions), "interaction")
     note(f"{cases}, {interactions}" + ("" if exported.complete else "; there are more, raise --limit"))
+    return OK
+
+
+def migrate(
+    context: typer.Context,
+    *,
+    to_sqlite: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Copy from the database to cbr_system.db there.", show_default=False),
+    ] = None,
+    from_sqlite: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Copy from cbr_system.db there to the database.", show_default=False),
+    ] = None,
+    as_json: Json = False,
+) -> int:
+    """Copy the case memory between the database and an SQLite file.
+
+    Cases are copied with their votes and decisions, and interactions. What the
+    target has already stays as it is there; nothing is deleted.
+    """
+    folder = to_sqlite or from_sqlite
+    if folder is None or (to_sqlite and from_sqlite):
+        raise typer.BadParameter("give either --to-sqlite or --from-sqlite")
+    if from_sqlite and not (from_sqlite / FILE).is_file():
+        from dtrag.errors import InvalidInput
+
+        raise InvalidInput(f"There is no {FILE} in {folder}. Give the folder that was CBR_DATA_DIR.")
+
+    async def copy(opened: App) -> Migrated:
+        from dtrag.assembly import both_case_stores
+        from dtrag.core.access.api_key import LOCAL
+        from dtrag.memory.migration import migrate
+
+        in_database, in_file = both_case_stores(opened.settings, opened.database, folder.absolute())
+        try:
+            done = await (migrate(in_file, in_database) if from_sqlite else migrate(in_database, in_file))
+        finally:
+            await in_file.close()
+        details = {"to": "database" if from_sqlite else "sqlite", "cases": done.cases, "logs": done.logs}
+        await opened.audit.record(
+            LOCAL.name, "cases.migrate", scope=None, subjects=(), decision="done", details=details
+        )
+        return done
+
+    migrated = with_app(context, copy)
+    from dtrag.delivery.cli.console import data, note, plural, show_json
+
+    if as_json:
+        show_json(
+            {
+                "cases": migrated.cases,
+                "known_cases": migrated.known_cases,
+                "interactions": migrated.logs,
+                "known_interactions": migrated.known_logs,
+            }
+        )
+        return OK
+    copied = f"{plural(migrated.cases, 'case')} and {plural(migrated.logs, 'interaction')}"
+    data().print(f"Copied {copied}")
+    if migrated.known_cases or migrated.known_logs:
+        note(f"There already: {plural(migrated.known_cases, 'case')}, {plural(migrated.known_logs, 'interaction')}")
     return OK
