@@ -54,9 +54,12 @@ from dtrag.ingestion.folders import FolderPlan, FolderSync, find_files
 from dtrag.ingestion.ingest import Ingestion
 from dtrag.ingestion.reindex import reindex
 from dtrag.ingestion.sources import IngestReport, Progress, Source
+from dtrag.memory.audit import CaseAuditor
 from dtrag.memory.cases import CaseMemory
+from dtrag.memory.consolidation import Consolidation
 from dtrag.memory.neural_selector import NeuralSelector
 from dtrag.memory.question_vectors import QuestionVectors
+from dtrag.memory.reflection import Reflection
 from dtrag.memory.review_cases import ReviewCases
 from dtrag.memory.weight_learning import WeightLearning
 from dtrag.packs.regulation_ko import structure
@@ -145,7 +148,6 @@ class App:
         self.texts = DocumentTexts(stores.index)
         self._index_settings = stores.index_settings
         self._writer = stores.writer
-        self.case_store = stores.cases
         self.evaluations = Evaluations(stores.evaluations)
         self.case_store = stores.cases
         self.judge = choose_judge(settings, models.chat)
@@ -190,7 +192,12 @@ class App:
             self.classifier,
             record,
             review_below=self.settings.review_below,
-            cases=ReviewCases(self.case_store, self.index, keeps_text=self.settings.cbr_text != "off"),
+            cases=ReviewCases(
+                self.case_store,
+                self.index,
+                vector_of=lambda question: QuestionVectors(self._query_embedder).of(question),
+                keeps_text=self.settings.cbr_text != "off",
+            ),
         )
 
     def _open_search(self, stores: Stores, reranker: Reranker | None) -> None:
@@ -242,6 +249,14 @@ class App:
             on_debate=self._on_debate,
         )
         self.pipeline = pipeline_type(settings.pipeline)(lambda: self.run, self.traces.keep)
+        self.consolidation = Consolidation(self.case_store, record, make_missing=self.review.make_missing_cases)
+        self.reflection = Reflection(
+            self.case_store,
+            self.index,
+            lambda offered, grant: self.review.offer_answer(offered, None, grant=grant),
+            record,
+        )
+        self.case_auditor = CaseAuditor(self.case_store, self.index, stores.keys, stores.agents)
         self.agents = Agents(
             stores.agents,
             self.index,

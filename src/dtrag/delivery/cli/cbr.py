@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dtrag.delivery.cli import cbr_cases, cbr_data
+from dtrag.delivery.cli import cbr_cases, cbr_checks, cbr_data
 from dtrag.delivery.cli.cbr_bandit import bandit
 from dtrag.delivery.cli.context import Json
 from dtrag.delivery.cli.exit_codes import OK
@@ -42,6 +42,9 @@ app.command("logs")(cbr_data.logs)
 app.command("export")(cbr_data.export)
 app.command("migrate")(cbr_data.migrate)
 app.command("bandit")(bandit)
+app.command("audit")(cbr_checks.audit)
+app.command("consolidate")(cbr_checks.consolidate)
+app.command("reflect")(cbr_checks.reflect)
 
 
 @app.command("same")

@@ -1,0 +1,189 @@
+"""Which cases are merged, and which are archived: pure rules. Every change notes its run, so that it can be undone."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+from dtrag.core.cases.case import Case, Vote
+from dtrag.core.cases.votes import CountedVote, Replacement
+
+POOR_SUCCESS = 0.3
+POOR_USAGE = 10
+"""Cases with a lower success rate and more use are poor."""
+PROTECTED_USAGE = 500
+"""Cases with more use are never archived as poor."""
+UNUSED = timedelta(days=90)
+UNUSED_USAGE = 100
+"""Cases with more use are never archived as unused."""
+RECENT = timedelta(days=7)
+"""Cases that were used since then are never archived."""
+NOTE = "consolidation"
+"""Key of an archived case's metadata: the run, the reason, and what an undo restores."""
+ALIASES = "aliases"
+"""Key of the metadata of a case that others were merged into."""
+
+Reason = Literal["merged", "poor", "unused"]
+Same = Callable[[str, str], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Archiving:
+    """A case to be archived; `into` is the case that it is merged into."""
+
+    case: Case
+    reason: Reason
+    into: Case | None = None
+
+
+def last_use(case: Case, shown: Mapping[str, datetime]) -> datetime:
+    """When the case was last voted on, changed or shown with an answer."""
+    return max(case.updated_at, shown.get(case.case_id, case.updated_at))
+
+
+def archivings(
+    cases: Sequence[Case], same: Same, votes: Mapping[str, Sequence[Vote]], shown: Mapping[str, datetime], now: datetime
+) -> list[Archiving]:
+    """What to do with these cases: duplicates first. No case is in two of them, also not as the one that stays."""
+    active = [case for case in cases if case.status == "active"]
+    merges = duplicates(active, same)
+    merged = {archiving.case.case_id for archiving in merges}
+    stays = {archiving.into.case_id for archiving in merges if archiving.into is not None}
+    rest = [case for case in active if case.case_id not in merged | stays]
+    found = merges
+    for case in rest:
+        reason = _reason(case, bool(votes.get(case.case_id)), last_use(case, shown), now)
+        if reason is not None:
+            found.append(Archiving(case, reason))
+    return found
+
+
+def may_be_poor(case: Case) -> bool:
+    """Whether success and use of the case are those of a poor one."""
+    return case.success_rate < POOR_SUCCESS and POOR_USAGE < case.usage_count <= PROTECTED_USAGE
+
+
+def _reason(case: Case, has_votes: bool, used: datetime, now: datetime) -> Reason | None:
+    if now - used <= RECENT:
+        return None
+    if may_be_poor(case) and has_votes:
+        return "poor"
+    if now - used > UNUSED and case.usage_count <= UNUSED_USAGE:
+        return "unused"
+    return None
+
+
+def duplicates(cases: Iterable[Case], same: Same) -> list[Archiving]:
+    """Cases for the same question, in both directions, that cite the same texts in the same category for the same day.
+
+    The most used one stays, then the one of higher quality, then the older one.
+    """
+    groups: dict[object, list[Case]] = defaultdict(list)
+    for case in cases:
+        if case.passages:
+            groups[case.node_id, case.category_path, case.as_of, frozenset(case.passages)].append(case)
+    found = []
+    for group in groups.values():
+        stays: list[Case] = []
+        for case in sorted(group, key=_rank):
+            kept = next((other for other in stays if _are_same(other, case, same)), None)
+            if kept is None:
+                stays.append(case)
+            else:
+                found.append(Archiving(case, "merged", kept))
+    return found
+
+
+def _rank(case: Case) -> tuple[float, float, datetime, str]:
+    return -case.usage_count, -case.quality_score, case.created_at, case.case_id
+
+
+def _are_same(left: Case, right: Case, same: Same) -> bool:
+    if left.query_hash and left.query_hash == right.query_hash:
+        return True
+    return bool(left.query and right.query) and same(left.query, right.query) and same(right.query, left.query)
+
+
+def replacements(
+    kept: Case | None, group: Sequence[Archiving], votes: Mapping[str, Sequence[Vote]], run: str, now: datetime
+) -> list[Replacement]:
+    """The changes that archive these cases; `kept` gets the use and the votes of those that are merged into it.
+
+    The quality of `kept` stays. Votes are copied, with log ids that `undone` finds.
+    """
+    changed = [Replacement(archiving.case, _archived(archiving, run, now)) for archiving in group]
+    if kept is None:
+        return changed
+    merged = [archiving.case for archiving in group]
+    copied = [_copied(vote, kept) for case in merged for vote in votes.get(case.case_id, ())]
+    aliases = [*kept.metadata.get(ALIASES, ()), *({"case_id": case.case_id, "run": run} for case in merged)]
+    own = list(votes.get(kept.case_id, ()))
+    after = replace(
+        kept,
+        usage_count=kept.usage_count + sum(case.usage_count for case in merged),
+        upvotes=kept.upvotes + sum(case.upvotes for case in merged),
+        downvotes=kept.downvotes + sum(case.downvotes for case in merged),
+        success_rate=_success_rate(kept, [*own, *(counted.vote for counted in copied)]),
+        metadata={**kept.metadata, ALIASES: aliases},
+        updated_at=now,
+    )
+    return [Replacement(kept, after, tuple(copied)), *changed]
+
+
+def _archived(archiving: Archiving, run: str, now: datetime) -> Case:
+    case = archiving.case
+    note: dict[str, Any] = {"run": run, "reason": archiving.reason}
+    if archiving.into is None:
+        return replace(case, status="archived", metadata={**case.metadata, NOTE: note}, updated_at=now)
+    # Its use and votes are counted with the other case: twice they would distort the figures of the memory.
+    note |= {"into": archiving.into.case_id, "usage": case.usage_count, "up": case.upvotes, "down": case.downvotes}
+    metadata = {**case.metadata, NOTE: note}
+    return replace(case, status="archived", usage_count=0, upvotes=0, downvotes=0, metadata=metadata, updated_at=now)
+
+
+def _copied(vote: Vote, kept: Case) -> CountedVote:
+    return CountedVote(replace(vote, case_id=kept.case_id, log_id=_log_id(vote.case_id, vote.log_id)), 0.0)
+
+
+def _log_id(case_id: str, log_id: str) -> str:
+    return f"merged:{case_id}:{log_id}"
+
+
+def undone(
+    case: Case, kept: Case | None, votes: Mapping[str, Sequence[Vote]], run: str, now: datetime
+) -> list[Replacement]:
+    """The changes that restore a case which the run archived. Votes on the case that stayed since then remain."""
+    note = case.metadata[NOTE]
+    restored = replace(
+        case,
+        status="active",
+        usage_count=case.usage_count + note.get("usage", 0),
+        upvotes=case.upvotes + note.get("up", 0),
+        downvotes=case.downvotes + note.get("down", 0),
+        metadata={name: value for name, value in case.metadata.items() if name != NOTE},
+        updated_at=now,
+    )
+    if kept is None:
+        return [Replacement(case, restored)]
+    copies = frozenset(_log_id(case.case_id, vote.log_id) for vote in votes.get(case.case_id, ()))
+    remaining = [vote for vote in votes.get(kept.case_id, ()) if vote.log_id not in copies]
+    alias = {"case_id": case.case_id, "run": run}
+    aliases = [entry for entry in kept.metadata.get(ALIASES, ()) if entry != alias]
+    others = {name: value for name, value in kept.metadata.items() if name != ALIASES}
+    reduced = replace(
+        kept,
+        usage_count=max(0, kept.usage_count - note.get("usage", 0)),
+        upvotes=max(0, kept.upvotes - note.get("up", 0)),
+        downvotes=max(0, kept.downvotes - note.get("down", 0)),
+        success_rate=_success_rate(kept, remaining),
+        metadata={**others, ALIASES: aliases} if aliases else others,
+        updated_at=now,
+    )
+    return [Replacement(kept, reduced, removed=copies), Replacement(case, restored)]
+
+
+def _success_rate(case: Case, votes: Sequence[Vote]) -> float:
+    return round(sum(vote.success for vote in votes) / len(votes), 6) if votes else case.success_rate
