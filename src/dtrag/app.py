@@ -33,6 +33,7 @@ from dtrag.core.access import confinement
 from dtrag.core.access.api_key import LOCAL
 from dtrag.core.access.scope import Scope, Viewer
 from dtrag.core.answers.confidence import policy_of
+from dtrag.core.cases.evidence import COMMITTED_PAIRS
 from dtrag.core.document_selection import DocumentTarget, file_path, select
 from dtrag.core.documents import Answer, DocumentSummary, SearchMetrics, SearchResult, uuid_or_none
 from dtrag.core.editions import parse_date
@@ -60,7 +61,10 @@ from dtrag.memory.consolidation import Consolidation
 from dtrag.memory.neural_selector import NeuralSelector
 from dtrag.memory.question_vectors import QuestionVectors
 from dtrag.memory.reflection import Reflection
+from dtrag.memory.retention import Retention
+from dtrag.memory.reuse import Reuse
 from dtrag.memory.review_cases import ReviewCases
+from dtrag.memory.same_question_gate import gate
 from dtrag.memory.weight_learning import WeightLearning
 from dtrag.packs.regulation_ko import structure
 from dtrag.pipeline.answer_feedback import FeedbackOnAnswers
@@ -227,7 +231,9 @@ class App:
         days = settings.conversation_days
         self.conversations = Conversations(stores.conversations, stores.sight, self.index, days=days, record=record)
         self.traces = Traces.of(settings, stores.traces, stores.sight, self.index)
-        self.feedback = FeedbackOnAnswers(self.traces, stores.traces, record=record)
+        self.reuse = Reuse(stores.cases, self.index, gate, committed=COMMITTED_PAIRS, embedder=self._query_embedder)
+        self.retention = Retention.of(settings, stores.cases, self.index, self.reuse)
+        self.feedback = FeedbackOnAnswers(self.traces, stores.traces, retention=self.retention, record=record)
         self.tools = registry_of(settings, self._tool_parser, WebFetcher)
         self.mcp = mcp_tools(settings, stores.approvals, self.tools, record)
         self.learning = WeightLearning(stores.learning)
@@ -246,6 +252,7 @@ class App:
             admission=Admission.of(settings),
             recording=self.traces.recording(),
             learning=self.learning,
+            reuse=self.reuse,
             on_debate=self._on_debate,
         )
         self.pipeline = pipeline_type(settings.pipeline)(lambda: self.run, self.traces.keep)
@@ -257,6 +264,7 @@ class App:
             record,
         )
         self.case_auditor = CaseAuditor(self.case_store, self.index, stores.keys, stores.agents)
+        self.pipeline = pipeline_type(settings.pipeline)(lambda: self.run, self.traces.keep, self.retention.remember)
         self.agents = Agents(
             stores.agents,
             self.index,
@@ -287,6 +295,7 @@ class App:
     async def __aexit__(self, *exception: object) -> None:
         current_app.closed(self)
         await self.mcp.close()
+        await self.retention.close()
         await self.index.close()
         await self.keys.close()
         await self.traces.close()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from dtrag.core.editions import Edition
@@ -295,13 +295,38 @@ class Citation:
 
 
 @dataclass(frozen=True, slots=True)
+class CaseVotes:
+    """Votes on a case."""
+
+    up: int
+    down: int
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredBefore:
+    """An earlier question that asked the same, whose passages the answer cites, too.
+
+    `question` is "" where questions are stored without text; `date` is the day of the earlier answer (2030-01-31).
+    """
+
+    case_id: str
+    question: str
+    date: str
+    votes: CaseVotes
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """The result of `ask`. `confidence` in [0, 1]; `stages` in milliseconds; `cost` in won.
 
     `model` is the language model that generated the text; None: it consists of quotations.
 
     `decision` is `answer`, `review` (an answer on weak evidence: check the sources) or `abstain`. `unfinished`: the
-    time limit was reached before an answer; the decision is `review`.
+    time limit was reached before an answer; the decision is `review`. `answered_before` is a case of the memory.
     """
 
     question: str
@@ -317,6 +342,7 @@ class Answer:
     cost: float = 0.0
     trace_id: str = ""
     unfinished: bool = False
+    answered_before: AnsweredBefore | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,11 @@ from dtrag.core.answer_feedback import AnswerFeedback, feedback_type, reason_tex
 from dtrag.core.cases.case import FeedbackType
 from dtrag.core.documents import uuid_or_none
 from dtrag.errors import NotFound
+from dtrag.memory.retention import CaseEffect, Retention
+from dtrag.pipeline.recall import FLAG
 from dtrag.pipeline.traces import Traces
 from dtrag.ports import Recorder, TraceStore, unrecorded
-
-Effect = Literal["recorded", "case_made", "case_voted"]
+from dtrag.settings import active_flags
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +31,7 @@ class FeedbackOutcome:
     trace_id: str
     feedback: FeedbackType
     changed: bool
-    effect: Effect = "recorded"
+    effect: Literal["recorded", "case_made", "case_voted"] = "recorded"
     case_id: str | None = None
     note: str = ""
 
@@ -43,11 +44,13 @@ class FeedbackOnAnswers:
         traces: Traces,
         store: TraceStore,
         *,
+        retention: Retention | None = None,
         record: Recorder = unrecorded,
         now: Callable[[], datetime.datetime] = lambda: datetime.datetime.now(datetime.UTC),
     ) -> None:
         self._traces = traces
         self._store = store
+        self._retention = retention
         self._record = record
         self._now = now
 
@@ -75,7 +78,15 @@ class FeedbackOnAnswers:
                 trace_id=identifier, voter=caller.owner, feedback=kind, reason=text, given_at=self._now()
             )
             await self._store.put_feedback(given)
-        outcome = FeedbackOutcome(trace_id=str(identifier), feedback=kind, changed=changed, note=_OFF)
+        done = await self._in_memory(identifier, kind, caller)
+        outcome = FeedbackOutcome(
+            trace_id=str(identifier),
+            feedback=kind,
+            changed=changed,
+            effect=done.effect,
+            case_id=done.case_id,
+            note=done.note,
+        )
         await self._record(
             caller.name,
             "chat.feedback",
@@ -85,6 +96,13 @@ class FeedbackOnAnswers:
             details={"feedback": kind.value, "effect": outcome.effect, "changed": changed},
         )
         return outcome
+
+    async def _in_memory(self, trace_id: uuid.UUID, kind: FeedbackType, caller: Caller) -> CaseEffect:
+        """What the feedback does to the case memory, if it is on."""
+        if self._retention is None or FLAG not in active_flags():
+            return CaseEffect(note=_OFF)
+        done = await self._retention.feedback(str(trace_id), kind, caller)
+        return done if done is not None else CaseEffect(note=_NOT_REMEMBERED)
 
     async def _own(self, trace_id: str | uuid.UUID, caller: Caller) -> uuid.UUID:
         """The id, if it is that of an answer to this caller. Raises `NotFound`."""
@@ -102,4 +120,5 @@ class FeedbackOnAnswers:
         )
 
 
+_NOT_REMEMBERED = "The answer was given without the case memory; the feedback is stored with the trace."
 _OFF = "The case memory is off (CBR_ENABLED); the feedback is stored with the trace."

@@ -14,7 +14,9 @@ from dtrag.core.chat import Message, Usage
 from dtrag.core.editions import parse_date
 from dtrag.core.trace import StepTrace, Trace
 from dtrag.errors import InvalidInput
+from dtrag.memory.retention import AnsweredQuestion
 from dtrag.pipeline import steps
+from dtrag.pipeline.recall import answered_question, remembers
 from dtrag.pipeline.run import Emit, Recording, Run, of_active_app
 from dtrag.pipeline.state import PipelineRequest, PipelineResponse, PipelineState
 from dtrag.pipeline.step_table import STEPS, perform
@@ -31,6 +33,7 @@ class RunLimits(TypedDict, total=False):
     candidates: tuple[int, int]
     tools_allowed: tuple[str, ...]
     debate_allowed: bool
+    memory: bool
     history_documents: tuple[str, ...]
     forbidden: Callable[[], Awaitable[str | None]]
     charge: Callable[[Usage], Awaitable[None]]
@@ -49,14 +52,19 @@ class AnswerOptions(TypedDict, total=False):
 class Pipeline:
     """Answers questions with citations: the steps of `STEPS` in a loop.
 
-    `runs` makes the `Run` of a question (None: that of the open app), `keep` stores its trace.
+    `runs` makes the `Run` of a question (None: that of the open app), `keep` stores its trace, and `remember` hands the
+    answered question to the case memory.
     """
 
     def __init__(
-        self, runs: Callable[[], Run] | None = None, keep: Callable[[Trace], Awaitable[None]] | None = None
+        self,
+        runs: Callable[[], Run] | None = None,
+        keep: Callable[[Trace], Awaitable[None]] | None = None,
+        remember: Callable[[AnsweredQuestion], None] | None = None,
     ) -> None:
         self._runs = runs or of_active_app
         self._keep = keep
+        self._remember = remember
         self.on_answer: Callable[[PipelineResponse, Sequence[StepTrace]], None] = lambda response, steps: None
 
     async def execute(
@@ -108,6 +116,8 @@ class Pipeline:
         response = _response(state)
         self.on_answer(response, run.recording.steps)
         _learn(run, response)
+        if self._remember is not None and remembers(run):
+            self._remember(answered_question(state, run, response))
         if self._keep is not None:
             await self._keep(_trace(state, response, owner))
         return response
@@ -115,6 +125,8 @@ class Pipeline:
     async def load(self, run: Run, question: str | None = None) -> None:
         """Load the models that the question needs (None: that any question may need)."""
         await run.engine.load(question, scope=run.scope)
+        if run.reuse is not None and remembers(run):
+            await run.reuse.load()
         models: tuple[object, ...] = (run.model, run.critic)
         for model in models:
             if isinstance(model, Warmable):
@@ -191,6 +203,7 @@ def _response(state: PipelineState) -> PipelineResponse:
         tool_results=state.tool_results,
         debate=getattr(state, "debate_result", None),
         unfinished=state.unfinished,
+        answered_before=state.answered_before,
     )
 
 

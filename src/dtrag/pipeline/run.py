@@ -24,6 +24,7 @@ from dtrag.retrieval.request import CANDIDATES
 from dtrag.settings import active_flags
 
 if TYPE_CHECKING:
+    from dtrag.memory.reuse import Recalled, Reuse
     from dtrag.memory.weight_learning import WayToAnswer, WeightLearning
     from dtrag.retrieval.engine import HybridSearchEngine
     from dtrag.tools.registry import ToolRegistry
@@ -45,6 +46,8 @@ class Recording:
     calls: list[CallTrace] = field(default_factory=list)
     way: WayToAnswer | None = None
     """The choice of weights and composing, if there is one."""
+    recalled: Recalled | None = None
+    """What the case memory knows about the question; None when it was not used, failed or was late."""
     facts: dict[str, object] = field(default_factory=dict)
     """Facts about the current step; moved into its StepTrace when it ends."""
 
@@ -98,6 +101,8 @@ class Run:
     one; `tree_of` returns the tree of another version.
     `debates` is `always`, or `auto` where the calibrated confidence decides whether a debate is worth its cost.
     `policy` decides how sure an answer must be.
+    `reuse` finds earlier answers to the same question, if the flag `cbr_enabled` is on; without `memory` this run does
+    not use them, and is not remembered either.
     `owner` is the id of the asker's key, "" without one. `history` are the earlier messages of a conversation, oldest
     first, and `history_documents` the ids of the documents that their answers rest on.
     """
@@ -118,6 +123,8 @@ class Run:
     filters: Mapping[str, Any] | None = None
     owner: str = ""
     learning: WeightLearning | None = None
+    reuse: Reuse | None = None
+    memory: bool = True
     taxonomy_version: str | None = None
     tree_of: Callable[[str], Awaitable[Taxonomy | None]] = _only_active
     retrieved: int = PASSAGES

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from dtrag.core.answers.confidence import Confidence
 from dtrag.core.chat import Usage
-from dtrag.core.documents import Answer, Citation, ContextKind, SearchMetrics, SearchResult
+from dtrag.core.documents import Answer, AnsweredBefore, Citation, ContextKind, SearchMetrics, SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics
 from dtrag.core.text.sentences import Preceding
 from dtrag.ports import NamedPassages
@@ -103,8 +103,8 @@ class PipelineState:
     `sources` are what the answer cites. `confidence` in [0, 1]. `step_timings` in seconds, of the steps that ran.
     `search_query` is the query where it is not the question itself (a rewritten follow-up), and `official_words` are
     those that a language model suggests for an everyday one. `model` is the model that
-    wrote the answer, None for quotations. `unfinished`: there was not enough time, and the answer says so. There is no
-    `debate_result` until a debate has finished.
+    wrote the answer, None for quotations. `unfinished`: there was not enough time, and the answer says so.
+    `answered_before` is a case of the memory. There is no `debate_result` until a debate has finished.
     """
 
     query: str
@@ -128,6 +128,7 @@ class PipelineState:
     unfinished: bool = False
     search_query: str | None = None
     official_words: tuple[str, ...] = ()
+    answered_before: AnsweredBefore | None = None
     evidence: Evidence | None = field(default=None, repr=False)
     if TYPE_CHECKING:  # an attribute, which type checkers do not expect of an InitVar
         run: Run | None = None
@@ -198,6 +199,7 @@ class PipelineResponse:
     tool_results: list[ToolResult]
     debate: DebateResult | None = None
     unfinished: bool = False
+    answered_before: AnsweredBefore | None = None
 
     def as_answer(self) -> Answer:
         """The same as `App.ask` returns it; the times of the stages in milliseconds."""
@@ -215,4 +217,5 @@ class PipelineResponse:
             cost=self.cost,
             trace_id=self.trace_id,
             unfinished=self.unfinished,
+            answered_before=self.answered_before,
         )

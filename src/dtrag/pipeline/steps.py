@@ -31,6 +31,7 @@ from dtrag.pipeline.intent import intent_of, is_greeting
 from dtrag.pipeline.official_words import may_suggest, suggested
 from dtrag.pipeline.plan import planner
 from dtrag.pipeline.plan.planner import complexity_of
+from dtrag.pipeline.recall import Recall, recalling, show_case
 from dtrag.pipeline.rewrite import by_rules, standalone
 from dtrag.pipeline.run import Run, of_active_app, preceding_texts, question_statistics
 from dtrag.pipeline.state import Evidence, PipelineState
@@ -49,6 +50,8 @@ LEAST_SHARE = 0.25
 """Share of that time for the search at least."""
 STATISTICS_SHARE = 0.95
 """Share of that time until which the statistics of the question's terms, needed for the confidence, must arrive."""
+CASES_SHARE = 0.1
+"""Share of that time for which a finished search waits for the case memory, which works beside it."""
 GREETED = Confidence(0.0, "abstain", "A greeting asks nothing of the documents.")
 UNJUDGED = Confidence(0.0, "review", "How far the passages answer could not be judged in time: check the sources.")
 
@@ -128,6 +131,10 @@ class _RetrieveTime:
         """Seconds until this share of the step's time has passed; negative afterwards."""
         return share * self.budget - (limit_clock() - self.started)
 
+    def left_after_search(self) -> float:
+        """Seconds for which a finished search waits for the case memory."""
+        return min(CASES_SHARE * self.budget, self.left(STATISTICS_SHARE))
+
 
 async def step2_retrieve(state: PipelineState) -> PipelineState:
     """`retrieved_chunks`, `evidence` with the confidence that it answers the question, and `taxonomy_version`.
@@ -135,12 +142,21 @@ async def step2_retrieve(state: PipelineState) -> PipelineState:
     Of a question that names provisions by number, these are the first passages. One that may mean several is answered
     with their names.
     """
-    run, time = running(state), _RetrieveTime()
+    run = running(state)
+    async with recalling(state, run) as recall:
+        return await _retrieve(state, run, recall)
+
+
+async def _retrieve(state: PipelineState, run: Run, recall: Recall | None) -> PipelineState:
+    """The confidence is that of the passages as the search ordered them: the memory does not change it."""
+    time = _RetrieveTime()
     filters = await _filters(state, run)
     named, of_named = await _named(state, run, filters, time.left(SEARCH_SHARE))
     if named is not None and (answer := unanswered(state.query, named)):
         return await _without_provision(state, run, answer)
     if named is not None and named.asks_only:
+        if recall is not None:
+            await recall.raise_passages(of_named, time.left_after_search())
         return await _with_provision(state, run, named, of_named, time.left(STATISTICS_SHARE))
     question = named.question if named is not None else state.search_query or state.query
     way = await _way_to_answer(state, run)
@@ -156,7 +172,8 @@ async def step2_retrieve(state: PipelineState) -> PipelineState:
         official_words=state.official_words,
         choose_weights=None if way is None else way.weights,
     )
-    state = _with_passages(state, passages, metrics)
+    ordered = passages if recall is None else await recall.raise_passages(passages, time.left_after_search())
+    state = _with_passages(state, ordered, metrics)
     try:
         async with asyncio.timeout(time.left(STATISTICS_SHARE)):
             official = metrics.pack.terms if metrics.pack is not None else ()
@@ -164,7 +181,7 @@ async def step2_retrieve(state: PipelineState) -> PipelineState:
             notes = await run.engine.notes_on(question, passages, run.scope)
     except TimeoutError:
         return unjudged(state)
-    preceding = await _preceding(state, run, passages, snapshot, time.left(STATISTICS_SHARE))
+    preceding = await _preceding(state, run, ordered, snapshot, time.left(STATISTICS_SHARE))
     stored = snapshot.settings.get(SETTING)
     judged = GREETED
     if not is_greeting(question):
@@ -172,7 +189,7 @@ async def step2_retrieve(state: PipelineState) -> PipelineState:
             confidence_of, question, passages, statistics, stored, metrics.pack, policy=run.policy
         )
     judged = _explained(judged, metrics)
-    state.evidence = Evidence(tuple(passages), statistics, metrics, judged, preceding, named, notes)
+    state.evidence = Evidence(tuple(ordered), statistics, metrics, judged, preceding, named, notes)
     state.taxonomy_version = seen_version(snapshot.taxonomy, run.scope.resolved(snapshot.taxonomy))
     state.notes += metrics.notes
     _record_search(run, len(passages), metrics, judged)
@@ -352,6 +369,7 @@ async def step6_cite(state: PipelineState) -> PipelineState:
     if state.model is not None and state.answer:
         state = await verify(state, run)
     state.citations = highlighted(state.search_query or state.query, state.citations)
+    show_case(state, run)
     state.sources = sources_of(state)
     if state.evidence is not None:
         of_passage = state.evidence.notes

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from dtrag.core.cases.case import Case, DecisionCounts
+from dtrag.core.cases.case import Case, DecisionCounts, FeedbackType, Vote
 from dtrag.core.metrics.proportion import clopper_pearson
 
 DELTA = 0.05
@@ -13,9 +14,12 @@ DELTA = 0.05
 MIN_DECISIONS = 60
 """Decisions from which on they count instead of the committed pairs: 60 of 60 have a lower bound of .951, 58 of 58 one
 of .9497."""
+COMMITTED_PAIRS = DecisionCounts(correct=660, wrong=0)
+"""What the gate decides about the trap pairs of bench/cases (`dtrag cbr same`): how many it refuses, and how many it
+takes for the same. A test compares these numbers with the pairs."""
 MIN_QUALITY = 0.5
 """Least quality of a case that is reused while the collection has fewer decisions."""
-REVIEW_LOG = "review:"
+REVIEW_LOG = "review-"
 """Beginning of the log ids of reviewers' votes. Such a vote closes the earlier thumbs-down of everybody."""
 
 Basis = Literal["decisions", "committed pairs"]
@@ -24,22 +28,45 @@ Code = Literal["reused", "collection", "wrong", "unconfirmed", "thumbs_down", "q
 
 @dataclass(frozen=True, slots=True)
 class CaseStanding:
-    """What people and replays say about one case.
+    """What votes and replays tell about one case.
 
-    `decisions` are its own reuse decisions, and `replays` how many of the correct ones are replays. `supporters` are
-    the distinct voters, its author not counted, whose last vote up or down on it is up; `open_thumbs_down` are those
-    whose last one is down, unless a review followed.
+    `decisions` are its own reuse decisions. `supporters` are the voters, its author not counted, whose last vote up or
+    down on it is up; `open_thumbs_down` counts those whose last one is down, unless a review followed.
     """
 
     decisions: DecisionCounts = DecisionCounts()
-    replays: int = 0
-    supporters: int = 0
+    supporters: frozenset[str] = frozenset()
     open_thumbs_down: int = 0
 
     @property
     def confirmed(self) -> bool:
-        """Whether a voter other than the author, or a replay, found it right."""
-        return self.supporters > 0 or self.replays > 0
+        """Whether another voter or a replay found it right (`counts_as_decision`)."""
+        return bool(self.supporters) or self.decisions.correct > 0
+
+
+def standing_of(case: Case, votes: Sequence[Vote], decisions: DecisionCounts) -> CaseStanding:
+    """The standing of a case by the votes on it, oldest first, and its decisions.
+
+    Votes without a key ("") count as those of one voter, who is not the author.
+    """
+    last: dict[str, FeedbackType] = {}
+    for vote in votes:
+        if vote.log_id.startswith(REVIEW_LOG):
+            last = {voter: kind for voter, kind in last.items() if kind is not FeedbackType.THUMBS_DOWN}
+        if vote.feedback is not FeedbackType.IGNORED:
+            last[vote.voter] = vote.feedback
+    down = {voter for voter, kind in last.items() if kind is FeedbackType.THUMBS_DOWN}
+    author = {case.author} if case.author else frozenset()
+    return CaseStanding(decisions, frozenset(last.keys() - down - author), len(down))
+
+
+def counts_as_decision(case: Case, vote: Vote) -> bool:
+    """Whether a vote on the case, when it was shown, is evidence about reuse.
+
+    Neither is a rating of 3, nor the author's own approval of passages chosen by hand.
+    """
+    own_choice = case.origin == "manual" and bool(case.author) and vote.voter == case.author
+    return vote.feedback is not FeedbackType.IGNORED and not (own_choice and vote.success)
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,7 +120,8 @@ NEWEST = 1_000
 """Number of newest answers over which quantiles and means are computed."""
 STEPS = frozenset({"intent", "rewrite", "retrieve", "plan", "tools_debate", "compose", "cite", "respond"})
 DECISIONS = frozenset({"answer", "review", "abstain"})
-PARTS = STAGES | STEPS | {"llm", "tools", "debate", "confidence"}
+PARTS = STAGES | STEPS | {"llm", "tools", "debate", "confidence", "cases"}
+RECALL_OUTCOMES = frozenset({"shown", "uncited", "silent", "late", "failed"})
 
 
 class PipelineTelemetry:
@@ -144,6 +145,14 @@ class PipelineTelemetry:
         self._confidence = Histogram(
             "dtrag_pipeline_confidence", "Confidence of answers.", buckets=SHARES, registry=registry
         )
+        self._recalls = Counter(
+            "dtrag_case_recalls",
+            "Answers for which the case memory was used, by outcome.",
+            ["outcome"],
+            registry=registry,
+        )
+        for outcome in RECALL_OUTCOMES:
+            self._recalls.labels(outcome)
         self._tokens = Counter("dtrag_model_tokens", "Tokens of language models.", ["direction"], registry=registry)
         self._cost = Counter("dtrag_model_cost_won", "Cost of language models, in won.", registry=registry)
         for share in (50, 95, 99):
@@ -165,6 +174,8 @@ class PipelineTelemetry:
             self._steps.labels(name).observe(step.seconds)
             if step.outcome == "timeout":
                 self._timeouts.labels(name).inc()
+            if "cases" in step.facts:
+                self._recalls.labels(_recall_outcome(response, step.facts["cases"])).inc()
         for part in response.degraded:
             self._degraded.labels(_known(part, PARTS)).inc()
         self._tokens.labels("in").inc(response.usage.input_tokens)
@@ -177,6 +188,14 @@ class PipelineTelemetry:
 
     def _mean(self, column: int) -> float:
         return sum(row[column] for row in self._newest) / len(self._newest) if self._newest else 0.0
+
+
+def _recall_outcome(response: PipelineResponse, facts: Mapping[str, object]) -> str:
+    """A verified case is `shown` when the answer cites one of its passages, else `uncited`."""
+    if response.answered_before is not None:
+        return "shown"
+    outcome = str(facts.get("outcome"))
+    return "uncited" if outcome == "verified" else _known(outcome, RECALL_OUTCOMES)
 
 
 DEBATE_OUTCOMES = frozenset({"started", "finished", "failed", "timeout", "cancelled"})

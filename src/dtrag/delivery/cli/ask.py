@@ -72,6 +72,7 @@ def show(answer: Answer, console: Console) -> None:
 
     from dtrag.core.answers.answer_words import answer_words
     from dtrag.core.answers.citation_labels import context_lines
+    from dtrag.delivery.cli.answered_before import answered_before_line
     from dtrag.delivery.cli.console import paragraph, place, safe
 
     paragraph(console, Text(safe(answer.text)))
@@ -88,6 +89,8 @@ def show(answer: Answer, console: Console) -> None:
         source = f"{place(citation.source_url)}, characters {citation.start:,}–{citation.end:,}"
         paragraph(console, Text(source, style="dim"), 4)
     console.print()
+    if answer.answered_before is not None:
+        paragraph(console, Text(answered_before_line(answer), style="cyan"))
     paragraph(
         console, Text(f"Confidence {answer.confidence:.2f} ({answer.decision}). {safe(answer.reason)}", style="cyan")
     )

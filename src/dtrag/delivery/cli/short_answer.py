@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rich.cells import cell_len
 from rich.text import Text
 
+from dtrag.delivery.cli.answered_before import answered_before_line
 from dtrag.delivery.cli.console import cropped, paragraph, place, safe
 
 if TYPE_CHECKING:
@@ -29,7 +30,10 @@ def show(answer: Answer, console: Console, notes: Sequence[str] = ()) -> None:
     Quotations that do not fit are cut, with a hint. The text of a language model is always complete.
     """
     sources = _source_lines(answer.citations, console.width)
-    closing = Text(_closing(answer), style="cyan").wrap(console, console.width)
+    before = answered_before_line(answer)
+    closing = list(Text(_closing(answer), style="cyan").wrap(console, console.width))
+    if before:
+        closing.insert(0, Text(cropped(before, console.width), style="cyan"))
     below = len(sources) + bool(sources) + 1 + len(closing) + sum(_height(note, console.width) for note in notes)
     lines = list(Text(safe(answer.text)).wrap(console, console.width, overflow="fold"))
     available = max(LEAST_TEXT, console.height - 1 - below)  # the last line is for the next prompt

@@ -7,18 +7,21 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dtrag.core.cases.case import Case, CitedPassage, DecisionCounts, content_hash
+from dtrag.core.cases.case import Case, CitedPassage, DecisionCounts, FeedbackType, Vote, content_hash
 from dtrag.core.cases.evidence import (
     DELTA,
     MIN_DECISIONS,
     MIN_QUALITY,
+    REVIEW_LOG,
     CaseStanding,
     CollectionEvidence,
     collection_evidence,
+    counts_as_decision,
     reusable,
+    standing_of,
 )
 from dtrag.core.metrics.proportion import clopper_pearson
-from dtrag.testing.builders import NOON
+from dtrag.testing.builders import MINUTE, NOON
 from tests.cases import each
 
 PASSAGE = CitedPassage("d:0", content_hash("text"))
@@ -34,7 +37,7 @@ CASE = Case(
 )
 COMMITTED = DecisionCounts(600, 0)
 COUNTS = st.builds(DecisionCounts, st.integers(0, 400), st.integers(0, 400))
-STANDINGS = st.builds(CaseStanding, COUNTS, st.integers(0, 3), st.integers(0, 3), st.integers(0, 3))
+STANDINGS = st.builds(CaseStanding, COUNTS, st.frozensets(st.sampled_from("abc")), st.integers(0, 3))
 CASES = st.builds(
     replace,
     st.just(CASE),
@@ -74,7 +77,7 @@ def test_what_is_reused_meets_every_rule(case: Case, standing: CaseStanding, col
     assert collection.allowed
     assert case.passages
     assert standing.decisions.wrong <= standing.decisions.correct
-    assert case.origin != "manual" or standing.supporters or standing.replays
+    assert case.origin != "manual" or standing.supporters or standing.decisions.correct
     if collection.basis == "committed pairs":
         assert case.quality_score >= MIN_QUALITY
         assert not standing.open_thumbs_down
@@ -87,8 +90,8 @@ def test_what_is_reused_meets_every_rule(case: Case, standing: CaseStanding, col
         (CaseStanding(), {"passages": ()}, "no_passages"),
         (CaseStanding(DecisionCounts(1, 2)), {}, "wrong"),
         (CaseStanding(), {"origin": "manual"}, "unconfirmed"),
-        (CaseStanding(supporters=1), {"origin": "manual"}, "reused"),
-        (CaseStanding(DecisionCounts(1, 0), replays=1), {"origin": "manual"}, "reused"),
+        (CaseStanding(supporters=frozenset("a")), {"origin": "manual"}, "reused"),
+        (CaseStanding(DecisionCounts(1, 0)), {"origin": "manual"}, "reused"),
         (CaseStanding(open_thumbs_down=1), {}, "thumbs_down"),
         (CaseStanding(), {"quality_score": 0.4}, "quality"),
     ],
@@ -105,3 +108,42 @@ def test_with_enough_decisions_a_bad_record_of_the_collection_silences_every_cas
     assert (bad.basis, bad.allowed) == ("decisions", False)
     assert reusable(CASE, CaseStanding(), bad).code == "collection"
     assert "59 of 60" in bad.reason
+
+
+def vote(voter: str, feedback: FeedbackType, minute: int, log_id: str = "") -> Vote:
+    success = feedback is FeedbackType.THUMBS_UP
+    at = NOON + minute * MINUTE
+    return Vote(log_id=log_id or f"l{minute}", case_id="c", feedback=feedback, success=success, voter=voter, at=at)
+
+
+UP, DOWN, IGNORED = FeedbackType.THUMBS_UP, FeedbackType.THUMBS_DOWN, FeedbackType.IGNORED
+
+
+def test_the_last_vote_of_each_voter_counts() -> None:
+    case = replace(CASE, author="kim")
+    votes = [vote("kim", UP, 0), vote("lee", DOWN, 1), vote("lee", UP, 2), vote("lee", IGNORED, 3), vote("han", UP, 4)]
+    assert standing_of(case, votes, DecisionCounts()).supporters == {"lee", "han"}
+    assert standing_of(case, [*votes, vote("han", DOWN, 5)], DecisionCounts()) == CaseStanding(
+        supporters=frozenset({"lee"}), open_thumbs_down=1
+    )
+
+
+def test_a_review_closes_earlier_thumbs_down_only() -> None:
+    review = vote("han", UP, 2, f"{REVIEW_LOG}7")
+    closed = standing_of(CASE, [vote("lee", DOWN, 1), review], DecisionCounts())
+    assert closed == CaseStanding(supporters=frozenset({"han"}))
+    assert standing_of(CASE, [vote("lee", DOWN, 1), review, vote("lee", DOWN, 3)], DecisionCounts()).open_thumbs_down
+
+
+def test_without_keys_a_vote_counts_as_one_voter() -> None:
+    assert standing_of(CASE, [vote("", UP, 1), vote("", UP, 2)], DecisionCounts()).supporters == {""}
+
+
+def test_authors_do_not_decide_about_passages_that_they_chose() -> None:
+    own = replace(CASE, author="kim", origin="manual")
+    assert not counts_as_decision(own, vote("kim", UP, 0))
+    assert counts_as_decision(own, vote("kim", DOWN, 0))
+    assert counts_as_decision(own, vote("lee", UP, 0))
+    assert counts_as_decision(replace(CASE, author="kim"), vote("kim", UP, 0))
+    assert counts_as_decision(replace(own, author=""), vote("", UP, 0))
+    assert not counts_as_decision(CASE, vote("lee", IGNORED, 0))

@@ -21,7 +21,7 @@ from dtrag.delivery.api.json_body import JsonRoute
 from dtrag.delivery.api.middleware.audit import add_subjects
 from dtrag.delivery.api.permissions import READ, caller_of
 from dtrag.delivery.api.request_tasks import until_gone
-from dtrag.delivery.api.schemas.common import CitationShape
+from dtrag.delivery.api.schemas.common import CitationShape, answered_before
 from dtrag.delivery.api.schemas.errors import failures
 from dtrag.delivery.api.schemas.openai import (
     AssistantMessage,
@@ -113,6 +113,7 @@ def _completion(body: CompletionRequest, answer: chat_turn.TurnAnswer) -> Comple
         confidence=response.confidence,
         decision=response.decision,
         degraded=list(response.degraded),
+        answered_before=answered_before(response.answered_before),
     )
 
 
@@ -141,7 +142,9 @@ async def _chunks(
     for piece in pieces(answer.response.answer):
         yield event(common | extra | {"choices": [_choice({"content": piece})]})
     citations = [citation.model_dump() for citation in _citations(answer)]
-    yield event(common | extra | {"choices": [_choice({"citations": citations}, "stop")]})
+    before = answered_before(answer.response.answered_before)
+    last = {"citations": citations, "answered_before": None if before is None else before.model_dump()}
+    yield event(common | extra | {"choices": [_choice(last, "stop")]})
     if with_usage:
         yield event(common | {"choices": [], "usage": _usage(answer).model_dump()})
     yield event("[DONE]")

@@ -10,7 +10,14 @@ from dtrag.core.chat import Message, Role
 from dtrag.core.conversation import MAX_ID
 from dtrag.delivery.api.chat_turn import ChatTurn, TurnAnswer
 from dtrag.delivery.api.schemas.base import StrictBody
-from dtrag.delivery.api.schemas.common import CONTEXT, DISPLAY, HIGHLIGHTS, ContextShape
+from dtrag.delivery.api.schemas.common import (
+    CONTEXT,
+    DISPLAY,
+    HIGHLIGHTS,
+    AnsweredBefore,
+    ContextShape,
+    answered_before,
+)
 from dtrag.delivery.api.schemas.search import AsOf, Filters, JsonObject, RequestBody, Text
 from dtrag.errors import InvalidInput
 from dtrag.pipeline.execution import MAX_TOP_K
@@ -191,6 +198,7 @@ class ChatResponse(BaseModel):
     conversation_id: str = Field(description="The conversation; send it with the next question.")
     sources: list[SourceShape] = Field(description="One for each [n].")
     confidence: float = Field(description="The probability that the documents answer this, in [0, 1].")
+    answered_before: AnsweredBefore = None
     metadata: ChatMetadata = Field(description="Intent, times, decision, costs and notes.")
 
     @classmethod
@@ -203,6 +211,7 @@ class ChatResponse(BaseModel):
             conversation_id=turn.conversation_id,
             sources=[SourceShape.model_validate(source) for source in response.sources],
             confidence=response.confidence,
+            answered_before=answered_before(response.answered_before),
             metadata=_metadata(turn, answer),
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -204,6 +204,37 @@ class CitationShape(BaseModel):
     highlights: list[tuple[int, int]] = Field(description=HIGHLIGHTS)
 
 
+class CaseVotesShape(BaseModel):
+    """Votes on a case."""
+
+    model_config = _RESPONSE
+
+    up: int = Field(description="Votes for it.")
+    down: int = Field(description="Votes against it.")
+
+
+class AnsweredBeforeShape(BaseModel):
+    """An earlier question that asked the same; the answer cites a passage that answered it."""
+
+    model_config = _RESPONSE
+
+    case_id: str = Field(description="The case.")
+    question: str = Field(description="The earlier question; empty where questions are stored without text.")
+    date: str = Field(description="The day of the earlier answer.")
+    votes: CaseVotesShape = Field(description="What people said of it.")
+
+
+AnsweredBefore = Annotated[
+    AnsweredBeforeShape | None,
+    Field(description="A verified case with the same question; null if there is none, or the case memory is off."),
+]
+
+
+def answered_before(case: object | None) -> AnsweredBeforeShape | None:
+    """The `AnsweredBefore` of an answer as JSON."""
+    return None if case is None else AnsweredBeforeShape.model_validate(case)
+
+
 class AskResponse(BaseModel):
     """The answer with its citations, or that the documents do not answer."""
 
@@ -224,6 +255,7 @@ class AskResponse(BaseModel):
     unfinished: bool = Field(
         description="Whether the time limit was reached: it is unknown whether the documents answer the question."
     )
+    answered_before: AnsweredBefore = None
 
 
 class DocumentShape(BaseModel):

@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from dtrag.core.chat import Message
-from dtrag.delivery.api.schemas.common import CitationShape, ErrorShape
+from dtrag.delivery.api.schemas.common import AnsweredBefore, CitationShape, ErrorShape
 from dtrag.delivery.api.schemas.search import AsOf
 from dtrag.errors import InvalidInput
 
@@ -158,6 +158,7 @@ class Completion(BaseModel):
     confidence: float = Field(description="The probability that the documents answer this, in [0, 1].")
     decision: str = Field(description="answer, review (on weak evidence: check the sources) or abstain.")
     degraded: list[str] = Field(description="Parts that failed or timed out and were left out.")
+    answered_before: AnsweredBefore = None
 
 
 class OpenAIError(BaseModel):

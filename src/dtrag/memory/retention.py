@@ -1,0 +1,330 @@
+"""What the memory keeps of answered questions: interactions, replays, and the cases that are made from them.
+
+Everything is written after the answer, in the background; feedback is written before it is acknowledged.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+from typing import Literal
+
+from dtrag.batch_writer import BatchWriter
+from dtrag.core.access.api_key import Caller
+from dtrag.core.access.scope import Scope, Viewer
+from dtrag.core.answers.citation_labels import label
+from dtrag.core.cases.case import Case, CaseLog, CitedPassage, FeedbackType, ReuseDecision, Vote, content_hash
+from dtrag.core.cases.evidence import counts_as_decision
+from dtrag.core.cases.similarity import question_hash
+from dtrag.core.documents import SearchResult
+from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
+from dtrag.core.text.analysis import clean
+from dtrag.errors import DatabaseUnavailable, InvalidInput, StorageFull
+from dtrag.memory.reuse import Recalled, Reuse
+from dtrag.ports import CaseStore, Index
+from dtrag.settings import Settings
+
+Retain = Literal["never", "thumbs_up", "always"]
+RETAIN: tuple[Retain, ...] = ("never", "thumbs_up", "always")
+MAX_QUERY = 10_000
+MOST_REPLAYS = 20
+"""Correct replays recorded of one case: a question that is asked all day must not outweigh the collection."""
+WRITE_S = 0.2
+"""Longest time between an answer and its interaction in the store, in seconds, while the store keeps up."""
+MOST_WAITING = 2_000
+"""Maximum of queued interactions; beyond it the oldest are dropped."""
+BATCH = 50
+_NAMESPACE = uuid.UUID("3c1f6f0e-5a0b-5d2e-9a4f-6f1d0c7e2b11")
+_LOG = logging.getLogger(__name__)
+
+NotRetained = Literal["", "declined", "unfinished", "follow_up", "filtered", "no_category"]
+"""Why an answered question makes no case; "" when it may."""
+_NOTES: dict[str, str] = {
+    "declined": "An answer without citations makes no case.",
+    "unfinished": "An answer that was not finished in time makes no case.",
+    "follow_up": "A question that is understood only with those before it makes no case.",
+    "filtered": "An answer from a filtered part of the documents makes no case.",
+    "never": "No cases are made from answers (CBR_RETAIN is never).",
+    "changed": "The cited passages have changed since: no case was made.",
+    "elsewhere": "The case of this answer is out of your scope now.",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnsweredQuestion:
+    """An answered question, as the pipeline hands it over.
+
+    `cited` are the passages that the answer cites, in the order of its citations. `not_retained` says why it makes no
+    case. `shown_case_id` is the case that was shown with it.
+    """
+
+    trace_id: str
+    question: str
+    owner: str
+    viewer: Viewer
+    answered_at: datetime
+    cited: tuple[SearchResult, ...]
+    decision: str
+    confidence: float
+    seconds: float
+    not_retained: NotRetained = ""
+    recalled: Recalled | None = None
+    shown_case_id: str | None = None
+
+    @property
+    def as_of(self) -> date | None:
+        """The day of the question; None for today."""
+        return self.viewer.as_of
+
+
+@dataclass(frozen=True, slots=True)
+class CaseEffect:
+    """What feedback on an answer did to the memory: it made a case, counted as a vote on one, or neither (`note`)."""
+
+    effect: Literal["recorded", "case_made", "case_voted"] = "recorded"
+    case_id: str | None = None
+    note: str = ""
+
+
+async def _no_offer(log: CaseLog, caller: Caller) -> None:
+    """Answers are not offered for review."""
+
+
+class Retention:
+    """Writes what happened with answers to the case store of one app.
+
+    `retain`: which answers become cases: never, thumbs_up or always. Without `keeps_text` questions are stored as
+    hashes only. `on_thumbs_down` gets the interaction of an answer that a caller found wrong.
+    """
+
+    def __init__(
+        self,
+        store: CaseStore,
+        index: Index,
+        reuse: Reuse,
+        *,
+        retain: Retain = "thumbs_up",
+        keeps_text: bool = True,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._store = store
+        self._index = index
+        self._reuse = reuse
+        self._retain = retain
+        self._keeps_text = keeps_text
+        self._now = now
+        self._dropped = 0
+        self.on_thumbs_down: Callable[[CaseLog, Caller], Awaitable[None]] = _no_offer
+        self._writer: BatchWriter[AnsweredQuestion] = BatchWriter(
+            "cases", self._write_batch, batch_size=BATCH, delay=WRITE_S, log=_LOG, prepare=self._report_dropped
+        )
+
+    @classmethod
+    def of(cls, settings: Settings, store: CaseStore, index: Index, reuse: Reuse) -> Retention:
+        """The retention as configured. Raises `InvalidInput` for an invalid setting."""
+        for retain in RETAIN:
+            if settings.cbr_retain == retain:
+                return cls(store, index, reuse, retain=retain, keeps_text=keeps_text(settings))
+        raise InvalidInput(f"CBR_RETAIN is {settings.cbr_retain[:20]!r}, but must be never, thumbs_up or always.")
+
+    def remember(self, answered: AnsweredQuestion) -> None:
+        """Queue the interaction; returns at once."""
+        if len(self._writer) >= MOST_WAITING:
+            self._writer.drop_oldest()
+            self._dropped += 1
+        self._writer.add(answered)
+
+    async def flush(self) -> None:
+        """Write everything that is queued. Raises `DatabaseUnavailable`."""
+        await self._writer.flush()
+
+    async def close(self) -> None:
+        """Write the queued interactions. Those that cannot be written are lost, which is logged."""
+        await self._writer.stop()
+        try:
+            await self._writer.flush()
+        except DatabaseUnavailable as error:
+            _LOG.error("%d interactions could not be written", len(self._writer), exc_info=error)
+
+    async def feedback(self, trace_id: str, kind: FeedbackType, caller: Caller) -> CaseEffect | None:
+        """What the caller's feedback on an own answer does to the memory; None for an unknown interaction.
+
+        A vote on the case that was shown with the answer, or on the case that was made of it; the first thumbs-up makes
+        that case. Repeating the feedback changes nothing. Durable when this returns. Raises `DatabaseUnavailable`.
+        """
+        await self.flush()
+        log = await self._store.log(trace_id, caller.owner)
+        if log is None or log.kind != "answer":
+            return None
+        taxonomy = (await self._index.snapshot()).taxonomy
+        scope = caller.access.at(log.as_of).resolved(taxonomy)
+        if kind is FeedbackType.THUMBS_DOWN:
+            await self.on_thumbs_down(log, caller)
+        case = await self._case_of(log, scope)
+        if case is None and kind is FeedbackType.THUMBS_UP:
+            return await self._made_by_vote(log, caller, scope, taxonomy)
+        if case is None:
+            return CaseEffect(note=_NOTES["elsewhere"] if log.case_ids else "")
+        await self._vote(log, case, kind, caller, scope)
+        return CaseEffect("case_voted", case.case_id)
+
+    async def _case_of(self, log: CaseLog, scope: Scope) -> Case | None:
+        """The case that was shown with the answer, the one that it was a vote on before, or the one made of it."""
+        candidates = [*filter(None, (log.shown_case_id,)), *sorted(log.case_ids), case_id_of(log)]
+        cases = await self._store.of(candidates, scope)
+        return next((cases[case_id] for case_id in candidates if case_id in cases), None)
+
+    async def _made_by_vote(self, log: CaseLog, caller: Caller, scope: Scope, taxonomy: Taxonomy) -> CaseEffect:
+        reason = "never" if self._retain == "never" else str(log.details.get("not_retained", ""))
+        if reason:
+            return CaseEffect(note=_NOTES.get(reason, ""))
+        passages = await self._index.fetch([passage.chunk_id for passage in log.passages], scope, taxonomy)
+        current = [passages[cited.chunk_id] for cited in log.passages if cited.chunk_id in passages]
+        if _cited(current) != log.passages:
+            return CaseEffect(note=_NOTES["changed"])
+        case, is_new = await self._stored(await self._case_from(log, current, taxonomy), scope)
+        await self._vote(log, case, FeedbackType.THUMBS_UP, caller, scope)
+        return CaseEffect("case_made" if is_new else "case_voted", case.case_id)
+
+    async def _vote(self, log: CaseLog, case: Case, kind: FeedbackType, caller: Caller, scope: Scope) -> None:
+        vote = Vote(
+            log_id=log.log_id,
+            case_id=case.case_id,
+            feedback=kind,
+            success=kind is FeedbackType.THUMBS_UP,
+            voter=caller.owner,
+            at=self._now(),
+        )
+        await self._store.vote(vote, scope)
+        if log.shown_case_id == case.case_id and counts_as_decision(case, vote):
+            await self._store.add_decision(
+                ReuseDecision(case_id=case.case_id, log_id=log.log_id, kind="vote", correct=vote.success, at=vote.at)
+            )
+
+    async def _write_batch(self, batch: list[AnsweredQuestion]) -> None:
+        for answered in batch:
+            try:
+                await self._write(answered)
+            except DatabaseUnavailable:
+                raise
+            except StorageFull as error:
+                _LOG.warning("interactions are not kept while the disk is full", exc_info=error)
+            except Exception:  # noqa: BLE001 - boundary: one that cannot be stored must not block the others
+                _LOG.error("an interaction could not be stored and is dropped", exc_info=True)
+
+    async def _write(self, answered: AnsweredQuestion) -> None:
+        taxonomy = (await self._index.snapshot()).taxonomy
+        scope = answered.viewer.resolved(taxonomy)
+        log = self._log_of(answered, taxonomy)
+        await self._store.add_log(log)
+        await self._replay(answered)
+        if self._retain == "always" and not answered.not_retained and answered.shown_case_id is None:
+            await self._stored(await self._case_from(log, answered.cited, taxonomy), scope)
+
+    def _log_of(self, answered: AnsweredQuestion, taxonomy: Taxonomy) -> CaseLog:
+        path, node_id = shared_category(answered.cited, taxonomy)
+        question = clean(answered.question[:MAX_QUERY])
+        return CaseLog(
+            log_id=answered.trace_id,
+            timestamp=answered.answered_at,
+            query=question if self._keeps_text else "",
+            query_hash=question_hash(question),
+            category_path=path,
+            node_id=node_id,
+            execution_time_ms=round(answered.seconds * 1_000, 3),
+            user_id=answered.owner,
+            kind="answer",
+            passages=_cited(answered.cited),
+            shown_case_id=answered.shown_case_id,
+            as_of=answered.as_of,
+            details={
+                "decision": answered.decision,
+                "confidence": round(answered.confidence, 6),
+                "not_retained": answered.not_retained,
+            },
+        )
+
+    async def _replay(self, answered: AnsweredQuestion) -> None:
+        """Judge the silent cases with the same question by an answer that was given without them."""
+        recalled = answered.recalled
+        if recalled is None or recalled.case is not None or not answered.cited:
+            return
+        cited = {passage.chunk_id for passage in answered.cited}
+        for case in recalled.same:
+            correct = any(passage.chunk_id in cited for passage in case.passages)
+            if correct and (await self._store.decisions(case.case_id)).correct >= MOST_REPLAYS:
+                continue
+            await self._store.add_decision(
+                ReuseDecision(
+                    case_id=case.case_id,
+                    log_id=answered.trace_id,
+                    kind="replay",
+                    correct=correct,
+                    at=answered.answered_at,
+                )
+            )
+
+    async def _case_from(self, log: CaseLog, cited: Sequence[SearchResult], taxonomy: Taxonomy) -> Case:
+        """The case of an interaction: its content are the labels of the citations, no text of a document."""
+        path, node_id = shared_category(cited, taxonomy)
+        return Case(
+            case_id=case_id_of(log),
+            query=log.query,
+            query_hash=log.query_hash,
+            category_path=path,
+            node_id=node_id,
+            content="\n".join(dict.fromkeys(label(passage) for passage in cited)),
+            created_at=log.timestamp,
+            updated_at=log.timestamp,
+            passages=log.passages,
+            origin="answer",
+            author=log.user_id,
+            as_of=log.as_of,
+            vector=await self._reuse.vector(log.query) if log.query else None,
+        )
+
+    async def _stored(self, case: Case, scope: Scope) -> tuple[Case, bool]:
+        """The case after storing it, and True; or one that asks the same and cites the same passages, and False."""
+        if case.query:
+            same, _ = await self._reuse.with_same_question(case.query, replace(scope, as_of=case.as_of))
+            cited = {passage.chunk_id for passage in case.passages}
+            for other in same:
+                if {passage.chunk_id for passage in other.passages} == cited:
+                    return other, False
+        return case, await self._store.add(case)
+
+    async def _report_dropped(self) -> None:
+        if self._dropped:
+            _LOG.warning("%d interactions came faster than they could be written and were dropped", self._dropped)
+            self._dropped = 0
+
+
+def keeps_text(settings: Settings) -> bool:
+    """Whether questions are stored with their text. Raises `InvalidInput` for an invalid setting."""
+    if settings.cbr_text not in {"on", "off"}:
+        raise InvalidInput(f"DTRAG_CBR_TEXT is {settings.cbr_text[:20]!r}, but must be on or off.")
+    return settings.cbr_text == "on"
+
+
+def case_id_of(log: CaseLog) -> str:
+    """The id of the case made of an interaction: the same for the same question, day and passages."""
+    parts = [log.query_hash.hex(), str(log.as_of or "")]
+    parts += sorted(f"{passage.chunk_id} {passage.content_hash.hex()}" for passage in log.passages)
+    return f"answer-{uuid.uuid5(_NAMESPACE, chr(10).join(parts))}"
+
+
+def shared_category(passages: Sequence[SearchResult], taxonomy: Taxonomy) -> tuple[tuple[str, ...], int | None]:
+    """The deepest category that all the passages share, and its node; None for the root."""
+    paths = [tuple(passage.taxonomy_path) for passage in passages]
+    shared = paths[0] if paths else ()
+    for path in paths[1:]:
+        length = next((n for n, names in enumerate(zip(shared, path, strict=False)) if names[0] != names[1]), None)
+        shared = shared[: min(len(shared), len(path)) if length is None else length]
+    return shared, taxonomy.find(CategoryPath.parse(shared)) if shared else None
+
+
+def _cited(passages: Sequence[SearchResult]) -> tuple[CitedPassage, ...]:
+    return tuple(CitedPassage(passage.chunk_id, content_hash(passage.text)) for passage in passages)

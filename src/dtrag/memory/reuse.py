@@ -1,0 +1,221 @@
+"""Verified reuse: whether a question was answered before, by a case that may be shown and whose passages are current.
+
+A case is reused when the gate takes its question for the same, the evidence allows it, all its passages have the text
+that they had, and no other such case contradicts it. Otherwise the memory is silent, with the reason as a code.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, Protocol
+
+import numpy as np
+
+from dtrag import embedding_service
+from dtrag.core.access.scope import Scope, Viewer
+from dtrag.core.cases.case import (
+    Case,
+    CaseQuery,
+    DecisionCounts,
+    SimilarityMethod,
+    content_hash,
+)
+from dtrag.core.cases.evidence import (
+    DELTA,
+    CaseStanding,
+    CollectionEvidence,
+    collection_evidence,
+    reusable,
+    standing_of,
+)
+from dtrag.core.cases.similarity import question_hash
+from dtrag.core.taxonomy.tree import Taxonomy
+from dtrag.core.text.analysis import language
+from dtrag.ports import CaseStore, Embedder, Index, speaks
+
+MOST_CANDIDATES = 20
+"""Nearest cases that the gate compares with a question."""
+
+Silence = Literal["", "no_case", "other_question", "stale", "evidence", "conflict"]
+
+
+class Judgement(Protocol):
+    """The decision of the gate about two questions."""
+
+    @property
+    def same(self) -> bool:
+        """Whether they ask the same."""
+
+
+Gate = Callable[[str, str], Judgement]
+"""Whether two questions ask the same; called in a thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """What the memory knows about a question.
+
+    `case` may be shown, and `passages` are the ids of its current passages, in the order in which it cites them; None
+    when the memory is silent, with the reason in `silence`. `same` are all cases with the same question whose passages
+    are current: they are judged by the answer when the memory is silent. The numbers count candidates, those with the
+    same question, and of these the ones with changed passages; `code` is the rule that the evidence of the best one
+    breaks.
+    """
+
+    case: Case | None = None
+    passages: tuple[str, ...] = ()
+    same: tuple[Case, ...] = ()
+    silence: Silence = ""
+    code: str = ""
+    candidates: int = 0
+    with_same_question: int = 0
+    stale: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Verified:
+    case: Case
+    standing: CaseStanding
+    chunk_ids: tuple[str, ...] = field(default=())
+
+
+class Reuse:
+    """Finds the verified case of a question in the cases of one store.
+
+    `gate` returns the gate; its first call may take a while. `committed` counts the decisions of the gate on the
+    committed trap pairs; they are the evidence until the collection has enough decisions of its own. `delta` is the
+    largest accepted share of wrong decisions.
+    """
+
+    def __init__(
+        self,
+        store: CaseStore,
+        index: Index,
+        gate: Callable[[], Gate],
+        *,
+        committed: DecisionCounts,
+        embedder: Embedder | None = None,
+        delta: float = DELTA,
+    ) -> None:
+        self._store = store
+        self._index = index
+        self._gate = gate
+        self._committed = committed
+        self._embedder = embedder
+        self._delta = delta
+
+    async def load(self) -> None:
+        """Load the gate now, so that no question waits for it."""
+        await asyncio.to_thread(self._gate)
+
+    async def evidence(self) -> CollectionEvidence:
+        """The evidence of the whole collection."""
+        return collection_evidence(await self._store.decisions(), self._committed, self._delta)
+
+    async def recall(self, question: str, viewer: Viewer) -> Recalled:
+        """What the memory knows about the question, for this viewer on this day.
+
+        The passages are checked in one statement, after everything else. Raises `DatabaseUnavailable`.
+        """
+        taxonomy = (await self._index.snapshot()).taxonomy
+        scope = viewer.resolved(taxonomy)
+        same, candidates = await self.with_same_question(question, scope)
+        if not same:
+            return Recalled(silence="other_question" if candidates else "no_case", candidates=candidates)
+        current = await self.current(same, scope, taxonomy)
+        stale = sum(bool(case.passages) for case in same) - len(current)
+        recalled = Recalled(same=tuple(current), candidates=candidates, with_same_question=len(same), stale=stale)
+        if not current and stale:
+            return replace(recalled, silence="stale")
+        verified, code = await self._allowed(current, scope) if current else ([], "no_passages")
+        if not verified:
+            return replace(recalled, silence="evidence", code=code)
+        best, passages = _agreed(verified)
+        if best is None:
+            return replace(recalled, silence="conflict")
+        return replace(recalled, case=best, passages=passages)
+
+    async def with_same_question(self, question: str, scope: Scope) -> tuple[list[Case], int]:
+        """The cases in scope that ask the same about the same day, most similar first, and the number compared.
+
+        Candidates are the nearest by words; when none of them asks the same, those by meaning, where the embedder
+        supports the language.
+        """
+        query = CaseQuery(text=question, limit=MOST_CANDIDATES)
+        by_words = await self._nearest(query, scope)
+        same = await asyncio.to_thread(self._same, question, by_words, scope)
+        vector = None if same else await self.vector(question)
+        if vector is None:
+            return same, len(by_words)
+        compared = {case.case_id for case in by_words}
+        by_meaning = await self._nearest(replace(query, method=SimilarityMethod.SEMANTIC, vector=vector), scope)
+        others = [case for case in by_meaning if case.case_id not in compared]
+        return await asyncio.to_thread(self._same, question, others, scope), len(by_words) + len(others)
+
+    async def _nearest(self, query: CaseQuery, scope: Scope) -> list[Case]:
+        return [case for case, score in await self._store.nearest(query, scope) if score > 0]
+
+    async def vector(self, question: str) -> bytes | None:
+        """The embedding of the question as it is stored with a case; None where the embedder lacks the language."""
+        embedder = self._embedder
+        if embedder is None or not speaks(embedder, language(question)):
+            return None
+        vector = await embedding_service.generate_embedding(question, embedder=embedder)
+        return None if vector is None else np.asarray(vector, np.float32).tobytes()
+
+    def _same(self, question: str, cases: Sequence[Case], scope: Scope) -> list[Case]:
+        """Those of the cases that ask the same about the same day. One without text must be literally the same."""
+        asks_the_same, asked = self._gate(), question_hash(question)
+        return [
+            case
+            for case in cases
+            if case.as_of == scope.as_of
+            and (asks_the_same(case.query, question).same if case.query else case.query_hash == asked)
+        ]
+
+    async def current(self, cases: Sequence[Case], scope: Scope, taxonomy: Taxonomy) -> list[Case]:
+        """Those of the cases that cite passages, all of which are in scope and valid and have the cited text."""
+        chunk_ids = list(dict.fromkeys(passage.chunk_id for case in cases for passage in case.passages))
+        if not chunk_ids:
+            return []
+        passages = await self._index.fetch(chunk_ids, scope, taxonomy)
+        hashes = {chunk_id: content_hash(passage.text) for chunk_id, passage in passages.items()}
+        return [case for case in cases if case.passages and _is_current(case, hashes)]
+
+    async def _allowed(self, cases: Sequence[Case], scope: Scope) -> tuple[list[_Verified], str]:
+        """The cases that the evidence allows; without any, the code of the rule that the first one breaks."""
+        collection = await self.evidence()
+        votes = await self._store.votes([case.case_id for case in cases], scope)
+        verified, codes = [], []
+        for case in cases:
+            own = await self._store.decisions(case.case_id)
+            standing = standing_of(case, votes.get(case.case_id, ()), own)
+            verdict = reusable(case, standing, collection)
+            codes.append(verdict.code)
+            if verdict.allowed:
+                verified.append(_Verified(case, standing, tuple(passage.chunk_id for passage in case.passages)))
+        return verified, codes[0]
+
+
+def _is_current(case: Case, hashes: Mapping[str, bytes]) -> bool:
+    return all(hashes.get(passage.chunk_id) == passage.content_hash for passage in case.passages)
+
+
+def _agreed(verified: Sequence[_Verified]) -> tuple[Case | None, tuple[str, ...]]:
+    """The case that is shown, and the passages that count.
+
+    Of cases that cite different passages those with the most supporters win. When several have as many, the passages
+    that all of these cite count; without any, the cases contradict each other, and none is shown.
+    """
+    supporters: dict[Collection[str], set[str]] = {}
+    for each in verified:
+        supporters.setdefault(frozenset(each.chunk_ids), set()).update(each.standing.supporters)
+    most = max(len(voters) for voters in supporters.values())
+    winning = [cited for cited, voters in supporters.items() if len(voters) == most]
+    common = frozenset.intersection(*(frozenset(cited) for cited in winning))
+    if not common:
+        return None, ()
+    shown = next(each for each in verified if frozenset(each.chunk_ids) in winning)
+    return shown.case, tuple(chunk_id for chunk_id in shown.chunk_ids if chunk_id in common)

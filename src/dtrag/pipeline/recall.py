@@ -1,0 +1,147 @@
+"""The case memory in a run: recalled beside the search, shown with an answer that cites the case's passages.
+
+It never delays an answer by more than its share of the retrieve step, and never fails one: what fails or is late is
+left out (`cases` in `degraded`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+from dtrag.core.cases.raising import raised
+from dtrag.core.documents import AnsweredBefore, CaseVotes, SearchResult
+from dtrag.memory.retention import AnsweredQuestion, NotRetained
+from dtrag.memory.reuse import Recalled, Reuse
+from dtrag.pipeline.answer.citations import passages_of
+from dtrag.pipeline.intent import is_greeting
+from dtrag.pipeline.run import Run
+from dtrag.pipeline.state import PipelineResponse, PipelineState
+
+_LOG = logging.getLogger(__name__)
+FLAG = "cbr_enabled"
+
+
+def remembers(run: Run) -> bool:
+    """Whether the run uses the case memory."""
+    return run.reuse is not None and run.memory and FLAG in run.flags
+
+
+class Recall:
+    """The recall of one run, in progress."""
+
+    def __init__(self, state: PipelineState, run: Run, task: asyncio.Task[Recalled]) -> None:
+        self._state = state
+        self._run = run
+        self._task = task
+
+    async def raise_passages(self, passages: Sequence[SearchResult], seconds: float) -> Sequence[SearchResult]:
+        """The passages of the search, those of a verified case further up; unchanged when it is not there in time.
+
+        Sets `recording.recalled`, and the facts of the step: numbers and names of rules, nothing of any case.
+        """
+        facts: dict[str, Any] = {"outcome": "silent"}
+        self._run.recording.facts["cases"] = facts
+        try:
+            async with asyncio.timeout(max(0.0, seconds)):
+                recalled = await self._task
+        except TimeoutError:
+            self._left_out(facts, "late")
+            return passages
+        except Exception as error:  # noqa: BLE001 - boundary: an answer does not depend on the memory
+            _LOG.warning("the case memory failed; the answer is made without it", exc_info=error)
+            self._left_out(facts, "failed")
+            return passages
+        self._run.recording.recalled = recalled
+        facts |= {
+            "candidates": recalled.candidates,
+            "same_question": recalled.with_same_question,
+            "stale": recalled.stale,
+        }
+        if recalled.case is None:
+            facts["reason"] = recalled.code or recalled.silence
+            return passages
+        facts["outcome"] = "verified"
+        return raised(passages, recalled.passages)
+
+    def _left_out(self, facts: dict[str, Any], outcome: str) -> None:
+        facts["outcome"] = outcome
+        self._state.degraded.append("cases")
+
+
+@asynccontextmanager
+async def recalling(state: PipelineState, run: Run) -> AsyncIterator[Recall | None]:
+    """Recalls the question in the background until the block ends; None when the memory is not used for it."""
+    if run.reuse is None or not remembers(run) or not _stands_alone(state) or is_greeting(state.query):
+        yield None
+        return
+    task = asyncio.create_task(_recall(run.reuse, state.query, run))
+    try:
+        yield Recall(state, run, task)
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+        if not task.cancelled():
+            task.exception()  # reported by `raise_passages`, or of no interest any more
+
+
+async def _recall(reuse: Reuse, question: str, run: Run) -> Recalled:
+    return await reuse.recall(question, run.scope)
+
+
+def _stands_alone(state: PipelineState) -> bool:
+    """Whether the question is understood without the conversation: it was not rewritten."""
+    return state.search_query is None
+
+
+def show_case(state: PipelineState, run: Run) -> None:
+    """Set `answered_before` when the answer cites a passage of the verified case; with an event."""
+    recalled = run.recording.recalled
+    if recalled is None or recalled.case is None:
+        return
+    is_shown = any(citation.chunk_id in recalled.passages for citation in state.citations)
+    run.recording.facts["answered_before"] = is_shown
+    if is_shown:
+        case = recalled.case
+        state.answered_before = AnsweredBefore(
+            case_id=case.case_id,
+            question=case.query,
+            date=case.created_at.date().isoformat(),
+            votes=CaseVotes(case.upvotes, case.downvotes),
+        )
+        run.emit("answered_before", state.answered_before.as_dict())
+
+
+def answered_question(state: PipelineState, run: Run, response: PipelineResponse) -> AnsweredQuestion:
+    """The answered question as the memory keeps it."""
+    passages = {passage.chunk_id: passage for passage in passages_of(state)}
+    cited = dict.fromkeys(citation.chunk_id for citation in state.citations)
+    shown = state.answered_before
+    return AnsweredQuestion(
+        trace_id=response.trace_id,
+        question=state.query,
+        owner=run.owner,
+        viewer=run.scope,
+        answered_at=datetime.now(UTC),
+        cited=tuple(passages[chunk_id] for chunk_id in cited if chunk_id in passages),
+        decision=response.decision,
+        confidence=response.confidence,
+        seconds=response.latency,
+        not_retained=_not_retained(state, run),
+        recalled=run.recording.recalled,
+        shown_case_id=shown.case_id if shown is not None else None,
+    )
+
+
+def _not_retained(state: PipelineState, run: Run) -> NotRetained:
+    if state.unfinished:
+        return "unfinished"
+    if not state.citations or state.decision == "abstain" or is_greeting(state.query):
+        return "declined"
+    if not _stands_alone(state):
+        return "follow_up"
+    return "filtered" if run.filters or state.canonical_filter else ""
