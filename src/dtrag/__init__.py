@@ -23,8 +23,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dtrag import embedding_service, llm_service
     from dtrag.app import App
+    from dtrag.cbr_system import CBRSystem
     from dtrag.core.access.category_filter import CategoryFilter
     from dtrag.core.access.scope import Scope, SearchFilters
+    from dtrag.core.cases.case import FeedbackType, SimilarityMethod
+    from dtrag.core.cases.requests import (
+        CaseSuggestion,
+        CBRCaseResponse,
+        CBRQualityUpdateRequest,
+        CBRUpdateRequest,
+        FeedbackRequest,
+        SuggestionRequest,
+    )
     from dtrag.core.debate import DebateResult
     from dtrag.core.documents import (
         Absence,
@@ -83,6 +93,15 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "App": "dtrag.app",
+    "CBRSystem": "dtrag.cbr_system",
+    "FeedbackType": "dtrag.core.cases.case",
+    "SimilarityMethod": "dtrag.core.cases.case",
+    "CaseSuggestion": "dtrag.core.cases.requests",
+    "CBRCaseResponse": "dtrag.core.cases.requests",
+    "CBRQualityUpdateRequest": "dtrag.core.cases.requests",
+    "CBRUpdateRequest": "dtrag.core.cases.requests",
+    "FeedbackRequest": "dtrag.core.cases.requests",
+    "SuggestionRequest": "dtrag.core.cases.requests",
     "Absence": "dtrag.core.documents",
     "Answer": "dtrag.core.documents",
     "Citation": "dtrag.core.documents",
@@ -166,6 +185,11 @@ __all__ = [
     "AgentManifest",
     "Answer",
     "App",
+    "CBRCaseResponse",
+    "CBRQualityUpdateRequest",
+    "CBRSystem",
+    "CBRUpdateRequest",
+    "CaseSuggestion",
     "CategoryFilter",
     "CategoryPath",
     "ChatRequest",
@@ -181,6 +205,8 @@ __all__ = [
     "EntityMatch",
     "EntityType",
     "Explanation",
+    "FeedbackRequest",
+    "FeedbackType",
     "FolderPlan",
     "FromCategoryRequest",
     "HybridScoreFusion",
@@ -209,6 +235,8 @@ __all__ = [
     "SearchRequest",
     "SearchResult",
     "Settings",
+    "SimilarityMethod",
+    "SuggestionRequest",
     "SyncApp",
     "Taxonomy",
     "Tool",

@@ -5,18 +5,15 @@ The methods of `SyncApp` are those of `App`, run on an event loop in a thread.
 
 from __future__ import annotations
 
-import asyncio
 import functools
-import threading
-import weakref
 from collections.abc import Callable, Coroutine
-from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, TypeVar, overload
 
 from dtrag.app import App, open_app
 from dtrag.errors import NotOpened
+from dtrag.loop_thread import LoopThread
 from dtrag.settings import Settings
 
 P = ParamSpec("P")
@@ -103,69 +100,25 @@ class SyncApp:
 
     def __init__(self, settings: Settings) -> None:
         """Open the app. Raises `DatabaseUnavailable`."""
-        self._stop = asyncio.Event()
-        self._opened: Future[tuple[App, asyncio.AbstractEventLoop]] = Future()
-        self._thread = threading.Thread(
-            target=lambda: asyncio.run(self._serve(settings)), name="dtrag-sync", daemon=True
+        self._opened = LoopThread(
+            functools.partial(open_app, settings),
+            name="dtrag-sync",
+            reopen="This app is closed. Open another one with: dtrag.open_sync()",
         )
-        self._thread.start()
-        try:
-            self._app, self._loop = self._opened.result()
-        except BaseException:
-            self._opened.cancel()
-            raise
-        _at_exit(self)
-
-    async def _serve(self, settings: Settings) -> None:
-        """Keep the app open until `close`. One task enters and leaves it, as task groups and cancel scopes require."""
-        try:
-            async with open_app(settings) as app:
-                self._opened.set_result((app, asyncio.get_running_loop()))
-                await self._stop.wait()
-        except BaseException as error:
-            if self._opened.done():
-                raise
-            self._opened.set_exception(error)
 
     def run(self, call: Callable[[App], Coroutine[Any, Any, T]]) -> T:
         """The result of a call of the app, such as `app.run(lambda app: app.review.waiting())`.
 
         Ctrl-C cancels it. Raises what the call raises, and `NotOpened` after `close` and inside a callback.
         """
-        if not self._thread.is_alive() or self._stop.is_set():
-            raise NotOpened("This app is closed. Open another one with: dtrag.open_sync()")
-        if threading.current_thread() is self._thread:
-            raise NotOpened("A callback cannot call the app that is calling it. Do it after the call has returned.")
-        future = asyncio.run_coroutine_threadsafe(call(self._app), self._loop)
-        try:
-            return future.result()
-        except BaseException:
-            future.cancel()
-            raise
+        return self._opened.run(call)
 
     def close(self) -> None:
         """Close the app; may be repeated."""
-        if self._thread.is_alive():
-            self._loop.call_soon_threadsafe(self._stop.set)
-            self._thread.join()
+        self._opened.close()
 
     def __enter__(self) -> SyncApp:
         return self
 
     def __exit__(self, *exception: object) -> None:
         self.close()
-
-
-def _at_exit(app: SyncApp) -> None:
-    """Close an app that was left open when the interpreter exits.
-
-    `atexit` runs too late: closing needs threads, which cannot be started by then.
-    """
-    forgotten = weakref.ref(app)
-
-    def close() -> None:
-        if (still_open := forgotten()) is not None:
-            still_open.close()
-
-    register: Callable[[Callable[[], None]], None] = getattr(threading, "_register_atexit")  # noqa: B009 - not in stubs
-    register(close)
