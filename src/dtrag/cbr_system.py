@@ -103,7 +103,7 @@ def _open_app() -> App | None:
 
 
 class CBRSystem:
-    """The case memory with the whole tree in sight.
+    """The case memory, with the whole tree as its scope.
 
     It is the SQLite file in `data_dir`; without it that in the folder `CBR_DATA_DIR`; without both the memory of the
     app that is open in this process, or in the database that the settings name. `embedder` compares meanings
