@@ -90,6 +90,7 @@ class SyncApp:
     uncalibrate = _Blocking(App.uncalibrate)
     search = _Blocking(App.search)
     ask = _Blocking(App.ask)
+    answer = _Blocking(App.answer)
     documents = _Blocking(App.documents)
     counts = _Blocking(App.counts)
     document = _Blocking(App.document)
