@@ -15,7 +15,14 @@ from dtrag.app import App, open_app, open_throwaway
 from dtrag.core.access.scope import NO_FILTERS, Scope, SearchFilters
 from dtrag.core.documents import SearchResult
 from dtrag.core.taxonomy.tree import Taxonomy
-from dtrag.delivery.isolation.http import load_garden, plant_canaries, prove, service_call
+from dtrag.delivery.isolation.http import (
+    case_memory_enabled,
+    load_garden,
+    plant_canaries,
+    plant_cases,
+    prove,
+    service_call,
+)
 from dtrag.errors import InvalidInput
 from dtrag.evaluation.canaries import Garden, Identity, WordHashes, identities
 from dtrag.evaluation.isolation import Proof, run_isolation_test
@@ -77,6 +84,26 @@ async def test_no_content_leaks_on_any_route(house: Planted) -> None:
     assert proof.requests == REQUESTS == proof.paths.total()
     assert len(proof.paths) > 15
     assert any(path.startswith("HTTP") for path in proof.paths)
+
+
+async def test_no_case_leaks_on_any_route(house: Planted, monkeypatch: pytest.MonkeyPatch) -> None:
+    call = await service_call(house.app, house.callers)
+    with case_memory_enabled():
+        await plant_cases(house.app, house.garden)
+        proof = await house.run(call=call)
+        assert proof.examples == []
+        assert {"cases: counts", "cases: suggestions for foreign words"} <= proof.paths.keys()
+        assert any(path.startswith("HTTP GET /cbr/") for path in proof.paths)
+        store = house.app.case_store
+        for method in ("nearest", "statistics"):
+            whole = getattr(store, method)
+
+            async def of_everything(*values: Any, _whole: Any = whole) -> Any:
+                return await _whole(*(EVERYTHING if isinstance(value, Scope) else value for value in values))
+
+            monkeypatch.setattr(store, method, of_everything)
+        proof = await house.run()
+        assert min(proof.kinds[kind] for kind in ("content", "counts")) > 0
 
 
 async def test_row_security_blocks_what_the_scope_filter_misses(

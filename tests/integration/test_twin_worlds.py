@@ -136,3 +136,21 @@ async def test_both_worlds_answer_alike_and_leaks_are_detected(
         assert (await noticed("agents")).differing["GET", "/agents"] > 0
         await pair.apps[0].agents.delete(str(agent.agent_id))
         assert (await noticed("agents")).examples == []
+
+        store = pair.apps[0].case_store
+        with monkeypatch.context() as broken:
+            for method in ("nearest", "get", "statistics", "page"):
+                whole = getattr(store, method)
+
+                async def of_everything(*values: Any, _whole: Any = whole) -> Any:
+                    return await _whole(*(EVERYTHING if isinstance(value, Scope) else value for value in values))
+
+                broken.setattr(store, method, of_everything)
+            differing = (await noticed("case_memory")).differing  # the last check: visitors change what they see
+        routes = {
+            ("POST", "/cbr/suggest"),
+            ("GET", "/cbr/cases/{case_id}"),
+            ("GET", "/cbr/stats"),
+            ("GET", "/cbr/cases"),
+        }
+        assert routes <= differing.keys()
