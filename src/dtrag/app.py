@@ -46,6 +46,7 @@ from dtrag.governance.api_keys import Keys
 from dtrag.governance.audit import Audit
 from dtrag.governance.evaluations import Evaluations
 from dtrag.governance.lexicon import OwnLexicon
+from dtrag.governance.lexicon_suggestions import LexiconSuggestions
 from dtrag.governance.review import IN_REVIEW, Review
 from dtrag.governance.sessions import Sessions
 from dtrag.governance.taxonomy import TaxonomyVersions
@@ -203,6 +204,7 @@ class App:
                 keeps_text=self.settings.cbr_text != "off",
             ),
         )
+        self.lexicon_suggestions = LexiconSuggestions(self.review, self.lexicon)
 
     def _open_search(self, stores: Stores, reranker: Reranker | None) -> None:
         self._query_embedder = CachedEmbedder(self.embedder) if self.embedder is not None else None

@@ -49,6 +49,10 @@ def test_the_life_of_a_case(cli: Cli) -> None:
     corrected = cli.call("review", "correct", item["item_id"], "--passage", chosen, CBR_ENABLED="false")
     assert corrected.code == 0, corrected.err
     assert cli.call("cbr", "list", "--json").json["cases"] == []
+    assert "No entry is supported" in cli.call("lexicon", "suggest").err
+    suggested = cli.call("lexicon", "suggest", "--least", "1", "--json")
+    assert_shape(suggested.json, shapes["dtrag lexicon suggest"])
+    assert cli.call("lexicon", "suggest", "--least", "1").code == 0
     assert cli.call("cbr", "consolidate", "--json").json["made_from_review"] == 1
     for again in (QUESTION.lower(), QUESTION.upper()):
         category = "/".join(cli.call("cbr", "list", "--json").json["cases"][0]["category_path"])

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from dtrag.app import App, app_on, open_app
-from dtrag.core.access.api_key import Caller
+from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.access.scope import Access, Grant, Scope
 from dtrag.core.answers.citation_labels import label
 from dtrag.core.cases.case import Case, CitedPassage, content_hash
@@ -21,6 +21,7 @@ from dtrag.core.taxonomy.review import Item, OfferedAnswer
 from dtrag.core.taxonomy.tree import UNCLASSIFIED, CategoryPath
 from dtrag.errors import Conflict, InvalidInput, NotFound
 from dtrag.governance.review import IN_REVIEW
+from dtrag.packs.regulation_ko.entry_suggestions import as_toml
 from dtrag.ports import Models
 from dtrag.settings import set_feature_flag
 from tests.integration.books import GARDEN, KITCHEN, shelf
@@ -424,6 +425,34 @@ async def test_decisions_without_the_memory_become_cases_later(app: App, tmp_pat
     finally:
         set_feature_flag("cbr_enabled", None)
     assert (await cases(app))[case_id].quality_score == 1.0
+
+
+async def test_corrected_questions_suggest_entries_of_the_lexicon(app: App, tmp_path: Path) -> None:
+    rows = [
+        {
+            "id": "1",
+            "title": "정기주차권의 발급",
+            "text": "정기주차권은 총무처에서 발급한다.",
+            "category_path": ["총무"],
+        },
+        {"id": "2", "title": "휴학", "text": "휴학원은 학과에 낸다.", "category_path": ["학사"]},
+    ]
+    await app.ingest([written(tmp_path / "rules.jsonl", rows)])
+    [permit] = await passages_of(app, "정기주차권의 발급")
+    who, foreign = await caller(app, "총무"), await caller(app, "학사")
+    for question in ("차댈곳은 얼마예요?", "차댈곳 신청은 어디서 하나요?"):
+        declined = OfferedAnswer(question=question, reasons=["No answer."], confidence=0.1, decision="abstain")
+        assert await app.review.offer_answer(declined, who.access)
+        item = (await app.review.waiting())[0][0]
+        await app.review.correct(str(item.item_id), "", passages=[permit])
+    for viewer in (LOCAL, who):
+        [best, *_] = await app.lexicon_suggestions.suggest(caller=viewer)
+        assert (best.spoken, best.support, set(best.official)) == ("차댈곳", 2, {"정기주차권", "발급"})
+    assert await app.lexicon_suggestions.suggest(1, caller=foreign) == []
+    assert await app.lexicon_suggestions.suggest(3) == []
+    added = await app.lexicon.add_toml(as_toml([best]))
+    assert [entry.spoken for entry in added] == [("차댈곳",)]
+    assert await app.lexicon_suggestions.suggest() == []
 
 
 async def test_the_most_confident_answer_gives_way_in_a_full_queue(app: App, store: Store) -> None:

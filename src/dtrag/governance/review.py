@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 
 from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.access.scope import EVERYTHING, Grant, Scope, Viewer, lies_within, scope_rows
-from dtrag.core.documents import uuid_or_none
+from dtrag.core.documents import SearchResult, uuid_or_none
 from dtrag.core.editions import parse_date
 from dtrag.core.taxonomy.classification import Classification
 from dtrag.core.taxonomy.review import MAX_NOTE, Decision, Item, OfferedAnswer
@@ -24,8 +24,10 @@ from dtrag.core.text.analysis import clean
 from dtrag.errors import Conflict, InvalidInput, NotFound, StorageFull
 from dtrag.governance.review_answers import (
     answer_item,
+    chosen_keys,
     chosen_passages,
     cited_passages,
+    current_by_day,
     readers_of,
     shown_passages,
 )
@@ -154,6 +156,18 @@ class Review:
         except StorageFull as error:
             _LOG.warning("an answer is not in the review queue", exc_info=error)
             return False
+
+    async def corrections(self, *, caller: Caller = LOCAL) -> list[tuple[str, list[SearchResult]]]:
+        """The newest corrected questions that the caller sees, each with those of the chosen passages that it sees."""
+        taxonomy, scope = await self._seen(caller)
+        items = await self._store.answered(scope, MOST_DECIDED, await self._grants(caller, taxonomy))
+        corrected = [item for item in items if item.status == "corrected"]
+        current = await current_by_day(corrected, self._index, scope, taxonomy)
+        return [
+            (str(item.proposal["question"]), passages)
+            for item in corrected
+            if (passages := [current[key] for key in chosen_keys(item) if key in current])
+        ]
 
     async def classify(self, text: str, title: str = "", *, caller: Caller = LOCAL) -> Classification:
         """Classify a text, by documents in the caller's scope only; nothing is stored. Raises `InvalidInput`."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import uuid
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -21,6 +23,10 @@ from dtrag.ports import Index
 
 MAX_PASSAGES = 20
 """Passages of an item, and passages that a reviewer may choose."""
+DatedKey = tuple[str, str]
+"""Day of a question ("" for today) and id of a passage."""
+FETCHED = 1_000
+"""Passages that one statement reads."""
 MAX_CHUNK_ID = 100
 """Characters of the id of a passage."""
 
@@ -61,6 +67,36 @@ async def current_passages(
         return {}
     day = parse_date("as_of", item.proposal.get("as_of") or None)
     return await index.fetch(list(chunk_ids), scope.at(day), taxonomy)
+
+
+def chosen_keys(item: Item) -> list[DatedKey]:
+    """The chosen passages with the day of the question."""
+    day = str(item.proposal.get("as_of", ""))
+    return [(day, row["chunk_id"]) for row in item.proposal.get("chosen", ())]
+
+
+async def current_by_day(
+    items: Sequence[Item], index: Index, scope: Scope, taxonomy: Taxonomy
+) -> dict[DatedKey, SearchResult]:
+    """The chosen passages of all the items that the scope holds, in few statements."""
+    by_day: dict[str, dict[str, None]] = defaultdict(dict)
+    for item in items:
+        for day, key in chosen_keys(item):
+            by_day[day][key] = None
+    current: dict[DatedKey, SearchResult] = {}
+    for day, keys in by_day.items():
+        within = scope.at(parse_date("as_of", day or None))
+        for batch in batched(keys, FETCHED):
+            found = await index.fetch(batch, within, taxonomy)
+            current |= {(day, key): passage for key, passage in found.items()}
+    return current
+
+
+def batched(keys: Iterable[str], size: int) -> Iterator[list[str]]:
+    """The keys in lists of at most this size."""
+    remaining = iter(keys)
+    while batch := list(itertools.islice(remaining, size)):
+        yield batch
 
 
 async def shown_passages(item: Item, index: Index, scope: Scope, taxonomy: Taxonomy) -> dict[str, list[Any]]:

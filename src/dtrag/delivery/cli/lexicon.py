@@ -180,6 +180,31 @@ def remove(
     return OK
 
 
+@app.command("suggest")
+def suggest(
+    context: typer.Context,
+    *,
+    least: Annotated[int, typer.Option(min=1, help="Different questions that must support an entry.")] = 2,
+    as_json: Json = False,
+) -> int:
+    """Print entries that corrected answers suggest, as TOML for `dtrag lexicon add --file`.
+
+    Nothing is added: review the file first.
+    """
+    suggested = with_app(context, lambda opened: opened.lexicon_suggestions.suggest(least))
+    from dtrag.delivery.cli.console import note, plural, show_json
+    from dtrag.packs.regulation_ko.entry_suggestions import as_toml
+
+    if as_json:
+        show_json({"suggestions": [suggestion.as_dict() for suggestion in suggested]})
+    elif suggested:
+        typer.echo(as_toml(suggested), nl=False)
+        note(f"{plural(len(suggested), 'entry')} suggested, none added.")
+    else:
+        note(f"No entry is supported by {plural(least, 'corrected question')}.")
+    return OK
+
+
 @app.command("export")
 def export(context: typer.Context, as_json: Json = False) -> int:
     """Print the own entries as TOML, for `dtrag lexicon add --file`."""
