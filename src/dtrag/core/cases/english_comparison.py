@@ -31,7 +31,7 @@ def difference(left: Reading, right: Reading) -> str:
 def _statements(left: Reading, right: Reading) -> str:
     if left.aspects != right.aspects:
         return f"asks something else: {'+'.join(sorted(left.aspects))} / {'+'.join(sorted(right.aspects))}"
-    kinds = {kind for kind, _ in (*left.statements, *right.statements)} - {"marker", "during…"}
+    kinds = {kind for kind, _ in (*left.statements, *right.statements)} - {"marker", "during…", "who", "inverted"}
     for kind in sorted(kinds):
         here, there = left.values(kind), right.values(kind)
         if here != there and not (kind.endswith("…") and kind != "not…" and len(here) == len(there) == 0):
@@ -41,6 +41,9 @@ def _statements(left: Reading, right: Reading) -> str:
     strict_there = [mark for mark in there if mark not in _LENIENT_MARKERS]
     if strict_here != strict_there:
         return f"statement differs: {_listed(strict_here)} / {_listed(strict_there)}"
+    persons = any(unit.party or unit.name for unit in (*left.units, *right.units))
+    if left.values("who") != right.values("who") and persons:
+        return "who it is done to differs"
     return _modality(left, right) or _limits(left, right)
 
 
@@ -76,8 +79,14 @@ def _limits(left: Reading, right: Reading) -> str:
     return ""
 
 
+_NEUTRAL = frozenset({"", "~"})
+
+
 def _same_direction(left: Unit, right: Unit, *, passive: bool) -> bool:
-    roles = {left.role, right.role}
+    """Whether the prepositions before a word agree; of and for count as none."""
+    roles = {left.role, right.role} - {"~"} | ({""} if "~" in {left.role, right.role} else set())
+    if len(roles) == 1:
+        return True
     if roles <= {"", "by"}:
         return passive or not (left.party or right.party)
     return roles <= {"", "between", "against", "above", "below", "over", "across"} and not (left.party or right.party)
@@ -101,7 +110,7 @@ def _units(left: Reading, right: Reading) -> str:
     texts = {unit.text for unit in left.units}, {unit.text for unit in right.units}
 
     def similar(one: Unit, other: Unit) -> bool:
-        if one.role != other.role and not _same_direction(one, other, passive=passive):
+        if not _same_direction(one, other, passive=passive):
             return False
         if one.text == other.text or one.meanings & other.meanings:
             return True
@@ -112,12 +121,16 @@ def _units(left: Reading, right: Reading) -> str:
     right_rest = _unmatched(right.units, {place for _, place in pairs})
     left_rest, right_rest = without_joined(left.units, right.units, left_rest, right_rest)
     free = {word for aspect in left.aspects for word in _FREE_VERBS.get(aspect, ())}
+    needed = "must" in left.values("marker"), "must" in right.values("marker")
+    rests = [[units[at] for at in rest] for units, rest in ((left.units, left_rest), (right.units, right_rest))]
     hard = [
         unit
-        for units, rest in ((left.units, left_rest), (right.units, right_rest))
-        for unit in (units[at] for at in rest)
-        if not unit.soft and unit.text not in free
+        for rest in rests
+        for unit in rest
+        if (not unit.soft or (needed[0] != needed[1] and "receive" in unit.meanings)) and unit.text not in free
     ]
+    if not hard and all(any(unit.text not in free for unit in rest) for rest in rests):
+        hard = rests[0]
     if hard:
         return f"only in one: {hard[0].written}"
     return _persons(left, right, pairs) or _order(left, right, pairs)
@@ -139,8 +152,9 @@ def _persons(left: Reading, right: Reading, pairs: Sequence[Match]) -> str:
 
 def _function(reading: Reading, at: int) -> str:
     """Whether a unit comes before or after the first verb; in a passive sentence the other way round."""
-    if reading.units[at].role:
-        return "subject" if reading.units[at].role == "by" and reading.passive else reading.units[at].role
+    role = reading.units[at].role
+    if role:
+        return "subject" if role == "by" and reading.passive else role
     verbs = [place for place, unit in enumerate(reading.units) if unit.verb]
     if not verbs:
         return ""
@@ -151,6 +165,9 @@ def _function(reading: Reading, at: int) -> str:
 def _order(left: Reading, right: Reading, pairs: Sequence[Match]) -> str:
     """Whether persons change between subject and object, or two things change places."""
     swapped = []
+    same_verb = any(left.units[at].verb and not left.units[at].soft for at, _ in pairs)
+    if same_verb and left.values("inverted") != right.values("inverted"):
+        return "what it is done to differs"
     for at, place in pairs:
         if left.units[at].verb:
             continue
@@ -162,16 +179,15 @@ def _order(left: Reading, right: Reading, pairs: Sequence[Match]) -> str:
     if len({function for function, _ in swapped}) == 2:
         return f"order differs: {swapped[0][1]}, {swapped[1][1]}"
     for (at, place), (later, later_place) in _following(pairs):
-        units, others = left.units, right.units
-        if units[at].verb or units[later].verb or place < later_place:
+        one, two, first, second = left.units[at], left.units[later], right.units[place], right.units[later_place]
+        if one.verb or two.verb or place < later_place or one.text == two.text:
             continue
-        together = units[at].group == units[later].group or others[place].group == others[later_place].group
-        fixed = left.passive == right.passive and units[at].party and units[later].party
-        if (together and not units[at].role and units[at].text != units[later].text) or fixed:
-            if units[at].group == units[later].group and others[place].group == others[later_place].group:
-                return f"order differs: {units[at].written}, {units[later].written}"
-            if fixed and not (units[at].role and units[later].role):
-                return f"order differs: {units[at].written}, {units[later].written}"
+        if one.group == two.group and first.group == second.group:
+            return f"order differs: {one.written}, {two.written}"
+        changed = (one.role != first.role) + (two.role != second.role)
+        persons = one.party and two.party and left.passive == right.passive
+        if changed == 2 or (persons and not (one.role and two.role)):
+            return f"order differs: {one.written}, {two.written}"
     return ""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import Stemmer
@@ -41,6 +41,17 @@ _MAY = re.compile(
     r"(?! (?:i|we|you|he|she|they|it|the|a|an|my|our|not|be|one|only|also|have)\b)|\bmay(?= \d)"
 )
 """The month, not the verb."""
+_VERB_STARTS = frozenset({"be", "do", "have", "let", "not", "make", "become"})
+_WHO_OBJECT = re.compile(
+    r"\bwhom\b|\b(?:who|which (?:person|people|employees?|department|team|office))(?: exactly| all| else)?"
+    r" (?:(?:do|does|did)\b|(?:can|could|may|must|should|shall|will|would)"
+    r" (?:i|we|you|one|the|a|an|my|our|his|her|their|new|all|every)\b)"
+    r"|\b(?:to|for|with|from|of|about) (?:whom|which (?:person|department|team))\b"
+)
+"""Who is the object: whom, who does the manager inform."""
+_INVERTED = re.compile(r"\b(?:what|which)(?: \w+){0,3} (?:do|does|did) (?!i\b|we\b|you\b|one\b|it\b|they\b)\w")
+"""What the sentence asks for is its object: which team does Anna support."""
+_WHO_AGENT = re.compile(r"\bby (?:whom|which)\b|\bby\s*\??$")
 _TO = frozenset({"to"})
 _TOKEN = re.compile(r"⟦[a-z_]+⟧|⟪\d+⟫|\d+(?:[.,:/]\d+)*(?:st|nd|rd|th)?%?|[a-z]+(?:\+\+|#)?|[€$£%§,;]|[^\W\d_]+|\d+")
 _AUXILIARIES = "do does did is are was were am can could may might must should shall will would has have had".split()
@@ -98,6 +109,8 @@ def corrected(word: str) -> str:
     """
     if len(word) < 5 or lemma(word) in english().known:
         return word
+    if word.endswith("s") and len(word) > 6 and (singular := corrected(word[:-1])) != word[:-1]:
+        return f"{singular}s"
     vocabulary = _vocabulary()
     nearest = [
         other
@@ -159,11 +172,18 @@ def read_english(question: str, folded: str) -> Reading:
     compact = "".join(re.findall(r"\w+", text))
     names = {match.group().lower() for match in _CAPITALISED.finditer(question)}
     text = _WORD.sub(lambda match: match.group() if match.group() in names else corrected(match.group()), text)
+    who = bool(_WHO_OBJECT.search(text)) and not _WHO_AGENT.search(text)
+    inverted = bool(_INVERTED.search(text)) and not re.search(r"\b(?:do|does|did)\W*$", text)
     whether = bool(re.match(r"(?:if|whether)\b(?!.*,)", text)) or bool(_AUXILIARY_START.search(text))
     text, aspects = _aspects(text, wording, whether=whether)
     text, phrases = _phrases(text, wording)
     text, found = _marked(text, wording)
-    return _Reader(names, wording, phrases).reading(text, compact, aspects, found)
+    reader = _Reader(names, wording, phrases)
+    if who and "who" in aspects:
+        reader.state_value("who", "object")
+    if inverted:
+        reader.state_value("inverted", "object")
+    return reader.reading(text, compact, aspects, found)
 
 
 def _aspects(text: str, wording: Wording, *, whether: bool) -> tuple[str, frozenset[str]]:
@@ -245,9 +265,9 @@ class _Reader:
         tokens = _TOKEN.findall(text)
         speaker = any(token in words["pronouns"] for token in tokens)
         for name in found:
-            self._state_value("marker", name)
+            self.state_value("marker", name)
         if any(token in words["objects"] for token in tokens):
-            self._state_value("marker", "me")
+            self.state_value("marker", "me")
         state = _State()
         at = 0
         while at < len(tokens):
@@ -256,7 +276,8 @@ class _Reader:
         statements = tuple((kind, tuple(sorted(values))) for kind, values in sorted(self._statements.items()))
         return Reading("en", compact, statements, aspects, tuple(self._units), passive, speaker)
 
-    def _state_value(self, kind: str, value: str) -> None:
+    def state_value(self, kind: str, value: str) -> None:
+        """Add a statement."""
         self._statements.setdefault(kind, []).append(value)
 
     def _read(self, tokens: Sequence[str], at: int, state: _State) -> int:
@@ -284,7 +305,7 @@ class _Reader:
         elif token in words["neutral"] or token in _TO:
             state.role, state.group = "" if token in _TO else "~", state.group + 1
         elif self._labels(tokens, at):
-            self._state_value("number", f"{lemma(tokens[at - 1])} {token}")
+            self.state_value("number", f"{lemma(tokens[at - 1])} {token}")
         elif token in words["drop"] or stem in words["pronouns"] or token in words["objects"]:
             pass
         elif token[0].isalpha():
@@ -308,7 +329,7 @@ class _Reader:
         following = tokens[at + 1]
         if following.startswith("⟪"):
             return bool(self._phrases[int(following[1:-1])][1] & self._wording.words["verb_names"])
-        return lemma(following) in self._wording.words["verbs"] or following in self._wording.words["drop"]
+        return lemma(following) in self._wording.words["verbs"] or following in _VERB_STARTS
 
     def _add_phrase(self, number: int, state: _State) -> None:
         written, meanings = self._phrases[number]
@@ -320,7 +341,7 @@ class _Reader:
         value, more = number_with_unit(value, lemma(following) if following.isalpha() else following)
         marks = "".join(f"{mark} " for mark in state.marks if mark != "not")
         label = lemma(tokens[at - 1]) if at and lemma(tokens[at - 1]) in self._wording.words["labels"] else ""
-        self._state_value("number", f"{marks}{label + ' ' if label else ''}{value}")
+        self.state_value("number", f"{marks}{label + ' ' if label else ''}{value}")
         state.marks = ()
         return length + more
 
@@ -328,22 +349,23 @@ class _Reader:
         words = self._wording.words
         verb = stem in words["verbs"] or bool(meanings & words["verb_names"])
         if stem in ENGLISH_MONTHS:
-            self._state_value("date", stem)
+            self.state_value("date", stem)
             return
         for mark in state.marks:
-            self._state_value(f"{mark}…", min(meanings, default=stem))
+            self.state_value(f"{mark}…", min(meanings, default=stem))
         role = "" if verb and state.role == "~" else state.role
+        party = stem in words["parties"] or bool(meanings & words["party_names"])
         name = any(word in self._names for word in written.split())
         self._units.append(
             Unit(
                 stem,
                 written.replace(" ", ""),
                 meanings | {stem},
-                role="" if role == "~" else role,
+                role=role,
                 known=stem in self._wording.known or bool(meanings),
                 name=name,
-                soft=stem in words["soft"] or bool(meanings & words["soft_names"]),
-                party=stem in words["parties"] or bool(meanings & words["party_names"]),
+                soft=(stem in words["soft"] or bool(meanings & words["soft_names"])) and not (party and role),
+                party=party,
                 verb=verb,
                 group=state.group,
             )
@@ -351,8 +373,3 @@ class _Reader:
         state.marks = ()
         if verb:
             state.role, state.group = "", state.group + 1
-
-
-def words_known() -> Iterator[str]:
-    """The stems of the vocabulary."""
-    yield from english().known

@@ -34,6 +34,7 @@ def letters(word: str) -> str:
 def pattern(text: str) -> str:
     """A regular expression over letters, from one over syllables; {ㄹ} is a final consonant."""
     text = re.sub(r"\{([ㄱ-ㅎ])\}", lambda match: chr(0x11A7 + _FINAL_LETTERS[match[1]]), text)
+    text = re.sub(r"(?<!-)([가-힣])([?+*])", r"(?:\1)\2", text)
     text = text.replace("ㄱ-ㅎㅏ-ㅣ", "\u3131-\u318e").replace("가-힣", "\u1100-\u11ff")
     counted = re.sub(
         r"\[\u1100-\u11ff\]\{(\d+)(?:,(\d*))?\}",

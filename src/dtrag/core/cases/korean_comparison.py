@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -26,6 +27,8 @@ _LENIENT_MARKERS = frozenset({"may", "must", "maximum"})
 _EXPLICIT = frozenset({"subject", "object", "to", "from", "into", "until", "before", "after", "of", "at"})
 LONG = 4
 """Syllables from which on one wrong letter is forgiven although neither word is known."""
+MOST_EXPLAINED = 4
+"""Unmatched words of a question up to which the lexicon is asked about them."""
 _LIMITED = frozenset({"count", "amount", "duration", "deadline", "percent"})
 _FREE = {
     "duration": {"걸리다", "소요", "되다", "기간"},
@@ -45,9 +48,10 @@ def difference(left: Reading, right: Reading, synonyms: Synonyms | None) -> str:
 
 
 def _statements(left: Reading, right: Reading) -> str:
-    if left.aspects != right.aspects:
+    if left.aspects != right.aspects and not _quantity_noun(left, right) and not _time_limit(left, right):
         return f"asks something else: {'+'.join(sorted(left.aspects))} / {'+'.join(sorted(right.aspects))}"
-    for kind in ("number", "asked", "direction", "scope"):
+    asked = () if _quantity_noun(left, right) else ("asked",)
+    for kind in ("number", *asked, "direction", "scope"):
         here, there = left.values(kind), right.values(kind)
         if here != there:
             return f"{kind} differs: {', '.join(here) or 'none'} / {', '.join(there) or 'none'}"
@@ -59,6 +63,31 @@ def _statements(left: Reading, right: Reading) -> str:
     if strict[0] != strict[1]:
         return f"statement differs: {', '.join(strict[0]) or 'none'} / {', '.join(strict[1]) or 'none'}"
     return _modality(left, right)
+
+
+def _time_limit(left: Reading, right: Reading) -> bool:
+    """Whether one asks for the time limit (기한) and the other by when, within or before how many days."""
+    limits = ({"limit"}, {"deadline"}), ({"limit"}, {"speed"}), ({"limit"}, {"advance"})
+    return any(set(left.aspects) == one and set(right.aspects) == other for one, other in limits) or any(
+        set(right.aspects) == one and set(left.aspects) == other for one, other in limits
+    )
+
+
+def _quantity_noun(left: Reading, right: Reading) -> str:
+    """The last noun of the one question (비율) if the other one asks for that quantity (몇 퍼센트); "" if not."""
+    for one, other in ((left, right), (right, left)):
+        if one.aspects != {"which"} or not one.units:
+            continue
+        noun = one.units[-1].text
+        if _quantities().get(noun) == (" ".join(sorted(other.aspects)), *other.values("asked")):
+            return noun
+    return ""
+
+
+@functools.cache
+def _quantities() -> dict[str, tuple[str, ...]]:
+    """Noun -> the aspect that asks for its quantity, and the counter after 몇."""
+    return {noun: tuple(rest) for noun, *rest in (line.split() for line in korean().words["quantity_nouns"])}
 
 
 def _modality(left: Reading, right: Reading) -> str:
@@ -78,7 +107,7 @@ def _modality(left: Reading, right: Reading) -> str:
 
 
 def _units(left: Reading, right: Reading, synonyms: Synonyms | None) -> str:
-    voice = left.passive != right.passive
+    voice = _voice(left, right)
     directed = any(unit.role in {"from", "to", "than"} for unit in (*left.units, *right.units))
 
     texts = {unit.text for unit in left.units}, {unit.text for unit in right.units}
@@ -94,33 +123,69 @@ def _units(left: Reading, right: Reading, synonyms: Synonyms | None) -> str:
     left_rest = [at for at in range(len(left.units)) if at not in {here for here, _ in pairs}]
     right_rest = [at for at in range(len(right.units)) if at not in {there for _, there in pairs}]
     left_rest, right_rest = without_joined(left.units, right.units, left_rest, right_rest)
-    if synonyms is not None and left_rest and right_rest:
+    if synonyms is not None and 0 < len(left_rest) <= MOST_EXPLAINED and 0 < len(right_rest) <= MOST_EXPLAINED:
         left_rest, right_rest = _without_synonyms(left, right, left_rest, right_rest, synonyms)
-    free = {word for aspect in left.aspects for word in _FREE.get(aspect, ())}
-    for units, rest in ((left.units, left_rest), (right.units, right_rest)):
-        for unit in (units[at] for at in rest):
-            if not unit.soft and unit.text not in free and not unit.meanings & free:
-                return f"only in one: {unit.text}"
+    free = {word for aspect in left.aspects | right.aspects for word in _FREE.get(aspect, ())}
+    free |= {_quantity_noun(left, right)}
+    rests = [[units[at] for at in rest] for units, rest in ((left.units, left_rest), (right.units, right_rest))]
+    hard = [[unit for unit in rest if not _is_soft(unit) and not {unit.text, *unit.meanings} & free] for rest in rests]
+    for verb in (False, True):
+        contrast = [unit for rest in rests for unit in rest if unit.verb == verb and unit.text not in free]
+        if all(any(unit in rest for unit in contrast) for rest in rests):
+            return f"only in one: {contrast[0].text}"
+    if (hard[0] and hard[1]) or not all(_is_scene(unit) for units in hard for unit in units):
+        return f"only in one: {(hard[0] or hard[1])[0].text}"
     return _order(left, right, pairs, voice=voice)
 
 
-_EXACT_ROLES = frozenset({"before", "after", "than", "or", "if", "during", "each", "like", "until"})
-_NEUTRAL_ROLES = frozenset({"", "during", "at", "if", "topic", "of"})
+def _is_soft(unit: Unit) -> bool:
+    """Whether a word may be missing in the other question; none with a direction may."""
+    return unit.soft and unit.role not in _EXACT_ROLES - {"if", "then", "during"} | {"into", "from", "to", "by"}
 
 
-def _same_role(one: Unit, other: Unit, *, voice: bool, directed: bool) -> bool:
-    """Whether the cases of a word in the two questions agree; `voice`: one is passive and the other is not."""
+def _is_scene(unit: Unit) -> bool:
+    """Whether a word only describes the situation, in a question that says more than the other one."""
+    return unit.text in korean().words["scene"] and unit.role not in _EXACT_ROLES | {"only", "by", "from", "to"}
+
+
+_EXACT_ROLES = frozenset(
+    {"before", "after", "than", "or", "if", "then", "during", "each", "like", "until", "only", "instead"}
+)
+_NEUTRAL_ROLES = frozenset({"", "during", "at", "if", "then", "topic", "of", "object", "subject", "into"})
+
+
+def _same_role(one: Unit, other: Unit, *, voice: int, directed: bool) -> bool:
+    """Whether the cases of a word in the two questions agree; `voice` as `_voice`."""
     roles = {one.role, other.role}
     party = one.party or other.party
+    if voice and party:
+        active, passive = (one.role, other.role) if voice > 0 else (other.role, one.role)
+        return passive in _IN_PASSIVE.get(active, {active}) or not passive
     if len(roles) == 1:
         return True
     if roles & _EXACT_ROLES:
         return roles <= _NEUTRAL_ROLES
-    if roles & {"from", "to"}:
-        return voice and party
+    if roles & {"from", "to", "by"}:
+        return bool(voice) and "by" in roles
     if "into" in roles:
-        return not directed and not party
-    return voice or not party or roles not in ({"subject", "object"}, {"topic", "object"})
+        return not directed and not party and "subject" not in roles
+    return not party or roles not in ({"subject", "object"}, {"topic", "object"})
+
+
+_IN_PASSIVE = {
+    "subject": frozenset({"by", "to", "from", "at"}),
+    "topic": frozenset({"by", "to", "from", "at", "topic"}),
+    "object": frozenset({"subject", "topic", "object"}),
+    "to": frozenset({"subject", "topic", "to"}),
+    "": frozenset({"", "topic", "subject", "object", "of", "at"}),
+    "of": frozenset({"of", "", "subject", "topic"}),
+}
+"""Case of a person in an active question -> those that mean the same in a passive one."""
+
+
+def _voice(left: Reading, right: Reading) -> int:
+    """1 if only the right question is passive, -1 if only the left one is, 0 if both are alike."""
+    return int(right.passive) - int(left.passive)
 
 
 def _mistyped(one: Unit, other: Unit, synonyms: Synonyms | None) -> bool:
@@ -152,20 +217,22 @@ def _without_synonyms(
 ) -> tuple[list[int], list[int]]:
     """The unmatched units without those that the lexicon explains by official words of the other side."""
     here, there = list(left_rest), list(right_rest)
-    for one, other, mine, theirs in ((left, right, here, there), (right, left, there, here)):
-        explained = synonyms.official([unit.written for unit in one.units])
-        for positions, official in sorted(explained, key=lambda pair: -len(pair[0])):
-            if not set(positions) <= set(mine):
-                continue
+    for one, other, rest, mine, theirs in (
+        (left, right, left_rest, here, there),
+        (right, left, right_rest, there, here),
+    ):
+        explained = synonyms.official([one.units[at].written for at in rest])
+        for numbers, official in sorted(explained, key=lambda pair: -len(pair[0])):
+            positions = [rest[number] for number in numbers]
             partner = next((at for at in theirs if other.units[at].text in official), None)
-            if partner is not None:
+            if partner is not None and set(positions) <= set(mine):
                 theirs.remove(partner)
                 for at in positions:
                     mine.remove(at)
     return here, there
 
 
-def _order(left: Reading, right: Reading, pairs: Sequence[Match], *, voice: bool) -> str:
+def _order(left: Reading, right: Reading, pairs: Sequence[Match], *, voice: int) -> str:
     """Whether two things change places within a run of words, or two persons their cases."""
     changed = [
         left.units[at].text
@@ -185,13 +252,13 @@ def _order(left: Reading, right: Reading, pairs: Sequence[Match], *, voice: bool
     return ""
 
 
-def _is_exchange(one: Unit, two: Unit, first: Unit, second: Unit, *, voice: bool) -> bool:
+def _is_exchange(one: Unit, two: Unit, first: Unit, second: Unit, *, voice: int) -> bool:
     """Whether two words in another order (`first` is `one`, `second` is `two`) have exchanged their parts."""
     if one.group == two.group and first.group == second.group:
         return True
-    if one.verb or two.verb:
-        return False
     changed = (one.role != first.role) + (two.role != second.role)
+    if one.verb or two.verb:
+        return changed == 2 and not voice
     if (changed == 2 or (changed and one.party and two.party)) and not voice:
         return True
     return one.role == two.role == first.role == second.role and one.role in _EXPLICIT

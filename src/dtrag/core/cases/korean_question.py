@@ -8,12 +8,14 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from dtrag.core.cases.hangul import letters, pattern, verb_table, verbs_of
+from dtrag.core.cases.hangul import letters, parts, pattern, verb_table, verbs_of
 from dtrag.core.cases.quantities import korean_numbers
 from dtrag.core.cases.reading import Reading, Unit
+from dtrag.core.cases.unit_matching import PLAIN_ROLES
 from dtrag.core.cases.wording import Wording, listed, raw_wording
 
 _PARTICLES_OF_ROLES = {
+    "by": ("에의해"),
     "from": ("에게서는 한테서는 으로부터 에서부터 로부터 에게서 한테서 부터는 부터"),
     "to": ("에게는 한테는 에게도 한테도 에게만 에게 한테 께"),
     "subject": ("께서는 께서 이 가"),
@@ -27,6 +29,7 @@ _PARTICLES_OF_ROLES = {
     "until": ("까지는 까지도 까지의 까지"),
     "than": ("보다"),
     "or": ("이나 나"),
+    "only": ("만"),
     "with": ("이랑 랑 하고 와 과 와의 과의"),
     "like": ("처럼 같은"),
     "if": ("이면 이라면"),
@@ -51,11 +54,14 @@ _REST = re.compile(
     r"|게(?:요|끔)?|도록|자(?:마자)?|거나|든지?|음(?:은|을|이)?|세요|십니까|라(?:고|는|면)?|지요|데(?:요)?|지|면|서류|후|후에|때|때는|때의|시|경우|사람(?:은|이|을)?)?"
 )
 _BEFORE = frozenset(("전", "전에", "전까지", "전에는", "이전", "이전에", "전의", "전에도", "앞서", "직전", "직전에"))
+_INSTEAD = frozenset(("대신", "대신에", "대신해", "대신해서", "대신으로"))
 _AFTER = frozenset(
     ("후", "후에", "뒤", "뒤에", "이후", "이후에", "후의", "후에는", "후에도", "나서", "다음에",
      "후부터", "뒤에는", "뒤에도", "이후로", "이후의", "직후", "직후에")
 )  # fmt: skip
 _ATTACHED = re.compile(r"(?P<noun>[가-힣]{2,})(?P<when>전|후)(?P<rest>에|에는|까지|의|에도|부터)?")
+_RUN_TOGETHER = re.compile(r"[가-힣]{2}(?:[을를](?=[가-힣]{2})|[이가은는](?=[있없]))")
+"""An object written together with its verb: 허락을받아야."""
 _THING = re.compile(
     r"(?:건|것|거|걸|게|점|바|데|수|때|줄)(?:가요?|인가요?|인지요?|입니까|입니다|이에요|예요|이죠|죠|은|는|이|을|를|도|에|으로|로|의|나요?|데요?|인데요?|까지|만)?"
 )
@@ -69,10 +75,19 @@ _COUNTED = re.compile(
     r"(?:가요|까요|나요|요|지|니까|에요|예요|죠|입니까)?"
 )
 _TOKEN = re.compile(r"⟦[a-z_0-9]+⟧|[가-힣]+|[a-z0-9]+|[,;.?!]")
+_ON_STEM = (
+    letters("갈")[-1],
+    letters("지 "),
+    letters("지않"),
+    letters("지안"),
+    letters("지못"),
+    letters("지는"),
+    letters("지도"),
+)
 _PASSIVE = "되된될됨됩돼됐받당"
 _SINGLE = {particle: role for particle, role in _PARTICLES if len(particle) <= 2}
 _WHO_ROLES = (
-    (re.compile(r"누구(?:에게서|한테서|로부터)|누구에 의해"), "by"),
+    (re.compile(r"누구(?:에게서|한테서|로부터)|누구에 ?의"), "by"),
     (re.compile(r"누구(?:에게|한테|께)"), "to"),
     (re.compile(r"누구(?:를|랑|와|하고)"), "object"),
 )
@@ -113,17 +128,29 @@ def _spelling() -> tuple[re.Pattern[str], Mapping[str, str]]:
     return re.compile("|".join(sorted(map(re.escape, pairs), key=len, reverse=True))), pairs
 
 
+def _is_particle(text: str) -> bool:
+    """Whether 을 or 를 at the end of a text suits its last syllable (금을, 서를; not 가을), or stands before 있, 없."""
+    before, last = parts(text[-2]), text[-1]
+    if before is None:
+        return False
+    return (before[2] != 0) == (last in "을이은")
+
+
 def read_korean(folded: str) -> Reading:
     """The Korean question with the normalised text `folded`."""
     wording = korean()
     misspelt, spellings = _spelling()
-    folded = misspelt.sub(lambda match: spellings[match.group()], folded)
+    for _ in range(2):
+        folded = misspelt.sub(lambda match: spellings[match.group()], folded)
+    folded = _RUN_TOGETHER.sub(
+        lambda match: f"{match.group()} " if _is_particle(match.group()) else match.group(), folded
+    )
     text = re.sub(r"[\"'“”‘’「」『』()\[\]<>《》·/:~]", " ", folded)
     text = " ".join(wording.chatter.sub(" ", text).split()).strip(" ,.!?;")
     compact = re.sub(r"[^가-힣a-z0-9]", "", text)
     whether = bool(_WHETHER.search(text)) or bool(_INDIRECT.search(folded))
-    who = [role for pattern_, role in _WHO_ROLES if pattern_.search(text)]
-    by = bool(re.search(r"에 ?의해|에 ?의하여", text))
+    who = [role for found, role in _WHO_ROLES if found.search(text)][:1]
+    text, by = re.subn(r"에 ?의(?:해서?|하여)(?![가-힣])", "에의해 ", text)
     text, numbers = korean_numbers(text)
     text, aspects, asked_units = _aspects(text, wording, whether=whether)
     text, markers = _marked(text, wording)
@@ -134,12 +161,12 @@ def read_korean(folded: str) -> Reading:
         "number": sorted(numbers),
         "marker": sorted(markers),
         "asked": sorted(asked_units),
-        "who": [] if who == ["by"] else who[:1],
+        "who": [] if who == ["by"] else who,
         "direction": sorted(directed),
         "scope": sorted(reader.scopes),
     }
     filled = tuple((kind, tuple(values)) for kind, values in statements.items() if values)
-    return Reading("ko", compact, filled, aspects, tuple(units), passive or by or who == ["by"])
+    return Reading("ko", compact, filled, aspects, tuple(units), passive or by > 0 or who == ["by"])
 
 
 def _aspects(text: str, wording: Wording, *, whether: bool) -> tuple[str, frozenset[str], list[str]]:
@@ -153,7 +180,13 @@ def _aspects(text: str, wording: Wording, *, whether: bool) -> tuple[str, frozen
     if "count" in aspects:
         asked = [_counter(counter) for counter in re.findall(r"⟦count⟧\s*([가-힣]+)", text)]
         text = _COUNTED.sub(r"\1 ", text)
-    if aspects & {"duration", "count", "percent", "deadline", "frequency", "way", "when"}:
+    if "which_case" in aspects:
+        aspects = (aspects - {"which_case", "when"}) | {"which"}
+    if aspects & {"deadline", "advance", "speed"}:
+        aspects -= {"limit"}
+    if "deadline" in aspects or "limit" in aspects:
+        aspects -= {"when"}
+    if aspects & {"limit", "duration", "count", "percent", "deadline", "frequency", "way", "when"}:
         aspects -= {"amount"}
     if len(aspects) > 1:
         aspects -= {"which", "whether"}
@@ -175,9 +208,14 @@ def _counter(written: str) -> str:
 def _marked(text: str, wording: Wording) -> tuple[str, list[str]]:
     spelt = letters(text)
     for name, found in wording.markers:
-        spelt = found.sub(f" ⟦m_{name}⟧ ", spelt)
+        spelt = found.sub(lambda match, name=name: f"{_stem_ending(match)} ⟦m_{name}⟧ ", spelt)  # type: ignore[misc]
     text = unicodedata.normalize("NFC", spelt)
     return text, [name.removesuffix("_next") for name in re.findall(r"⟦m_([a-z_]+)⟧", text)]
+
+
+def _stem_ending(match: re.Match[str]) -> str:
+    """다 for the stem of the verb that a marker leaves: 바꿀 수 있다 gives 바꾸다."""
+    return letters("다") if match.group().startswith(_ON_STEM) else ""
 
 
 class _Reader:
@@ -207,10 +245,13 @@ class _Reader:
             self._group += 1
         elif (token in _BEFORE or token in _AFTER) and not self._is_attribute(token):
             self._direct("before" if token in _BEFORE else "after")
+        elif token in _INSTEAD:
+            self._direct("instead")
         elif token in self._wording.words["drop"] or _THING.fullmatch(token) or token in self._wording.words["copula"]:
             self._group += 1
             if self._negated and self.units:
-                self._scope(self.units[-1])
+                nouns = [unit for unit in self.units if unit.role in {"object", "subject"}]
+                self._scope((nouns or self.units)[-1])
         elif token in _SINGLE and (before.startswith("⟦") or before.isascii()):
             if before.isascii() and not before.startswith("⟦") and self.units:
                 self.units[-1] = replace(self.units[-1], role=_SINGLE[token])
@@ -281,11 +322,18 @@ def _native_verb(token: str, wording: Wording, group: int) -> tuple[list[Unit], 
     verbs = verbs_of(token, _table())
     if not verbs:
         return None
-    unit = _unit(verbs[0], wording, group, written=token, also=verbs[1:])
+    unit = _unit(verbs[0], wording, group, written=token, role=_clause(token), also=verbs[1:])
     noun, _ = _stripped(token)
     if noun != token and noun in wording.known:
         unit = replace(unit, meanings=unit.meanings | {noun})
-    return [unit], "active"
+    return [unit], "passive" if verbs[0] in {"받다", "당하다"} else "active"
+
+
+def _clause(token: str) -> str:
+    """How a verb is joined to the next one: a condition (하면), a sequence (하고, 해서), or "" for neither."""
+    if token.endswith(("면", "면은", "경우", "때", "시")):
+        return "if"
+    return "then" if token.endswith(("고", "고서", "서", "아서", "어서")) else ""
 
 
 def _verbal_noun(token: str, wording: Wording, group: int) -> tuple[list[Unit], str] | None:
@@ -295,11 +343,13 @@ def _verbal_noun(token: str, wording: Wording, group: int) -> tuple[list[Unit], 
         return None
     stem = _PLURAL.sub("", verbal["noun"])
     voice = "passive" if verbal["voice"][0] in _PASSIVE else "active"
-    return ([] if stem in wording.words["drop"] else _split(stem, token, "", wording, group)), voice
+    return ([] if stem in wording.words["drop"] else _split(stem, token, _clause(token), wording, group)), voice
 
 
 def _noun(token: str, wording: Wording, group: int) -> tuple[list[Unit], None]:
     stem, role = _stripped(token)
+    if role and len(token) >= 4 and token[-2:] in wording.words["tails"]:
+        stem, role = token, ""
     return ([] if stem in wording.words["drop"] else _split(stem, token, role, wording, group)), None
 
 
@@ -358,6 +408,11 @@ def _unit(
     )
 
 
+def _is_plain(units: Sequence[Unit]) -> bool:
+    """Whether words have no case that a phrase would hide: 정년 전에 퇴직 is not 정년퇴직."""
+    return all(unit.role in PLAIN_ROLES for unit in units)
+
+
 def _with_phrases(units: Sequence[Unit], wording: Wording) -> list[Unit]:
     """The units with phrases of synonyms (학교 쉬다) as one unit each."""
     result: list[Unit] = []
@@ -366,7 +421,7 @@ def _with_phrases(units: Sequence[Unit], wording: Wording) -> list[Unit]:
         for length in (3, 2):
             key = "".join(unit.text for unit in units[at : at + length])
             meanings = wording.phrases.get((key,))
-            if meanings and at + length <= len(units):
+            if meanings and at + length <= len(units) and _is_plain(units[at : at + length - 1]):
                 last = units[at + length - 1]
                 written = "".join(unit.written for unit in units[at : at + length])
                 result.append(

@@ -143,7 +143,7 @@ _SINO_NUMBER = re.compile(
     + _AFTER_NUMBER
 )
 _FIRST = re.compile(r"(?<![가-힣])(?:첫\s?(?:번째|째)?|첫째)(?=\s|[가-힣])\s?")
-_COUNT_ALONE = re.compile(r"(?<![가-힣])(둘|셋|넷)(?=이|을|은|인|째|만|도|\s|$)")
+_COUNT_ALONE = re.compile(r"(?<![가-힣])(둘|셋|넷)(?! 수)(?=이|을|은|인|째|만|도|\s|$)")
 
 
 def korean_numbers(text: str) -> tuple[str, list[str]]:

@@ -10,6 +10,8 @@ from dtrag.core.cases.spelling_distance import distance
 
 Similar = Callable[[Unit, Unit], bool]
 Match = tuple[int, int]
+PLAIN_ROLES = frozenset({"", "~", "object", "subject", "topic", "of", "at", "into"})
+"""Cases that a compound of the words does not show; it would hide 전 or 에서."""
 LONG = 4
 """Syllables of a compound from which on one wrong letter is forgiven."""
 
@@ -50,6 +52,8 @@ def joined(units: Sequence[Unit], rest: Sequence[int], whole: Unit) -> list[int]
         text = ""
         for end in range(start, len(rest)):
             if end > start and rest[end] != rest[end - 1] + 1:
+                break
+            if end > start and units[rest[end - 1]].role not in PLAIN_ROLES:
                 break
             text += units[rest[end]].written
             if end > start and (text in (whole.written, whole.text) or _mistyped(text, whole.text)):
