@@ -111,3 +111,31 @@ async def test_changes_and_stale_citations(built: House) -> None:
     assert (await client.get("/regulations/diff?regulation=x&before=2020-01-01&after=2021-01-01")).status_code == 404
     page = (await client.get("/regulations/stale?limit=1")).json()
     assert page["total"] == 1 and page["stale"][0]["target"] == "차량관리규정 제2조"
+
+
+async def test_an_outline_has_the_chapters_and_the_editions(built: House) -> None:
+    client = await client_of(built)
+    text = (
+        "# 안전규정\n\n## 제1장 총칙\n\n### 제1조(목적)\n\n이 규정은 안전을 정한다.\n\n### 제2조 삭제 <2020. 1. 1.>\n\n"
+        "## 제2장 점검\n\n### 제1절 정기점검\n\n#### 제3조(주기)\n\n매주 점검한다.\n\n"
+        "## 부칙\n\n이 규정은 공포한 날부터 시행한다.\n"
+    )
+    sent = await client.post("/documents", files={"files": ("safety.md", text.encode())}, data={"category": "Rules"})
+    assert sent.status_code == 201
+    outline = (await client.get(f"/regulations/outline?regulation={quote('안전규정')}")).json()
+    assert [(row["label"], row["title"], row["headings"], row["deleted"]) for row in outline["provisions"]] == [
+        ("제1조", "목적", ["제1장 총칙"], False),
+        ("제2조", "", ["제1장 총칙"], True),
+        ("제3조", "주기", ["제2장 점검", "제1절 정기점검"], False),
+        ("부칙", "", [], False),
+    ]
+    stored = (await client.get(f"/documents/{outline['document_id']}")).json()["text"]
+    third = outline["provisions"][2]
+    assert "매주 점검한다." in stored[third["start"] : third["end"]]
+    dated = f"/regulations/outline?regulation={quote('차량관리규정')}"
+    for day, edition in (("2021-01-01", 0), ("2025-01-01", 1)):
+        shown = (await client.get(f"{dated}&as_of={day}")).json()
+        days = [(row["effective_from"], row["superseded_from"]) for row in shown["editions"]]
+        assert days == [("2020-03-01", "2024-03-01"), ("2024-03-01", None)]
+        assert shown["document_id"] == shown["editions"][edition]["document_id"]
+    assert_failure(await client.get(f"/regulations/outline?regulation={quote('없는규정')}"), 404)

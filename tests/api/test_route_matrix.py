@@ -81,6 +81,7 @@ ROUTES: dict[Address, Described] = {
     ("DELETE", "/documents/{document_id:path}"): Described("write", "document", own=204),
     ("GET", "/regulations"): Described("read"),
     ("GET", "/regulations/show"): Described("read", own=422),
+    ("GET", "/regulations/outline"): Described("read", own=422),
     ("GET", "/regulations/citations"): Described("read"),
     ("GET", "/regulations/diff"): Described("read", own=422),
     ("GET", "/regulations/stale"): Described("read"),
@@ -97,7 +98,7 @@ ROUTES: dict[Address, Described] = {
     ("GET", "/agents/{agent_id}/reach"): Described("read", "agent"),
     ("POST", "/agents/reach"): Described("read", sent={"node_paths": [MINE]}),
     ("POST", "/agents/{agent_id}/search"): Described("read", "agent", {"query": "machine"}),
-    ("POST", "/agents/{agent_id}/ask"): Described("read", "agent", {"question": "What is machine learning?"}),
+    ("POST", "/agents/{agent_id}/ask"): Described("ask", "agent", {"question": "What is machine learning?"}),
     ("GET", "/review"): Described("write"),
     ("GET", "/review/{item_id}"): Described("write", "item"),
     ("POST", "/review/{item_id}/approve"): Described("write", "item", {}),
@@ -150,7 +151,11 @@ ROUTES: dict[Address, Described] = {
     ("GET", "/docs"): Described("read"),
     ("GET", "/openapi.json"): Described("read"),
 }
-MAY: dict[str, set[Need]] = {"reader": {"read"}, "editor": {"read", "write"}, "admin": {"read", "write", "admin"}}
+MAY: dict[str, set[Need]] = {
+    "reader": {"ask", "read"},
+    "editor": {"ask", "read", "write"},
+    "admin": {"ask", "read", "write", "admin"},
+}
 
 
 def routes_of(api: FastAPI) -> dict[Address, list[Needs]]:
@@ -321,5 +326,5 @@ async def test_the_owner_of_another_branch_finds_nothing(built: House, address: 
 async def test_the_form_of_ids_makes_no_difference(built: House) -> None:
     for odd in ("x", "%00", "..%2fagents", "1", "a" * 300):
         for address, described in ROUTES.items():
-            if described.about and described.need == "read":
+            if described.about and described.need in {"ask", "read"}:
                 assert_failure(await send(built.clients["reader"], address, odd), 404, 405, 422)

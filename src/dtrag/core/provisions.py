@@ -140,3 +140,44 @@ def provisions_of(chunks: Iterable[Chunk]) -> tuple[Provision, ...]:
             place = chunk.start, chunk.end, chunk.ordinal, chunk.ordinal
             provisions.append(Provision(kind, label, title, occurrence, *place))
     return tuple(provisions)
+
+
+@dataclass(frozen=True, slots=True)
+class OutlinedProvision:
+    """A provision in the outline of its regulation: `headings` are those above it (제1장 총칙, 제1절 배차).
+
+    `chunk_id` is its first passage; "" for a deleted one, of which only a mark remains.
+    """
+
+    kind: str
+    label: str
+    title: str
+    headings: tuple[str, ...]
+    start: int
+    end: int
+    chunk_id: str
+
+    @property
+    def deleted(self) -> bool:
+        """Whether only the mark of the deleted provision remains."""
+        return not self.chunk_id
+
+
+@dataclass(frozen=True, slots=True)
+class EditionDays:
+    """An edition of a regulation: valid as a whole from `effective_from` until the day before `superseded_from`."""
+
+    document_id: str
+    effective_from: str | None
+    superseded_from: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RegulationOutline:
+    """The provisions of a regulation in the order of its text, and its editions, the oldest first."""
+
+    name: str
+    code: str
+    document_id: str
+    provisions: tuple[OutlinedProvision, ...]
+    editions: tuple[EditionDays, ...]

@@ -134,6 +134,8 @@ class Agents:
         agent = await self._store.get(key)
         if agent is None or not lies_within(agent.grant, caller.access, taxonomy):
             raise _not_found(agent_id)
+        if caller.agent_id not in {None, agent.agent_id}:  # a public key has one agent
+            raise _not_found(agent_id)
         return agent
 
     async def update(

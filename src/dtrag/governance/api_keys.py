@@ -15,7 +15,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from dtrag.core.access.api_key import LOCAL, ROLES, Caller, Key, Role, digest_of, new_secret, opens, prefix_of
+from dtrag.core.access.origins import is_origin
 from dtrag.core.access.scope import Grant
+from dtrag.core.agent import Agent
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
 from dtrag.errors import Conflict, DtragError, InvalidInput, NotFound, Unauthorized
 from dtrag.ports import Index, KeyStore, Recorder, unrecorded
@@ -27,6 +29,7 @@ USED_EVERY = datetime.timedelta(minutes=1)
 """`last_used_at` of a key is written at most this often."""
 MAX_NAME = 80
 MAX_PATHS = 100
+MAX_ORIGINS = 20
 MAX_RATE = 1_000_000
 LIST_OF_KEYS = "`dtrag keys list` shows the keys."
 
@@ -64,6 +67,7 @@ class Keys:
         self._known: dict[str, tuple[Key | None, float]] = {}
         self._revocations = 0
         self._needed: tuple[bool, float] | None = None
+        self._public_origins: tuple[frozenset[str], float] | None = None
         self._noted: dict[uuid.UUID, datetime.datetime] = {}
         self._writing: set[asyncio.Task[None]] = set()
 
@@ -75,15 +79,22 @@ class Keys:
         *,
         expires: datetime.datetime | None = None,
         rate: int | None = None,
+        agent: Agent | None = None,
+        origins: Sequence[str] = (),
         by: Caller = LOCAL,
     ) -> CreatedKey:
         """Create a key; `scope` are category paths, None for the whole tree. Raises `InvalidInput` and `Conflict`.
 
-        An unknown path is accepted; it grants nothing until a category has it.
+        An unknown path is accepted; it grants nothing until a category has it. A key with the role `public` is for the
+        pages of other sites: it may only ask `agent`, from browsers only on pages of `origins`.
         """
         now = self._now()
         taxonomy = (await self._index.snapshot()).taxonomy
-        grant = _grant(scope, taxonomy)
+        if (_role(role) == "public") != (agent is not None) or (agent is None and origins):
+            raise InvalidInput("A key with the role public has an agent, and only such a key has an agent and origins.")
+        if agent is not None and scope is not None:
+            raise InvalidInput("A public key has the branches of its agent: give no scope.")
+        grant = _grant(scope, taxonomy) if agent is None else agent.grant
         secret = new_secret()
         key = Key(
             uuid.uuid4(),
@@ -95,10 +106,12 @@ class Keys:
             _checked_rate(self._rate if rate is None else rate),
             now,
             _later(expires, now),
+            agent_id=agent.agent_id if agent is not None else None,
+            origins=_origins(origins),
         )
         if not await self._store.add(key):
             raise Conflict(f"There is a key named {key.name!r} already. Choose another name, or revoke that one first.")
-        self._needed = None
+        self._needed = self._public_origins = None
         await self._changed(by, "keys.create", key)
         unresolved = grant.unresolved(taxonomy) if grant is not None else []
         return CreatedKey(key, secret, tuple(str(path) for path in unresolved))
@@ -113,6 +126,7 @@ class Keys:
         if key is None:
             raise NotFound(f"There is no key {name[:MAX_NAME]!r} that is valid. {LIST_OF_KEYS}")
         self._known.clear()
+        self._public_origins = None
         self._revocations += 1
         await self._changed(by, "keys.revoke", key)
         return key
@@ -123,6 +137,14 @@ class Keys:
         if self._needed is None or (not self._needed[0] and now - self._needed[1] >= KNOWN_S):
             self._needed = (await self._store.any(), now)
         return self._needed[0]
+
+    async def public_origins(self) -> frozenset[str]:
+        """The origins of all valid public keys: a browser asks about an origin before it sends the key."""
+        now = self._monotonic()
+        if self._public_origins is None or now - self._public_origins[1] >= KNOWN_S:
+            valid = [key for key in await self._store.every() if key.state(self._now()) == "valid"]
+            self._public_origins = (frozenset(origin for key in valid for origin in key.origins), now)
+        return self._public_origins[0]
 
     async def recognise(self, secret: str) -> Key:
         """The valid key with this secret. Raises `Unauthorized`, with the same message for every reason."""
@@ -216,6 +238,17 @@ def _role(role: Role) -> Role:
     if role not in ROLES:
         raise InvalidInput(f"Unknown role {str(role)[:20]!r}. Roles: {', '.join(ROLES)}.")
     return role
+
+
+def _origins(origins: Sequence[str]) -> tuple[str, ...]:
+    if len(origins) > MAX_ORIGINS:
+        raise InvalidInput(f"A key has at most {MAX_ORIGINS} origins.")
+    for origin in origins:
+        if not is_origin(origin):
+            raise InvalidInput(
+                f"{origin[:80]!r} is not an origin. Give scheme and host in full, such as https://www.example.org."
+            )
+    return tuple(dict.fromkeys(origin.lower() for origin in origins))
 
 
 def _checked_rate(rate: int) -> int:

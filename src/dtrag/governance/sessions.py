@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from dtrag.core.access.api_key import Key
 from dtrag.core.access.session import Session, digest_of_token, is_token, new_token
 from dtrag.core.retention import TidyTimer
-from dtrag.errors import Unauthorized
+from dtrag.errors import Forbidden, Unauthorized
 from dtrag.governance.api_keys import Keys
 from dtrag.ports import SessionStore
 
@@ -20,6 +20,7 @@ MOST_SESSIONS = 100
 USED_EVERY = timedelta(minutes=1)
 """The last use of a session is written at most this often."""
 ENDED = "You are signed out: the session has ended, or its key is not valid any more. Sign in again with your key."
+PUBLIC_KEY = "This key is for the pages of another site and only asks its agent. Sign in with a key of your own."
 
 _LOG = logging.getLogger(__name__)
 
@@ -52,9 +53,11 @@ class Sessions:
     async def sign_in(self, secret: str, replaced: str | None = None) -> SignedIn:
         """A new session for the key with this secret; the session with the token `replaced` ends.
 
-        Raises `Unauthorized` for a key that is not valid.
+        Raises `Unauthorized` for a key that is not valid, and `Forbidden` for a public one.
         """
         key = await self._keys.recognise(secret)
+        if key.agent_id is not None:
+            raise Forbidden(PUBLIC_KEY)
         now, token = self._now(), new_token()
         session = Session(digest_of_token(token), key.prefix, now, now)
         if self._tidy_timer.due():

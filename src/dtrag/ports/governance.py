@@ -50,7 +50,10 @@ class AgentStore(Protocol):
 
 
 class KeyStore(Protocol):
-    """API keys: of their secrets only prefixes and digests."""
+    """API keys: of their secrets only prefixes and digests.
+
+    A public key has the branches that its agent has at the time of the read, and is revoked when the agent is deleted.
+    """
 
     async def add(self, key: Key) -> bool:
         """Store a new key; False when an unrevoked key has its name."""

@@ -14,7 +14,13 @@ from dtrag.core.access import confinement
 from dtrag.core.access.scope import Scope, Viewer
 from dtrag.core.documents import SearchResult
 from dtrag.core.editions import parse_date
-from dtrag.core.provisions import ProvisionCitation, RegulationSummary, RegulationText, ShownProvision
+from dtrag.core.provisions import (
+    ProvisionCitation,
+    RegulationOutline,
+    RegulationSummary,
+    RegulationText,
+    ShownProvision,
+)
 from dtrag.core.regulation_changes import RegulationDiff, StaleCitation
 from dtrag.core.verification import Verification
 from dtrag.current_app import active
@@ -23,12 +29,13 @@ from dtrag.packs.regulation_ko.collection import BETWEEN, Collection, Regulation
 from dtrag.packs.regulation_ko.provision_details import details
 from dtrag.packs.regulation_ko.references import find_provision
 from dtrag.packs.regulation_ko.top_k import AdaptiveTopKSelector
-from dtrag.ports import Index, IndexSnapshot, RegulationStore, valid_day
+from dtrag.ports import DocumentIndex, IndexSnapshot, RegulationStore, valid_day
 from dtrag.retrieval.edition_notes import missing_editions
 from dtrag.retrieval.engine import HybridSearchEngine
 from dtrag.retrieval.lexicon_reader import LexiconReader
 from dtrag.retrieval.regulation_changes import compare_days, stale_citations
 from dtrag.retrieval.regulation_collection import READ_AT_ONCE, CollectionReader
+from dtrag.retrieval.regulation_outline import read_outline
 from dtrag.retrieval.regulation_pack import by_article
 from dtrag.retrieval.regulation_verification import verify_citations
 from dtrag.retrieval.request import CANDIDATES, MAX_TOP_K, passage_count
@@ -55,7 +62,7 @@ class Regulations:
     def __init__(
         self,
         engine: HybridSearchEngine,
-        index: Index,
+        index: DocumentIndex,
         store: RegulationStore,
         collections: CollectionReader,
         lexicon: LexiconReader,
@@ -156,6 +163,13 @@ class Regulations:
             names=known.names,
             named_by=known.named_by,
         )
+
+    async def outline(self, name: str, *, scope: Viewer | None = None, as_of: AsOf = None) -> RegulationOutline:
+        """The provisions of a regulation under their chapters and sections, and its editions. Raises `NotFound`."""
+        _, within, collection = await self._collection(scope, as_of)
+        async with self._explaining_absence(within, collection):
+            regulation = collection.named(name)
+        return await read_outline(regulation, self._index, self._store, within)
 
     async def citations(
         self,

@@ -860,6 +860,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/regulations/outline": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Outline
+         * @description The provisions of a regulation under their chapters and sections, and its editions.
+         */
+        get: operations["outline_regulations_outline_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/regulations/search": {
         parameters: {
             query?: never;
@@ -1076,6 +1096,26 @@ export interface paths {
          * @description The response of `POST /search` for each search, in order; a failed search has its error there.
          */
         post: operations["batch_search_batch_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/search/neural": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Search
+         * @description The cases whose questions are nearest, best first. Meaning counts from 1,000 interactions and 70 % success on.
+         */
+        post: operations["search_search_neural_post"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2945,6 +2985,11 @@ export interface components {
          */
         CreatedKeyShape: {
             /**
+             * Agent Id
+             * @description The only agent that a public key may ask; null for other keys.
+             */
+            agent_id: string | null;
+            /**
              * Created At
              * @description When it was created, ISO 8601 in UTC.
              */
@@ -2965,6 +3010,11 @@ export interface components {
              */
             name: string;
             /**
+             * Origins
+             * @description Origins of the pages on which a public key may be used; [] for any client.
+             */
+            origins: string[];
+            /**
              * Prefix
              * @description How its secret begins.
              */
@@ -2981,10 +3031,10 @@ export interface components {
             revoked_at: string | null;
             /**
              * Role
-             * @description reader, editor or admin.
+             * @description public, reader, editor or admin.
              * @enum {string}
              */
-            role: "reader" | "editor" | "admin";
+            role: "public" | "reader" | "editor" | "admin";
             /**
              * Scope
              * @description Branches that it may see; null for the whole tree.
@@ -3263,6 +3313,27 @@ export interface components {
              * @description Its title.
              */
             title: string;
+        };
+        /**
+         * EditionDaysShape
+         * @description An edition of a regulation.
+         */
+        EditionDaysShape: {
+            /**
+             * Document Id
+             * @description Its document.
+             */
+            document_id: string;
+            /**
+             * Effective From
+             * @description The first day on which it is valid as a whole.
+             */
+            effective_from: string | null;
+            /**
+             * Superseded From
+             * @description The day on which the next edition replaces it; null for none.
+             */
+            superseded_from: string | null;
         };
         /**
          * Editions
@@ -3863,6 +3934,11 @@ export interface components {
          */
         KeyShape: {
             /**
+             * Agent Id
+             * @description The only agent that a public key may ask; null for other keys.
+             */
+            agent_id: string | null;
+            /**
              * Created At
              * @description When it was created, ISO 8601 in UTC.
              */
@@ -3883,6 +3959,11 @@ export interface components {
              */
             name: string;
             /**
+             * Origins
+             * @description Origins of the pages on which a public key may be used; [] for any client.
+             */
+            origins: string[];
+            /**
              * Prefix
              * @description How its secret begins.
              */
@@ -3899,10 +3980,10 @@ export interface components {
             revoked_at: string | null;
             /**
              * Role
-             * @description reader, editor or admin.
+             * @description public, reader, editor or admin.
              * @enum {string}
              */
-            role: "reader" | "editor" | "admin";
+            role: "public" | "reader" | "editor" | "admin";
             /**
              * Scope
              * @description Branches that it may see; null for the whole tree.
@@ -4137,6 +4218,118 @@ export interface components {
             to: string[];
         };
         /**
+         * NeuralHit
+         * @description A case with its scores.
+         */
+        NeuralHit: {
+            /**
+             * Bm25 Score
+             * @description BM25 as a share of the best hit; null where words did not count.
+             */
+            bm25_score: number | null;
+            /**
+             * Case Id
+             * @description The case.
+             */
+            case_id: string;
+            /**
+             * Category Path
+             * @description Its category.
+             */
+            category_path: string[];
+            /**
+             * Content
+             * @description Its content.
+             */
+            content: string;
+            /**
+             * Quality Score
+             * @description Its quality by votes, in [0, 1].
+             */
+            quality_score: number;
+            /**
+             * Query
+             * @description Its question; "" where questions are stored without text.
+             */
+            query: string;
+            /**
+             * Score
+             * @description The score that orders the hits, in [0, 1] within this response.
+             */
+            score: number;
+            /**
+             * Usage Count
+             * @description Number of votes on it.
+             */
+            usage_count: number;
+            /**
+             * Vector Score
+             * @description Cosine of the questions; null where meaning did not count.
+             */
+            vector_score: number | null;
+        };
+        /**
+         * NeuralRequest
+         * @description A search for past cases.
+         */
+        NeuralRequest: {
+            /**
+             * Category Path
+             * @description Only cases of exactly this category.
+             */
+            category_path?: string[] | null;
+            /**
+             * Limit
+             * @description Maximum number of cases.
+             * @default 10
+             */
+            limit: number;
+            /**
+             * Mode
+             * @description hybrid (meaning and words, 7 to 3), neural (meaning) or bm25 (words).
+             * @default hybrid
+             * @enum {string}
+             */
+            mode: "hybrid" | "neural" | "bm25";
+            /**
+             * Query
+             * @description A question.
+             * @example parental leave
+             */
+            query: string;
+        };
+        /**
+         * NeuralResponse
+         * @description The cases, best first.
+         */
+        NeuralResponse: {
+            /**
+             * Hits
+             * @description The cases.
+             */
+            hits: components["schemas"]["NeuralHit"][];
+            /**
+             * Latency
+             * @description Seconds.
+             */
+            latency: number;
+            /**
+             * Mode
+             * @description hybrid, neural, bm25, or bm25_fallback where meaning could not count.
+             */
+            mode: string;
+            /**
+             * Reason
+             * @description Why it could not; "" otherwise.
+             */
+            reason: string;
+            /**
+             * Total Count
+             * @description Number of hits.
+             */
+            total_count: number;
+        };
+        /**
          * NewEntry
          * @description An entry to add.
          */
@@ -4158,6 +4351,11 @@ export interface components {
          */
         NewKey: {
             /**
+             * Agent Id
+             * @description For the role public: the only agent that the key may ask.
+             */
+            agent_id?: string | null;
+            /**
              * Expires At
              * @description When it expires; never if absent.
              */
@@ -4169,17 +4367,26 @@ export interface components {
              */
             name: string;
             /**
+             * Origins
+             * @description For the role public: origins of the pages on which it may be used; any client if empty.
+             * @default []
+             * @example [
+             *       "https://www.example.org"
+             *     ]
+             */
+            origins: string[];
+            /**
              * Rate Per Minute
              * @description Requests per minute; without it DTRAG_RATE_PER_MINUTE.
              */
             rate_per_minute?: number | null;
             /**
              * Role
-             * @description reader, editor (also writes) or admin.
+             * @description reader, editor (also writes), admin, or public.
              * @default reader
              * @enum {string}
              */
-            role: "reader" | "editor" | "admin";
+            role: "public" | "reader" | "editor" | "admin";
             /**
              * Scope
              * @description Branches that it may see; without it the whole tree.
@@ -4279,6 +4486,83 @@ export interface components {
              * @example InvalidInput
              */
             type: string;
+        };
+        /**
+         * OutlinedProvisionShape
+         * @description A provision in the outline of its regulation.
+         */
+        OutlinedProvisionShape: {
+            /**
+             * Chunk Id
+             * @description Its first passage; empty for a deleted provision.
+             */
+            chunk_id: string;
+            /**
+             * Deleted
+             * @description Whether only the mark of the deleted provision remains.
+             */
+            deleted: boolean;
+            /**
+             * End
+             * @description Its end (exclusive).
+             */
+            end: number;
+            /**
+             * Headings
+             * @description Headings above it, outermost first, such as 제1장 총칙.
+             */
+            headings: string[];
+            /**
+             * Kind
+             * @description article, appendix or addendum.
+             */
+            kind: string;
+            /**
+             * Label
+             * @description 제15조의2, 별표 1 or 부칙.
+             */
+            label: string;
+            /**
+             * Start
+             * @description Its start, in code points of the document's text.
+             */
+            start: number;
+            /**
+             * Title
+             * @description Its title; empty without one.
+             */
+            title: string;
+        };
+        /**
+         * OutlineShape
+         * @description The outline of a regulation.
+         */
+        OutlineShape: {
+            /**
+             * Code
+             * @description Its code in the book; empty without one.
+             */
+            code: string;
+            /**
+             * Document Id
+             * @description The document of the edition that is shown.
+             */
+            document_id: string;
+            /**
+             * Editions
+             * @description Its dated editions that you may see, the oldest first.
+             */
+            editions: components["schemas"]["EditionDaysShape"][];
+            /**
+             * Name
+             * @description Its name.
+             */
+            name: string;
+            /**
+             * Provisions
+             * @description Its provisions, in the order of the text.
+             */
+            provisions: components["schemas"]["OutlinedProvisionShape"][];
         };
         /**
          * PairShape
@@ -5265,7 +5549,7 @@ export interface components {
              * @description reader, editor or admin.
              * @enum {string}
              */
-            role: "reader" | "editor" | "admin";
+            role: "public" | "reader" | "editor" | "admin";
             /**
              * Scope
              * @description Branches that the key may see; null for the whole tree.
@@ -5359,7 +5643,7 @@ export interface components {
              * Role
              * @description Role of the key; null for agents.
              */
-            role: ("reader" | "editor" | "admin") | null;
+            role: ("public" | "reader" | "editor" | "admin") | null;
         };
         /**
          * SignInBody
@@ -9227,6 +9511,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorShape"];
                 };
             };
+            /** @description It does not exist, or you may not see it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
             /** @description It was modified concurrently. */
             409: {
                 headers: {
@@ -9918,6 +10211,76 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["DifferenceResponse"];
+                };
+            };
+            /** @description The key is missing or invalid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description It does not exist, or you may not see it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The input is invalid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description Too many requests; see Retry-After. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The database is unreachable or was built with another analyzer or embedder, or the service is overloaded. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+        };
+    };
+    outline_regulations_outline_get: {
+        parameters: {
+            query: {
+                /** @description Regulations as they were valid on this day, such as 2024-03-01; without it today's. */
+                as_of?: string | null;
+                /** @description Name or code of the regulation. */
+                regulation: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OutlineShape"];
                 };
             };
             /** @description The key is missing or invalid. */
@@ -10913,6 +11276,102 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["BatchResponse"];
+                };
+            };
+            /** @description The body cannot be read. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The key is missing or invalid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description Your key does not allow it, or the filters reach outside your scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The media type of the body is not supported. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The input is invalid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description Too many requests; see Retry-After. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The database is unreachable or was built with another analyzer or embedder, or the service is overloaded. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+        };
+    };
+    search_search_neural_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NeuralRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NeuralResponse"];
                 };
             };
             /** @description The body cannot be read. */

@@ -20,18 +20,19 @@ _SECRET = re.compile(r"dtrag_([A-Za-z0-9]{8})_[A-Za-z0-9_-]{43}")
 _NO_KEY = hashlib.sha256(secrets.token_bytes(32)).digest()
 
 State = Literal["valid", "expired", "revoked"]
-Role = Literal["reader", "editor", "admin"]
-Need = Literal["read", "write", "admin"]
+Role = Literal["public", "reader", "editor", "admin"]
+Need = Literal["ask", "read", "write", "admin"]
 ROLES: tuple[Role, ...] = get_args(Role)
 _ALLOWED: dict[Role, frozenset[Need]] = {
-    "reader": frozenset({"read"}),
-    "editor": frozenset({"read", "write"}),
-    "admin": frozenset({"read", "write", "admin"}),
+    "public": frozenset({"ask"}),
+    "reader": frozenset({"ask", "read"}),
+    "editor": frozenset({"ask", "read", "write"}),
+    "admin": frozenset({"ask", "read", "write", "admin"}),
 }
 
 
 class KeyView(TypedDict):
-    """A key for display; `scope` None is the whole tree."""
+    """A key for display; `scope` None is the whole tree. `agent_id` and `origins` are those of a public key."""
 
     name: str
     prefix: str
@@ -43,11 +44,17 @@ class KeyView(TypedDict):
     expires_at: str | None
     revoked_at: str | None
     last_used_at: str | None
+    agent_id: str | None
+    origins: list[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A stored key. `grant` None: the whole tree; `rate` in requests per minute; `digest` is that of the secret."""
+    """A stored key. `grant` None: the whole tree; `rate` in requests per minute; `digest` is that of the secret.
+
+    A key with the role `public` may only ask the agent `agent_id`, whose branches are its grant, and from a browser
+    only on pages of `origins`.
+    """
 
     key_id: uuid.UUID
     name: str
@@ -60,6 +67,8 @@ class Key:
     expires_at: datetime.datetime | None = None
     revoked_at: datetime.datetime | None = None
     last_used_at: datetime.datetime | None = None
+    agent_id: uuid.UUID | None = None
+    origins: tuple[str, ...] = ()
 
     def state(self, now: datetime.datetime) -> State:
         """Its state at that time."""
@@ -71,7 +80,7 @@ class Key:
         """The caller that sends it. Only administrators with the whole tree see folders of the server."""
         grants = () if self.grant is None else (self.grant,)
         access = Access(grants, server_paths=self.role == "admin" and not grants)
-        return Caller(self.name, self.role, access, self.key_id)
+        return Caller(self.name, self.role, access, self.key_id, self.agent_id)
 
     def as_dict(self, now: datetime.datetime) -> KeyView:
         """The key without its digest."""
@@ -86,6 +95,8 @@ class Key:
             "expires_at": self.expires_at.isoformat() if self.expires_at else None,
             "revoked_at": self.revoked_at.isoformat() if self.revoked_at else None,
             "last_used_at": self.last_used_at.isoformat() if self.last_used_at else None,
+            "agent_id": str(self.agent_id) if self.agent_id else None,
+            "origins": list(self.origins),
         }
 
 
@@ -114,12 +125,16 @@ def opens(secret: str, key: Key | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A caller. `name` is that of the key, or `local` when no keys are configured; then `key_id` is None."""
+    """A caller. `name` is that of the key, or `local` when no keys are configured; then `key_id` is None.
+
+    `agent_id` is the only agent that a public key may ask.
+    """
 
     name: str
     role: Role
     access: Access
     key_id: uuid.UUID | None = None
+    agent_id: uuid.UUID | None = None
 
     @property
     def owner(self) -> str:

@@ -22,7 +22,7 @@ from dtrag.delivery.api.middleware.cors import Cors
 from dtrag.delivery.api.middleware.forwarding import Forwarding, trusted_networks
 from dtrag.delivery.api.middleware.pacing import Pacing
 from dtrag.delivery.api.middleware.request_guard import BodyLimit, Guard, RequestLog
-from dtrag.delivery.api.origins import PUBLIC, origins_of
+from dtrag.delivery.api.origins import PUBLIC, PageOrigins, origins_of
 from dtrag.delivery.api.routes import (
     agents,
     audit,
@@ -52,6 +52,7 @@ from dtrag.delivery.api.routes import (
 from dtrag.delivery.api.routes import settings as settings_routes
 from dtrag.delivery.api.schemas.errors import failures
 from dtrag.delivery.api.upload_folder import UploadFolder
+from dtrag.governance.api_keys import Keys
 from dtrag.settings import Settings
 
 JSON_LIMIT = 1 << 20
@@ -67,9 +68,13 @@ _NO_TELEMETRY = TelemetryConfig(tracing=False, metrics=False, logs=False, operat
 
 def create_app(settings: Settings) -> FastAPI:
     """The ASGI application; its lifespan opens the `App` (and raises what opening raises) and closes it."""
-    origins = origins_of(settings.cors_allowed_origins)
     public = origins_of(settings.public_origins, PUBLIC)
+    origins = PageOrigins(public, origins_of(settings.cors_allowed_origins))
     service = Service(settings, public_origins=public)
+
+    def valid_keys() -> Keys:
+        return service.app.keys
+
     api = FastAPI(
         title="dtrag",
         version=__version__,
@@ -83,14 +88,15 @@ def create_app(settings: Settings) -> FastAPI:
             Middleware(Pacing),
             Middleware(RequestLog, telemetry=service.telemetry.requests),
             Middleware(Audited, audit=lambda: service.app.audit),
-            Middleware(Guard, host=settings.host, origins=origins, public=public),
-            Middleware(Cors, origins=origins),
+            Middleware(Guard, host=settings.host, origins=origins, keys=valid_keys),
+            Middleware(Cors, origins=origins, keys=valid_keys),
             Middleware(Forwarding, trusted=trusted_networks(settings.trusted_proxies)),
             Middleware(
                 Authentication,
-                keys=lambda: service.app.keys,
+                keys=valid_keys,
                 sessions=lambda: service.app.sessions,
                 limits=service.limits,
+                origins=origins,
             ),
             Middleware(BodyLimit, limit=_limits(settings)),
         ],

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import logging
+import re
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
+from starlette.types import Scope
 
-from dtrag.errors import InvalidInput
+from dtrag.core.access.api_key import Key
+from dtrag.core.access.origins import is_origin
+from dtrag.errors import DtragError, InvalidInput
+from dtrag.governance.api_keys import Keys
+
+_LOG = logging.getLogger(__name__)
+_ASK = re.compile(r"/agents/[^/]+/ask")
+"""The only route for pages with an origin of a public key."""
 
 CORS, PUBLIC = "CORS_ALLOWED_ORIGINS", "DTRAG_PUBLIC_ORIGINS"
 """The settings that list origins."""
@@ -28,18 +39,6 @@ def origins_of(text: str, setting: str = CORS) -> frozenset[str]:
     return frozenset(origins)
 
 
-def is_origin(text: str) -> bool:
-    """Whether it is an origin as browsers send it: scheme, host and port, nothing else."""
-    try:
-        parts = urlsplit(text)
-        whole = f"{parts.scheme}://{parts.netloc}"
-        named = bool(parts.hostname) and (parts.port is None or parts.port > 0)
-    except ValueError:
-        return False
-    clean = parts.username is None and "*" not in text and text.isascii() and not set(text) & set(" \\\"'<>")
-    return named and clean and parts.scheme in {"http", "https"} and text.lower() == whole.lower()
-
-
 def authority_of(origin: str) -> str:
     """Host and port of an origin, in lower case; "" if invalid."""
     try:
@@ -57,3 +56,36 @@ def is_own(headers: Headers, public: Collection[str]) -> bool:
     if origin is None:
         return True
     return authority_of(origin) == headers.get("host", "").lower() or origin.lower() in public
+
+
+@dataclass(frozen=True, slots=True)
+class PageOrigins:
+    """Which pages may call the service from a browser.
+
+    `public` are its own origins behind a proxy, `listed` those in CORS_ALLOWED_ORIGINS. Pages with an origin of a
+    public key may only ask agents.
+    """
+
+    public: frozenset[str] = frozenset()
+    listed: frozenset[str] = frozenset()
+
+    def may_write(self, headers: Headers) -> bool:
+        """Whether the request comes from no page, from an own one, or from a listed one."""
+        return is_own(headers, self.public) or headers.get("origin", "").lower() in self.listed
+
+    async def is_of_public_key(self, scope: Scope, keys: Callable[[], Keys]) -> bool:
+        """Whether a page with an origin of a public key asks an agent. False while keys cannot be read."""
+        origin = Headers(scope=scope).get("origin", "").lower()
+        if not origin or not _ASK.fullmatch(scope["path"]):
+            return False
+        try:
+            return origin in await keys().public_origins()
+        except DtragError as error:
+            _LOG.warning("the origins of public keys could not be read", exc_info=error)
+            return False
+
+    def admits(self, headers: Headers, key: Key) -> bool:
+        """Whether this key may be used on the page that the request comes from."""
+        if key.agent_id is not None and key.origins:
+            return headers.get("origin", "").lower() in key.origins
+        return "origin" not in headers or self.may_write(headers)

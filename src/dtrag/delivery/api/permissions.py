@@ -32,7 +32,7 @@ class Needs:
         Raises `Unauthorized` and `Forbidden`, and `StorageFull` for a write while the disk is full.
         """
         self._check_caller(caller_of(request))
-        if self.need != "read" and request.method in _ADDING:
+        if self.need not in _UNWRITING and request.method in _ADDING:
             app_of(request).storage.require_space(UPLOAD_COPIES * _body_bytes(request))
 
     def _check_caller(self, caller: Caller) -> None:
@@ -47,7 +47,8 @@ class Needs:
 UPLOAD_COPIES = 2
 """An uploaded body is stored as a file and in the database."""
 _ADDING = frozenset({"POST", "PUT", "PATCH"})
-_ROLE = {"read": "reader", "write": "editor", "admin": "admin"}
+_UNWRITING: frozenset[Need] = frozenset({"ask", "read"})
+_ROLE = {"ask": "public", "read": "reader", "write": "editor", "admin": "admin"}
 
 
 def _body_bytes(request: Request) -> int:
@@ -63,6 +64,7 @@ def needs(need: Need, *, whole_tree: bool = False) -> Needs:
     return Needs(need, whole_tree)
 
 
+ASK = [Depends(needs("ask"))]
 READ, WRITE, ADMIN = [Depends(needs("read"))], [Depends(needs("write"))], [Depends(needs("admin"))]
 READ_WHOLE_TREE = [Depends(needs("read", whole_tree=True))]
 ADMIN_WHOLE_TREE = [Depends(needs("admin", whole_tree=True))]

@@ -11,7 +11,9 @@ from dtrag.delivery.cli.context import Json, with_app
 from dtrag.delivery.cli.exit_codes import OK
 
 if TYPE_CHECKING:
+    from dtrag.app import App
     from dtrag.core.access.api_key import Key, Role
+    from dtrag.governance.api_keys import CreatedKey
 
 app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Keys: who may use the HTTP service, and for what.")
 
@@ -24,7 +26,8 @@ def create(
     *,
     name: Annotated[str, typer.Option(help="Its owner, as shown in lists and the audit log.", show_default=False)],
     role: Annotated[
-        str, typer.Option(help="reader, editor (also adds and deletes) or admin (also governs).")
+        str,
+        typer.Option(help="reader, editor (also adds and deletes), admin (also governs), or public (with --agent)."),
     ] = "reader",
     scope: Annotated[
         list[str] | None,
@@ -36,16 +39,33 @@ def create(
     rate: Annotated[
         int | None, typer.Option(help="Requests per minute (DTRAG_RATE_PER_MINUTE).", show_default="600")
     ] = None,
+    agent: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="Of a public key for the pages of another site: the only agent it may ask."),
+    ] = None,
+    origin: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ORIGIN", help="Of a public key: a site (https://www.example.org); may be repeated."),
+    ] = None,
     as_json: Json = False,
 ) -> int:
     """Create a key. Its secret is printed once and not stored."""
     now = datetime.datetime.now(datetime.UTC)
     expires_at = expiry(expires, now)
     checked_later = cast("Role", role)
-    created = with_app(
-        context,
-        lambda opened: opened.keys.create(name, scope or None, checked_later, expires=expires_at, rate=rate),
-    )
+
+    async def create_key(opened: App) -> CreatedKey:
+        return await opened.keys.create(
+            name,
+            scope or None,
+            checked_later,
+            expires=expires_at,
+            rate=rate,
+            agent=await opened.agents.get(agent) if agent else None,
+            origins=origin or (),
+        )
+
+    created = with_app(context, create_key)
     from dtrag.delivery.cli.console import data, note, show_json
 
     if as_json:

@@ -107,6 +107,7 @@ async def asking(visit: Visit) -> None:
 @scenario(
     ("GET", "/regulations"),
     ("GET", "/regulations/show"),
+    ("GET", "/regulations/outline"),
     ("GET", "/regulations/citations"),
     ("GET", "/regulations/diff"),
     ("GET", "/regulations/stale"),
@@ -118,6 +119,8 @@ async def regulations(visit: Visit) -> None:
     await visit.send("GET", "/regulations", query=visit.chance.choice(("", "?limit=1", "?limit=1&offset=1")))
     for reference in visit.chance.sample(REFERENCES, 5):
         await visit.send("GET", "/regulations/show", query=f"?reference={quote(reference)}")
+    for name in NAMES:
+        await visit.send("GET", "/regulations/outline", query=f"?regulation={quote(name)}")
     await visit.send("GET", "/regulations/citations")
     await visit.send("GET", "/regulations/citations", query=f"?regulation={quote(visit.chance.choice(NAMES))}")
     name = quote(visit.chance.choice(NAMES))

@@ -67,6 +67,22 @@ class KeyStoreContract:
             await stores.keys.add(api_key(name, at=NOON + minutes * MINUTE))
         assert [key.name for key in await stores.keys.every()] == ["c", "b", "a"]
 
+    async def test_a_public_key_has_the_branches_of_its_agent(self, stores: Stores) -> None:
+        taxonomy = await stores.taxonomy.active()
+        first, second = (Grant.of([CategoryPath.parse(path)], taxonomy) for path in ("Handbook", "HR"))
+        desk = agent("Desk", grant=first)
+        await stores.agents.add(desk)
+        origins = ("https://www.example.org",)
+        key = replace(api_key("site", grant=first), role="public", agent_id=desk.agent_id, origins=origins)
+        await stores.keys.add(key)
+        assert await stores.keys.of_prefix(key.prefix) == key
+        assert await stores.agents.replace(replace(desk, edition=2, grant=second), "editor")
+        assert await stores.keys.of_prefix(key.prefix) == replace(key, grant=second)
+        assert await stores.agents.delete(desk.agent_id)
+        (ended,) = await stores.keys.every()
+        assert (ended.state(NOON), ended.grant) == ("revoked", first)
+        assert await stores.keys.of_prefix(key.prefix) == ended
+
     async def test_that_there_was_a_key_is_remembered(self, stores: Stores) -> None:
         assert not await stores.keys.any()
         await stores.keys.add(api_key("reader"))

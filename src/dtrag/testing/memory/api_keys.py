@@ -15,6 +15,7 @@ class MemoryKeys:
 
     def __init__(self, state: MemoryState):
         self._keys = state.keys
+        self._agents = state.agents
 
     async def add(self, key: Key) -> bool:
         """Store a new key; False when an active key has its name."""
@@ -25,11 +26,13 @@ class MemoryKeys:
 
     async def of_prefix(self, prefix: str) -> Key | None:
         """The key with this prefix, or None; revoked and expired ones, too."""
-        return next((key for key in self._keys.values() if key.prefix == prefix), None)
+        key = next((key for key in self._keys.values() if key.prefix == prefix), None)
+        return self._with_agent(key) if key is not None else None
 
     async def every(self) -> list[Key]:
         """All keys, revoked ones included, the newest first."""
-        return sorted(self._keys.values(), key=lambda key: (-key.created_at.timestamp(), key.key_id))
+        keys = sorted(self._keys.values(), key=lambda key: (-key.created_at.timestamp(), key.key_id))
+        return [self._with_agent(key) for key in keys]
 
     async def any(self) -> bool:
         """Whether there is a key, or ever was one."""
@@ -48,6 +51,15 @@ class MemoryKeys:
         key = self._keys.get(key_id)
         if key is not None and (key.last_used_at is None or key.last_used_at <= before):
             self._keys[key_id] = replace(key, last_used_at=now)
+
+    def _with_agent(self, key: Key) -> Key:
+        """A public key has the branches that its agent has now, and ends with its agent."""
+        if key.agent_id is None:
+            return key
+        agent = self._agents.get(key.agent_id)
+        if agent is None:
+            return replace(key, revoked_at=key.revoked_at or key.created_at)
+        return replace(key, grant=agent.grant)
 
     def _active(self, name: str) -> Key | None:
         return next((key for key in self._keys.values() if key.name == name and key.revoked_at is None), None)

@@ -34,6 +34,8 @@ class PostgresKeys:
             "rate": key.rate,
             "created_at": key.created_at,
             "expires_at": key.expires_at,
+            "agent_id": key.agent_id,
+            "origins": Jsonb(list(key.origins)),
         }
         return bool(await self._fetch("insert_key", values))
 
@@ -78,4 +80,6 @@ def _key(row: DictRow) -> Key:
         row["expires_at"],
         row["revoked_at"],
         row["last_used_at"],
+        row["agent_id"],
+        tuple(row["origins"]),
     )

@@ -119,7 +119,7 @@ def _changes(scope: Scope) -> bool:
     if scope["method"] not in _CHANGING:
         return False
     needed = [depends.dependency for depends in getattr(scope.get("route"), "dependencies", ())]
-    return any(isinstance(need, Needs) and need.need != "read" for need in needed)
+    return any(isinstance(need, Needs) and need.need not in {"ask", "read"} for need in needed)
 
 
 def _refusal(error: DtragError, changes: bool) -> ASGIApp:

@@ -20,6 +20,7 @@ from dtrag.core.rate_limit import Allowance
 from dtrag.delivery.api.client_address import is_local
 from dtrag.delivery.api.errors import error_response
 from dtrag.delivery.api.open_routes import is_open
+from dtrag.delivery.api.origins import PageOrigins
 from dtrag.delivery.api.request_limits import RequestLimits
 from dtrag.delivery.api.session_cookie import CSRF_HEADER, SAFE, from_page, token_of
 from dtrag.errors import DatabaseUnavailable, DtragError, Forbidden, TooManyRequests, Unauthorized
@@ -32,6 +33,7 @@ CHALLENGE = {"WWW-Authenticate": 'Basic realm="dtrag", charset="UTF-8"'}
 """A browser then prompts for name and password; the key is the password."""
 PAGE_CHALLENGE = {"WWW-Authenticate": 'Bearer realm="dtrag"'}
 """For requests of the web page, which has a sign-in of its own: the browser prompts for nothing."""
+WRONG_PAGE = "This key may not be used on a page of this origin. Use the key that was created for it."
 NO_CSRF = (
     "This change needs the header X-CSRF-Token with the csrf of GET /session, because it comes with the cookie of a "
     "signed-in browser. Reload the page and try again."
@@ -46,12 +48,19 @@ class Authentication:
     """Sets `request.state.caller`, or responds with 401 or 429."""
 
     def __init__(
-        self, app: ASGIApp, keys: Callable[[], Keys], sessions: Callable[[], Sessions], limits: RequestLimits
+        self,
+        app: ASGIApp,
+        *,
+        keys: Callable[[], Keys],
+        sessions: Callable[[], Sessions],
+        limits: RequestLimits,
+        origins: PageOrigins,
     ) -> None:
         self._app = app
         self._keys = keys
         self._sessions = sessions
         self._limits = limits
+        self._origins = origins
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI."""
@@ -106,10 +115,13 @@ class Authentication:
         if sent is None:
             raise Unauthorized
         try:
-            return await keys.recognise(sent)
+            key = await keys.recognise(sent)
         except Unauthorized:
             self._limits.count_wrong_key(scope)
             raise
+        if scope["method"] not in SAFE and not self._origins.admits(headers, key):
+            raise Forbidden(WRONG_PAGE)
+        return key
 
     async def _signed_in(self, scope: Scope, token: str) -> SignedIn:
         """The session of the token. Raises `Unauthorized`, and `Forbidden` for a change without its CSRF token."""

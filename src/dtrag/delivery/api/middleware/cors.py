@@ -1,14 +1,19 @@
-"""CORS: which pages of other origins may call the service from a browser; only those in the settings."""
+"""CORS: which pages of other origins may call the service from a browser.
+
+Only those in the settings, and for questions to a public agent those of its keys.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dtrag.delivery.api.errors import error_response
+from dtrag.delivery.api.origins import PageOrigins
+from dtrag.governance.api_keys import Keys
 
 METHODS = ("GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS")
 IDS = ("X-Correlation-ID", "X-Request-ID")
@@ -22,15 +27,17 @@ MAX_AGE_S = 600
 class Cors:
     """Answers preflights and adds CORS headers to responses for allowed origins; ignores all others."""
 
-    def __init__(self, app: ASGIApp, origins: Collection[str]) -> None:
+    def __init__(self, app: ASGIApp, origins: PageOrigins, keys: Callable[[], Keys]) -> None:
         self._app = app
         self._origins = origins
+        self._keys = keys
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI."""
         headers = Headers(scope=scope) if scope["type"] == "http" else Headers()
         origin = headers.get("origin", "")
-        if origin.lower() not in self._origins:
+        listed = origin.lower() in self._origins.listed
+        if not listed and not (origin and await self._origins.is_of_public_key(scope, self._keys)):
             await self._app(scope, receive, send)
             return
         if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:

@@ -12,7 +12,7 @@ import re
 import socket
 import time
 import uuid
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
@@ -22,8 +22,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from dtrag import logs
 from dtrag.delivery.api.connections import ConnectionLimits
 from dtrag.delivery.api.errors import error_response, protocol_of
-from dtrag.delivery.api.origins import authority_of, is_own
+from dtrag.delivery.api.origins import PageOrigins, authority_of
 from dtrag.delivery.api.prometheus import RequestTelemetry
+from dtrag.governance.api_keys import Keys
 
 _LOG = logging.getLogger("dtrag.access")
 _PLAIN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -97,20 +98,18 @@ def _plain(scope: Scope, header: str) -> str:
 
 
 class Guard:
-    """Accepts only this machine's host names, and changes only from pages of its own origin and of `origins`.
-
-    Its own origins are that of the requested host, and `public`: those under which a proxy offers the service.
+    """Accepts only this machine's host names, and changes only from pages that `origins` allows.
 
     A web page can resolve its own host name to 127.0.0.1 (DNS rebinding) or post a form here; both are detected by
     headers that pages cannot set. Programs that send no `Origin` are not affected.
     """
 
-    def __init__(self, app: ASGIApp, host: str, origins: Collection[str] = (), public: Collection[str] = ()) -> None:
+    def __init__(self, app: ASGIApp, host: str, origins: PageOrigins, keys: Callable[[], Keys]) -> None:
         self._app = app
         self._origins = origins
-        self._public = public
+        self._keys = keys
         self._names = set(_LOOPBACK_NAMES) | {host.strip("[]").lower()}
-        self._names.update(name for origin in public if (name := host_name(authority_of(origin))) is not None)
+        self._names.update(name for origin in origins.public if (name := host_name(authority_of(origin))) is not None)
         self._any_address = host in _WILDCARDS
         if self._any_address:
             self._names.add(socket.gethostname().lower())
@@ -123,14 +122,14 @@ class Guard:
             if not self._known(host):
                 await error_response(400, "The Host header is not a name of this service")(scope, receive, send)
                 return
-            if scope["method"] in _WRITING and not self._may_write(headers):
+            if scope["method"] in _WRITING and not await self._may_write(scope, headers):
                 refusal = "Pages of other origins may not send requests that change or query data"
                 await error_response(403, refusal)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
-    def _may_write(self, headers: Headers) -> bool:
-        return is_own(headers, self._public) or headers.get("origin", "").lower() in self._origins
+    async def _may_write(self, scope: Scope, headers: Headers) -> bool:
+        return self._origins.may_write(headers) or await self._origins.is_of_public_key(scope, self._keys)
 
     def _known(self, host: str) -> bool:
         name = host_name(host)

@@ -15,7 +15,7 @@ from dtrag.delivery.api.dependencies import app_of, correlation_of, service_of
 from dtrag.delivery.api.filter_policy import refuse_bypass
 from dtrag.delivery.api.json_body import JsonRoute
 from dtrag.delivery.api.middleware.audit import add_subjects
-from dtrag.delivery.api.permissions import READ, WRITE, caller_of
+from dtrag.delivery.api.permissions import ASK, READ, WRITE, caller_of
 from dtrag.delivery.api.request_tasks import until_gone
 from dtrag.delivery.api.routes.search import search_response
 from dtrag.delivery.api.schemas.agents import (
@@ -177,7 +177,7 @@ async def search(request: Request, agent_id: str, body: AgentSearch) -> SearchRe
     return search_response(results, metrics)
 
 
-@posting.post("/agents/{agent_id}/ask", responses=_QUESTION_ERRORS, dependencies=READ)
+@posting.post("/agents/{agent_id}/ask", responses=_QUESTION_ERRORS, dependencies=ASK)
 async def ask(request: Request, agent_id: str, body: AgentQuestion) -> AgentAskResponse:
     """The agent's answer from its branches; one below its confidence threshold also waits for a human review."""
     agent, app = await _agent(request, agent_id), app_of(request)

@@ -8,6 +8,7 @@ from typing import Literal
 from fastapi import APIRouter, Request, Response
 
 from dtrag import __version__
+from dtrag.core.access.api_key import Caller
 from dtrag.core.access.category_filter import CategoryFilter
 from dtrag.core.access.scope import Scope
 from dtrag.delivery.api.dependencies import Service, service_of
@@ -62,7 +63,8 @@ async def readyz(request: Request) -> Ready | Response:
 async def health(request: Request) -> Health | Status:
     """The state of each part, always with HTTP 200. Without a required key: only status and features."""
     state = await _health(service_of(request))
-    if getattr(request.state, "caller", None) is not None:
+    caller = getattr(request.state, "caller", None)
+    if isinstance(caller, Caller) and caller.may("read"):
         return state
     return Status(status=state.status, features=state.features)
 

@@ -27,7 +27,7 @@ async def keys(request: Request) -> KeyList:
 @posting.post(
     "/keys",
     status_code=201,
-    responses=failures(400, 403, 409, 413, 415, 422, 503, 507),
+    responses=failures(400, 403, 404, 409, 413, 415, 422, 503, 507),
     dependencies=ADMIN_WHOLE_TREE,
 )
 async def create(request: Request, body: NewKey) -> CreatedKeyShape:
@@ -35,8 +35,16 @@ async def create(request: Request, body: NewKey) -> CreatedKeyShape:
 
     The first key ends the access of programs on the same machine without a key; create it with the role admin.
     """
-    created = await app_of(request).keys.create(
-        body.name, body.scope, body.role, expires=body.expires_at, rate=body.rate_per_minute, by=caller_of(request)
+    app, caller = app_of(request), caller_of(request)
+    created = await app.keys.create(
+        body.name,
+        body.scope,
+        body.role,
+        expires=body.expires_at,
+        rate=body.rate_per_minute,
+        agent=await app.agents.get(body.agent_id, caller=caller) if body.agent_id is not None else None,
+        origins=body.origins,
+        by=caller,
     )
     add_subjects(request, [str(created.key.key_id)])
     shown = created.key.as_dict(datetime.now(UTC))

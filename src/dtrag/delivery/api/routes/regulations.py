@@ -20,6 +20,7 @@ from dtrag.delivery.api.schemas.errors import QUESTION_FAILURES, failures
 from dtrag.delivery.api.schemas.regulations import (
     CitationsResponse,
     DifferenceResponse,
+    OutlineShape,
     ProvisionCitationShape,
     ProvisionShape,
     RegulationPage,
@@ -87,6 +88,21 @@ async def show(
     shown = await _admitted(request, lambda: app_of(request).regulations.show(reference, scope=scope, as_of=as_of))
     request.state.subjects = [shown.document_id]
     return ProvisionShape.of(shown)
+
+
+@router.get("/regulations/outline", responses=failures(404, 422, 503), dependencies=READ)
+async def outline(
+    request: Request,
+    regulation: Annotated[
+        str, Query(max_length=MAX_REFERENCE, description="Name or code of the regulation.", examples=["학칙"])
+    ],
+    as_of: AsOf = None,
+) -> OutlineShape:
+    """The provisions of a regulation under their chapters and sections, and its editions."""
+    regulations, scope = app_of(request).regulations, caller_of(request).access
+    read = await _admitted(request, lambda: regulations.outline(regulation, scope=scope, as_of=as_of))
+    request.state.subjects = [read.document_id]
+    return OutlineShape.model_validate(read)
 
 
 @router.get("/regulations/citations", responses=failures(404, 422, 503), dependencies=READ)

@@ -102,6 +102,43 @@ class RegulationPage(BaseModel):
     offset: int = Field(description="Regulations before this page.")
 
 
+class OutlinedProvisionShape(BaseModel):
+    """A provision in the outline of its regulation."""
+
+    model_config = _RESPONSE
+
+    kind: str = Field(description="article, appendix or addendum.")
+    label: str = Field(description="제15조의2, 별표 1 or 부칙.")
+    title: str = Field(description="Its title; empty without one.")
+    headings: list[str] = Field(description="Headings above it, outermost first, such as 제1장 총칙.")
+    start: int = Field(description="Its start, in code points of the document's text.")
+    end: int = Field(description="Its end (exclusive).")
+    chunk_id: str = Field(description="Its first passage; empty for a deleted provision.")
+    deleted: bool = Field(description="Whether only the mark of the deleted provision remains.")
+
+
+class EditionDaysShape(BaseModel):
+    """An edition of a regulation."""
+
+    model_config = _RESPONSE
+
+    document_id: str = Field(description="Its document.")
+    effective_from: str | None = Field(description="The first day on which it is valid as a whole.")
+    superseded_from: str | None = Field(description="The day on which the next edition replaces it; null for none.")
+
+
+class OutlineShape(BaseModel):
+    """The outline of a regulation."""
+
+    model_config = _RESPONSE
+
+    name: str = Field(description="Its name.")
+    code: str = Field(description="Its code in the book; empty without one.")
+    document_id: str = Field(description="The document of the edition that is shown.")
+    provisions: list[OutlinedProvisionShape] = Field(description="Its provisions, in the order of the text.")
+    editions: list[EditionDaysShape] = Field(description="Its dated editions that you may see, the oldest first.")
+
+
 class ProvisionCitationShape(BaseModel):
     """A citation in a provision."""
 
