@@ -52,7 +52,7 @@ def test_keys_are_created_listed_and_revoked(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("create", "--name", "x", "--role", "root"), "Roles: reader, editor, admin"),
+        (("create", "--name", "x", "--role", "root"), "Roles: public, reader, editor, admin"),
         (("create", "--name", "x", "--expires", "soon"), "90d"),
         (("create", "--name", "x", "--expires", "2001-01-01"), "in the future"),
         (("create", "--name", "x", "--scope", "../HR"), "category name"),
