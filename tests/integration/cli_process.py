@@ -122,7 +122,7 @@ def assert_shape(actual: Any, documented: Any, where: str = "$") -> None:
         for item in actual:
             assert_shape(item, documented[0], f"{where}[]")
     elif isinstance(documented, bool | str):
-        assert type(actual) is type(documented) or where.endswith(".value"), where
+        assert type(actual) is type(documented) or where.endswith((".value", ".default")), where
     else:
         assert isinstance(actual, int | float), where
         assert not isinstance(actual, bool), where

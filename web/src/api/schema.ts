@@ -296,6 +296,194 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/cbr/case": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Add
+         * @description Add a case. The passages that it cites must be in your scope.
+         */
+        post: operations["add_cbr_case_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/cbr/cases": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Cases
+         * @description The cases in your scope, by id. A filtered page may be short although there is a next one.
+         */
+        get: operations["cases_cbr_cases_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/cbr/cases/{case_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Case
+         * @description One case.
+         */
+        get: operations["case_cbr_cases__case_id__get"];
+        /**
+         * Change
+         * @description Replace fields of a case; null leaves a field unchanged.
+         */
+        put: operations["change_cbr_cases__case_id__put"];
+        post?: never;
+        /**
+         * Delete
+         * @description Delete a case, with its votes and the interactions that name it.
+         */
+        delete: operations["delete_cbr_cases__case_id__delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/cbr/cases/{case_id}/quality": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Quality
+         * @description Set the quality of a case.
+         */
+        put: operations["quality_cbr_cases__case_id__quality_put"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/cbr/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export
+         * @description Cases and interactions of your scope, as training data.
+         */
+        get: operations["export_cbr_export_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/cbr/feedback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Feedback
+         * @description A vote on a case that was suggested to you; another vote on it in the same interaction replaces the first.
+         */
+        post: operations["feedback_cbr_feedback_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/cbr/logs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Logs
+         * @description The newest interactions of all callers whose category and cases are all in your scope.
+         */
+        get: operations["logs_cbr_logs_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/cbr/stats": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Stats
+         * @description Figures over the cases and interactions in your scope.
+         */
+        get: operations["stats_cbr_stats_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/cbr/suggest": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Suggest
+         * @description The cases whose questions are most similar, best first.
+         */
+        post: operations["suggest_cbr_suggest_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/chat/feedback": {
         parameters: {
             query?: never;
@@ -2276,6 +2464,284 @@ export interface components {
             path: string[];
         };
         /**
+         * CaseBody
+         * @description A new case.
+         */
+        CaseBody: {
+            /**
+             * As Of
+             * Format: date
+             * @description The day of the question; null: today's texts.
+             */
+            as_of?: string | null;
+            /**
+             * Case Id
+             * @description Its id; only for keys without a scope.
+             */
+            case_id?: string | null;
+            /**
+             * Category Path
+             * @description The category, outermost name first. Restricted keys: one of their own categories.
+             * @example [
+             *       "HR",
+             *       "Leave"
+             *     ]
+             */
+            category_path: string[];
+            /**
+             * Content
+             * @description What is shown with the case; never part of an answer.
+             */
+            content: string;
+            /**
+             * Metadata
+             * @description Anything that helps to recognise the case.
+             */
+            metadata?: {
+                [key: string]: unknown;
+            };
+            /**
+             * Passages
+             * @description Ids of passages that answer the question (chunk_id of a search result).
+             */
+            passages?: string[];
+            /**
+             * Quality Score
+             * @description Quality in [0, 1].
+             * @default 0.5
+             */
+            quality_score: number;
+            /**
+             * Query
+             * @description The question.
+             * @example How long is parental leave?
+             */
+            query: string;
+        };
+        /**
+         * CaseChangeBody
+         * @description Fields of a case to replace; null leaves a field unchanged.
+         */
+        CaseChangeBody: {
+            /**
+             * Category Path
+             * @description The category, outermost name first.
+             */
+            category_path?: string[] | null;
+            /**
+             * Content
+             * @description What is shown with the case.
+             */
+            content?: string | null;
+            /**
+             * Metadata
+             * @description The metadata, all of them.
+             */
+            metadata?: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Passages
+             * @description Ids of all cited passages.
+             */
+            passages?: string[] | null;
+            /**
+             * Quality Score
+             * @description Quality in [0, 1].
+             */
+            quality_score?: number | null;
+            /**
+             * Query
+             * @description The question.
+             */
+            query?: string | null;
+            /**
+             * Status
+             * @description An archived case is never suggested.
+             */
+            status?: ("active" | "archived") | null;
+        };
+        /**
+         * CaseList
+         * @description A page of cases, by id.
+         */
+        CaseList: {
+            /**
+             * Cases
+             * @description The cases of this page.
+             */
+            cases: components["schemas"]["ListedCaseShape"][];
+            /**
+             * Limit
+             * @description The requested page size.
+             */
+            limit: number;
+            /**
+             * Next
+             * @description Pass it as `after` for the next page; null at the end.
+             */
+            next: string | null;
+        };
+        /**
+         * CaseShape
+         * @description A case.
+         */
+        CaseShape: {
+            /**
+             * As Of
+             * @description The day of the question; null: today's texts.
+             */
+            as_of: string | null;
+            /**
+             * Case Id
+             * @description Its id.
+             */
+            case_id: string;
+            /**
+             * Category Path
+             * @description The category, outermost name first.
+             */
+            category_path: string[];
+            /**
+             * Content
+             * @description What it says; of a case made from an answer the labels of its citations.
+             */
+            content: string;
+            /**
+             * Created At
+             * @description ISO 8601 in UTC.
+             */
+            created_at: string;
+            /**
+             * Downvotes
+             * @description Votes thumbs_down.
+             */
+            downvotes: number;
+            /**
+             * Metadata
+             * @description Its metadata.
+             */
+            metadata: {
+                [key: string]: unknown;
+            };
+            /**
+             * Origin
+             * @description How it came to be.
+             * @enum {string}
+             */
+            origin: "manual" | "answer" | "review";
+            /**
+             * Passages
+             * @description Ids of the passages that it cites.
+             */
+            passages: string[];
+            /**
+             * Quality Score
+             * @description Quality in [0, 1].
+             */
+            quality_score: number;
+            /**
+             * Query
+             * @description The question; empty where questions are stored without text.
+             */
+            query: string;
+            /**
+             * Status
+             * @description An archived case is never suggested.
+             * @enum {string}
+             */
+            status: "active" | "archived";
+            /**
+             * Success Rate
+             * @description Share of the votes that reported success.
+             */
+            success_rate: number;
+            /**
+             * Updated At
+             * @description ISO 8601 in UTC.
+             */
+            updated_at: string;
+            /**
+             * Upvotes
+             * @description Votes thumbs_up and selected.
+             */
+            upvotes: number;
+            /**
+             * Usage Count
+             * @description Number of votes on it; suggesting does not count.
+             */
+            usage_count: number;
+        };
+        /**
+         * ChangedCase
+         * @description A change that was made.
+         */
+        ChangedCase: {
+            /**
+             * Case Id
+             * @description The case.
+             */
+            case_id: string;
+            /**
+             * Message
+             * @description A confirmation.
+             */
+            message: string;
+            /**
+             * Status
+             * @description success.
+             * @constant
+             */
+            status: "success";
+            /**
+             * Updated At
+             * @description ISO 8601 in UTC.
+             */
+            updated_at: string;
+            /**
+             * Updated Fields
+             * @description The names of the replaced fields.
+             */
+            updated_fields: string[];
+        };
+        /**
+         * ChangedQuality
+         * @description A changed quality.
+         */
+        ChangedQuality: {
+            /**
+             * Case Id
+             * @description The case.
+             */
+            case_id: string;
+            /**
+             * Message
+             * @description A confirmation.
+             */
+            message: string;
+            /**
+             * Previous Quality Score
+             * @description The quality before.
+             */
+            previous_quality_score: number;
+            /**
+             * Quality Score
+             * @description The quality now.
+             */
+            quality_score: number;
+            /**
+             * Status
+             * @description success.
+             * @constant
+             */
+            status: "success";
+            /**
+             * Updated At
+             * @description ISO 8601 in UTC.
+             */
+            updated_at: string;
+        };
+        /**
          * ChatContext
          * @description The scope and options of the answer.
          */
@@ -3058,6 +3524,33 @@ export interface components {
             unresolved: string[];
         };
         /**
+         * DeletedCase
+         * @description A deleted case.
+         */
+        DeletedCase: {
+            /**
+             * Case Id
+             * @description The case.
+             */
+            case_id: string;
+            /**
+             * Deleted At
+             * @description ISO 8601 in UTC.
+             */
+            deleted_at: string;
+            /**
+             * Message
+             * @description A confirmation.
+             */
+            message: string;
+            /**
+             * Status
+             * @description success.
+             * @constant
+             */
+            status: "success";
+        };
+        /**
          * DifferenceResponse
          * @description What changed in a regulation between two days.
          */
@@ -3315,6 +3808,90 @@ export interface components {
             title: string;
         };
         /**
+         * FeedbackResponse
+         * @description The case after the vote.
+         */
+        dtrag__delivery__api__schemas__cbr__FeedbackResponse: {
+            /**
+             * Case Id
+             * @description The case.
+             */
+            case_id: string;
+            /**
+             * Feedback
+             * @description The vote.
+             * @enum {string}
+             */
+            feedback: "thumbs_up" | "thumbs_down" | "selected" | "ignored";
+            /**
+             * Log Id
+             * @description The interaction.
+             */
+            log_id: string;
+            /**
+             * Message
+             * @description A confirmation.
+             */
+            message: string;
+            /**
+             * Quality Score
+             * @description Quality in [0, 1].
+             */
+            quality_score: number;
+            /**
+             * Status
+             * @description success.
+             * @constant
+             */
+            status: "success";
+            /**
+             * Success Rate
+             * @description Share of the votes that reported success.
+             */
+            success_rate: number;
+            /**
+             * Usage Count
+             * @description Number of votes on the case.
+             */
+            usage_count: number;
+        };
+        /**
+         * FeedbackResponse
+         * @description What the feedback did.
+         */
+        dtrag__delivery__api__schemas__feedback__FeedbackResponse: {
+            /**
+             * Case Id
+             * @description The case that was made or voted on; null if none.
+             */
+            case_id: string | null;
+            /**
+             * Changed
+             * @description Whether it differs from your earlier feedback on this answer.
+             */
+            changed: boolean;
+            /**
+             * Effect
+             * @description recorded, case_made or case_voted.
+             */
+            effect: string;
+            /**
+             * Feedback
+             * @description thumbs_up, thumbs_down or ignored.
+             */
+            feedback: string;
+            /**
+             * Note
+             * @description Why there is no case; empty if there is one.
+             */
+            note: string;
+            /**
+             * Trace Id
+             * @description The answer's trace.
+             */
+            trace_id: string;
+        };
+        /**
          * EditionDaysShape
          * @description An edition of a regulation.
          */
@@ -3492,6 +4069,114 @@ export interface components {
             vector_rank: number | null;
         };
         /**
+         * ExportedCase
+         * @description A case with its author.
+         */
+        ExportedCase: {
+            /**
+             * As Of
+             * @description The day of the question; null: today's texts.
+             */
+            as_of: string | null;
+            /**
+             * Author
+             * @description Id of the key that caused it; empty without keys.
+             */
+            author: string;
+            /**
+             * Case Id
+             * @description Its id.
+             */
+            case_id: string;
+            /**
+             * Category Path
+             * @description The category, outermost name first.
+             */
+            category_path: string[];
+            /**
+             * Content
+             * @description What it says; of a case made from an answer the labels of its citations.
+             */
+            content: string;
+            /**
+             * Created At
+             * @description ISO 8601 in UTC.
+             */
+            created_at: string;
+            /**
+             * Downvotes
+             * @description Votes thumbs_down.
+             */
+            downvotes: number;
+            /**
+             * Metadata
+             * @description Its metadata.
+             */
+            metadata: {
+                [key: string]: unknown;
+            };
+            /**
+             * Origin
+             * @description How it came to be.
+             * @enum {string}
+             */
+            origin: "manual" | "answer" | "review";
+            /**
+             * Passages
+             * @description Ids of the passages that it cites.
+             */
+            passages: string[];
+            /**
+             * Quality Score
+             * @description Quality in [0, 1].
+             */
+            quality_score: number;
+            /**
+             * Query
+             * @description The question; empty where questions are stored without text.
+             */
+            query: string;
+            /**
+             * Status
+             * @description An archived case is never suggested.
+             * @enum {string}
+             */
+            status: "active" | "archived";
+            /**
+             * Success Rate
+             * @description Share of the votes that reported success.
+             */
+            success_rate: number;
+            /**
+             * Updated At
+             * @description ISO 8601 in UTC.
+             */
+            updated_at: string;
+            /**
+             * Upvotes
+             * @description Votes thumbs_up and selected.
+             */
+            upvotes: number;
+            /**
+             * Usage Count
+             * @description Number of votes on it; suggesting does not count.
+             */
+            usage_count: number;
+        };
+        /**
+         * ExportResponse
+         * @description The training data of your scope.
+         */
+        ExportResponse: {
+            /**
+             * Ready For Neural Selector
+             * @description Whether there are enough good interactions.
+             */
+            ready_for_neural_selector: boolean;
+            /** @description The data. */
+            training_data: components["schemas"]["TrainingData"];
+        };
+        /**
          * FailedFile
          * @description A file that could not be read completely.
          */
@@ -3506,6 +4191,34 @@ export interface components {
              * @description The reason.
              */
             reason: string;
+        };
+        /**
+         * FeedbackBody
+         * @description What a person did with a suggested case.
+         */
+        FeedbackBody: {
+            /**
+             * Case Id
+             * @description The case.
+             */
+            case_id: string;
+            /**
+             * Feedback
+             * @description thumbs_up and selected raise the quality by .1, thumbs_down lowers it.
+             * @enum {string}
+             */
+            feedback: "thumbs_up" | "thumbs_down" | "selected" | "ignored";
+            /**
+             * Log Id
+             * @description The log_id of the response that suggested the case.
+             */
+            log_id: string;
+            /**
+             * Success
+             * @description Whether the case helped; counted in the success rate.
+             * @default true
+             */
+            success: boolean;
         };
         /**
          * FeedbackRequest
@@ -3532,42 +4245,6 @@ export interface components {
              * Trace Id
              * @description The trace_id of the answer.
              * @example 8f14e45f-ceea-467f-a8d4-3f1b2c6d7e80
-             */
-            trace_id: string;
-        };
-        /**
-         * FeedbackResponse
-         * @description What the feedback did.
-         */
-        FeedbackResponse: {
-            /**
-             * Case Id
-             * @description The case that was made or voted on; null if none.
-             */
-            case_id: string | null;
-            /**
-             * Changed
-             * @description Whether it differs from your earlier feedback on this answer.
-             */
-            changed: boolean;
-            /**
-             * Effect
-             * @description recorded, case_made or case_voted.
-             */
-            effect: string;
-            /**
-             * Feedback
-             * @description thumbs_up, thumbs_down or ignored.
-             */
-            feedback: string;
-            /**
-             * Note
-             * @description Why there is no case; empty if there is one.
-             */
-            note: string;
-            /**
-             * Trace Id
-             * @description The answer's trace.
              */
             trace_id: string;
         };
@@ -3995,6 +4672,207 @@ export interface components {
              * @enum {string}
              */
             state: "valid" | "expired" | "revoked";
+        };
+        /**
+         * ListedCaseShape
+         * @description A case of a list.
+         */
+        ListedCaseShape: {
+            /**
+             * As Of
+             * @description The day of the question; null: today's texts.
+             */
+            as_of: string | null;
+            /**
+             * Case Id
+             * @description Its id.
+             */
+            case_id: string;
+            /**
+             * Category Path
+             * @description The category, outermost name first.
+             */
+            category_path: string[];
+            /**
+             * Content
+             * @description What it says; of a case made from an answer the labels of its citations.
+             */
+            content: string;
+            /**
+             * Created At
+             * @description ISO 8601 in UTC.
+             */
+            created_at: string;
+            /**
+             * Downvotes
+             * @description Votes thumbs_down.
+             */
+            downvotes: number;
+            /**
+             * Metadata
+             * @description Its metadata.
+             */
+            metadata: {
+                [key: string]: unknown;
+            };
+            /**
+             * Origin
+             * @description How it came to be.
+             * @enum {string}
+             */
+            origin: "manual" | "answer" | "review";
+            /**
+             * Passages
+             * @description Ids of the passages that it cites.
+             */
+            passages: string[];
+            /**
+             * Quality Score
+             * @description Quality in [0, 1].
+             */
+            quality_score: number;
+            /**
+             * Query
+             * @description The question; empty where questions are stored without text.
+             */
+            query: string;
+            /**
+             * Stale
+             * @description Whether a cited passage changed or is gone, so that the case is not reused.
+             */
+            stale: boolean;
+            /**
+             * Stale Passages
+             * @description Those passages.
+             */
+            stale_passages: string[];
+            /**
+             * Status
+             * @description An archived case is never suggested.
+             * @enum {string}
+             */
+            status: "active" | "archived";
+            /**
+             * Success Rate
+             * @description Share of the votes that reported success.
+             */
+            success_rate: number;
+            /**
+             * Updated At
+             * @description ISO 8601 in UTC.
+             */
+            updated_at: string;
+            /**
+             * Upvotes
+             * @description Votes thumbs_up and selected.
+             */
+            upvotes: number;
+            /**
+             * Usage Count
+             * @description Number of votes on it; suggesting does not count.
+             */
+            usage_count: number;
+        };
+        /**
+         * LogList
+         * @description The newest interactions, newest first.
+         */
+        LogList: {
+            /**
+             * Logs
+             * @description The interactions.
+             */
+            logs: components["schemas"]["LogShape"][];
+            /** @description Training data. */
+            neural_selector_readiness: components["schemas"]["LogReadiness"];
+            /**
+             * Total Count
+             * @description Number of interactions of this response.
+             */
+            total_count: number;
+        };
+        /**
+         * LogReadiness
+         * @description Whether there are enough good interactions for the neural selector.
+         */
+        LogReadiness: {
+            /**
+             * Sufficient Data
+             * @description Whether there are at least 1,000 interactions.
+             */
+            sufficient_data: boolean;
+            /**
+             * Training Ready
+             * @description Whether at least 700 of them were successful.
+             */
+            training_ready: boolean;
+        };
+        /**
+         * LogShape
+         * @description An interaction: a request for suggestions, or an answered question.
+         */
+        LogShape: {
+            /**
+             * Category Path
+             * @description The category of the request.
+             */
+            category_path: string[];
+            /**
+             * Execution Time Ms
+             * @description Time of the suggestion in milliseconds.
+             */
+            execution_time_ms: number;
+            /**
+             * Feedback
+             * @description The last vote; null without one.
+             */
+            feedback: ("thumbs_up" | "thumbs_down" | "selected" | "ignored") | null;
+            /**
+             * Kind
+             * @description What it was.
+             * @enum {string}
+             */
+            kind: "suggestion" | "answer";
+            /**
+             * Log Id
+             * @description Its id; of an answer the id of its trace.
+             */
+            log_id: string;
+            /**
+             * Picked Case Ids
+             * @description Those of them that were picked.
+             */
+            picked_case_ids: string[];
+            /**
+             * Query
+             * @description The question; empty where questions are stored without text.
+             */
+            query: string;
+            /**
+             * Similarity Method
+             * @description The similarity; empty for an answer.
+             */
+            similarity_method: string;
+            /**
+             * Success Flag
+             * @description The success that was reported; null without feedback.
+             */
+            success_flag: boolean | null;
+            /**
+             * Suggested Case Ids
+             * @description The suggested cases.
+             */
+            suggested_case_ids: string[];
+            /**
+             * Timestamp
+             * @description ISO 8601 in UTC.
+             */
+            timestamp: string;
+            /**
+             * User Id
+             * @description Id of the key; empty without keys.
+             */
+            user_id: string;
         };
         /**
          * ManifestShape
@@ -4733,6 +5611,27 @@ export interface components {
             start: number;
         };
         /**
+         * PerformanceShape
+         * @description The speed of suggestions.
+         */
+        PerformanceShape: {
+            /**
+             * Current Avg Response Time Ms
+             * @description The mean time.
+             */
+            current_avg_response_time_ms: number;
+            /**
+             * Meets Target
+             * @description Whether the mean time is within the goal.
+             */
+            meets_target: boolean;
+            /**
+             * Target Response Time Ms
+             * @description The goal.
+             */
+            target_response_time_ms: number;
+        };
+        /**
          * PreviewShape
          * @description The effects of activating a version.
          */
@@ -5007,6 +5906,17 @@ export interface components {
             title: string;
         };
         /**
+         * QualityBody
+         * @description A new quality of a case.
+         */
+        QualityBody: {
+            /**
+             * Quality Score
+             * @description Quality in [0, 1].
+             */
+            quality_score: number;
+        };
+        /**
          * ReachShape
          * @description The documents that a key or an agent gains and loses.
          */
@@ -5041,6 +5951,32 @@ export interface components {
              * @description Its name.
              */
             name: string;
+        };
+        /**
+         * ReadinessShape
+         * @description Whether there are enough good interactions for the neural selector.
+         */
+        ReadinessShape: {
+            /**
+             * Data Quality Score
+             * @description The success rate.
+             */
+            data_quality_score: number;
+            /**
+             * Ready For Training
+             * @description Whether there are enough, and at least .70 successful.
+             */
+            ready_for_training: boolean;
+            /**
+             * Sufficient Data
+             * @description Whether there are at least 1,000.
+             */
+            sufficient_data: boolean;
+            /**
+             * Total Interactions
+             * @description Interactions.
+             */
+            total_interactions: number;
         };
         /**
          * Ready
@@ -5835,6 +6771,88 @@ export interface components {
             total: number;
         };
         /**
+         * StatisticsShape
+         * @description Figures over the cases and interactions in your scope.
+         */
+        StatisticsShape: {
+            /**
+             * Archived Cases
+             * @description Archived cases.
+             */
+            archived_cases: number;
+            /**
+             * Average Quality Score
+             * @description Mean quality of the cases.
+             */
+            average_quality_score: number;
+            /**
+             * Average Response Time Ms
+             * @description Mean time of a suggestion in milliseconds.
+             */
+            average_response_time_ms: number;
+            /**
+             * Category Distribution
+             * @description Cases of the ten largest categories.
+             */
+            category_distribution: {
+                [key: string]: number;
+            };
+            /**
+             * Most Used Case
+             * @description The case with the most votes.
+             */
+            most_used_case: string | null;
+            /**
+             * Similarity Method Usage
+             * @description Interactions by similarity.
+             */
+            similarity_method_usage: {
+                [key: string]: number;
+            };
+            /**
+             * Success Rate
+             * @description Their share, in [0, 1].
+             */
+            success_rate: number;
+            /**
+             * Successful Interactions
+             * @description Interactions that ended with success.
+             */
+            successful_interactions: number;
+            /**
+             * Total Cases
+             * @description Active cases.
+             */
+            total_cases: number;
+            /**
+             * Total Interactions
+             * @description Interactions.
+             */
+            total_interactions: number;
+            /**
+             * Total Usage Count
+             * @description Sum of the votes.
+             */
+            total_usage_count: number;
+        };
+        /**
+         * StatsResponse
+         * @description The state of the case memory.
+         */
+        StatsResponse: {
+            /** @description Figures. */
+            cbr_system_stats: components["schemas"]["StatisticsShape"];
+            /** @description Training data. */
+            neural_selector_readiness: components["schemas"]["ReadinessShape"];
+            /** @description Speed. */
+            performance: components["schemas"]["PerformanceShape"];
+            /**
+             * Timestamp
+             * @description ISO 8601 in UTC.
+             */
+            timestamp: string;
+        };
+        /**
          * Status
          * @description The state of the service, for callers without a key.
          */
@@ -5896,6 +6914,148 @@ export interface components {
              * @description true: a last chunk without choices holds the usage.
              */
             include_usage?: boolean | null;
+        };
+        /**
+         * SuggestBody
+         * @description A question to which similar cases are wanted.
+         */
+        SuggestBody: {
+            /**
+             * Category Path
+             * @description The category, outermost name first. Only cases of exactly this category are suggested.
+             */
+            category_path?: string[] | null;
+            /**
+             * Include Metadata
+             * @description Whether the response contains the metadata of the cases.
+             * @default true
+             */
+            include_metadata: boolean;
+            /**
+             * Include Subcategories
+             * @description Whether the branch below category_path counts, too.
+             * @default false
+             */
+            include_subcategories: boolean;
+            /**
+             * K
+             * @description Maximum number of cases.
+             * @default 5
+             */
+            k: number;
+            /**
+             * Min Quality Score
+             * @description Cases of a lower quality are left out.
+             * @default 0
+             */
+            min_quality_score: number;
+            /**
+             * Query
+             * @description The question.
+             */
+            query: string;
+            /**
+             * Similarity Method
+             * @description cosine and jaccard compare words, euclidean their counts, semantic meaning and words.
+             * @default cosine
+             * @enum {string}
+             */
+            similarity_method: "cosine" | "euclidean" | "jaccard" | "semantic";
+        };
+        /**
+         * SuggestionShape
+         * @description A suggested case.
+         */
+        SuggestionShape: {
+            /**
+             * Case Id
+             * @description Its id.
+             */
+            case_id: string;
+            /**
+             * Category Path
+             * @description The category, outermost name first.
+             */
+            category_path: string[];
+            /**
+             * Content
+             * @description What it says; of a case made from an answer the labels of its citations.
+             */
+            content: string;
+            /**
+             * Metadata
+             * @description Its metadata; {} when they were not requested.
+             */
+            metadata: {
+                [key: string]: unknown;
+            };
+            /**
+             * Quality Score
+             * @description Quality in [0, 1].
+             */
+            quality_score: number;
+            /**
+             * Query
+             * @description Its question.
+             */
+            query: string;
+            /**
+             * Similarity Score
+             * @description Similarity to the question in [0, 1].
+             */
+            similarity_score: number;
+            /**
+             * Usage Count
+             * @description Number of votes on it.
+             */
+            usage_count: number;
+        };
+        /**
+         * SuggestResponse
+         * @description The most similar cases, best first.
+         */
+        SuggestResponse: {
+            /**
+             * Execution Time Ms
+             * @description Time of the comparison in milliseconds.
+             */
+            execution_time_ms: number;
+            /**
+             * K Requested
+             * @description The requested number of cases.
+             */
+            k_requested: number;
+            /**
+             * K Returned
+             * @description The number of cases of this response.
+             */
+            k_returned: number;
+            /**
+             * Log Id
+             * @description Id of this interaction, for POST /cbr/feedback; null when the disk was too full to store it.
+             */
+            log_id: string | null;
+            /**
+             * Notes
+             * @description Remarks for the reader, such as why words were compared instead.
+             */
+            notes: string[];
+            /**
+             * Query
+             * @description The question.
+             */
+            query: string;
+            /**
+             * Similarity Method
+             * @description The similarity that was used.
+             * @enum {string}
+             */
+            similarity_method: "cosine" | "euclidean" | "jaccard" | "semantic";
+            /**
+             * Suggestions
+             * @description The cases.
+             */
+            suggestions: components["schemas"]["SuggestionShape"][];
         };
         /**
          * ToolList
@@ -6143,6 +7303,52 @@ export interface components {
              * @description Its id.
              */
             trace_id: string;
+        };
+        /**
+         * TrainingData
+         * @description Cases and interactions.
+         */
+        TrainingData: {
+            /**
+             * Cases
+             * @description The cases, by id.
+             */
+            cases: components["schemas"]["ExportedCase"][];
+            /**
+             * Interactions
+             * @description The interactions, newest first.
+             */
+            interactions: components["schemas"]["LogShape"][];
+            /** @description What this export contains. */
+            metadata: components["schemas"]["TrainingMetadata"];
+            /** @description Figures. */
+            statistics: components["schemas"]["StatisticsShape"];
+        };
+        /**
+         * TrainingMetadata
+         * @description What the export contains.
+         */
+        TrainingMetadata: {
+            /**
+             * Case Count
+             * @description Number of cases.
+             */
+            case_count: number;
+            /**
+             * Complete
+             * @description Whether nothing was left out by the limit.
+             */
+            complete: boolean;
+            /**
+             * Exported At
+             * @description ISO 8601 in UTC.
+             */
+            exported_at: string;
+            /**
+             * Interaction Count
+             * @description Number of interactions.
+             */
+            interaction_count: number;
         };
         /**
          * TreeShape
@@ -7885,6 +9091,1126 @@ export interface operations {
             };
         };
     };
+    add_cbr_case_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CaseBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CaseShape"];
+                };
+            };
+            /** @description The body cannot be read. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The key is missing or invalid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description Your key does not allow it, or the filters reach outside your scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description It does not exist, or you may not see it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description It was modified concurrently. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The media type of the body is not supported. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The input is invalid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description Too many requests; see Retry-After. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The case memory is not enabled (CBR_ENABLED). */
+            501: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The database is unreachable or was built with another analyzer or embedder, or the service is overloaded. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The disk is too full to add anything; searches and answers still work. */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+        };
+    };
+    cases_cbr_cases_get: {
+        parameters: {
+            query?: {
+                /** @description `next` of the page before. */
+                after?: string | null;
+                /** @description Maximum number of entries. */
+                limit?: number;
+                /** @description Only cases with passages that changed or are gone, or only the others. */
+                stale?: boolean | null;
+                /** @description Only cases of this status. */
+                status?: ("active" | "archived") | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CaseList"];
+                };
+            };
+            /** @description The key is missing or invalid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description Your key does not allow it, or the filters reach outside your scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The input is invalid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description Too many requests; see Retry-After. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The case memory is not enabled (CBR_ENABLED). */
+            501: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The database is unreachable or was built with another analyzer or embedder, or the service is overloaded. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+        };
+    };
+    case_cbr_cases__case_id__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                case_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CaseShape"];
+                };
+            };
+            /** @description The body cannot be read. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The key is missing or invalid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description Your key does not allow it, or the filters reach outside your scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description It does not exist, or you may not see it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The input is invalid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description Too many requests; see Retry-After. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The case memory is not enabled (CBR_ENABLED). */
+            501: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The database is unreachable or was built with another analyzer or embedder, or the service is overloaded. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+        };
+    };
+    change_cbr_cases__case_id__put: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                case_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CaseChangeBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangedCase"];
+                };
+            };
+            /** @description The body cannot be read. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The key is missing or invalid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description Your key does not allow it, or the filters reach outside your scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description It does not exist, or you may not see it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description It was modified concurrently. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The media type of the body is not supported. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The input is invalid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description Too many requests; see Retry-After. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The case memory is not enabled (CBR_ENABLED). */
+            501: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The database is unreachable or was built with another analyzer or embedder, or the service is overloaded. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The disk is too full to add anything; searches and answers still work. */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+        };
+    };
+    delete_cbr_cases__case_id__delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                case_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeletedCase"];
+                };
+            };
+            /** @description The body cannot be read. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The key is missing or invalid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description Your key does not allow it, or the filters reach outside your scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description It does not exist, or you may not see it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The input is invalid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description Too many requests; see Retry-After. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The case memory is not enabled (CBR_ENABLED). */
+            501: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The database is unreachable or was built with another analyzer or embedder, or the service is overloaded. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+        };
+    };
+    quality_cbr_cases__case_id__quality_put: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                case_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["QualityBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangedQuality"];
+                };
+            };
+            /** @description The body cannot be read. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The key is missing or invalid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description Your key does not allow it, or the filters reach outside your scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description It does not exist, or you may not see it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description It was modified concurrently. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The media type of the body is not supported. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The input is invalid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description Too many requests; see Retry-After. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The case memory is not enabled (CBR_ENABLED). */
+            501: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The database is unreachable or was built with another analyzer or embedder, or the service is overloaded. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The disk is too full to add anything; searches and answers still work. */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+        };
+    };
+    export_cbr_export_get: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of cases, and of interactions. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExportResponse"];
+                };
+            };
+            /** @description The key is missing or invalid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description Your key does not allow it, or the filters reach outside your scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The input is invalid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description Too many requests; see Retry-After. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The case memory is not enabled (CBR_ENABLED). */
+            501: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The database is unreachable or was built with another analyzer or embedder, or the service is overloaded. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+        };
+    };
+    feedback_cbr_feedback_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FeedbackBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["dtrag__delivery__api__schemas__cbr__FeedbackResponse"];
+                };
+            };
+            /** @description The body cannot be read. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The key is missing or invalid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description Your key does not allow it, or the filters reach outside your scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description It does not exist, or you may not see it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The media type of the body is not supported. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The input is invalid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description Too many requests; see Retry-After. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The case memory is not enabled (CBR_ENABLED). */
+            501: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The database is unreachable or was built with another analyzer or embedder, or the service is overloaded. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The disk is too full to add anything; searches and answers still work. */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+        };
+    };
+    logs_cbr_logs_get: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of entries. */
+                limit?: number;
+                /** @description Only interactions that ended with success. */
+                success_only?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LogList"];
+                };
+            };
+            /** @description The key is missing or invalid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description Your key does not allow it, or the filters reach outside your scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The input is invalid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description Too many requests; see Retry-After. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The case memory is not enabled (CBR_ENABLED). */
+            501: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The database is unreachable or was built with another analyzer or embedder, or the service is overloaded. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+        };
+    };
+    stats_cbr_stats_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StatsResponse"];
+                };
+            };
+            /** @description The key is missing or invalid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description Your key does not allow it, or the filters reach outside your scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description Too many requests; see Retry-After. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The case memory is not enabled (CBR_ENABLED). */
+            501: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The database is unreachable or was built with another analyzer or embedder, or the service is overloaded. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+        };
+    };
+    suggest_cbr_suggest_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SuggestBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SuggestResponse"];
+                };
+            };
+            /** @description The body cannot be read. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The key is missing or invalid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description Your key does not allow it, or the filters reach outside your scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The media type of the body is not supported. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The input is invalid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description Too many requests; see Retry-After. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The case memory is not enabled (CBR_ENABLED). */
+            501: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The database is unreachable or was built with another analyzer or embedder, or the service is overloaded. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+        };
+    };
     feedback_chat_feedback_post: {
         parameters: {
             query?: never;
@@ -7904,7 +10230,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["FeedbackResponse"];
+                    "application/json": components["schemas"]["dtrag__delivery__api__schemas__feedback__FeedbackResponse"];
                 };
             };
             /** @description The key is missing or invalid. */
