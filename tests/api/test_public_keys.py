@@ -15,7 +15,13 @@ from dtrag.errors import InvalidInput
 from tests.api.confined import CANARY, House, house
 from tests.api.shape import assert_failure
 from tests.api.test_keys import client_of
-from tests.api.test_route_matrix import ROUTES, Address, make, send
+from tests.api.test_route_matrix import (
+    ROUTES,
+    Address,
+    enabled,  # noqa: F401 - a fixture: the case memory has routes, too
+    make,
+    send,
+)
 from tests.cases import each
 from tests.store import Databases
 

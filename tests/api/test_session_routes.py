@@ -13,7 +13,16 @@ from dtrag.adapters.postgres.server.server import EmbeddedServer
 from tests.api.confined import House, house
 from tests.api.shape import assert_failure
 from tests.api.test_keys import client_of
-from tests.api.test_route_matrix import MAY, MINE, ROUTES, THEIRS, Address, make, send
+from tests.api.test_route_matrix import (
+    MAY,
+    MINE,
+    ROUTES,
+    THEIRS,
+    Address,
+    enabled,  # noqa: F401 - a fixture: the case memory has routes, too
+    make,
+    send,
+)
 from tests.cases import each
 from tests.store import Databases
 
