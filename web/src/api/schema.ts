@@ -1679,6 +1679,8 @@ export interface components {
              * @description The agent.
              */
             agent_id: string;
+            /** @description A verified case with the same question; null if there is none, or the case memory is off. */
+            answered_before?: components["schemas"]["AnsweredBeforeShape"] | null;
             /**
              * Citations
              * @description One for each [n].
@@ -2118,6 +2120,29 @@ export interface components {
             paragraph: number | null;
         };
         /**
+         * AnsweredBeforeShape
+         * @description An earlier question that asked the same; the answer cites a passage that answered it.
+         */
+        AnsweredBeforeShape: {
+            /**
+             * Case Id
+             * @description The case.
+             */
+            case_id: string;
+            /**
+             * Date
+             * @description The day of the earlier answer.
+             */
+            date: string;
+            /**
+             * Question
+             * @description The earlier question; empty where questions are stored without text.
+             */
+            question: string;
+            /** @description What people said of it. */
+            votes: components["schemas"]["CaseVotesShape"];
+        };
+        /**
          * ApproveBody
          * @description An approval.
          */
@@ -2181,6 +2206,8 @@ export interface components {
          * @description The answer with its citations, or that the documents do not answer.
          */
         AskResponse: {
+            /** @description A verified case with the same question; null if there is none, or the case memory is off. */
+            answered_before?: components["schemas"]["AnsweredBeforeShape"] | null;
             /**
              * Citations
              * @description One for each [n].
@@ -2673,6 +2700,22 @@ export interface components {
             usage_count: number;
         };
         /**
+         * CaseVotesShape
+         * @description Votes on a case.
+         */
+        CaseVotesShape: {
+            /**
+             * Down
+             * @description Votes against it.
+             */
+            down: number;
+            /**
+             * Up
+             * @description Votes for it.
+             */
+            up: number;
+        };
+        /**
          * ChangedCase
          * @description A change that was made.
          */
@@ -2957,6 +3000,8 @@ export interface components {
              * @description The same text.
              */
             answer: string;
+            /** @description A verified case with the same question; null if there is none, or the case memory is off. */
+            answered_before?: components["schemas"]["AnsweredBeforeShape"] | null;
             /**
              * Confidence
              * @description The probability that the documents answer this, in [0, 1].
@@ -3176,6 +3221,8 @@ export interface components {
          * @description An answer in the OpenAI protocol.
          */
         Completion: {
+            /** @description A verified case with the same question; null if there is none, or the case memory is off. */
+            answered_before?: components["schemas"]["AnsweredBeforeShape"] | null;
             /**
              * Choices
              * @description One.
