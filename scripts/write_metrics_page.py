@@ -37,7 +37,7 @@ LABELS = {
     "error": "class of the error, such as `InvalidInput`",
     "feedback": "`thumbs_up`, `thumbs_down`, `selected`, `ignored`",
     "kind": "`path_traversal`, `injection`, `bypass`",
-    "limiter": "concurrency limit: `run`, `cpu`, `model`, `search`, `upload`",
+    "limiter": "concurrency limit: `run`, `cpu`, `model`, `search`, `case`, `upload`",
     "method": "HTTP method",
     "mode": "`hybrid`, `lexical`, `strict`, `vector`",
     "outcome": "of the cache: `hit`, `miss`; of debates: `started`, then `finished`, `failed`, `timeout` or "

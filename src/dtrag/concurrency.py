@@ -31,6 +31,8 @@ INTERNAL_PATIENCE_S = 10.0
 UPLOAD_PATIENCE_S = 30.0
 """Longest wait of an upload, in seconds: the client keeps its files meanwhile, and sending them again costs more than
 waiting."""
+CASES_AT_ONCE, CASES_WAITING, CASE_PATIENCE_S = 8, 512, 30.0
+"""Suggestions and votes take milliseconds each: many may wait, and each of them long, rather than be refused."""
 MAX_RETRY_S = 5
 """Refused clients get a random `Retry-After` of 1 to 5 seconds, so that they do not all return together."""
 
@@ -102,7 +104,8 @@ class Limiter:
 class Admission:
     """The limiters of one app. A run enters by `run()`, and takes `cpu()` and `model()` slots inside as needed.
 
-    `search()` and `upload()` are for searches and uploads over HTTP, which are not part of a run.
+    `search()`, `case()` and `upload()` are for searches, suggestions of cases and uploads over HTTP, which are not part
+    of a run.
 
     `cpu()` belongs around a step, outside of its timeout, so that waiting for a slot does not count as the step's time.
     A run never holds a slot of one limiter while it waits for another, which could deadlock: no `model()` inside of
@@ -130,6 +133,7 @@ class Admission:
             "cpu": Limiter(cpu or 2 * (os.cpu_count() or 1), internal_queue, INTERNAL_PATIENCE_S),
             "model": Limiter(models, internal_queue, INTERNAL_PATIENCE_S),
             "search": Limiter(*searches, patience),
+            "case": Limiter(CASES_AT_ONCE, CASES_WAITING, CASE_PATIENCE_S),
             "upload": Limiter(*uploads, UPLOAD_PATIENCE_S),
         }
 
@@ -171,13 +175,19 @@ class Admission:
             yield
 
     @asynccontextmanager
+    async def case(self) -> AsyncIterator[None]:
+        """Around a suggestion of cases or a vote. Raises `Overloaded`, before any work was done."""
+        async with self._limiters["case"].slot():
+            yield
+
+    @asynccontextmanager
     async def upload(self) -> AsyncIterator[None]:
         """Around receiving and reading files. Raises `Overloaded`, before any byte was read."""
         async with self._limiters["upload"].slot():
             yield
 
     def loads(self) -> Mapping[str, Load]:
-        """The load of each limiter now: run, cpu, model, search, upload."""
+        """The load of each limiter now: run, cpu, model, search, case, upload."""
         return {name: limiter.load for name, limiter in self._limiters.items()}
 
 

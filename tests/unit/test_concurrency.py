@@ -121,7 +121,7 @@ async def test_model_calls_and_cpu_work_are_limited_separately() -> None:
     async with admission.run(), admission.model(), asyncio.timeout(1), admission.cpu():
         loads = admission.loads()
     working = {limiter: load.working for limiter, load in loads.items()}
-    assert working == {"run": 1, "cpu": 1, "model": 1, "search": 0, "upload": 0}
+    assert working == {"run": 1, "cpu": 1, "model": 1, "search": 0, "case": 0, "upload": 0}
     async with admission.run(), admission.run():
         with pytest.raises(Overloaded):
             async with admission.run():

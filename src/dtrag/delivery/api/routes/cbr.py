@@ -50,7 +50,7 @@ _CHANGE_ERRORS = failures(400, 403, 404, 409, 413, 415, 422, 501, 503, 507)
 async def suggest(request: Request, body: SuggestBody) -> SuggestResponse:
     """The cases whose questions are most similar, best first."""
     app = app_of(request)
-    async with app.run.admission.search():
+    async with app.run.admission.case():
         suggestions = await app.cases.suggest(
             body.query,
             body.category_path,
@@ -67,9 +67,11 @@ async def suggest(request: Request, body: SuggestBody) -> SuggestResponse:
 @posting.post("/cbr/feedback", responses=_VOTE_ERRORS, dependencies=READ)
 async def feedback(request: Request, body: FeedbackBody) -> FeedbackResponse:
     """A vote on a case that was suggested to you; another vote on it in the same interaction replaces the first."""
-    case = await app_of(request).cases.feedback(
-        body.log_id, body.case_id, FeedbackType(body.feedback), success=body.success, caller=caller_of(request)
-    )
+    app = app_of(request)
+    async with app.run.admission.case():
+        case = await app.cases.feedback(
+            body.log_id, body.case_id, FeedbackType(body.feedback), success=body.success, caller=caller_of(request)
+        )
     add_subjects(request, [case.case_id])
     return FeedbackResponse(
         status="success",
