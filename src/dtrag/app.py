@@ -235,6 +235,7 @@ class App:
         self.traces = Traces.of(settings, stores.traces, stores.sight, self.index)
         self.reuse = Reuse(stores.cases, self.index, gate, committed=COMMITTED_PAIRS, embedder=self._query_embedder)
         self.retention = Retention.of(settings, stores.cases, self.index, self.reuse)
+        self.retention.on_thumbs_down = self.review.offer_rated
         self.feedback = FeedbackOnAnswers(self.traces, stores.traces, retention=self.retention, record=record)
         self.tools = registry_of(settings, self._tool_parser, WebFetcher)
         self.mcp = mcp_tools(settings, stores.approvals, self.tools, record)

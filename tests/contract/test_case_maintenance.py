@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from dtrag.core.access.api_key import Caller
+from dtrag.core.access.api_key import Caller, Key
 from dtrag.core.access.scope import EVERYTHING, Access, Grant
 from dtrag.core.cases.case import Case, CaseChange, CaseLog, CitedPassage, FeedbackType, content_hash
 from dtrag.core.cases.consolidation import ALIASES
@@ -95,7 +95,7 @@ async def test_only_the_same_questions_about_the_same_passages_are_merged(stores
     kept, same = after["kept"], after["same"]
     assert (kept.usage_count, kept.upvotes, kept.downvotes, kept.success_rate) == (5, 3, 2, 0.6)
     assert kept.quality_score == before["kept"].quality_score
-    assert kept.metadata[ALIASES] == [{"case_id": "same", "run": report.run_id}]
+    assert kept.metadata[ALIASES] == [{"case_id": "same", "run": report.run_id, "raised": 0.0}]
     assert (same.status, same.usage_count) == ("archived", 0)
     assert sum(each.usage_count for each in after.values()) == 5
     unchanged = before.keys() - {"kept", "same"}
@@ -126,6 +126,24 @@ async def test_an_undo_restores_everything_and_keeps_later_votes(stores: Stores)
     with pytest.raises(NotFound):
         await consolidation(stores).undo(report.run_id)
     assert await consolidation(stores).runs() == {}
+
+
+async def test_a_reviewed_case_raises_the_quality(stores: Stores) -> None:
+    cited: dict[str, Any] = {"passages": [f"{LEAVE}:0"]}
+    await add(
+        stores,
+        case("used", QUESTION, usage_count=5, quality_score=0.6, **cited),
+        case("reviewed", SAME, quality_score=1.0, origin="review", **cited),
+        case("by hand", SAME, quality_score=0.9, **cited),
+    )
+    report = await consolidation(stores).run()
+    assert (await every(stores))["used"].quality_score == 1.0
+    await consolidation(stores).undo(report.run_id)
+    assert {name: each.quality_score for name, each in (await every(stores)).items()} == {
+        "used": 0.6,
+        "reviewed": 1.0,
+        "by hand": 0.9,
+    }
 
 
 async def test_runs_are_undone_in_the_reverse_order(stores: Stores) -> None:
@@ -290,6 +308,10 @@ async def test_the_audit_names_what_needs_a_person(stores: Stores) -> None:
         return replace(case(name, question, ["AI", "Machines"], node_id=node, **values), passages=cited)
 
     gone = f"{uuid.uuid4()}:0"
+    staff_key = Key(
+        uuid.uuid4(), "staff", "abcdefgh", b"", "editor", Grant.of([CategoryPath.parse("HR")], taxonomy), 9, NOON
+    )
+    assert await stores.keys.add(staff_key)
     await add(
         stores,
         citing("live", "Valve?", kettle, boiler),
@@ -299,6 +321,8 @@ async def test_the_audit_names_what_needs_a_person(stores: Stores) -> None:
         citing("itself", "Itself?", kettle, metadata={ALIASES: [{"case_id": "itself", "run": "r"}]}),
         replace(case("elsewhere", "Leave?", ["HR"], node_id=staff_node), passages=(leave,)),
         citing("voted", "Voted?", boiler),
+        citing("moved", "Moved?", kettle, author=str(staff_key.key_id), usage_count=1),
+        replace(case("own", "Own?", ["HR"], node_id=node, author=str(staff_key.key_id)), passages=(leave,)),
         case("bare", "Bare?"),
         case("old", "Old?", status="archived"),
     )
@@ -308,18 +332,20 @@ async def test_the_audit_names_what_needs_a_person(stores: Stores) -> None:
     assert {key for key in found if key[0] in {"stale", "duplicate", "self_referring"}} == {
         ("stale", "changed"),
         ("stale", "missing"),
+        ("stale", "moved"),
         ("duplicate", "live too"),
         ("self_referring", "itself"),
     }
     assert found["stale", "changed"]["details"] == "changed"
     assert found["stale", "missing"]["details"] == "missing"
+    assert found["stale", "moved"]["details"] == "outside the author's scope"
     assert set(found["stale", "missing"]["passages"]) == {gone, f"{BOILER}:77"}
     assert {case_id for finding, case_id in found if finding == "out_of_reach"} == {"elsewhere", "bare"}
     assert ("never_used", "voted") not in found
     assert ("without_vote", "voted") not in found
-    assert (audit.examined, audit.archived, audit.without_sources, audit.reusable) == (8, 1, 1, 5)
+    assert (audit.examined, audit.archived, audit.without_sources, audit.reusable) == (10, 1, 1, 6)
     assert audit.needs_a_person
-    for name in ("changed", "missing", "live too", "itself"):
+    for name in ("changed", "missing", "moved", "live too", "itself"):
         await stores.cases.delete(name, EVERYTHING)
     clean = await CaseAuditor(stores.cases, stores.index, stores.keys, stores.agents).audit()
     assert not clean.needs_a_person

@@ -15,7 +15,7 @@ from dtrag.app import App, app_on, open_app
 from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.access.scope import Access, Grant, Scope
 from dtrag.core.answers.citation_labels import label
-from dtrag.core.cases.case import Case, CitedPassage, content_hash
+from dtrag.core.cases.case import Case, CaseLog, CitedPassage, FeedbackType, content_hash
 from dtrag.core.cases.similarity import question_hash
 from dtrag.core.taxonomy.review import Item, OfferedAnswer
 from dtrag.core.taxonomy.tree import UNCLASSIFIED, CategoryPath
@@ -425,6 +425,28 @@ async def test_decisions_without_the_memory_become_cases_later(app: App, tmp_pat
     finally:
         set_feature_flag("cbr_enabled", None)
     assert (await cases(app))[case_id].quality_score == 1.0
+
+
+async def test_an_answer_that_its_reader_found_wrong_waits(
+    app: App, tmp_path: Path, memory_on: None, patient: None
+) -> None:
+    await app.ingest([written(tmp_path / "shelf.jsonl", shelf(2))])
+    who = replace(await caller(app, "House/Kitchen"), key_id=uuid.uuid4())
+    answer = await app.ask("How is a broth seasoned?", scope=who.access, owner=who.owner)
+    assert await app.retention.feedback(answer.trace_id, FeedbackType.IGNORED, who) is not None
+    assert await app.review.waiting() == ([], 0)
+    for _ in range(2):
+        assert await app.retention.feedback(answer.trace_id, FeedbackType.THUMBS_DOWN, who) is not None
+    [item], _ = await app.review.waiting(caller=await caller(app, "House/Kitchen"))
+    assert item.proposal["question"] == "How is a broth seasoned?"
+    assert item.proposal["reasons"] == ["A reader found the answer wrong."]
+    assert await app.review.waiting(caller=await caller(app, "House/Garden")) == ([], 0)
+    declined = CaseLog(log_id="x", timestamp=item.created_at, query="Why?", details={"decision": "abstain"})
+    await app.review.offer_rated(declined, who)
+    await app.review.offer_rated(replace(declined, query=""), who)
+    items, total = await app.review.waiting()
+    assert total == 2
+    assert items[0].proposal["reasons"] == ["A reader expected an answer."]
 
 
 async def test_corrected_questions_suggest_entries_of_the_lexicon(app: App, tmp_path: Path) -> None:

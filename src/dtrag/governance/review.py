@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 
 from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.access.scope import EVERYTHING, Grant, Scope, Viewer, lies_within, scope_rows
+from dtrag.core.cases.case import CaseLog
 from dtrag.core.documents import SearchResult, uuid_or_none
 from dtrag.core.editions import parse_date
 from dtrag.core.taxonomy.classification import Classification
@@ -168,6 +169,24 @@ class Review:
             for item in corrected
             if (passages := [current[key] for key in chosen_keys(item) if key in current])
         ]
+
+    async def offer_rated(self, log: CaseLog, caller: Caller) -> None:
+        """Queue an answer that its reader found wrong, or a declined question. Without its text it is not queued."""
+        if not log.query:
+            return
+        declined = log.details.get("decision") == "abstain"
+        offered = OfferedAnswer(
+            question=log.query,
+            reasons=["A reader expected an answer." if declined else "A reader found the answer wrong."],
+            confidence=float(log.details.get("confidence", 0.0)),
+            decision=str(log.details.get("decision", "review")),
+            cited=[passage.chunk_id for passage in log.passages],
+            as_of=log.as_of.isoformat() if log.as_of is not None else "",
+        )
+        try:
+            await self.offer_answer(offered, caller.access)
+        except StorageFull as error:
+            _LOG.warning("a rated answer is not in the review queue", exc_info=error)
 
     async def classify(self, text: str, title: str = "", *, caller: Caller = LOCAL) -> Classification:
         """Classify a text, by documents in the caller's scope only; nothing is stored. Raises `InvalidInput`."""

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from datetime import UTC, datetime
 
 from dtrag.core.access.scope import EVERYTHING, Scope
 from dtrag.core.answers.citation_labels import label
 from dtrag.core.cases.case import DEFAULT_QUALITY, Case, CaseQuery, CitedPassage, FeedbackType, Vote
+from dtrag.core.cases.evidence import REVIEW_LOG
 from dtrag.core.cases.requests import MAX_QUERY
 from dtrag.core.cases.similarity import question_hash
-from dtrag.core.documents import SearchResult
 from dtrag.core.editions import parse_date
 from dtrag.core.taxonomy.review import Item
-from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
+from dtrag.memory.retention import shared_category
 from dtrag.ports import CaseStore, Index
 from dtrag.settings import flag
 
@@ -54,7 +53,8 @@ class ReviewCases:
         """The id of the case for a decided answer; None while the memory is off, and when no chosen passage exists.
 
         Corrected: quality 1.0, and earlier cases for the question that cite none of the chosen passages get a
-        thumbs_down of the reviewer. Approved: the usual quality and a thumbs_up of the reviewer.
+        thumbs_down of the reviewer. Approved: the usual quality and a thumbs_up of the reviewer. Earlier cases that
+        cite exactly these passages get a thumbs_up, which closes thumbs-downs of others.
         """
         if not self.enabled or item.decided_at is None:
             return None
@@ -63,8 +63,11 @@ class ReviewCases:
             return None
         if item.status == "approved":
             await self._vote(case, item, FeedbackType.THUMBS_UP, EVERYTHING)
-        else:
-            for other in await self._contradicted(case, item.proposal["question"], scope):
+        for other in await self._others(case, item.proposal["question"], scope):
+            cited, chosen = ({passage.chunk_id for passage in each.passages} for each in (other, case))
+            if cited == chosen:
+                await self._vote(other, item, FeedbackType.THUMBS_UP, scope)
+            elif item.status == "corrected" and cited.isdisjoint(chosen):
                 await self._vote(other, item, FeedbackType.THUMBS_DOWN, scope)
         return case.case_id
 
@@ -110,21 +113,20 @@ class ReviewCases:
             updated_at=now,
         )
 
-    async def _contradicted(self, case: Case, question: str, scope: Scope) -> list[Case]:
-        """Other cases for the question in scope that cite none of the passages of this one."""
+    async def _others(self, case: Case, question: str, scope: Scope) -> list[Case]:
+        """Other cases in scope that cite passages for literally the same question and day."""
         similar = await self._store.nearest(CaseQuery(text=question, limit=_SIMILAR), scope)
-        keys = {passage.chunk_id for passage in case.passages}
         return [
             other
             for other, _ in similar
             if (other.query_hash, other.as_of) == (case.query_hash, case.as_of)
+            and other.case_id != case.case_id
             and other.passages
-            and keys.isdisjoint(passage.chunk_id for passage in other.passages)
         ]
 
     async def _vote(self, case: Case, item: Item, feedback: FeedbackType, scope: Scope) -> None:
         vote = Vote(
-            log_id=case_id_of(item),
+            log_id=f"{REVIEW_LOG}{item.item_id}",
             case_id=case.case_id,
             feedback=feedback,
             success=feedback is FeedbackType.THUMBS_UP,
@@ -137,10 +139,3 @@ class ReviewCases:
 def case_id_of(item: Item) -> str:
     """The id of the case that the decision about this item becomes."""
     return f"review-{item.item_id}"
-
-
-def shared_category(passages: Sequence[SearchResult], taxonomy: Taxonomy) -> tuple[tuple[str, ...], int | None]:
-    """The deepest category that all the passages share, and its node; () and None where they share none."""
-    columns = zip(*(passage.taxonomy_path for passage in passages), strict=False)
-    path = tuple(names[0] for names in itertools.takewhile(lambda names: len(set(names)) == 1, columns))
-    return (path, taxonomy.find(CategoryPath.parse(path))) if path else ((), None)

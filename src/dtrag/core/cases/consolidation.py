@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from dtrag.core.cases.case import Case, Vote
-from dtrag.core.cases.votes import CountedVote, Replacement
+from dtrag.core.cases.votes import CountedVote, Replacement, bounded
 
 POOR_SUCCESS = 0.3
 POOR_USAGE = 10
@@ -112,17 +112,23 @@ def replacements(
 ) -> list[Replacement]:
     """The changes that archive these cases; `kept` gets the use and the votes of those that are merged into it.
 
-    The quality of `kept` stays. Votes are copied, with log ids that `undone` finds.
+    The quality of `kept` stays, unless that of a case from a review is higher. Votes are copied, with log ids that
+    `undone` finds.
     """
     changed = [Replacement(archiving.case, _archived(archiving, run, now)) for archiving in group]
     if kept is None:
         return changed
     merged = [archiving.case for archiving in group]
     copied = [_copied(vote, kept) for case in merged for vote in votes.get(case.case_id, ())]
-    aliases = [*kept.metadata.get(ALIASES, ()), *({"case_id": case.case_id, "run": run} for case in merged)]
+    raised = _raised(kept, merged)
+    aliases = [
+        *kept.metadata.get(ALIASES, ()),
+        *({"case_id": case.case_id, "run": run, "raised": raised.get(case.case_id, 0.0)} for case in merged),
+    ]
     own = list(votes.get(kept.case_id, ()))
     after = replace(
         kept,
+        quality_score=bounded(kept.quality_score + sum(raised.values())),
         usage_count=kept.usage_count + sum(case.usage_count for case in merged),
         upvotes=kept.upvotes + sum(case.upvotes for case in merged),
         downvotes=kept.downvotes + sum(case.downvotes for case in merged),
@@ -131,6 +137,14 @@ def replacements(
         updated_at=now,
     )
     return [Replacement(kept, after, tuple(copied)), *changed]
+
+
+def _raised(kept: Case, merged: Sequence[Case]) -> dict[str, float]:
+    """The reviewed case of the highest quality, and by how much it raises that of the case that stays."""
+    reviewed = [case for case in merged if case.origin == "review"]
+    best = max(reviewed, key=lambda case: case.quality_score, default=kept)
+    difference = round(best.quality_score - kept.quality_score, 6)
+    return {best.case_id: difference} if difference > 0 else {}
 
 
 def _archived(archiving: Archiving, run: str, now: datetime) -> Case:
@@ -149,7 +163,7 @@ def _copied(vote: Vote, kept: Case) -> CountedVote:
 
 
 def _log_id(case_id: str, log_id: str) -> str:
-    return f"merged:{case_id}:{log_id}"
+    return f"{log_id}:merged:{case_id}"  # in this order: the beginning says whether it is the vote of a review
 
 
 def undone(
@@ -170,11 +184,13 @@ def undone(
         return [Replacement(case, restored)]
     copies = frozenset(_log_id(case.case_id, vote.log_id) for vote in votes.get(case.case_id, ()))
     remaining = [vote for vote in votes.get(kept.case_id, ()) if vote.log_id not in copies]
-    alias = {"case_id": case.case_id, "run": run}
-    aliases = [entry for entry in kept.metadata.get(ALIASES, ()) if entry != alias]
+    entries = list(kept.metadata.get(ALIASES, ()))
+    own = [entry for entry in entries if (entry["case_id"], entry["run"]) == (case.case_id, run)]
+    aliases = [entry for entry in entries if entry not in own]
     others = {name: value for name, value in kept.metadata.items() if name != ALIASES}
     reduced = replace(
         kept,
+        quality_score=bounded(kept.quality_score - sum(entry.get("raised", 0.0) for entry in own)),
         usage_count=max(0, kept.usage_count - note.get("usage", 0)),
         upvotes=max(0, kept.upvotes - note.get("up", 0)),
         downvotes=max(0, kept.downvotes - note.get("down", 0)),
