@@ -1,6 +1,6 @@
-/** A real service over the samples, in a folder of its own. */
+/** Real services over the samples, each with data of its own. */
 import { execFile, spawn, type ChildProcess } from "node:child_process";
-import { cp, mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -12,41 +12,49 @@ const run = promisify(execFile);
 
 export interface Service {
   url: string;
-  /** Runs a command on the service's data and gives its JSON. */
+  /** Runs a command on the service's data and gives its JSON: `dtrag("keys", "create", "--name", "kim")`. */
   dtrag: (...args: string[]) => Promise<Record<string, unknown>>;
-  /** Ends the process; with `again`, a new one listens on the same port. */
-  restart: () => Promise<void>;
+  /** End the process, or begin a new one on the same port. */
+  end: () => Promise<void>;
+  begin: () => Promise<void>;
+  /** End the process and delete the data. */
   stop: () => Promise<void>;
-  /** Ends the process and leaves the data, so that another service can begin with a copy. */
-  folder: string;
 }
 
-/** `from`: the folder of a stopped service whose data is copied; else the samples are indexed. */
-export async function startService(settings: Record<string, string> = {}, from?: string): Promise<Service> {
+/** A data folder with the samples indexed. */
+export async function indexSamples(): Promise<{ folder: string; remove: () => Promise<void> }> {
+  const folder = await mkdtemp(join(tmpdir(), "dtrag-samples-"));
+  await run(DTRAG, ["demo", "--json"], { env: environment(folder, {}), cwd: ROOT, maxBuffer: 1 << 26 });
+  return { folder, remove: () => rm(folder, { recursive: true, force: true }) };
+}
+
+/** A service over a copy of `samples`. `settings` are variables of the environment. */
+export async function startService(samples: string, settings: Record<string, string> = {}): Promise<Service> {
   const folder = await mkdtemp(join(tmpdir(), "dtrag-e2e-"));
-  const data = join(folder, "data");
-  const env = { ...process.env, PIPELINE_TIMEOUT_MULTIPLIER: "20", ...settings, DTRAG_DATA_DIR: data };
-  const dtrag = async (...args: string[]) => {
-    const { stdout } = await run(DTRAG, [...args, "--json"], { env, cwd: ROOT, maxBuffer: 1 << 26 });
-    return JSON.parse(stdout) as Record<string, unknown>;
-  };
-  if (from) await cp(from, data, { recursive: true });
-  else await dtrag("demo");
-  let process_ = await listening(env, "0");
-  const port = new URL(process_.url).port;
+  await run("cp", ["-a", `${samples}/.`, folder]); // with its owner: PostgreSQL does not run as root
+  const env = environment(folder, settings);
+  let running = await listening(env, "0");
+  const { url } = running;
+  const end = () => ended(running.child);
   return {
-    url: process_.url,
-    folder: data,
-    dtrag,
-    restart: async () => {
-      await ended(process_.child);
-      process_ = await listening(env, port);
+    url,
+    dtrag: async (...args) => {
+      const { stdout } = await run(DTRAG, [...args, "--json"], { env, cwd: ROOT, maxBuffer: 1 << 26 });
+      return JSON.parse(stdout) as Record<string, unknown>;
+    },
+    end,
+    begin: async () => {
+      running = await listening(env, new URL(url).port);
     },
     stop: async () => {
-      await ended(process_.child);
+      await end();
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+function environment(folder: string, settings: Record<string, string>): NodeJS.ProcessEnv {
+  return { ...process.env, PIPELINE_TIMEOUT_MULTIPLIER: "20", ...settings, DTRAG_DATA_DIR: folder };
 }
 
 async function listening(env: NodeJS.ProcessEnv, port: string): Promise<{ child: ChildProcess; url: string }> {

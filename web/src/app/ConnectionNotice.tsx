@@ -2,7 +2,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { Button } from "../parts/Button";
 import { t } from "../text/common";
-import { announce } from "./announce";
 import { connection, recoveries, tryNow } from "./connection";
 import styles from "./ConnectionNotice.module.css";
 
@@ -15,20 +14,25 @@ export function ConnectionNotice() {
   useEffect(() => {
     if (recovered === 0) return;
     setBack(true);
-    announce(t("service.back"));
     const timer = setTimeout(() => setBack(false), SHOWN_MS);
     return () => clearTimeout(timer);
   }, [recovered]);
-  useEffect(() => {
-    if (state !== "ok") announce(t(state === "offline" ? "service.offline" : "service.down"));
-  }, [state]);
-  if (state === "ok") return back ? <p class={`${styles.notice} ${styles.back}`}>{t("service.back")}</p> : null;
+  // Always in the page, so that screen readers notice when its text changes.
   return (
-    <div class={styles.notice}>
-      <p>{t(state === "offline" ? "service.offline" : "service.down")}</p>
-      <Button small onClick={tryNow}>
-        {t("service.tryNow")}
-      </Button>
+    <div role="status">
+      {state !== "ok" && (
+        <section class={styles.notice} aria-label={t("service.label")}>
+          <p>{t(state === "offline" ? "service.offline" : "service.down")}</p>
+          <Button small onClick={tryNow}>
+            {t("service.tryNow")}
+          </Button>
+        </section>
+      )}
+      {state === "ok" && back && (
+        <section class={`${styles.notice} ${styles.back}`} aria-label={t("service.label")}>
+          <p>{t("service.back")}</p>
+        </section>
+      )}
     </div>
   );
 }

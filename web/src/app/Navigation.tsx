@@ -49,8 +49,8 @@ function Account({ onOptions }: { onOptions: () => void }) {
         <div class={styles.who}>
           <strong>{who.local ? t("session.local") : who.name}</strong>
           <span class={styles.scope}>
-            <Badge>{t(`role.${who.role}`)}</Badge>{" "}
-            {who.scope ? t("session.scope", { paths: who.scope.join(", ") }) : t("session.whole")}
+            <Badge>{t(`role.${who.role}`)}</Badge>
+            <span>{who.scope ? t("session.scope", { paths: who.scope.join(", ") }) : t("session.whole")}</span>
           </span>
         </div>
       )}

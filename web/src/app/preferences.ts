@@ -7,7 +7,7 @@ export type Theme = "system" | "light" | "dark";
 export const THEMES: readonly Theme[] = ["system", "light", "dark"];
 const KEY = "dtrag.preferences";
 
-interface Stored {
+export interface Stored {
   language?: Language;
   theme?: Theme;
   shortcuts?: boolean;
@@ -29,22 +29,23 @@ function write(change: Stored): void {
   try {
     localStorage.setItem(KEY, JSON.stringify({ ...read(), ...change }));
   } catch {
-    return; // the choice holds until the page is closed
+    // Storage is switched off: the choice holds until the page is closed.
   }
-  tellTabs({ kind: "preferences" });
+  // With the choice itself: another tab may see the message before it sees what is stored.
+  tellTabs({ kind: "preferences", change });
 }
 
-function apply(): void {
-  const stored = read();
-  language.value = stored.language ?? preferredLanguage(navigator.languages);
-  theme.value = stored.theme && THEMES.includes(stored.theme) ? stored.theme : "system";
-  shortcutsOn.value = stored.shortcuts ?? true;
+function apply(stored: Stored): void {
+  if (stored.language) language.value = stored.language;
+  if (stored.theme && THEMES.includes(stored.theme)) theme.value = stored.theme;
+  if (stored.shortcuts !== undefined) shortcutsOn.value = stored.shortcuts;
 }
 
 /** Read the stored choices and keep `lang` and the theme of the page in step with them. */
 export function startPreferences(): void {
-  apply();
-  onTabMessage((message) => message.kind === "preferences" && apply());
+  language.value = preferredLanguage(navigator.languages);
+  apply(read());
+  onTabMessage((message) => message.kind === "preferences" && apply(message.change));
   effect(() => {
     document.documentElement.lang = language.value;
   });

@@ -8,7 +8,9 @@ import { t } from "../text/common";
 import { announce } from "./announce";
 import { onTabMessage, tellTabs } from "./tabs";
 
-export type Role = "reader" | "editor" | "admin";
+type SessionBody = components["schemas"]["SessionShape"];
+/** Keys with the role `public` cannot sign in. */
+export type Role = Exclude<SessionBody["role"], "public">;
 
 export interface Caller {
   name: string;
@@ -84,12 +86,10 @@ export async function signOut(): Promise<void> {
   announce(t("session.signedOut"));
 }
 
-type SessionBody = components["schemas"]["SessionShape"];
-
 function open(body: SessionBody): void {
   setCsrfToken(body.csrf ?? "");
   const local = body.expires_at === null;
-  session.value = { state: "open", caller: { name: body.name, role: body.role, scope: body.scope, local } };
+  session.value = { state: "open", caller: { name: body.name, role: body.role as Role, scope: body.scope, local } };
   sessionNumber.value += 1;
 }
 

@@ -1,5 +1,7 @@
 /** Messages between the tabs of this browser, so that they agree on session, language and theme. */
-export type TabMessage = { kind: "preferences" } | { kind: "signed-in" } | { kind: "signed-out" };
+import type { Stored } from "./preferences";
+
+export type TabMessage = { kind: "preferences"; change: Stored } | { kind: "signed-in" } | { kind: "signed-out" };
 
 type Listener = (message: TabMessage) => void;
 const listeners = new Set<Listener>();

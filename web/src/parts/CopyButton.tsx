@@ -23,7 +23,7 @@ export function CopyButton({
   }, [done]);
   async function copy() {
     try {
-      await navigator.clipboard.writeText(typeof text === "string" ? text : text());
+      await write(typeof text === "string" ? text : text());
       setDone(true);
       announce(t("copy.done"));
     } catch {
@@ -35,4 +35,18 @@ export function CopyButton({
       {done ? t("copy.done") : (label ?? t("copy.copy"))}
     </Button>
   );
+}
+
+/** Without https the browser has no clipboard for scripts; the old way works there. */
+async function write(text: string): Promise<void> {
+  if (window.isSecureContext) return navigator.clipboard.writeText(text);
+  const area = document.createElement("textarea");
+  area.value = text;
+  const before = document.activeElement;
+  document.body.append(area);
+  area.select();
+  const done = document.execCommand("copy");
+  area.remove();
+  if (before instanceof HTMLElement) before.focus();
+  if (!done) throw new Error("not allowed");
 }

@@ -11,11 +11,13 @@ interface Props {
   onClose: () => void;
   /** `side`: a sheet at the edge, the whole width on a small screen. */
   shape?: "middle" | "wide" | "side" | "menu";
+  /** The content fills the dialog without a margin and scrolls itself. */
+  flush?: boolean;
   footer?: ComponentChildren;
   children: ComponentChildren;
 }
 
-export function Dialog({ title, open, onClose, shape = "middle", footer, children }: Props) {
+export function Dialog({ title, open, onClose, shape = "middle", flush, footer, children }: Props) {
   const ref = useRef<HTMLDialogElement>(null);
   const id = useId();
   useEffect(() => {
@@ -45,7 +47,7 @@ export function Dialog({ title, open, onClose, shape = "middle", footer, childre
           <h2 id={id}>{title}</h2>
           <Button kind="bare" icon="close" label={t("shell.close")} onClick={onClose} />
         </header>
-        <div class={styles.body}>{children}</div>
+        <div class={flush ? styles.flush : styles.body}>{children}</div>
         {footer && <footer class={styles.footer}>{footer}</footer>}
       </div>
     </dialog>

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { formatNumber } from "../text/texts";
-import { checkOf, pathKey, rowsOf, toggled, type Branch, type Row, type Selection } from "./branches";
+import { checkOf, documentsIn, pathKey, rowsOf, toggled, type Branch, type Row, type Selection } from "./branches";
 import { Icon } from "./Icon";
 import styles from "./Tree.module.css";
 
@@ -122,9 +122,7 @@ export function Tree(props: Props) {
               {check && <span class={`${styles.box} ${styles[check]}`} aria-hidden="true" />}
               <span class={styles.name}>{row.branch.name}</span>
               <span class={styles.count}>
-                {props.trailing
-                  ? props.trailing(row.branch)
-                  : row.branch.documents !== undefined && formatNumber(row.branch.documents)}
+                {props.trailing ? props.trailing(row.branch) : formatNumber(documentsIn(row.branch))}
               </span>
             </div>
           </li>

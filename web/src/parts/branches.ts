@@ -4,6 +4,7 @@ export interface Branch {
   /** Outermost name first. */
   path: readonly string[];
   name: string;
+  /** Documents in the category itself. */
   documents?: number;
   children: readonly Branch[];
 }
@@ -75,6 +76,11 @@ export function branchAt(tree: readonly Branch[], path: readonly string[]): Bran
     level = branch.children;
   }
   return branch;
+}
+
+/** Documents in the category and everything below it. */
+export function documentsIn(branch: Branch): number {
+  return branch.children.reduce((total, child) => total + documentsIn(child), branch.documents ?? 0);
 }
 
 export interface Row {

@@ -24,7 +24,7 @@ const en = {
   "shell.navigation": "Views",
   "shell.menu": "Menu",
   "shell.close": "Close",
-  "shell.options": "Language, theme, shortcuts",
+  "shell.options": "Options",
   "shell.language": "Language",
   "shell.theme": "Theme",
   "theme.system": "As the system",
@@ -57,6 +57,7 @@ const en = {
   "role.editor": "Editor",
   "role.admin": "Administrator",
 
+  "service.label": "Connection",
   "service.down": "The service does not respond. The page tries again by itself.",
   "service.offline": "You are offline. The page goes on when the connection is back.",
   "service.back": "The service is back.",
@@ -117,7 +118,7 @@ const ko: Record<keyof typeof en, string> = {
   "shell.navigation": "화면",
   "shell.menu": "메뉴",
   "shell.close": "닫기",
-  "shell.options": "언어, 테마, 단축키",
+  "shell.options": "환경 설정",
   "shell.language": "언어",
   "shell.theme": "테마",
   "theme.system": "시스템 설정",
@@ -150,6 +151,7 @@ const ko: Record<keyof typeof en, string> = {
   "role.editor": "편집자",
   "role.admin": "관리자",
 
+  "service.label": "연결 상태",
   "service.down": "서비스가 응답하지 않습니다. 자동으로 다시 시도합니다.",
   "service.offline": "오프라인입니다. 연결되면 이어서 진행합니다.",
   "service.back": "서비스가 다시 응답합니다.",

@@ -16,10 +16,8 @@ export function ArticleFacts({ reference, asOf }: { reference: string; asOf: str
   return (
     <Loaded resource={article} lines={2}>
       {(shown) => (
-        <div class={styles.article}>
-          <p class={styles.name} lang="ko">
-            <strong>{shown.name}</strong> {shown.title && `(${shown.title})`}
-          </p>
+        <details class={styles.article}>
+          <summary>{t("article.facts", { name: shown.name })}</summary>
           <dl>
             {shown.effective_from && <Row name={t("article.since")} values={[shown.effective_from]} />}
             {shown.superseded_from && <Row name={t("article.until")} values={[shown.superseded_from]} />}
@@ -27,7 +25,7 @@ export function ArticleFacts({ reference, asOf }: { reference: string; asOf: str
             <Row name={t("article.cites")} values={shown.names} links />
             <Row name={t("article.citedBy")} values={shown.named_by} links />
           </dl>
-        </div>
+        </details>
       )}
     </Loaded>
   );

@@ -1,5 +1,6 @@
 /** Ask: questions and answers in the middle, the open source beside them, the question below. */
 import { useEffect, useRef, useState } from "preact/hooks";
+import { recoveries } from "../../app/connection";
 import { route } from "../../app/router";
 import { useShortcuts } from "../../app/shortcuts";
 import { useMedia } from "../../app/use-media";
@@ -11,7 +12,8 @@ import { currentSource, OpenSource } from "./OpenSource";
 import { address, settingsNow } from "./state";
 import { t } from "./text";
 import { TurnCard } from "./TurnCard";
-import { newConversationId, reset, show, shown } from "./turns";
+import { Welcome } from "./Welcome";
+import { newConversationId, reset, retry, show, shown } from "./turns";
 import styles from "./AskView.module.css";
 
 /** Room for the answer and its source beside each other. */
@@ -22,6 +24,7 @@ export default function AskView() {
   const [talks, setTalks] = useState(false);
   const wide = useMedia(WIDE);
   useFollowAddress();
+  useRetryWhenBack();
   useShortcuts([
     { keys: "/", label: () => t("ask.focus"), run: () => box.current?.focus() },
     { keys: "n", label: () => t("ask.new"), run: startAgain },
@@ -61,14 +64,7 @@ function Thread() {
   }, [last?.id]);
   return (
     <div ref={scroller} class={styles.thread}>
-      {!c && !q ? (
-        <header class={styles.welcome}>
-          <h1>{t("ask.title")}</h1>
-          <p>{t("ask.lead")}</p>
-        </header>
-      ) : (
-        <h1 class="quiet">{t("ask.title")}</h1>
-      )}
+      {!c && !q ? <Welcome /> : <h1 class="quiet">{t("ask.title")}</h1>}
       {loading && <Loading />}
       {problem && <Failure problem={problem} onRetry={() => void show(c, q, settingsNow())} />}
       <ol class={styles.turns}>
@@ -80,6 +76,15 @@ function Thread() {
       </ol>
     </div>
   );
+}
+
+/** A question that did not reach the service is asked again when the service is back. */
+function useRetryWhenBack(): void {
+  const recovered = recoveries.value;
+  useEffect(() => {
+    const last = shown.value.turns.at(-1);
+    if (last?.state === "failed" && last.problem?.kind === "unreachable") void retry(last);
+  }, [recovered]);
 }
 
 function startAgain(): void {

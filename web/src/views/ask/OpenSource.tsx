@@ -29,14 +29,16 @@ export function OpenSource({ turn, source, wide }: { turn: Turn; source: Source;
   };
   const name = t("ask.source", { n: source.number, label: source.label });
   const content = (
-    <>
+    <div class={styles.content}>
       <Steps turn={turn} source={source} />
-      <SourcePanel key={key} source={source} asOf={turn.settings.as_of} />
-    </>
+      <div class={styles.source}>
+        <SourcePanel key={key} source={source} asOf={turn.settings.as_of} />
+      </div>
+    </div>
   );
   if (!wide) {
     return (
-      <Dialog title={name} open onClose={close} shape="side">
+      <Dialog title={name} open onClose={close} shape="side" flush>
         {content}
       </Dialog>
     );
@@ -57,9 +59,7 @@ export function OpenSource({ turn, source, wide }: { turn: Turn; source: Source;
         </h2>
         <Button kind="bare" icon="close" label={common("shell.close")} onClick={close} />
       </header>
-      <div class={styles.body} tabIndex={0} role="group" aria-labelledby="open-source">
-        {content}
-      </div>
+      {content}
     </aside>
   );
 }

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { useResource } from "../../app/resource";
 import { api } from "../../api/client";
 import { Button } from "../../parts/Button";
-import { branchAt, type Branch } from "../../parts/branches";
+import { branchAt, documentsIn, type Branch } from "../../parts/branches";
 import { Dialog } from "../../parts/Dialog";
 import { Field } from "../../parts/Field";
 import { Empty, Loaded } from "../../parts/States";
@@ -89,7 +89,9 @@ function ScopeDialog({ agents, onClose }: { agents: ReturnType<typeof useAgents>
         <section>
           <h3>{t("scope.categories")}</h3>
           <p class={styles.hint} role="status">
-            {scope.length === 0 ? t("scope.allHint") : t("scope.count", { n: documentsIn(tree.data?.tree, scope) })}
+            {scope.length === 0
+              ? t("scope.allHint")
+              : t("scope.count", { n: documentsOf(tree.data?.tree ?? [], scope) })}
           </p>
           <Loaded resource={tree}>
             {({ tree: branches }) =>
@@ -131,10 +133,9 @@ function ScopeDialog({ agents, onClose }: { agents: ReturnType<typeof useAgents>
   );
 }
 
-function documentsIn(tree: readonly Branch[] | undefined, scope: readonly (readonly string[])[]): number {
-  return scope.reduce((total, path) => total + totalOf(branchAt(tree ?? [], path)), 0);
-}
-
-function totalOf(branch: Branch | undefined): number {
-  return branch?.documents ?? 0;
+function documentsOf(tree: readonly Branch[], scope: readonly (readonly string[])[]): number {
+  return scope.reduce((total, path) => {
+    const branch = branchAt(tree, path);
+    return total + (branch ? documentsIn(branch) : 0);
+  }, 0);
 }

@@ -10,6 +10,7 @@ import { slicePoints, type Span } from "../../parts/code-points";
 import { Highlight } from "../../parts/Highlight";
 import { safeLink } from "../../parts/parse-markdown";
 import { Loaded } from "../../parts/States";
+import { languageOf } from "../../text/language";
 import { formatDate } from "../../text/texts";
 import { ArticleFacts } from "./ArticleFacts";
 import { t } from "./text";
@@ -38,20 +39,22 @@ export function SourcePanel({ source, asOf }: { source: Source; asOf: string }) 
   return (
     <Loaded resource={part} lines={8}>
       {(shown) => (
-        <>
+        <div class={styles.source}>
           <Facts source={source} part={shown} asOf={asOf} />
-          {shown.start > 0 && (
-            <Button small onClick={() => wider("before")}>
-              {t("source.before")}
-            </Button>
-          )}
-          <Text source={source} part={shown} spans={spans} />
-          {shown.end < shown.characters && (
-            <Button small onClick={() => wider("after")}>
-              {t("source.after")}
-            </Button>
-          )}
-        </>
+          <div class={styles.scroller} tabIndex={0} role="group" aria-label={source.title}>
+            {shown.start > 0 && (
+              <Button small onClick={() => wider("before")}>
+                {t("source.before")}
+              </Button>
+            )}
+            <Text source={source} part={shown} spans={spans} />
+            {shown.end < shown.characters && (
+              <Button small onClick={() => wider("after")}>
+                {t("source.after")}
+              </Button>
+            )}
+          </div>
+        </div>
       )}
     </Loaded>
   );
@@ -81,7 +84,7 @@ function Text({ source, part, spans }: { source: Source; part: Part; spans: Span
     );
   }
   return (
-    <div ref={box} class={styles.text} data-document={part.document_id}>
+    <div ref={box} class={styles.text} lang={languageOf(part.text)} data-document={part.document_id}>
       <Highlight text={part.text} spans={spans} from={part.start} />
     </div>
   );

@@ -4,6 +4,7 @@ import { viewOf } from "../../app/views";
 import { Button } from "../../parts/Button";
 import { CopyButton } from "../../parts/CopyButton";
 import { Failure } from "../../parts/States";
+import { languageOf } from "../../text/language";
 import { AnsweredBefore } from "./AnsweredBefore";
 import { AnswerText } from "./AnswerText";
 import { Confidence, judgementOf } from "./Confidence";
@@ -20,9 +21,11 @@ export function TurnCard({ turn, last }: { turn: Turn; last: boolean }) {
   const { answer, state } = turn;
   return (
     <article class={styles.turn} aria-busy={state === "running"}>
-      <h2 class={styles.question}>{turn.question}</h2>
+      <h2 class={styles.question} lang={languageOf(turn.question)}>
+        {turn.question}
+      </h2>
       {turn.text && (
-        <div class={styles.answer}>
+        <div class={styles.answer} lang={languageOf(turn.text)}>
           <AnswerText turn={turn} />
         </div>
       )}
@@ -55,7 +58,7 @@ function Evidence({ turn, answer }: { turn: Turn; answer: Answer }) {
           <summary>{t("ask.notes", { n: notes.length })}</summary>
           <ul>
             {notes.map((note) => (
-              <li key={note} lang={/[가-힣]/.test(note) ? "ko" : "en"}>
+              <li key={note} lang={languageOf(note)}>
                 {note}
               </li>
             ))}

@@ -3,6 +3,9 @@ import { texts } from "../../text/texts";
 const en = {
   "ask.title": "Ask your documents",
   "ask.lead": "The answer quotes them, and every sentence leads to its source.",
+  "ask.documents": "{n} {n|document|documents} that you may see.",
+  "ask.noDocuments": "There are no documents yet that you may see.",
+  "ask.addDocuments": "Add documents",
   "ask.question": "Question",
   "ask.placeholder": "Ask a question",
   "ask.followUp": "Ask a follow-up question",
@@ -38,7 +41,7 @@ const en = {
 
   "confidence.answer": "Supported, {p}",
   "confidence.review": "Check the sources, {p}",
-  "confidence.abstain": "Not answered, {p}",
+  "confidence.abstain": "Not answered",
   "confidence.unfinished": "Not finished in time",
   "explain.answer":
     "The passages that were found answer the question with a probability of {p}. It is computed from how well they match the question, not by a language model.",
@@ -82,6 +85,7 @@ const en = {
   "article.since": "Text since",
   "article.until": "Replaced on",
   "article.amended": "Amended",
+  "article.facts": "Amendments and references of {name}",
   "article.cites": "Cites",
   "article.citedBy": "Cited by",
 
@@ -117,6 +121,9 @@ const en = {
 const ko: Record<keyof typeof en, string> = {
   "ask.title": "문서에 물어보세요",
   "ask.lead": "답은 문서를 인용하고, 문장마다 출처로 이어집니다.",
+  "ask.documents": "볼 수 있는 문서 {n}개.",
+  "ask.noDocuments": "아직 볼 수 있는 문서가 없습니다.",
+  "ask.addDocuments": "문서 추가",
   "ask.question": "질문",
   "ask.placeholder": "질문을 쓰세요",
   "ask.followUp": "이어서 질문하기",
@@ -152,7 +159,7 @@ const ko: Record<keyof typeof en, string> = {
 
   "confidence.answer": "근거 있음, {p}",
   "confidence.review": "출처 확인 필요, {p}",
-  "confidence.abstain": "답 없음, {p}",
+  "confidence.abstain": "답 없음",
   "confidence.unfinished": "시간 안에 끝나지 않음",
   "explain.answer":
     "찾은 구절이 질문에 답할 확률은 {p}입니다. 언어 모델의 판단이 아니라, 구절이 질문과 얼마나 맞는지로 계산한 값입니다.",
@@ -194,6 +201,7 @@ const ko: Record<keyof typeof en, string> = {
   "article.since": "시행일",
   "article.until": "대체된 날",
   "article.amended": "개정 이력",
+  "article.facts": "{name}의 개정 이력과 인용 관계",
   "article.cites": "인용하는 조문",
   "article.citedBy": "인용되는 조문",
 

@@ -1,0 +1,160 @@
+/** The Ask view in use, over a real service. */
+import type { Page, Route } from "playwright-core";
+import { expect, test } from "vitest";
+import { asked, leave, library, waitForAnswer } from "./asking";
+import { close, expectAccessible, inBrowser, open, service } from "./browser";
+
+const marks = (page: Page) => page.locator("article a[id^=source-]");
+const focused = (page: Page) => page.evaluate(() => document.activeElement?.id ?? "");
+
+inBrowser("Ask in use", () => {
+  test("a source by keyboard: preview, quotation equal and in view, and back to its mark", async () => {
+    const page = await open("");
+    await page.keyboard.press("/");
+    await page.keyboard.type(library.ko);
+    await page.keyboard.press("Enter");
+    await waitForAnswer(page);
+    await page.keyboard.press("Shift+Tab");
+    for (let step = 0; step < 40 && !(await focused(page)).startsWith("source-"); step += 1)
+      await page.keyboard.press("Shift+Tab");
+    await page.locator("[role=tooltip]").waitFor();
+    await page.keyboard.press("Escape");
+    await page.locator("[role=tooltip]").waitFor({ state: "detached" });
+    const mark = await focused(page);
+    await page.keyboard.press("Enter");
+    const quote = page.locator('mark[data-kinds~="quote"]');
+    await quote.first().waitFor();
+    const shown = (await quote.allTextContents()).join("");
+    const source = await keptSource(page);
+    expect(shown).toBe(source.quote);
+    const context = await page.locator('mark[data-kinds~="context"]').allTextContents();
+    expect(context).toEqual(source.context.map((span) => span.text));
+    expect(context.length).toBeGreaterThan(0);
+    expect(await quote.first().evaluate(inView)).toBe(true);
+    await page.keyboard.press("Escape");
+    await quote.first().waitFor({ state: "detached" });
+    expect(await focused(page)).toBe(mark);
+    await close(page);
+  });
+
+  test("the article of a regulation has its amendments and what it cites", async () => {
+    const page = await open(asked(leave, { source: "1.1" }));
+    await page.locator('mark[data-kinds~="quote"]').first().waitFor();
+    await page.getByText("Amendments and references of 학칙 제12조").click();
+    await page.getByText("2024-03-01 개정 제1항").waitFor();
+    expect(await page.locator("dl").innerText()).toContain("학칙 제3조");
+    await close(page);
+  });
+
+  test("a follow-up, back, reload: the address is the state", async () => {
+    const page = await open(asked(library.en));
+    await waitForAnswer(page);
+    await page.getByRole("textbox", { name: "Question" }).fill("and for part-time staff?");
+    await page.keyboard.press("Enter");
+    await page.locator("article").nth(1).waitFor();
+    await waitForAnswer(page);
+    await page.reload();
+    await page.locator("article").nth(1).waitFor();
+    await waitForAnswer(page);
+    expect(await page.locator("article").count()).toBe(2);
+    expect(await marks(page).count()).toBeGreaterThan(0);
+    await page.goBack();
+    expect(new URL(page.url()).hash).toContain("full-time");
+    expect(await page.locator("article").count()).toBe(2);
+    await close(page);
+  });
+
+  test("a link asks again under the reader's own rights, in a conversation of the reader's own", async () => {
+    const page = await open(asked(library.en));
+    await waitForAnswer(page);
+    await page.getByRole("button", { name: "Copy link" }).click();
+    const link = await page.evaluate(() => navigator.clipboard.readText());
+    expect(new URL(link).hash).not.toContain("c=");
+    const other = await open(new URL(link).hash);
+    await waitForAnswer(other);
+    expect(await other.locator("article").innerText()).toContain("26 days");
+    expect(other.url()).not.toBe(page.url());
+    await close(other);
+    await close(page);
+  });
+
+  test("conversations are listed, continued and deleted", async () => {
+    const page = await open(asked("Who approves remote work?"));
+    await waitForAnswer(page);
+    await page.getByRole("button", { name: "New question" }).click();
+    await page.getByRole("button", { name: "Conversations" }).click();
+    const talk = page.locator("dialog li", { hasText: "Who approves remote work?" }).first();
+    await talk.getByRole("link").click();
+    await page.locator("article", { hasText: "Who approves remote work?" }).waitFor();
+    await page.getByRole("button", { name: "Conversations" }).click();
+    await talk.waitFor();
+    const before = await page.locator("dialog li").count();
+    await talk.getByRole("button", { name: /^Delete/ }).click();
+    await page.getByRole("button", { name: "Delete", exact: true }).click();
+    await page.getByRole("heading", { name: "Ask your documents" }).waitFor();
+    await expect.poll(() => page.locator("dialog li").count()).toBe(before - 1);
+    await close(page);
+  });
+
+  test("the scope limits what is searched, and is part of the link", async () => {
+    const page = await open("");
+    await page.getByRole("button", { name: "All documents" }).click();
+    await page.getByRole("searchbox").fill("univ");
+    await page.getByRole("treeitem", { name: "University" }).click();
+    await page.getByRole("button", { name: "Done" }).click();
+    expect(new URL(page.url()).hash).toContain("scope=Samples%2FUniversity");
+    await page.getByRole("textbox", { name: "Question" }).fill(library.en);
+    await page.keyboard.press("Enter");
+    await waitForAnswer(page);
+    expect(await page.locator("article").innerText()).toContain("Not answered");
+    await page.getByRole("button", { name: "Ask in all documents" }).click();
+    await page.locator("article", { hasText: "26 days" }).waitFor();
+    await close(page);
+  });
+
+  test("a vote and its reason are stored", async () => {
+    const page = await open(asked(library.en));
+    await waitForAnswer(page);
+    const stored = () => page.waitForResponse((response) => response.url().endsWith("/chat/feedback"));
+    const [voted] = await Promise.all([stored(), page.getByRole("button", { name: "The answer is wrong" }).click()]);
+    expect(voted.status()).toBe(200);
+    await page.getByLabel("What is wrong? (optional)").fill("It is 27 now.");
+    const [told] = await Promise.all([stored(), page.getByRole("button", { name: "Send" }).click()]);
+    expect(told.request().postDataJSON()).toMatchObject({ thumbs: "down", reason: "It is 27 now." });
+    await expectAccessible(page);
+    await close(page);
+  });
+
+  test("stopping an answer, and asking again", async () => {
+    const page = await open("");
+    let held: Route | undefined;
+    await page.route("**/chat/stream", (route) => (held = route));
+    await page.goto(`${service}/${asked(library.en)}`);
+    await page.getByRole("button", { name: "Stop" }).click();
+    await page.getByText("You stopped this answer.").waitFor();
+    await expectAccessible(page);
+    expect(held).toBeDefined();
+    await page.unroute("**/chat/stream");
+    await page.getByRole("button", { name: "Ask again" }).click();
+    await waitForAnswer(page);
+    expect(await page.locator("article").count()).toBe(1);
+    await close(page);
+  });
+});
+
+interface Kept {
+  answer: { sources: { quote: string; context: { text: string }[] }[] };
+}
+
+async function keptSource(page: Page): Promise<Kept["answer"]["sources"][number]> {
+  const text = await page.evaluate(() => sessionStorage.getItem("dtrag.answers") ?? "[]");
+  const source = (JSON.parse(text) as Kept[]).at(-1)?.answer.sources[0];
+  if (!source) throw new Error("The answer has no source.");
+  return source;
+}
+
+function inView(element: Element): boolean {
+  const box = element.getBoundingClientRect();
+  const at = document.elementFromPoint(box.left + 2, box.top + box.height / 2);
+  return at !== null && element.contains(at);
+}

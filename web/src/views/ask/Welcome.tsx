@@ -1,0 +1,24 @@
+/** Before the first question: how many documents answer it, or that there are none yet. */
+import { useResource } from "../../app/resource";
+import { href } from "../../app/router";
+import { mayAs } from "../../app/session";
+import { viewOf } from "../../app/views";
+import { api } from "../../api/client";
+import { t } from "./text";
+import styles from "./Welcome.module.css";
+
+export function Welcome() {
+  const page = useResource((signal) => api.get("/documents", { query: { limit: 1 }, signal }), []);
+  const documents = page.data?.total.documents;
+  return (
+    <header class={styles.welcome}>
+      <h1>{t("ask.title")}</h1>
+      <p>{t("ask.lead")}</p>
+      {documents === 0 && <p>{t("ask.noDocuments")}</p>}
+      {documents === 0 && mayAs("editor") && viewOf("documents") && (
+        <a href={href("documents")}>{t("ask.addDocuments")}</a>
+      )}
+      {documents !== undefined && documents > 0 && <p class={styles.count}>{t("ask.documents", { n: documents })}</p>}
+    </header>
+  );
+}
