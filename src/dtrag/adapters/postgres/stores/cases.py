@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
 from typing import TypeVar
+from weakref import WeakValueDictionary
 
 from psycopg import AsyncCursor, Rollback
 from psycopg.rows import DictRow
@@ -60,6 +61,7 @@ class PostgresCases:
         self._sql = queries("cases")
         self._index = CaseIndex(cache_seconds=cache_seconds)
         self._lock = asyncio.Lock()
+        self._changing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def close(self) -> None:
         """Nothing is open; the database is closed by the app."""
@@ -110,8 +112,21 @@ class PostgresCases:
     ) -> T | None:
         """The work in a transaction that has locked the case; None when it is unknown or out of scope.
 
-        The statements run right after the lock, with these values; the work gets their cursors.
+        The statements run right after the lock, with these values; the work gets their cursors. Changes of one case
+        wait for each other here, not in connections that others need meanwhile.
         """
+        changing = self._changing.setdefault(case_id, asyncio.Lock())
+        async with changing:
+            return await self._in_transaction(case_id, scope, work, statements, values)
+
+    async def _in_transaction(
+        self,
+        case_id: str,
+        scope: Scope,
+        work: Callable[[Connection, Case, Sequence[Cursor]], Awaitable[T]],
+        statements: Sequence[str],
+        values: Mapping[str, object],
+    ) -> T | None:
         while True:
             seen = await self.get(case_id, scope) if scope.nodes is not None else None
             if scope.nodes is not None and seen is None:
