@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -110,20 +111,27 @@ async def opened(kind: str, cases: Sequence[Case]) -> AsyncIterator[CaseStore]:
             yield PostgresCases(database)
 
 
-async def timed(work: Callable[[int], Awaitable[object]], rounds: int) -> list[float]:
-    """Milliseconds of each call."""
-    times = []
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Milliseconds of each call, and the processor time of this process for one of them."""
+
+    each: Sequence[float]
+    processor: float = 0.0
+
+    def __str__(self) -> str:
+        ordered = sorted(self.each)
+        shown = f"median {statistics.median(ordered):7.2f} ms, p95 {ordered[int(0.95 * len(ordered))]:7.2f} ms"
+        return f"{shown}, processor {self.processor:5.2f} ms" if self.processor else shown
+
+
+async def timed(work: Callable[[int], Awaitable[object]], rounds: int) -> Times:
+    """The times of so many calls, one after another."""
+    times, processor = [], time.process_time()
     for number in range(rounds):
         started = time.perf_counter()
         await work(number)
         times.append((time.perf_counter() - started) * 1_000)
-    return times
-
-
-def shown(times: Sequence[float]) -> str:
-    """Median and 95th percentile."""
-    ordered = sorted(times)
-    return f"median {statistics.median(ordered):7.2f} ms, p95 {ordered[int(0.95 * len(ordered))]:7.2f} ms"
+    return Times(times, (time.process_time() - processor) * 1_000 / rounds)
 
 
 async def suggest(sizes: Sequence[int], kinds: Sequence[str], rounds: int) -> None:
@@ -132,8 +140,8 @@ async def suggest(sizes: Sequence[int], kinds: Sequence[str], rounds: int) -> No
         questions = Questions()
         cases = [questions.case(number) for number in range(size)]
         async with opened(kind, cases) as store:
-            (cold,) = await timed(lambda _: store.nearest(CaseQuery(text="word1", limit=5), EVERYTHING), 1)
-            print(f"{size:7,} cases, {kind:8}: first {cold:8.1f} ms (reads all questions)")
+            cold = await timed(lambda _: store.nearest(CaseQuery(text="word1", limit=5), EVERYTHING), 1)
+            print(f"{size:7,} cases, {kind:8}: first {cold.each[0]:8.1f} ms (reads all questions)")
             for name, method, scope in (
                 ("cosine, whole tree", SimilarityMethod.COSINE, EVERYTHING),
                 ("cosine, half of the tree", SimilarityMethod.COSINE, HALF),
@@ -143,7 +151,7 @@ async def suggest(sizes: Sequence[int], kinds: Sequence[str], rounds: int) -> No
                 times = await timed(
                     lambda number, asked=asked, scope=scope: store.nearest(asked[number], scope), rounds
                 )
-                print(f"                           {name:26} {shown(times)}")
+                print(f"                           {name:26} {times}")
 
 
 def crud_steps(
@@ -178,7 +186,7 @@ async def crud(size: int, kinds: Sequence[str], rounds: int) -> None:
         async with opened(kind, [questions.case(number) for number in range(size)]) as store:
             print(f"{kind}, {size:,} cases, {rounds} calls each")
             for name, step in crud_steps(store, questions, size, rounds).items():
-                print(f"    {name:16} {shown(await timed(step, 1 if name == 'first search' else rounds))}")
+                print(f"    {name:16} {await timed(step, 1 if name == 'first search' else rounds)}")
 
 
 async def concurrent(size: int, kinds: Sequence[str]) -> None:
@@ -217,7 +225,7 @@ async def suggest_at_once(client: httpx2.AsyncClient) -> None:
     for _ in range(3):
         replies = await asyncio.gather(*(ask(number) for number in range(100)))
         good = sum(status == 200 for status, _ in replies)
-        print(f"    100 suggestions at once: {good} with 200, {shown([ms for _, ms in replies])}")
+        print(f"    100 suggestions at once: {good} with 200, {Times([ms for _, ms in replies])}")
 
 
 async def vote_at_once(store: CaseStore, case_id: str) -> None:

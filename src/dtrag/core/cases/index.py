@@ -180,12 +180,13 @@ class CaseIndex:
         return ranked
 
     def _nearest(self, query: CaseQuery, nodes: frozenset[int] | None, count: int) -> list[tuple[str, float]]:
-        scores = self._scores(query)
-        slots = np.flatnonzero(self._mask(query, nodes))
-        columns = {name: column[slots] for name, column in self._columns.items() if name in _TIES}
-        best = _first([-scores[slots], -columns["quality"], -columns["usage"], *_id_columns(columns)], count)
+        scores, mask, columns = self._scores(query), self._mask(query, nodes), self._columns
+        slots = np.flatnonzero(mask & (scores > 0))
+        if len(slots) < count:
+            slots = np.flatnonzero(mask)
+        falling, rising = (scores, columns["quality"], columns["usage"]), (columns["id_high"], columns["id_low"])
         chosen: list[tuple[tuple[float, float, int, str], str, float]] = []
-        for slot in slots[best].tolist():
+        for slot in _first(slots, falling, rising, count).tolist():
             entry, score = self._entries[slot], float(scores[slot])
             if entry is not None:
                 chosen.append(((-score, -entry.quality, -entry.usage, entry.case_id), entry.case_id, score))
@@ -220,11 +221,12 @@ class CaseIndex:
             products = self._shared(counts, counted=True)
             own = sum(count * count for count in counts.values())
             scores = 1 / (1 + np.sqrt(own + columns["squares"][:size] - 2 * products))
+            if self._textless:
+                scores[columns["textless"][:size]] = 0.0
         else:
             shared = self._shared(counts, counted=False)
-            union = len(counts) + columns["words"][:size] - shared
-            scores = np.divide(shared, union, out=np.zeros(size), where=union > 0)
-        scores[columns["textless"][:size]] = 0.0
+            scores, alike = np.zeros(size), np.flatnonzero(shared)
+            scores[alike] = shared[alike] / (len(counts) + columns["words"][alike] - shared[alike])
         for slot in self._textless.get(question_hash(query.text), ()) if self._textless else ():
             scores[slot] = 1.0
         return scores
@@ -250,13 +252,6 @@ class CaseIndex:
         return np.asarray(np.round(np.clip(products, 0.0, 1.0), 6), np.float64)
 
 
-_TIES = frozenset({"quality", "usage", "id_high", "id_low"})
-
-
-def _id_columns(columns: dict[str, NDArray[Any]]) -> tuple[NDArray[Any], NDArray[Any]]:
-    return columns["id_high"], columns["id_low"]
-
-
 def _unit(vector: bytes | None) -> NDArray[np.float32] | None:
     if not vector or len(vector) % 4:
         return None
@@ -265,18 +260,19 @@ def _unit(vector: bytes | None) -> NDArray[np.float32] | None:
     return (values / length).astype(np.float32) if length else None
 
 
-def _first(keys: Sequence[NDArray[Any]], count: int) -> NDArray[np.intp]:
-    """Positions of the first `count` in the lexicographic order of the keys, unsorted, with all ties of the last.
+def _first(
+    slots: NDArray[np.intp], falling: Sequence[NDArray[Any]], rising: Sequence[NDArray[Any]], count: int
+) -> NDArray[np.intp]:
+    """The first `count` slots by these columns, unsorted, with all ties of the last.
 
-    Each key is only looked at among those that tie in the keys before it, so that nothing large is sorted.
+    Each column is only read at the slots that tie in the columns before it, so that nothing large is sorted.
     """
     certain: list[NDArray[np.intp]] = []
-    tied = np.arange(len(keys[0]))
-    missing = count
-    for key in keys:
+    tied, missing = slots, count
+    for number, column in enumerate((*falling, *rising)):
         if len(tied) <= missing:
             break
-        values = key[tied]
+        values = -column[tied] if number < len(falling) else column[tied]
         last = np.partition(values, missing - 1)[missing - 1]
         before = tied[values < last]
         certain.append(before)
