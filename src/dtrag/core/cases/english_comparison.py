@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from dtrag.core.cases.reading import Reading, Unit
 from dtrag.core.cases.spelling_distance import allowed_errors, distance
-from dtrag.core.cases.unit_matching import Match, matched, without_joined
+from dtrag.core.cases.unit_matching import Match, matched, without_joined, without_repeated
 
 _LENIENT_MARKERS = frozenset({"may", "must", "maximum", "any", "also", "during"})
 _QUANTITIES = frozenset({"all", "only", "some", "both", "either", "any"})
@@ -120,6 +120,7 @@ def _units(left: Reading, right: Reading) -> str:
     left_rest = _unmatched(left.units, {at for at, _ in pairs})
     right_rest = _unmatched(right.units, {place for _, place in pairs})
     left_rest, right_rest = without_joined(left.units, right.units, left_rest, right_rest)
+    left_rest, right_rest = without_repeated(left.units, left_rest), without_repeated(right.units, right_rest)
     free = {word for aspect in left.aspects for word in _FREE_VERBS.get(aspect, ())}
     needed = "must" in left.values("marker"), "must" in right.values("marker")
     rests = [[units[at] for at in rest] for units, rest in ((left.units, left_rest), (right.units, right_rest))]

@@ -364,7 +364,8 @@ class _Reader:
                 role=role,
                 known=stem in self._wording.known or bool(meanings),
                 name=name,
-                soft=(stem in words["soft"] or bool(meanings & words["soft_names"])) and not (party and role),
+                soft=(stem in words["soft"] or bool(meanings & words["soft_names"]))
+                and not (party and role and (role != "~" or "company" not in meanings)),
                 party=party,
                 verb=verb,
                 group=state.group,

@@ -10,7 +10,7 @@ from dtrag.core.cases.hangul import letters
 from dtrag.core.cases.korean_question import korean
 from dtrag.core.cases.reading import Reading, Unit
 from dtrag.core.cases.spelling_distance import distance
-from dtrag.core.cases.unit_matching import Match, matched, without_joined
+from dtrag.core.cases.unit_matching import Match, matched, without_joined, without_repeated
 
 
 class Synonyms(Protocol):
@@ -123,6 +123,7 @@ def _units(left: Reading, right: Reading, synonyms: Synonyms | None) -> str:
     left_rest = [at for at in range(len(left.units)) if at not in {here for here, _ in pairs}]
     right_rest = [at for at in range(len(right.units)) if at not in {there for _, there in pairs}]
     left_rest, right_rest = without_joined(left.units, right.units, left_rest, right_rest)
+    left_rest, right_rest = without_repeated(left.units, left_rest), without_repeated(right.units, right_rest)
     if synonyms is not None and 0 < len(left_rest) <= MOST_EXPLAINED and 0 < len(right_rest) <= MOST_EXPLAINED:
         left_rest, right_rest = _without_synonyms(left, right, left_rest, right_rest, synonyms)
     free = {word for aspect in left.aspects | right.aspects for word in _FREE.get(aspect, ())}
@@ -151,6 +152,8 @@ def _is_scene(unit: Unit) -> bool:
 _EXACT_ROLES = frozenset(
     {"before", "after", "than", "or", "if", "then", "during", "each", "like", "until", "only", "instead"}
 )
+_ATTRIBUTES = frozenset({"does", "done"})
+"""초청한 강사 and 초청받은 강사."""
 _NEUTRAL_ROLES = frozenset({"", "during", "at", "if", "then", "topic", "of", "object", "subject", "into"})
 
 
@@ -163,8 +166,8 @@ def _same_role(one: Unit, other: Unit, *, voice: int, directed: bool) -> bool:
         return passive in _IN_PASSIVE.get(active, {active}) or not passive
     if len(roles) == 1:
         return True
-    if roles & _EXACT_ROLES:
-        return roles <= _NEUTRAL_ROLES
+    if roles & (_EXACT_ROLES | _ATTRIBUTES):
+        return roles <= _NEUTRAL_ROLES | _ATTRIBUTES and not roles >= _ATTRIBUTES
     if roles & {"from", "to", "by"}:
         return bool(voice) and "by" in roles
     if "into" in roles:

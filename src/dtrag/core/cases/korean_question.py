@@ -72,7 +72,7 @@ _INDIRECT = re.compile(r"(?:는지|은지|인지|을지|ᆫ지|ᆯ지|여부)")
 _COUNTED = re.compile(
     r"(⟦count⟧)\s*(?:학기|학점|과목|학년|퍼센트|차례|사람|가지|시간|군데|페이지|[가-힣])"
     r"(?=까지|이나|이|인|을|은|씩|로|$|\s|[가-힣]{0,3}(?:\s|$))(?:까지|이나|이|인|을|은|를|가|씩|로)?"
-    r"(?:가요|까요|나요|요|지|니까|에요|예요|죠|입니까)?"
+    r"(?:면|어야|여야|라야)?(?:가요|까요|나요|요|지|니까|에요|예요|죠|입니까|합니까|하나요)?"
 )
 _TOKEN = re.compile(r"⟦[a-z_0-9]+⟧|[가-힣]+|[a-z0-9]+|[,;.?!]")
 _ON_STEM = (
@@ -84,6 +84,9 @@ _ON_STEM = (
     letters("지는"),
     letters("지도"),
 )
+_ATTRIBUTE = re.compile(r"(한|하는|할|했던|하던|된|되는|될|됐던|되던|받은|받는|받을|당한|당하는|당할)$")
+_PASSIVE_FORMS = frozenset(("된", "되는", "될", "됐던", "되던", "받은", "받는", "받을", "당한", "당하는", "당할"))
+_BY = "에의해"
 _PASSIVE = "되된될됨됩돼됐받당"
 _SINGLE = {particle: role for particle, role in _PARTICLES if len(particle) <= 2}
 _WHO_ROLES = (
@@ -298,9 +301,17 @@ def _directed(units: Sequence[Unit]) -> list[Unit]:
     following: Unit | None = None
     for given in reversed(units):
         unit = given
+        if unit.role in {"does", "done"} and not (following is not None and following.party):
+            unit = replace(unit, role="")
         if unit.role == "place":
             unit = replace(unit, role="from" if goal else "at")
-        if following is not None and unit.group == following.group and unit.role == "" and not unit.verb:
+        if (
+            following is not None
+            and unit.group == following.group
+            and unit.role == ""
+            and not unit.verb
+            and following.role not in {"does", "done"}
+        ):
             unit = replace(unit, role=following.role)
         result.append(unit)
         following = unit
@@ -313,6 +324,8 @@ def _read_token(token: str, wording: Wording, group: int) -> tuple[list[Unit], s
     if attached and token not in wording.known and attached["noun"] in wording.known:
         when = "before" if attached["when"] == "전" else "after"
         return [_unit(attached["noun"], wording, group, written=token, role=when)], None
+    if token.endswith(_BY):
+        return _noun(token, wording, group)
     if token in wording.known:
         return ([], None) if token in wording.words["drop"] else (_split(token, token, "", wording, group), None)
     return _native_verb(token, wording, group) or _verbal_noun(token, wording, group) or _noun(token, wording, group)
@@ -322,7 +335,14 @@ def _native_verb(token: str, wording: Wording, group: int) -> tuple[list[Unit], 
     verbs = verbs_of(token, _table())
     if not verbs:
         return None
-    unit = _unit(verbs[0], wording, group, written=token, role=_clause(token), also=verbs[1:])
+    unit = _unit(
+        verbs[0],
+        wording,
+        group,
+        written=token,
+        role=_clause(token),
+        also=[verb for verb in verbs[1:] if len(verb) == len(verbs[0])],
+    )
     noun, _ = _stripped(token)
     if noun != token and noun in wording.known:
         unit = replace(unit, meanings=unit.meanings | {noun})
@@ -330,9 +350,11 @@ def _native_verb(token: str, wording: Wording, group: int) -> tuple[list[Unit], 
 
 
 def _clause(token: str) -> str:
-    """How a verb is joined to the next one: a condition (하면), a sequence (하고, 해서), or "" for neither."""
+    """How a verb is joined to what follows: a condition (하면), a sequence (하고, 해서), an attribute (하는, 받은)."""
     if token.endswith(("면", "면은", "경우", "때", "시")):
         return "if"
+    if attributive := _ATTRIBUTE.search(token):
+        return "done" if attributive[1] in _PASSIVE_FORMS else "does"
     return "then" if token.endswith(("고", "고서", "서", "아서", "어서")) else ""
 
 

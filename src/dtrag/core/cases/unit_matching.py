@@ -82,3 +82,9 @@ def without_joined(
                 for part in parts:
                     here.remove(part)
     return left_left, right_left
+
+
+def without_repeated(units: Sequence[Unit], rest: Sequence[int]) -> list[int]:
+    """The unmatched units without those that repeat a matched one: a word said twice adds nothing."""
+    matched_texts = {unit.text for at, unit in enumerate(units) if at not in rest}
+    return [at for at in rest if units[at].text not in matched_texts or units[at].role not in PLAIN_ROLES]
