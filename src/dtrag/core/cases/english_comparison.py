@@ -29,7 +29,7 @@ def difference(left: Reading, right: Reading) -> str:
 
 
 def _statements(left: Reading, right: Reading) -> str:
-    if left.aspects != right.aspects:
+    if left.aspects != right.aspects and not (_same_request(left, right) or _same_request(right, left)):
         return f"asks something else: {'+'.join(sorted(left.aspects))} / {'+'.join(sorted(right.aspects))}"
     kinds = {kind for kind, _ in (*left.statements, *right.statements)} - {"marker", "during…", "who", "inverted"}
     for kind in sorted(kinds):
@@ -45,6 +45,19 @@ def _statements(left: Reading, right: Reading) -> str:
     if left.values("who") != right.values("who") and persons:
         return "who it is done to differs"
     return _modality(left, right) or _limits(left, right)
+
+
+def _same_request(left: Reading, right: Reading) -> bool:
+    """Whether two wordings ask for one thing: a deadline and when it must be, a time limit, a limit and how much."""
+    here, there = left.values("marker"), right.values("marker")
+    if left.aspects == {"deadline"}:
+        return right.aspects == {"when"} and "must" in there
+    if left.aspects == {"time_limit"}:
+        return right.aspects in ({"deadline"}, {"speed"}, {"advance"})
+    return left.aspects == {"which"} and right.aspects == {"amount"} and "maximum" in here and bool(_CAN & {*there})
+
+
+_CAN = frozenset({"may", "maximum"})
 
 
 def _listed(values: Sequence[str]) -> str:
