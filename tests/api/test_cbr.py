@@ -15,6 +15,7 @@ import httpx2
 import pytest
 import pytest_asyncio
 
+from dtrag import FeedbackRequest, FeedbackType
 from dtrag.settings import Settings
 from tests.api.confined import CANARY, House, house
 from tests.api.shape import assert_failure
@@ -96,6 +97,9 @@ async def test_a_case_is_added_suggested_and_voted_on(boss: httpx2.AsyncClient) 
     }
     ignored = await vote(boss, (await suggest(boss))["log_id"], case["case_id"], "ignored")
     assert (ignored.json()["quality_score"], ignored.json()["usage_count"]) == (0.7, 2)
+    log_id = (await suggest(boss))["log_id"]
+    sent = FeedbackRequest(log_id, case["case_id"], FeedbackType.THUMBS_DOWN, success=False).dict()
+    assert (await boss.post("/cbr/feedback", json=sent)).json()["quality_score"] == 0.6
 
 
 async def test_the_options_of_suggestions(boss: httpx2.AsyncClient) -> None:
@@ -139,6 +143,20 @@ async def test_reading_changing_and_deleting(boss: httpx2.AsyncClient) -> None:
     assert deleted.json().keys() == {"status", "case_id", "message", "deleted_at"}
     assert_failure(await boss.get("/cbr/cases/case-001"), 404)
     assert (await boss.get("/cbr/logs")).json()["logs"] == []
+
+
+async def test_another_question_or_passage_forgets_what_confirmed_a_case(
+    built: House, boss: httpx2.AsyncClient
+) -> None:
+    [hit] = (await boss.post("/search", json={"query": "gradient descent slope", "top_k": 1})).json()["results"]
+    case_id = (await add(boss, passages=[hit["chunk_id"]]))["case_id"]
+    await vote(boss, (await suggest(boss))["log_id"], case_id)
+    editor = await built.client("editor", ["AI"])
+    for change, upvotes in (({"content": "New."}, 1), ({"query": QUESTION}, 1), ({"passages": []}, 0)):
+        await editor.put(f"/cbr/cases/{case_id}", json=change)
+        assert (await boss.get(f"/cbr/cases/{case_id}")).json()["upvotes"] == upvotes
+    [editors] = [str(key.key_id) for key in await built.app.keys.every() if key.name == "editor"]
+    assert (await boss.get("/cbr/export")).json()["training_data"]["cases"][0]["author"] == editors
 
 
 async def test_figures_logs_and_export(boss: httpx2.AsyncClient) -> None:

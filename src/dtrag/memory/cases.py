@@ -230,6 +230,9 @@ class CaseMemory:
     ) -> tuple[Case, Case]:
         """Replace fields; None leaves a field unchanged. Returns the case before and after.
 
+        With another question or other passages, the case counts as chosen by the caller, and what confirmed it until
+        now is forgotten.
+
         Raises `IncompleteRequest` for blank values and without any change, `Forbidden` for a category outside of the
         scope, `NotFound`.
         """
@@ -254,7 +257,7 @@ class CaseMemory:
             change = replace(change, category_path=path, node_id=node_id)
         if change == CaseChange():
             raise IncompleteRequest("There is nothing to change. Give at least one field a value.")
-        changed = await self._store.change(key, change, self._now(), scope)
+        changed = await self._store.change(key, replace(change, author=caller.owner), self._now(), scope)
         if changed is None:
             raise _not_found(key)
         await self._changed(caller, "cases.change", key, fields=changed_fields(change))

@@ -47,6 +47,8 @@ T = TypeVar("T")
 Ranked = list[tuple[str, float]]
 Visible = Callable[[Collection[uuid.UUID], Scope], Awaitable[frozenset[uuid.UUID]]]
 """Which of these documents exist and are in scope."""
+FORGOTTEN = ("forget_support", "forget_confirmations")
+"""Statements that delete what confirmed a case that becomes another one."""
 _CANDIDATES = 256
 """Cases of a limited scope that are checked at once; more than are returned, so that hidden ones cost no time."""
 
@@ -101,6 +103,9 @@ class SqliteCases:
         def work(connection: sqlite3.Connection, case: Case) -> tuple[Case, Case]:
             changed = change.applied_to(case, at)
             connection.execute(SQL["update_case"], case_values(changed))
+            if change.replaces_answer(case):
+                for name in FORGOTTEN:
+                    connection.execute(SQL[name], {"case_id": case_id})
             return case, changed
 
         return await self._locked(case_id, scope, work)

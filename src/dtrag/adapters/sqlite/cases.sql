@@ -199,7 +199,7 @@ update cbr_cases set
     query = :query, category_path = :category_path, content = :content, quality_score = :quality_score,
     usage_count = :usage_count, success_rate = :success_rate, metadata = :metadata, updated_at = :updated_at,
     query_hash = :query_hash, node_id = :node_id, passages = :passages, upvotes = :upvotes, downvotes = :downvotes,
-    status = :status, vector = :vector
+    status = :status, vector = :vector, origin = :origin, author = :author
 where case_id = :case_id
 
 -- name: delete_case
@@ -237,6 +237,12 @@ values (:case_id, :voter, :log_id, :feedback, :success, :moved, :voted_at)
 
 -- name: remove_votes
 delete from cbr_votes where case_id = :case_id and log_id in (select value from json_each(:log_ids))
+
+-- name: forget_support
+delete from cbr_votes where case_id = :case_id and feedback in ('thumbs_up', 'selected')
+
+-- name: forget_confirmations
+delete from cbr_decisions where case_id = :case_id and correct
 
 -- name: put_decision
 insert or replace into cbr_decisions (case_id, log_id, kind, correct, decided_at)

@@ -112,12 +112,21 @@ class CaseChange:
     metadata: Mapping[str, Any] | None = None
     passages: tuple[CitedPassage, ...] | None = None
     status: Status | None = None
+    author: str | None = None
+    """The caller who makes the change; used only when the case becomes another one (`replaces_answer`)."""
+
+    def replaces_answer(self, case: Case) -> bool:
+        """Whether the case gets another question or other passages: what confirmed it does not concern these."""
+        return self.query not in {None, case.query} or self.passages not in {None, case.passages}
 
     def applied_to(self, case: Case, at: datetime) -> Case:
-        """The case with the new values."""
+        """The case with the new values. With another question or other passages it counts as chosen by hand."""
         values = {declared.name: getattr(self, declared.name) for declared in fields(self)}
         changes = {name: value for name, value in values.items() if value is not None}
         changes.pop("node_id", None)
+        changes.pop("author", None)
+        if self.replaces_answer(case):
+            changes |= {"origin": "manual", "author": self.author or "", "upvotes": 0, "success_rate": 0.0}
         if self.category_path is not None:
             changes["node_id"] = self.node_id
         if self.query is not None:

@@ -17,6 +17,7 @@ from dtrag.core.cases.case import (
     CaseChange,
     CaseLog,
     CaseQuery,
+    CitedPassage,
     DecisionCounts,
     FeedbackType,
     ReuseDecision,
@@ -172,6 +173,27 @@ class CaseStoreContract:
         by_node = replace(query, nodes=frozenset({7}))
         assert [key for key, _ in await nearest(stores, by_node)] == ["moved", "no-node"]
         assert [key for key, _ in await nearest(stores, replace(query, nodes=frozenset()))] == ["no-node"]
+
+    async def test_another_question_or_passage_forgets_what_confirmed_the_case(self, stores: Stores) -> None:
+        passage = CitedPassage(chunk_id(document_id("test:a"), 0), b"h")
+        for number, change in enumerate((CaseChange(query="new"), CaseChange(passages=(passage,)))):
+            key = f"case-{number}"
+            await stores.cases.add(replace(case(key), origin="answer", author="kim"))
+            for voter, feedback in (("lee", FeedbackType.THUMBS_UP), ("cho", FeedbackType.THUMBS_DOWN)):
+                await stores.cases.vote(vote(key, feedback, log_id=f"log-{voter}", voter=voter), EVERYTHING)
+            for log_id, correct in (("one", True), ("two", False)):
+                decision = ReuseDecision(case_id=key, log_id=log_id, kind="replay", correct=correct, at=NOON)
+                await stores.cases.add_decision(decision)
+            same = CaseChange(query=case(key).query, passages=(), author="eve")
+            await stores.cases.change(key, same, NOON, EVERYTHING)
+            assert await stores.cases.decisions(key) == DecisionCounts(1, 1)
+            _, after = await stores.cases.change(key, replace(change, author="eve"), NOON, EVERYTHING) or (None, None)
+            assert after is not None
+            assert (after.origin, after.author, after.upvotes, after.downvotes) == ("manual", "eve", 0, 1)
+            assert await stores.cases.get(key, EVERYTHING) == after
+            assert await stores.cases.decisions(key) == DecisionCounts(0, 1)
+            [record] = [each for each in await stores.cases.records(9) if each.case.case_id == key]
+            assert [counted.vote.voter for counted in record.votes] == ["cho"]
 
     async def test_ties_go_by_quality_then_use_then_id(self, stores: Stores) -> None:
         for name, quality, uses in [("d", 0.5, 1), ("c", 0.5, 0), ("b", 0.5, 0), ("a", 0.4, 9), ("e", 0.9, 0)]:

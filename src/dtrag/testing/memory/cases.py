@@ -21,7 +21,16 @@ from dtrag.core.cases.case import (
     Vote,
 )
 from dtrag.core.cases.similarity import admits, case_similarity, order
-from dtrag.core.cases.votes import CaseRecord, CountedVote, Replacement, Tally, count_vote, records_of, voted_log
+from dtrag.core.cases.votes import (
+    POSITIVE,
+    CaseRecord,
+    CountedVote,
+    Replacement,
+    Tally,
+    count_vote,
+    records_of,
+    voted_log,
+)
 from dtrag.testing.memory.state import MemoryState
 
 Visible = Callable[[Collection[uuid.UUID], Scope], Awaitable[frozenset[uuid.UUID]]]
@@ -62,7 +71,17 @@ class MemoryCases:
         if case is None:
             return None
         self._cases[case_id] = change.applied_to(case, at)
+        if change.replaces_answer(case):
+            self._forget_confirmations(case_id)
         return case, self._cases[case_id]
+
+    def _forget_confirmations(self, case_id: str) -> None:
+        for vote_key, counted in [item for item in self._votes.items() if item[0][0] == case_id]:
+            if counted.vote.feedback in POSITIVE:
+                del self._votes[vote_key]
+        for decision_key, decision in [item for item in self._decisions.items() if item[0][0] == case_id]:
+            if decision.correct:
+                del self._decisions[decision_key]
 
     async def delete(self, case_id: str, scope: Scope) -> bool:
         """See `CaseStore`."""

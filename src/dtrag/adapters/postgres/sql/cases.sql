@@ -45,7 +45,8 @@ update cbr_cases set
     query = :query, query_hash = :query_hash, category_path = :category_path, node_id = :node_id, content = :content,
     chunk_ids = :chunk_ids, content_hashes = :content_hashes, document_ids = :document_ids,
     quality_score = :quality_score, usage_count = :usage_count, success_rate = :success_rate, upvotes = :upvotes,
-    downvotes = :downvotes, status = :status, metadata = :metadata, vector = :vector, updated_at = :updated_at
+    downvotes = :downvotes, status = :status, metadata = :metadata, vector = :vector, updated_at = :updated_at, origin = :origin,
+    author = :author
 where case_id = :case_id
 
 -- name: delete_logs
@@ -92,6 +93,12 @@ set feedback = excluded.feedback, success = excluded.success, moved = excluded.m
 
 -- name: remove_votes
 delete from cbr_votes where case_id = :case_id and log_id = any (:log_ids)
+
+-- name: forget_support
+delete from cbr_votes where case_id = :case_id and feedback in ('thumbs_up', 'selected')
+
+-- name: forget_confirmations
+delete from cbr_decisions where case_id = :case_id and correct
 
 -- name: put_decision
 insert into cbr_decisions (case_id, log_id, kind, correct, decided_at)

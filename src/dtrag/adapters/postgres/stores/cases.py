@@ -44,6 +44,8 @@ from dtrag.core.cases.votes import CaseRecord, Replacement, Tally, count_vote, r
 
 T = TypeVar("T")
 Cursor = AsyncCursor[DictRow]
+FORGOTTEN = ("forget_support", "forget_confirmations")
+"""Statements that delete what confirmed a case that becomes another one."""
 _CANDIDATES = 64
 """Cases of a limited scope that are checked at once, at least; more than are returned, so that hidden ones cost no
 time."""
@@ -87,7 +89,9 @@ class PostgresCases:
         async def work(connection: Connection, case: Case, reads: Sequence[Cursor]) -> tuple[Case, Case]:
             changed = change.applied_to(case, at)
             await connection.execute(self._sql["update_case"], case_values(changed))
-            await connection.execute(self._sql["changed"], {"case_id": case_id})
+            forgotten = FORGOTTEN if change.replaces_answer(case) else ()
+            for name in (*forgotten, "changed"):
+                await connection.execute(self._sql[name], {"case_id": case_id})
             return case, changed
 
         return await self._locked(case_id, scope, work)

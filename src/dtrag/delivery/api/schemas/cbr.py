@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, Field
+from pydantic import AliasChoices, BaseModel, Field
 
 from dtrag.core.cases.case import DEFAULT_QUALITY, Case, CaseLog, CaseStatistics
 from dtrag.core.cases.requests import MAX_CONTENT, MAX_ID, MAX_K, MAX_QUERY
@@ -100,7 +100,10 @@ class FeedbackBody(StrictBody):
 
     log_id: Text = Field(max_length=MAX_ID, description="The log_id of the response that suggested the case.")
     case_id: Text = Field(max_length=MAX_ID, description="The case.")
-    feedback: Feedback = Field(description="thumbs_up and selected raise the quality by .1, thumbs_down lowers it.")
+    feedback: Feedback = Field(
+        validation_alias=AliasChoices("feedback", "feedback_type"),
+        description="thumbs_up and selected raise the quality by .1, thumbs_down lowers it.",
+    )
     success: bool = Field(True, description="Whether the case helped; counted in the success rate.")
 
 
