@@ -34,6 +34,7 @@ export interface View {
 // prettier-ignore
 export const VIEWS: readonly View[] = [
   { id: "ask", group: "use", role: "reader", icon: "ask", letter: "a", load: () => import("../views/ask/AskView") },
+  { id: "search", group: "use", role: "reader", icon: "search", letter: "s", load: () => import("../views/search/SearchView") },
 ];
 
 export const viewOf = (id: string): View | undefined => VIEWS.find((view) => view.id === id);
