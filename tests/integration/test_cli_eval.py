@@ -142,3 +142,27 @@ def test_bad_sets_are_refused_with_file_and_line(cli: Cli, collection: Path) -> 
     (collection / "queries.jsonl").unlink()
     missing = cli.call("eval", "answers", collection)
     assert missing.code == exit_codes.USAGE and "queries.jsonl" in missing.err
+
+
+def test_the_memory_is_measured(make_cli: MakeCli, tmp_path: Path) -> None:
+    rows = [
+        {"id": f"d{number}", "title": f"Part {number}", "text": f"The part x{number} weighs {number} kilograms."}
+        for number in range(8)
+    ]
+    (tmp_path / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    questions = [
+        {
+            "id": f"q{number}",
+            "text": f"How much does the part x{number} weigh?",
+            "answers": [f"{number} kilograms"],
+            "relevant": [f"d{number}"],
+        }
+        for number in range(8)
+    ]
+    (tmp_path / "queries.jsonl").write_text("".join(json.dumps(row) + "\n" for row in questions))
+    cli = make_cli()
+    ran = cli.call("eval", "cbr", tmp_path, "--json")
+    assert_shape(ran.json, documented_shapes()["dtrag eval cbr"])
+    assert ran.json["taught"]["rated_up"] == 4 and ran.json["measures"]["repeat shown"]["value"] > 0
+    text = cli.call("eval", "cbr", tmp_path, "--no-corrections")
+    assert max(map(len, text.out.splitlines())) <= 80 and "repeat mrr gain" in text.out

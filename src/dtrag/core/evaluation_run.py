@@ -11,14 +11,15 @@ from typing import Any, Literal, get_args
 from dtrag.core.metrics.bootstrap import Estimate, Ratio, estimates
 from dtrag.errors import InvalidInput
 
-Kind = Literal["retrieval", "answers", "quality"]
+Kind = Literal["retrieval", "answers", "quality", "cases"]
 KINDS: tuple[str, ...] = get_args(Kind)
 FORMAT = 1
 LOWER_IS_BETTER = frozenset(
     {"wrong", "declined_wrongly", "marked", "answered", "refused_wrongly", "answered_unanswerable", "degraded"}
+    | {"repeat misled", "other misled", "other shown"}
 )
 """Measures of which less is better."""
-NEUTRAL = frozenset({"sentences"})
+NEUTRAL = frozenset({"sentences", "repeat shown"})
 """Measures of which neither more nor less is better."""
 
 

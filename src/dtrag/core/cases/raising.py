@@ -15,22 +15,22 @@ LEAST_SHARE = 0.5
 
 
 def raised(passages: Sequence[SearchResult], chunk_ids: Sequence[str]) -> list[SearchResult]:
-    """The same passages, the first few of `chunk_ids` further up, in this order; no passage is added or removed.
+    """The same passages, the first few of `chunk_ids` further up; no passage is added or removed.
 
-    Scores stay as they are.
+    Among themselves they keep the order of the search: an answer that cites several is right as a whole, and says
+    little about which of them is. Scores stay as they are.
     """
-    cited = {chunk_id: order for order, chunk_id in enumerate(chunk_ids[:MOST_RAISED])}
+    cited = frozenset(chunk_ids[:MOST_RAISED])
     scores = [_score(passage) for passage in passages]
 
     def sort_key(position: int) -> tuple[int, int, int]:
-        order = cited.get(passages[position].chunk_id)
-        if order is None:
+        if passages[position].chunk_id not in cited:
             return position, 1, position
         lowest = max(0, position - MOST_PLACES)
         above = (
             higher for higher in range(position, lowest, -1) if scores[position] < LEAST_SHARE * scores[higher - 1]
         )
-        return next(above, lowest), 0, order
+        return next(above, lowest), 0, position
 
     return [passages[position] for position in sorted(range(len(passages)), key=sort_key)]
 

@@ -18,6 +18,7 @@ from dtrag.delivery.cli import (
     doctor,
     documents,
     evaluate,
+    evaluate_cases,
     feedback,
     ingest,
     keys,
@@ -86,13 +87,13 @@ app.add_typer(cbr.app, name="cbr")
 app.add_typer(taxonomy.app, name="taxonomy")
 app.add_typer(regulations.app, name="regulations")
 app.add_typer(lexicon.app, name="lexicon")
-app.add_typer(cbr.app, name="cbr")
 app.add_typer(tools.app, name="tools")
 app.command("up")(serve.up)
 app.command()(demo.demo)
 app.command()(doctor.doctor)
 app.command()(settings.settings)
 app.add_typer(models.app, name="models")
+evaluate.app.command("cbr")(evaluate_cases.cbr)
 app.add_typer(evaluate.app, name="eval")
 app.command()(ingest.reindex)
 app.command()(calibrate.calibrate)

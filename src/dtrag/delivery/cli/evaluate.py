@@ -68,13 +68,14 @@ def retrieval(
     outputs = Outputs.checked(save, against, report, keep=keep)
     dataset = read_retrieval_set(folder, corpus, limit)
     measured, notes, run = run_async(_measure(settings, dataset, mode.value))
-    _note(notes)
+    note_all(notes)
     comparison = run_async(deliver(run, outputs, settings))
     show(rows_of(measured), cast("Mapping[str, object]", measured), comparison, as_json=as_json)
     return OK
 
 
-def _note(texts: Sequence[str]) -> None:
+def note_all(texts: Sequence[str]) -> None:
+    """Print the notes on stderr."""
     from dtrag.delivery.cli.console import note
 
     for text in texts:
@@ -82,7 +83,7 @@ def _note(texts: Sequence[str]) -> None:
 
 
 @asynccontextmanager
-async def _indexed(settings: Settings, corpus: Path) -> AsyncIterator[tuple[App, list[str]]]:
+async def indexed(settings: Settings, corpus: Path) -> AsyncIterator[tuple[App, list[str]]]:
     """An app with the corpus in a temporary database, and the notes on its ingestion."""
     from dtrag.app import open_throwaway
     from dtrag.delivery.cli.progress import ingest_progress
@@ -105,7 +106,7 @@ async def _measure(
     from dtrag.delivery.cli.progress import progress
     from dtrag.evaluation.retrieval import evaluate
 
-    async with _indexed(settings, dataset.corpus) as (app, ingest_notes):
+    async with indexed(settings, dataset.corpus) as (app, ingest_notes):
 
         async def search(text: str, top_k: int) -> tuple[list[SearchResult], SearchMetrics]:
             return await app.search(text, top_k, mode=mode, scope=OWNER)
@@ -150,7 +151,7 @@ def answers(
     outputs = Outputs.checked(save, against, report, keep=keep)
     dataset = read_answer_set(folder, corpus, limit)
     measured, notes, run = run_async(_answers(settings, dataset))
-    _note(notes)
+    note_all(notes)
     comparison = run_async(deliver(run, outputs, settings))
     show(rows_of(dataset.name, measured), cast("Mapping[str, object]", measured), comparison, as_json=as_json)
     return OK
@@ -162,7 +163,7 @@ async def _answers(settings: Settings, dataset: AnswerSet) -> tuple[AnswerMeasur
     from dtrag.delivery.cli.progress import progress
     from dtrag.evaluation.answers import evaluate_answers
 
-    async with _indexed(settings, dataset.corpus) as (app, ingest_notes):
+    async with indexed(settings, dataset.corpus) as (app, ingest_notes):
         taxonomy = (await app.index.snapshot()).taxonomy
 
         async def read_text(document_id: str) -> str:
@@ -245,7 +246,7 @@ def quality(
 
     outputs = Outputs.checked(save, against, report, keep=keep)
     run, notes = run_async(_quality(settings, read_answer_set(folder, corpus, limit)))
-    _note(notes)
+    note_all(notes)
     comparison = run_async(deliver(run, outputs, settings))
     show(rows_of(run), run.summary().as_dict(), comparison, as_json=as_json)
     return OK
@@ -257,7 +258,7 @@ async def _quality(settings: Settings, dataset: AnswerSet) -> tuple[EvaluationRu
     from dtrag.evaluation.quality import RAGQualityEvaluator
     from dtrag.evaluation.quality_set import evaluate_quality
 
-    async with _indexed(settings, dataset.corpus) as (app, notes):
+    async with indexed(settings, dataset.corpus) as (app, notes):
 
         async def contexts(text: str, top_k: int) -> list[SearchResult]:
             return (await app.search(text, top_k, scope=OWNER, highlights=False))[0]

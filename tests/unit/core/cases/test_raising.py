@@ -41,8 +41,8 @@ def test_nothing_is_added_or_removed_and_rises_by_bounded_places(scores: list[fl
     assert others == [name for name in order(before) if name not in lifted]
 
 
-def test_cited_passages_come_first_in_the_order_of_their_citations() -> None:
-    assert order(raised(passages([0.9, 0.8, 0.7, 0.6]), ["p3", "p1"])) == ["p3", "p1", "p0", "p2"]
+def test_cited_passages_come_first_in_the_order_of_the_search() -> None:
+    assert order(raised(passages([0.9, 0.8, 0.7, 0.6]), ["p3", "p1"])) == ["p1", "p3", "p0", "p2"]
 
 
 def test_an_unrelated_passage_stays_below_better_ones() -> None:

@@ -1,0 +1,231 @@
+"""Measures what the case memory gains and harms: `dtrag eval cbr`.
+
+Half of the questions are asked and rated. Then the same questions in slightly other words, and the other half, are
+asked with the memory and without it. Ratings are those of a person who knows what is relevant; some may be wrong.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from dtrag.core.documents import SearchResult
+from dtrag.core.evaluation_run import EvaluationRun, RunRow
+from dtrag.core.metrics.bootstrap import Ratio
+from dtrag.core.metrics.ranking import mrr_at
+from dtrag.core.text.analysis import normalise
+from dtrag.evaluation.answers import is_relevant
+from dtrag.evaluation.judged_questions import JudgedQuestion
+from dtrag.evaluation.light_paraphrases import light_paraphrase
+from dtrag.evaluation.passage_names import judged_name
+
+DEPTH = 10
+MAX_CORRECTED = 2
+"""Passages that a reviewer chooses for an answer that was rated down."""
+Group = Literal["repeat", "other"]
+GROUPS: tuple[Group, ...] = ("repeat", "other")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedQuestion:
+    """What became of a question: the retrieved and the cited passages, best first, and the case that was shown."""
+
+    trace_id: str
+    question: str
+    text: str
+    decision: str
+    confidence: float
+    retrieved: Sequence[SearchResult]
+    cited: Sequence[SearchResult]
+    shown_case: str | None = None
+
+
+class MemoryUnderTest(Protocol):
+    """An app with documents, whose memory can be switched for each question."""
+
+    async def ask(self, question: str, *, memory: bool) -> AskedQuestion:
+        """The answer; without the memory nothing of the question is stored."""
+
+    async def rate(self, asked: AskedQuestion, *, up: bool) -> None:
+        """The rating of the answer."""
+
+    async def correct(self, asked: AskedQuestion, chunk_ids: Sequence[str]) -> None:
+        """A reviewer's choice of passages for an answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """How the questions are asked. `wrong_ratings`: share of ratings that are the opposite of what is right.
+
+    `corrections`: a reviewer chooses the relevant passages for questions whose answer was rated down or declined.
+    """
+
+    wrong_ratings: float = 0.0
+    corrections: bool = True
+    seed: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """One question with and without the memory."""
+
+    question: JudgedQuestion
+    asked: str
+    group: Group
+    reciprocal_rank: tuple[float, float]
+    """With the memory, and without."""
+    contained: tuple[bool, bool]
+    shown: bool
+    misled: bool
+    """A case was shown, and the first passage was relevant only without the memory."""
+
+
+@dataclass(slots=True)
+class CaseMemoryRun:
+    """The result: every compared question, and how the first half was rated."""
+
+    compared: list[Comparison] = field(default_factory=list)
+    rated_up: int = 0
+    rated_down: int = 0
+    corrected: int = 0
+    rated_wrongly: int = 0
+
+    def taught(self) -> dict[str, int]:
+        """How the first half was rated."""
+        return {
+            "rated_up": self.rated_up,
+            "rated_down": self.rated_down,
+            "rated_wrongly": self.rated_wrongly,
+            "corrected": self.corrected,
+        }
+
+
+async def evaluate_case_memory(
+    questions: Sequence[JudgedQuestion],
+    memory: MemoryUnderTest,
+    plan: Plan,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> CaseMemoryRun:
+    """Ask and rate one half, then compare. Questions without judgements are left out."""
+    chance = random.Random(plan.seed)  # noqa: S311 - no secret
+    judged = [question for question in questions if question.judgements]
+    chance.shuffle(judged)
+    first, second = judged[: len(judged) // 2], judged[len(judged) // 2 :]
+    total, done = len(first) + len(judged), 0
+    run = CaseMemoryRun()
+    for question in first:
+        await _teach(question, memory, plan, chance, run)
+        done += 1
+        if on_progress is not None:
+            on_progress(done, total)
+    repeats = [(question, light_paraphrase(question.text, chance), "repeat") for question in first]
+    others = [(question, question.text, "other") for question in second]
+    for question, text, group in (*repeats, *others):
+        # Without the memory first: a question that is asked with it may become a case.
+        off = await memory.ask(text, memory=False)
+        on = await memory.ask(text, memory=True)
+        run.compared.append(_comparison(question, text, "repeat" if group == "repeat" else "other", on, off))
+        done += 1
+        if on_progress is not None:
+            on_progress(done, total)
+    return run
+
+
+async def _teach(
+    question: JudgedQuestion, memory: MemoryUnderTest, plan: Plan, chance: random.Random, run: CaseMemoryRun
+) -> None:
+    asked = await memory.ask(question.text, memory=True)
+    right = any(is_relevant(passage, question.judgements) for passage in asked.cited)
+    up = right
+    if chance.random() < plan.wrong_ratings:
+        up = not up
+        run.rated_wrongly += 1
+    if asked.decision != "abstain":
+        await memory.rate(asked, up=up)
+        run.rated_up, run.rated_down = run.rated_up + up, run.rated_down + (not up)
+    if plan.corrections and not right and (not up or asked.decision == "abstain"):
+        chosen = [passage.chunk_id for passage in asked.retrieved if is_relevant(passage, question.judgements)]
+        if chosen:
+            await memory.correct(asked, chosen[:MAX_CORRECTED])
+            run.corrected += 1
+
+
+def _comparison(question: JudgedQuestion, text: str, group: Group, on: AskedQuestion, off: AskedQuestion) -> Comparison:
+    ranks = (_reciprocal_rank(question, on), _reciprocal_rank(question, off))
+    shown = on.shown_case is not None
+    return Comparison(
+        question=question,
+        asked=text,
+        group=group,
+        reciprocal_rank=ranks,
+        contained=(_contains(question, on), _contains(question, off)),
+        shown=shown,
+        misled=shown and ranks[0] < 1.0 <= ranks[1],
+    )
+
+
+def _reciprocal_rank(question: JudgedQuestion, asked: AskedQuestion) -> float:
+    relevant = frozenset(question.judgements)
+    ranking = list(dict.fromkeys(judged_name(passage, relevant) for passage in asked.retrieved))
+    return mrr_at(DEPTH, ranking, question.judgements)
+
+
+def _contains(question: JudgedQuestion, asked: AskedQuestion) -> bool:
+    text = _without_spaces(asked.text)
+    return any(_without_spaces(gold) in text for gold in question.gold)
+
+
+def _without_spaces(text: str) -> str:
+    return normalise(text).replace(" ", "")
+
+
+def ratios(row: Comparison) -> dict[str, Ratio]:
+    """What one question adds to each measure, by group."""
+    found: dict[str, Ratio] = {}
+    for group in GROUPS:
+        counts = float(row.group == group)
+        gold = counts * bool(row.question.gold)
+        on, off = row.reciprocal_rank
+        found |= {
+            f"{group} mrr with": (counts * on, counts),
+            f"{group} mrr without": (counts * off, counts),
+            f"{group} mrr gain": (counts * (on - off), counts),
+            f"{group} contained with": (gold * row.contained[0], gold),
+            f"{group} contained without": (gold * row.contained[1], gold),
+            f"{group} shown": (counts * row.shown, counts),
+            f"{group} misled": (counts * row.misled, counts),
+        }
+    return found
+
+
+def rows(run: CaseMemoryRun) -> list[RunRow]:
+    """The compared questions for a kept run."""
+    return [
+        RunRow(
+            f"{row.question.id} ({row.group})",
+            row.asked,
+            ratios(row),
+            {"asked before": row.question.text if row.group == "repeat" else "", "shown": row.shown},
+        )
+        for row in run.compared
+    ]
+
+
+def rows_of(run: EvaluationRun, taught: Mapping[str, int]) -> list[tuple[str, str]]:
+    """Names and values for the text output."""
+    lines = [
+        ("dataset", run.dataset),
+        (
+            "taught",
+            f"{taught['rated_up']:,} rated up, {taught['rated_down']:,} down ({taught['rated_wrongly']:,} wrongly), "
+            f"{taught['corrected']:,} corrected",
+        ),
+    ]
+    for name, estimate in run.estimates().items():
+        if estimate.value is None or estimate.interval is None:
+            continue
+        low, high = estimate.interval
+        lines.append((name, f"{estimate.value:.4f}  [{low:.4f}, {high:.4f}]"))
+    return lines
