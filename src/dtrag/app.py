@@ -233,7 +233,8 @@ class App:
         days = settings.conversation_days
         self.conversations = Conversations(stores.conversations, stores.sight, self.index, days=days, record=record)
         self.traces = Traces.of(settings, stores.traces, stores.sight, self.index)
-        self.reuse = Reuse(stores.cases, self.index, gate, committed=COMMITTED_PAIRS, embedder=self._query_embedder)
+        vectors = QuestionVectors(self._query_embedder)
+        self.reuse = Reuse(stores.cases, self.index, gate, committed=COMMITTED_PAIRS, vectors=vectors)
         self.retention = Retention.of(settings, stores.cases, self.index, self.reuse)
         self.retention.on_thumbs_down = self.review.offer_rated
         self.feedback = FeedbackOnAnswers(self.traces, stores.traces, retention=self.retention, record=record)

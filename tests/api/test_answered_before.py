@@ -15,7 +15,7 @@ from dtrag.settings import Settings
 from tests.api.confined import HOUSE, House, house
 from tests.api.shape import assert_failure
 
-QUESTION, PARAPHRASE = "What does a decision tree ask?", "Could you tell me what a decision tree asks?"
+QUESTION, PARAPHRASE = "What does a decision tree ask?", "Hello, what does a decision tree ask"
 REVERSED = "Who asks a decision tree?"
 TREES = HOUSE["AI", "ML"]["trees.md"]
 

@@ -165,7 +165,7 @@ async def test_figures_logs_and_export(boss: httpx2.AsyncClient) -> None:
     await suggest(boss, "something else", category_path=["AI", "ML"])
     await vote(boss, log_id, case_id, "selected")
     stats = (await boss.get("/cbr/stats")).json()
-    assert stats.keys() == {"cbr_system_stats", "performance", "neural_selector_readiness", "timestamp"}
+    assert stats.keys() == {"cbr_system_stats", "performance", "neural_selector_readiness", "reuse", "timestamp"}
     figures = stats["cbr_system_stats"]
     assert (figures["total_cases"], figures["total_usage_count"], figures["most_used_case"]) == (1, 1, case_id)
     assert figures["category_distribution"] == {"AI/ML": 1}

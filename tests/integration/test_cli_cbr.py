@@ -96,3 +96,17 @@ def test_everything_says_that_the_memory_is_off(make_cli: MakeCli) -> None:
     assert ran.code == 2
     assert ran.json["error"]["message"].startswith("CBR system is not enabled. Set CBR_ENABLED=true")
     assert json.loads(ran.out)["error"]["type"] == "FeatureOff"
+
+
+def test_an_answer_that_was_found_right_is_shown_with_the_next_one(make_cli: MakeCli, folder: Path) -> None:
+    cli = make_cli(CBR_ENABLED="true")
+    (folder / "휴직.md").write_text("# 휴직\n\n육아 휴직은 최대 90일까지 할 수 있다.", "utf-8")
+    assert cli.call("ingest", folder / "휴직.md", "--category", "인사").code == 0
+    asked = cli.call("ask", "육아 휴직은 최대 며칠까지 할 수 있나요?", "--json")
+    assert asked.json["answered_before"] is None
+    made = cli.call("feedback", asked.json["trace_id"], "up", "--json")
+    assert made.json["effect"] == "case_made", made.json
+    again = cli.call("ask", "안녕하세요, 육아 휴직은 최대 며칠까지 할 수 있나요", "--json")
+    assert_shape(again.json, documented_shapes()["dtrag ask"])
+    assert again.json["answered_before"]["case_id"] == made.json["case_id"]
+    assert "이미 답한 질문" in cli.call("ask", "육아 휴직은 최대 며칠까지 할 수 있나요?").out

@@ -18,9 +18,10 @@ from dtrag.core.access.scope import Scope, Viewer
 from dtrag.core.answers.citation_labels import label
 from dtrag.core.cases.case import Case, CaseLog, CitedPassage, FeedbackType, ReuseDecision, Vote, content_hash
 from dtrag.core.cases.evidence import counts_as_decision
+from dtrag.core.cases.shared_category import shared_category
 from dtrag.core.cases.similarity import question_hash
 from dtrag.core.documents import SearchResult
-from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
+from dtrag.core.taxonomy.tree import Taxonomy
 from dtrag.core.text.analysis import clean
 from dtrag.errors import DatabaseUnavailable, InvalidInput, StorageFull
 from dtrag.memory.reuse import Recalled, Reuse
@@ -283,7 +284,7 @@ class Retention:
             origin="answer",
             author=log.user_id,
             as_of=log.as_of,
-            vector=await self._reuse.vector(log.query) if log.query else None,
+            vector=await self._reuse.vectors.of(log.query) if log.query else None,
         )
 
     async def _stored(self, case: Case, scope: Scope) -> tuple[Case, bool]:
@@ -314,16 +315,6 @@ def case_id_of(log: CaseLog) -> str:
     parts = [log.query_hash.hex(), str(log.as_of or "")]
     parts += sorted(f"{passage.chunk_id} {passage.content_hash.hex()}" for passage in log.passages)
     return f"answer-{uuid.uuid5(_NAMESPACE, chr(10).join(parts))}"
-
-
-def shared_category(passages: Sequence[SearchResult], taxonomy: Taxonomy) -> tuple[tuple[str, ...], int | None]:
-    """The deepest category that all the passages share, and its node; None for the root."""
-    paths = [tuple(passage.taxonomy_path) for passage in passages]
-    shared = paths[0] if paths else ()
-    for path in paths[1:]:
-        length = next((n for n, names in enumerate(zip(shared, path, strict=False)) if names[0] != names[1]), None)
-        shared = shared[: min(len(shared), len(path)) if length is None else length]
-    return shared, taxonomy.find(CategoryPath.parse(shared)) if shared else None
 
 
 def _cited(passages: Sequence[SearchResult]) -> tuple[CitedPassage, ...]:

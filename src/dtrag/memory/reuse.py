@@ -11,9 +11,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
-import numpy as np
-
-from dtrag import embedding_service
 from dtrag.core.access.scope import Scope, Viewer
 from dtrag.core.cases.case import (
     Case,
@@ -32,8 +29,8 @@ from dtrag.core.cases.evidence import (
 )
 from dtrag.core.cases.similarity import question_hash
 from dtrag.core.taxonomy.tree import Taxonomy
-from dtrag.core.text.analysis import language
-from dtrag.ports import CaseStore, Embedder, Index, speaks
+from dtrag.memory.question_vectors import QuestionVectors
+from dtrag.ports import CaseStore, Index
 
 MOST_CANDIDATES = 20
 """Nearest cases that the gate compares with a question."""
@@ -96,23 +93,27 @@ class Reuse:
         gate: Callable[[], Gate],
         *,
         committed: DecisionCounts,
-        embedder: Embedder | None = None,
+        vectors: QuestionVectors = QuestionVectors(None),
         delta: float = DELTA,
     ) -> None:
         self._store = store
         self._index = index
         self._gate = gate
         self._committed = committed
-        self._embedder = embedder
+        self.vectors = vectors
         self._delta = delta
 
     async def load(self) -> None:
         """Load the gate now, so that no question waits for it."""
         await asyncio.to_thread(self._gate)
 
-    async def evidence(self) -> CollectionEvidence:
-        """The evidence of the whole collection."""
-        return collection_evidence(await self._store.decisions(), self._committed, self._delta)
+    async def evidence_for(self, viewer: Viewer) -> CollectionEvidence:
+        """As `evidence`, for what the viewer may see."""
+        return await self.evidence(viewer.resolved((await self._index.snapshot()).taxonomy))
+
+    async def evidence(self, scope: Scope) -> CollectionEvidence:
+        """The evidence of all cases in scope: foreign ones have no influence on what a caller is shown."""
+        return collection_evidence(await self._store.decisions(scope=scope), self._committed, self._delta)
 
     async def recall(self, question: str, viewer: Viewer) -> Recalled:
         """What the memory knows about the question, for this viewer on this day.
@@ -146,7 +147,7 @@ class Reuse:
         query = CaseQuery(text=question, limit=MOST_CANDIDATES)
         by_words = await self._nearest(query, scope)
         same = await asyncio.to_thread(self._same, question, by_words, scope)
-        vector = None if same else await self.vector(question)
+        vector = None if same else await self.vectors.of(question)
         if vector is None:
             return same, len(by_words)
         compared = {case.case_id for case in by_words}
@@ -156,14 +157,6 @@ class Reuse:
 
     async def _nearest(self, query: CaseQuery, scope: Scope) -> list[Case]:
         return [case for case, score in await self._store.nearest(query, scope) if score > 0]
-
-    async def vector(self, question: str) -> bytes | None:
-        """The embedding of the question as it is stored with a case; None where the embedder lacks the language."""
-        embedder = self._embedder
-        if embedder is None or not speaks(embedder, language(question)):
-            return None
-        vector = await embedding_service.generate_embedding(question, embedder=embedder)
-        return None if vector is None else np.asarray(vector, np.float32).tobytes()
 
     def _same(self, question: str, cases: Sequence[Case], scope: Scope) -> list[Case]:
         """Those of the cases that ask the same about the same day. One without text must be literally the same."""
@@ -186,11 +179,11 @@ class Reuse:
 
     async def _allowed(self, cases: Sequence[Case], scope: Scope) -> tuple[list[_Verified], str]:
         """The cases that the evidence allows; without any, the code of the rule that the first one breaks."""
-        collection = await self.evidence()
+        collection = await self.evidence(scope)
         votes = await self._store.votes([case.case_id for case in cases], scope)
         verified, codes = [], []
         for case in cases:
-            own = await self._store.decisions(case.case_id)
+            own = await self._store.decisions(case.case_id, scope)
             standing = standing_of(case, votes.get(case.case_id, ()), own)
             verdict = reusable(case, standing, collection)
             codes.append(verdict.code)

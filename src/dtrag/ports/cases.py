@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from dtrag.core.access.scope import Scope
+from dtrag.core.access.scope import EVERYTHING, Scope
 from dtrag.core.cases.case import (
     Case,
     CaseChange,
@@ -73,8 +73,8 @@ class CaseStore(Protocol):
     async def add_decision(self, decision: ReuseDecision) -> None:
         """Store a reuse decision; the same case and log again replaces the earlier one."""
 
-    async def decisions(self, case_id: str | None = None) -> DecisionCounts:
-        """Counts of the reuse decisions: of the collection, or of one case."""
+    async def decisions(self, case_id: str | None = None, scope: Scope = EVERYTHING) -> DecisionCounts:
+        """Counts of the reuse decisions: of all cases in scope, or of one of them."""
 
     async def statistics(self, scope: Scope) -> CaseStatistics:
         """Figures over what is in scope."""

@@ -12,14 +12,16 @@ import pytest_asyncio
 
 from dtrag.app import App
 from dtrag.core.access.api_key import LOCAL, Caller
-from dtrag.core.access.scope import Access, Viewer
-from dtrag.core.cases.case import Case, CitedPassage, DecisionCounts, FeedbackType, Vote, content_hash
+from dtrag.core.access.scope import Access, Grant, Viewer
+from dtrag.core.cases.case import Case, CitedPassage, DecisionCounts, FeedbackType, ReuseDecision, Vote, content_hash
 from dtrag.core.cases.similarity import question_hash
+from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.memory.reuse import Recalled, Reuse
 from dtrag.pipeline.recall import FLAG
 from dtrag.pipeline.state import PipelineResponse
 from dtrag.settings import set_feature_flag
 from dtrag.testing.in_memory import add_texts, open_in_memory
+from dtrag.testing.memory.state import MemoryState
 from tests.cases import each
 
 QUESTION, PARAPHRASE = "How long does parental leave take?", "How long does the parental leave take"
@@ -290,3 +292,41 @@ async def test_a_caller_of_another_branch_cannot_rate_or_see(app: App) -> None:
     answer = await app.pipeline.execute(QUESTION, owner="kim")
     assert await app.retention.feedback(answer.trace_id, FeedbackType.THUMBS_UP, stranger) is None
     assert await stored(app) == []
+
+
+async def test_what_is_queued_is_written_when_the_app_closes() -> None:
+    state = MemoryState()
+    async with open_in_memory(state=state, cbr_retain="always") as app:
+        await add_texts(app, {"leave.md": LEAVE, "gardens.md": OTHER}, "HR")
+        await app.pipeline.execute(QUESTION)
+    async with open_in_memory(state=state) as app:
+        assert [case.query for case in await stored(app)] == [QUESTION]
+        assert (await app.pipeline.execute(PARAPHRASE)).answered_before is not None
+
+
+async def test_a_disputed_answer_waits_for_review_once(app: App) -> None:
+    answer = await app.pipeline.execute(QUESTION)
+    await rate(app, answer, "down")
+    await rate(app, answer, "down")
+    items = [item for item in (await app.review.waiting())[0] if item.kind == "answer"]
+    assert [item.proposal["question"] for item in items] == [QUESTION]
+
+
+async def test_foreign_decisions_have_no_influence(app: App) -> None:
+    made = await rate(app, await app.pipeline.execute(QUESTION))
+    assert made is not None
+    foreign = await cited(app, "Salaries", "Who pays zymurgite?", origin="answer")
+    for number in range(80):
+        wrong = ReuseDecision(
+            case_id=foreign.case_id, log_id=str(number), kind="replay", correct=False, at=datetime.now(UTC)
+        )
+        await app.case_store.add_decision(wrong)
+    taxonomy = (await app.index.snapshot()).taxonomy
+    staff = Access((Grant.of([CategoryPath.parse("HR")], taxonomy),))
+    shown = await app.pipeline.execute(QUESTION, scope=staff)
+    assert shown.answered_before is not None
+    assert (await app.reuse.evidence_for(staff)).decisions.total == 0
+    response = await app.pipeline.execute(QUESTION)
+    assert response.answered_before is None  # with the whole tree in view, every decision was wrong
+    facts = (await app.traces.get(response.trace_id)).steps[1].facts["cases"]
+    assert facts["reason"] == "collection"

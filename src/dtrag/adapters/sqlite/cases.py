@@ -26,7 +26,7 @@ from dtrag.adapters.sqlite.rows import (
     vote_of,
     vote_values,
 )
-from dtrag.core.access.scope import Scope
+from dtrag.core.access.scope import EVERYTHING, Scope
 from dtrag.core.cases.case import (
     Case,
     CaseChange,
@@ -283,8 +283,13 @@ class SqliteCases:
 
         await self._file.run(work)
 
-    async def decisions(self, case_id: str | None = None) -> DecisionCounts:
+    async def decisions(self, case_id: str | None = None, scope: Scope = EVERYTHING) -> DecisionCounts:
         """See `CaseStore`."""
+        if scope.nodes is not None:
+            counted = {row["case_id"]: row for row in await self._rows("decisions_by_case", {"case_id": case_id})}
+            rows = [counted[visible] for visible in await self.of(list(counted), scope)]
+            correct, total = (sum(row[name] for row in rows) for name in ("correct", "total"))
+            return DecisionCounts(correct, total - correct)
         counts = (await self._rows("decision_counts", {"case_id": case_id}))[0]
         return DecisionCounts(counts["correct"], counts["total"] - counts["correct"])
 

@@ -255,6 +255,12 @@ select * from cbr_decisions where case_id in (select value from json_each(:case_
 select coalesce(sum(correct), 0) as correct, count(*) as total
 from cbr_decisions where :case_id is null or case_id = :case_id
 
+-- name: decisions_by_case
+select case_id, sum(correct) as correct, count(*) as total
+from cbr_decisions
+where :case_id is null or case_id = :case_id
+group by case_id
+
 -- name: delete_log
 delete from cbr_logs where log_id = :log_id
 

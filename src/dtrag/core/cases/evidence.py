@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from dtrag.core.cases.case import Case, DecisionCounts, FeedbackType, Vote
 from dtrag.core.metrics.proportion import clopper_pearson
@@ -73,13 +73,28 @@ def counts_as_decision(case: Case, vote: Vote) -> bool:
 class CollectionEvidence:
     """Whether the cases of a collection may be reused at all, and why.
 
-    `lower_bound` is the one-sided 95 % Clopper-Pearson bound of the share of correct decisions.
+    `lower_bound` is the one-sided 95 % Clopper-Pearson bound of the share of correct decisions, which must be at least
+    1 - `delta`. `decisions` are those of the collection, also where they are too few to count.
     """
 
     allowed: bool
     lower_bound: float
     basis: Basis
     reason: str
+    decisions: DecisionCounts = DecisionCounts()
+    delta: float = DELTA
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON."""
+        return {
+            "allowed": self.allowed,
+            "lower_bound": round(self.lower_bound, 6),
+            "delta": self.delta,
+            "basis": self.basis,
+            "correct": self.decisions.correct,
+            "wrong": self.decisions.wrong,
+            "reason": self.reason,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +125,7 @@ def collection_evidence(
     )
     verb = "at least" if allowed else "less than"
     reason = f"{source[0].upper()}{source[1:]}: the lower bound {lower:.3f} is {verb} {1.0 - delta:.2f}."
-    return CollectionEvidence(allowed, lower, basis, reason)
+    return CollectionEvidence(allowed, lower, basis, reason, decisions, delta)
 
 
 def reusable(case: Case, standing: CaseStanding, collection: CollectionEvidence) -> Verdict:

@@ -12,6 +12,8 @@ from dtrag.delivery.cli.exit_codes import OK
 
 if TYPE_CHECKING:
     from dtrag.app import App
+    from dtrag.core.cases.case import CaseStatistics
+    from dtrag.core.cases.evidence import CollectionEvidence
     from dtrag.memory.migration import Migrated
 
 FILE = "cbr_system.db"
@@ -19,13 +21,18 @@ FILE = "cbr_system.db"
 
 def stats(context: typer.Context, as_json: Json = False) -> int:
     """Show the numbers of cases and interactions, their success and the speed of suggestions."""
-    statistics = with_app(context, lambda opened: opened.cases.statistics())
+    from dtrag.core.access.scope import EVERYTHING
+
+    async def read(opened: App) -> tuple[CaseStatistics, CollectionEvidence]:
+        return await opened.cases.statistics(), await opened.reuse.evidence(EVERYTHING)
+
+    statistics, evidence = with_app(context, read)
     from dtrag.delivery.cli.console import data, facts, show_json
     from dtrag.memory.case_rows import Readiness, statistics_row
 
     readiness = Readiness.of(statistics)
     if as_json:
-        show_json({**statistics_row(statistics), "neural_selector_ready": readiness.ready})
+        show_json({**statistics_row(statistics), "neural_selector_ready": readiness.ready, "reuse": evidence.as_dict()})
         return OK
     largest = sorted(statistics.category_distribution.items(), key=lambda row: (-row[1], row[0]))
     rows = [
@@ -36,6 +43,7 @@ def stats(context: typer.Context, as_json: Json = False) -> int:
         ("Interactions", f"{statistics.total_interactions:,}, {readiness.success_rate:.0%} successful"),
         ("Suggestions", f"{statistics.average_response_time_ms:.1f} ms on average"),
         ("Selector", "ready to be trained" if readiness.ready else "needs 1,000 interactions, 70 % successful"),
+        ("Reuse", ("allowed. " if evidence.allowed else "not allowed. ") + evidence.reason),
         *(("" if number else "Categories", f"{name}: {count:,}") for number, (name, count) in enumerate(largest)),
     ]
     data().print(facts(rows))

@@ -28,7 +28,7 @@ from dtrag.core.cases.votes import CountedVote, Replacement, bounded
 from dtrag.core.documents import document_id
 from dtrag.ports import Stores
 from dtrag.testing.builders import MINUTE, NOON, case, chunk_id, indexed_document, vote
-from dtrag.testing.contracts.index import NOTHING, branch_nodes, filled
+from dtrag.testing.contracts.index import KETTLE, LEAVE, NOTHING, branch_nodes, filled
 
 UP, DOWN, SELECTED, IGNORED = (
     FeedbackType.THUMBS_UP,
@@ -400,6 +400,16 @@ class CaseLogContract:
         await stores.cases.add_decision(decision("one", "s", correct=False))
         assert await stores.cases.decisions("one") == DecisionCounts(1, 2)
         assert await stores.cases.decisions() == DecisionCounts(2, 2)
+        _, machines, staff = await filled(stores)
+        (node,) = branch_nodes(machines)
+        await stores.cases.add(case("three", node_id=node, passages=[chunk_id(KETTLE)]))
+        await stores.cases.add(case("four", node_id=node, passages=[chunk_id(KETTLE), chunk_id(LEAVE)]))
+        for name in ("three", "four"):
+            await stores.cases.add_decision(decision(name, "r", correct=True))
+        assert await stores.cases.decisions(scope=machines) == DecisionCounts(1, 0)
+        assert await stores.cases.decisions("three", machines) == DecisionCounts(1, 0)
+        assert await stores.cases.decisions("three", staff) == DecisionCounts()
+        assert await stores.cases.decisions("four", machines) == DecisionCounts()
 
     async def test_figures(self, stores: Stores) -> None:
         empty = await stores.cases.statistics(EVERYTHING)

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from datetime import datetime
 from statistics import fmean
 
-from dtrag.core.access.scope import Scope
+from dtrag.core.access.scope import EVERYTHING, Scope
 from dtrag.core.cases.case import (
     Case,
     CaseChange,
@@ -167,9 +167,11 @@ class MemoryCases:
         """See `CaseStore`."""
         self._decisions[decision.case_id, decision.log_id] = decision
 
-    async def decisions(self, case_id: str | None = None) -> DecisionCounts:
+    async def decisions(self, case_id: str | None = None, scope: Scope = EVERYTHING) -> DecisionCounts:
         """See `CaseStore`."""
-        correct = [each.correct for each in self._decisions.values() if case_id in {None, each.case_id}]
+        visible = await self.of(self._cases, scope)
+        decisions = [each for each in self._decisions.values() if each.case_id in visible]
+        correct = [each.correct for each in decisions if case_id in {None, each.case_id}]
         return DecisionCounts(sum(correct), len(correct) - sum(correct))
 
     async def statistics(self, scope: Scope) -> CaseStatistics:

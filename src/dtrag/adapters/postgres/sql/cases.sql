@@ -113,6 +113,16 @@ select * from cbr_decisions where case_id = any (:case_ids) order by case_id, lo
 select count(*) filter (where correct) as correct, count(*) as total
 from cbr_decisions where :case_id::text is null or case_id = :case_id
 
+-- name: decisions_by_case
+select case_id, count(*) filter (where correct) as correct, count(*) as total
+from cbr_decisions
+where :case_id::text is null or case_id = :case_id
+group by case_id
+
+-- As the reader.
+-- name: ids_in_scope
+select case_id from cbr_cases where case_id = any (:case_ids)
+
 -- An interaction of its own for a vote without one, so that votes on it wait for each other.
 -- name: open_log
 insert into cbr_logs (

@@ -256,8 +256,14 @@ class PostgresCases:
         async with self._database.connection("owner") as connection:
             await connection.execute(self._sql["put_decision"], decision_values(decision))
 
-    async def decisions(self, case_id: str | None = None) -> DecisionCounts:
+    async def decisions(self, case_id: str | None = None, scope: Scope = EVERYTHING) -> DecisionCounts:
         """See `CaseStore`."""
+        if scope.nodes is not None:
+            counted = {row["case_id"]: row for row in await self._as_owner("decisions_by_case", case_id=case_id)}
+            visible = await self._read("ids_in_scope", scope, case_ids=list(counted))
+            rows = [counted[row["case_id"]] for row in visible]
+            correct, total = (sum(row[name] for row in rows) for name in ("correct", "total"))
+            return DecisionCounts(correct, total - correct)
         (counts,) = await self._as_owner("decision_counts", case_id=case_id)
         return DecisionCounts(counts["correct"], counts["total"] - counts["correct"])
 

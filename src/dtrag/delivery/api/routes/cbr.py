@@ -164,7 +164,9 @@ async def quality(request: Request, case_id: str, body: QualityBody) -> ChangedQ
 @router.get("/cbr/stats", responses=failures(403, 501, 503), dependencies=READ)
 async def stats(request: Request) -> StatsResponse:
     """Figures over the cases and interactions in your scope."""
-    return StatsResponse.of(await app_of(request).cases.statistics(caller=caller_of(request)), _now())
+    app, caller = app_of(request), caller_of(request)
+    statistics = await app.cases.statistics(caller=caller)
+    return StatsResponse.of(statistics, await app.reuse.evidence_for(caller.access), _now())
 
 
 @router.get("/cbr/logs", responses=_LIST_ERRORS, dependencies=ADMIN)

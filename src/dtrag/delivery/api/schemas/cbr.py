@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import AliasChoices, BaseModel, Field
 
 from dtrag.core.cases.case import DEFAULT_QUALITY, Case, CaseLog, CaseStatistics
+from dtrag.core.cases.evidence import CollectionEvidence
 from dtrag.core.cases.requests import MAX_CONTENT, MAX_ID, MAX_K, MAX_QUERY
 from dtrag.core.taxonomy.tree import MAX_DEPTH
 from dtrag.delivery.api.schemas.base import StrictBody
@@ -285,16 +286,29 @@ class ReadinessShape(BaseModel):
         )
 
 
+class ReuseShape(BaseModel):
+    """Whether the cases in your scope may be shown with answers."""
+
+    allowed: bool = Field(description="Whether the lower bound is at least 1 - delta.")
+    lower_bound: float = Field(description="One-sided 95 % lower bound of the share of correct reuse decisions.")
+    delta: float = Field(description="Largest accepted share of wrong decisions.")
+    basis: str = Field(description="decisions, or committed pairs while there are fewer than 60.")
+    correct: int = Field(description="Correct reuse decisions.")
+    wrong: int = Field(description="Wrong ones.")
+    reason: str = Field(description="The same as a sentence.")
+
+
 class StatsResponse(BaseModel):
     """The state of the case memory."""
 
     cbr_system_stats: StatisticsShape = Field(description="Figures.")
     performance: PerformanceShape = Field(description="Speed.")
     neural_selector_readiness: ReadinessShape = Field(description="Training data.")
+    reuse: ReuseShape = Field(description="Evidence about reuse.")
     timestamp: str = Field(description="ISO 8601 in UTC.")
 
     @classmethod
-    def of(cls, statistics: CaseStatistics, timestamp: str) -> StatsResponse:
+    def of(cls, statistics: CaseStatistics, evidence: CollectionEvidence, timestamp: str) -> StatsResponse:
         """The response for these figures."""
         mean = statistics.average_response_time_ms
         return cls(
@@ -303,6 +317,7 @@ class StatsResponse(BaseModel):
                 target_response_time_ms=TARGET_MS, current_avg_response_time_ms=mean, meets_target=mean <= TARGET_MS
             ),
             neural_selector_readiness=ReadinessShape.of(Readiness.of(statistics)),
+            reuse=ReuseShape.model_validate(evidence.as_dict()),
             timestamp=timestamp,
         )
 
