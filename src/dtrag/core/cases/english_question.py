@@ -30,6 +30,7 @@ _CONTRACTIONS = (
     (re.compile(r"\bi'?m\b"), "i am"),
     (re.compile(r"'s\b|s'(?=\s|$)"), " "),
     (re.compile(r"\b([a-z])\.([a-z])\.(?=\s|$|[?!,])"), r"\1\2"),
+    (re.compile(r"\b(?:am|are|is) (i|we|you|they|it|he|she) going to\b"), r"will \1"),
     (re.compile(r"\bwith out\b"), "without"),
     (re.compile(r"\bu\b(?! ?s)"), "you"),
     (re.compile(r"\bur\b"), "your"),
@@ -49,7 +50,10 @@ _WHO_OBJECT = re.compile(
     r"|\b(?:to|for|with|from|of|about) (?:whom|which (?:person|department|team))\b"
 )
 """Who is the object: whom, who does the manager inform."""
-_INVERTED = re.compile(r"\b(?:what|which)(?: \w+){0,3} (?:do|does|did) (?!i\b|we\b|you\b|one\b|it\b|they\b)\w")
+_INVERTED = re.compile(
+    r"\b(?:what|which)(?: (?!should|can|could|may|must|will|would|i\b|we\b|to\b|do\b)\w+){0,3} (?:do|does|did)"
+    r" (?!(?:i|we|you|one|it|they|if|when|to|about|with|in|on|at|for)\b)\w"
+)
 """What the sentence asks for is its object: which team does Anna support."""
 _WHO_AGENT = re.compile(r"\bby (?:whom|which)\b|\bby\s*\??$")
 _TO = frozenset({"to"})
@@ -94,7 +98,9 @@ def _spellings() -> dict[str, str]:
 def _vocabulary() -> dict[tuple[str, int], tuple[str, ...]]:
     """The written words of the vocabulary by first letter and length."""
     raw = raw_wording("en")
-    texts = (*raw["synonyms"], *(text for name, text in raw["words"].items() if name not in _FORMS))
+    patterns = (line for table in ("aspects", "markers") for lines in raw[table].values() for line in lines)
+    lists = (text for name, text in raw["words"].items() if name != "spelling")
+    texts = (*raw["synonyms"], *lists, *patterns)
     grouped: dict[tuple[str, int], list[str]] = {}
     for word in sorted({word for text in texts for word in re.findall(r"[a-z]{4,}", text)}):
         grouped.setdefault((word[0], len(word)), []).append(word)
@@ -200,7 +206,7 @@ def _aspects(text: str, wording: Wording, *, whether: bool) -> tuple[str, frozen
         if len(marks) == 1 or opens or mark[1] not in {"when", "which", "who", "where", "whose", "way"}:
             aspects.add(mark[1])
     if len(aspects) > 1:
-        aspects -= {"which", "explain"}
+        aspects -= {"explain"} if re.search(r"⟧ (?:and|or) ⟦|(?:,| and| or) ⟦", text) else {"which", "explain"}
     if not aspects:
         aspects = {mark[1] for mark in marks[:1]}
     if aspects == {"explain"}:
@@ -353,7 +359,8 @@ class _Reader:
             return
         for mark in state.marks:
             self.state_value(f"{mark}…", min(meanings, default=stem))
-        role = "" if verb and state.role == "~" else state.role
+        filled = bool(self._units) and self._units[-1].group == state.group
+        role = "" if verb and (state.role == "~" or filled) else state.role
         party = stem in words["parties"] or bool(meanings & words["party_names"])
         name = any(word in self._names for word in written.split())
         self._units.append(

@@ -31,8 +31,19 @@ def letters(word: str) -> str:
     return unicodedata.normalize("NFD", word)
 
 
+_AFTER_QUESTION_WORD = (
+    "(?:에게서는|에게서|에게|한테서|한테|께서|께|으로부터|로부터|에서는|에서|에는|에다가|에다|다가|다|에|으로|로|이며|인가요|인가|인지요|인지"
+    "|입니까|입니다|이에요|예요|에요|이죠|이지요|지요|죠|일까요|일까|이나|나|든지|쯤|정도|씩|만큼|만에|까지|부터|를|을|가요|가|이|은|는|와|과|랑|의|도|만"
+    "|요|야|니|고|면|인데요|인데|들|이냐|냐|이니|이야|인|여|지)"
+)
+
+
 def pattern(text: str) -> str:
-    """A regular expression over letters, from one over syllables; {ㄹ} is a final consonant."""
+    """A regular expression over letters, from one over syllables.
+
+    {ㄹ} is a final consonant, {끝} the particles and endings after a question word.
+    """
+    text = text.replace("{끝}", f"(?:{_AFTER_QUESTION_WORD}{{0,2}}(?![\u11a8-\u11ff]))")
     text = re.sub(r"\{([ㄱ-ㅎ])\}", lambda match: chr(0x11A7 + _FINAL_LETTERS[match[1]]), text)
     text = re.sub(r"(?<!-)([가-힣])([?+*])", r"(?:\1)\2", text)
     text = text.replace("ㄱ-ㅎㅏ-ㅣ", "\u3131-\u318e").replace("가-힣", "\u1100-\u11ff")
@@ -70,6 +81,8 @@ def _open_forms(stem: str) -> Iterable[str]:
         return
     initial, vowel, final = last
     before = stem[:-1]
+    if stem.endswith("하"):
+        yield from (before + "해", before + "하여")
     if final == 0:
         if vowel == _EU and initial == _R and before and (previous := parts(before[-1])) and not previous[2]:
             doubled = before[:-1] + syllable(previous[0], previous[1], 8)

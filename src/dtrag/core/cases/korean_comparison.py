@@ -152,7 +152,7 @@ def _is_scene(unit: Unit) -> bool:
 _EXACT_ROLES = frozenset(
     {"before", "after", "than", "or", "if", "then", "during", "each", "like", "until", "only", "instead"}
 )
-_ATTRIBUTES = frozenset({"does", "done"})
+_ATTRIBUTES = frozenset({"does", "done", "received"})
 """초청한 강사 and 초청받은 강사."""
 _NEUTRAL_ROLES = frozenset({"", "during", "at", "if", "then", "topic", "of", "object", "subject", "into"})
 
@@ -167,7 +167,7 @@ def _same_role(one: Unit, other: Unit, *, voice: int, directed: bool) -> bool:
     if len(roles) == 1:
         return True
     if roles & (_EXACT_ROLES | _ATTRIBUTES):
-        return roles <= _NEUTRAL_ROLES | _ATTRIBUTES and not roles >= _ATTRIBUTES
+        return roles <= _NEUTRAL_ROLES | _ATTRIBUTES and not ("does" in roles and roles & {"done", "received"})
     if roles & {"from", "to", "by"}:
         return bool(voice) and "by" in roles
     if "into" in roles:

@@ -191,8 +191,12 @@ def _aspects(text: str, wording: Wording, *, whether: bool) -> tuple[str, frozen
         aspects -= {"when"}
     if aspects & {"limit", "duration", "count", "percent", "deadline", "frequency", "way", "when"}:
         aspects -= {"amount"}
+    if "sum" in aspects:
+        aspects = (aspects - {"sum"}) | {"amount"}
     if len(aspects) > 1:
         aspects -= {"which", "whether"}
+    if aspects == {"which_of"}:
+        aspects = {"which"}
     if aspects == {"whether"} or (not aspects and whether):
         return text, frozenset({"whether"}), asked
     return text, frozenset(aspects or {"which"}), asked
@@ -301,7 +305,7 @@ def _directed(units: Sequence[Unit]) -> list[Unit]:
     following: Unit | None = None
     for given in reversed(units):
         unit = given
-        if unit.role in {"does", "done"} and not (following is not None and following.party):
+        if unit.role == "done" and not (following is not None and following.party):
             unit = replace(unit, role="")
         if unit.role == "place":
             unit = replace(unit, role="from" if goal else "at")
@@ -354,7 +358,8 @@ def _clause(token: str) -> str:
     if token.endswith(("면", "면은", "경우", "때", "시")):
         return "if"
     if attributive := _ATTRIBUTE.search(token):
-        return "done" if attributive[1] in _PASSIVE_FORMS else "does"
+        received = attributive[1].startswith(("받", "당"))
+        return "received" if received else "done" if attributive[1] in _PASSIVE_FORMS else "does"
     return "then" if token.endswith(("고", "고서", "서", "아서", "어서")) else ""
 
 

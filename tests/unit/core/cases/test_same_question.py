@@ -28,7 +28,10 @@ SAME = [
     ("총장은 학과장을 임명하나요?", "학과장을 총장은 임명하나요?"),
     ("결석을 세 번 하면 어떻게 되나요?", "결석을 3회 하면 어떻게 됩니까?"),
     ("강의실은 어떻게 예약하나요?", "강의실은 어떻개 예약하나요?"),
+    ("조기취업자는 시험을 안 봐도 되나요?", "조기 취업자는 시험을 보지 않아도 되나요?"),
+    ("장학금을받으려면 성적이 필요한가요?", "장학금을 받으려면 성적이 필요한가요?"),
     # heavy, Korean
+    ("연구비 정산 기한", "연구비를 정산하려면 언제까지 해야 하나요?"),
     ("학생증을 분실하면 어디에 신고하나요?", "학생증을 잃어버리면 어디에 신고해요?"),
     ("물품 구매 절차", "물품을 사려면 어떤 절차를 거치나요?"),
 ]
@@ -60,6 +63,22 @@ DIFFERENT = [
     ("What do I pay before the trial ends?", "What do I pay after the trial ends?"),
     ("졸업 전 취업하면 출석은?", "졸업 후 취업하면 출석은?"),
     ("Can I fly without a visa?", "Can I fly with a visa?"),
+    # a word that also asks, greets or obliges is content elsewhere
+    ("Which mandatory trainings exist?", "Which trainings exist?"),
+    ("How quickly must a leak be reported?", "How must a leak be reported?"),
+    ("Can I take the test again?", "Can I take the test?"),
+    ("수강은 어떻게 신청하나요?", "수강은 어떻게 취소하나요?"),
+    ("시험을 안 봐도 되나요?", "시험을 안 내도 되나요?"),
+    ("감사 결과 공개 범위는?", "결과 공개 범위는?"),
+    ("대체 과목은 언제 신청하나요?", "과목은 언제 신청하나요?"),
+    ("필수 과목은 무엇인가요?", "과목은 무엇인가요?"),
+    # who does it, with attributes, objects and clauses
+    ("Which team does Anna support?", "Which team supports Anna?"),
+    ("Who reports to the head of sales?", "Whom does the head of sales report to?"),
+    ("Can I swap a weekday shift for a weekend one?", "Can I swap a weekend shift for a weekday one?"),
+    ("초청받은 강사의 숙박비", "초청한 강사의 숙박비"),
+    ("정년 전에 퇴직하면 수당은?", "정년에 퇴직하면 수당은?"),
+    ("돈을 빌려주나요?", "돈을 빌리나요?"),
     # superset, other aspect, two questions
     ("What are the gym rules?", "What are the gym rules for minors?"),
     ("Where is the tax office?", "When is the tax office open?"),
