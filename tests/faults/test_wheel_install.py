@@ -1,0 +1,111 @@
+"""The wheel in an empty environment: `dtrag up` serves the page, without Node.js and without this folder."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+pytestmark = pytest.mark.long_fault
+
+ROOT = Path(__file__).parents[2]
+UV = Path(sys.executable).with_name("uv")
+BUILT_FROM = ("src", "examples", "pyproject.toml", "hatch_build.py", "README.md", "LICENSE", ".gitignore")
+PAGE = Path("src/dtrag/delivery/page")
+SCRIPT = "document.title = 'dtrag';\n"
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder that the system user of the database may enter, too."""
+    made = Path(tempfile.mkdtemp(prefix="test-wheel-"))
+    made.chmod(0o755)
+    yield made
+    shutil.rmtree(made)
+
+
+def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([str(part) for part in command], cwd=cwd, capture_output=True, text=True, check=False)
+
+
+def built_wheel(folder: Path) -> Path:
+    """The wheel of this source, with the page that is built here, or a small one where none is."""
+    project = folder / "project"
+    project.mkdir()
+    for name in BUILT_FROM:
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, project / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, project / name)
+    if not (project / PAGE / "index.html").is_file():
+        (project / PAGE / "assets").mkdir(parents=True)
+        (project / PAGE / "index.html").write_text(
+            "<!doctype html><title>dtrag</title><script type=module src=/assets/main-1a2b3c4d.js></script>", "utf-8"
+        )
+        (project / PAGE / "assets/main-1a2b3c4d.js").write_text(SCRIPT, "utf-8")
+    built = run(sys.executable, "-m", "hatchling", "build", "--target=wheel", cwd=project)
+    assert built.returncode == 0, built.stderr
+    [wheel] = project.glob("dist/*.whl")
+    return wheel
+
+
+def installed(folder: Path, wheel: Path) -> Path:
+    """The `dtrag` command of a new environment with the wheel and the pinned packages."""
+    environment = folder / "environment"
+    made = run(UV, "venv", "--quiet", "--python", sys.executable, environment, cwd=folder)
+    assert made.returncode == 0, made.stderr
+    install = (UV, "pip", "install", "--quiet", "--python", environment / "bin/python", "--no-deps")
+    pinned = (*install, "--require-hashes", "-r", ROOT / "requirements.txt")
+    if run(*pinned, "--offline", cwd=folder).returncode:  # the cache of `make setup` has them, unless it was emptied
+        fetched = run(*pinned, cwd=folder)
+        if fetched.returncode:
+            pytest.skip(f"the packages can neither be found in the cache nor fetched: {fetched.stderr[-300:]}")
+    added = run(*install, "--offline", wheel, cwd=folder)
+    assert added.returncode == 0, added.stderr
+    return environment / "bin/dtrag"
+
+
+@pytest.fixture
+def address(folder: Path) -> Iterator[str]:
+    """The address of a service that was installed from the wheel."""
+    dtrag = installed(folder, built_wheel(folder))
+    variables = {"PATH": os.defpath, "HOME": str(folder), "DTRAG_DATA_DIR": str(folder / "data")}
+    command = [str(dtrag), "up", "--port", "0"]
+    process = subprocess.Popen(
+        command, cwd=folder, env=variables | {"DTRAG_EMBEDDER": "none"}, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    lines: list[str] = []
+    try:
+        for line in process.stderr:
+            lines.append(line)
+            if line.startswith("dtrag is listening on "):
+                yield line.split()[4]
+                break
+        else:
+            pytest.fail("".join(lines))
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+
+
+def test_the_installed_wheel_serves_the_page(address: str) -> None:
+    with httpx2.Client(base_url=address, timeout=30) as client:
+        index = client.get("/")
+        assert index.status_code == 200
+        assert "trusted-types" in index.headers["content-security-policy"]
+        assets = re.findall(r"/assets/[\w.-]+", index.text)
+        assert any(name.endswith(".js") for name in assets)
+        for name in assets:
+            assert client.get(name).status_code == 200
+        assert client.get("/session").json()["name"] == "local"
