@@ -316,6 +316,12 @@ def usual_key(provider: str) -> str | None:
     return next((key for name in usual_key_variables(provider) if (key := os.getenv(name))), None)
 
 
+def environment_of(settings: Settings) -> dict[str, str]:
+    """The environment of a child process that has the same settings."""
+    own = {row["environment"]: getattr(settings, row["name"]) for row in settings.rows() if not row["is_default"]}
+    return {**os.environ, **{name: str(value) for name, value in own.items() if value is not None}}
+
+
 def passed_on(names: Collection[str]) -> dict[str, str]:
     """The environment variables that are passed to a child process."""
     return {name: value for name, value in os.environ.items() if name in names}

@@ -143,6 +143,8 @@ ROUTES: dict[Address, Described] = {
     ("DELETE", "/tools/{name}/approve"): Described("admin", own=404, whole_tree=True),
     ("GET", "/audit"): Described("admin", whole_tree=True),
     ("GET", "/audit/verify"): Described("admin", whole_tree=True),
+    ("GET", "/isolation"): Described("admin", whole_tree=True),
+    ("POST", "/isolation"): Described("admin", sent={"requests": 1}, own=422, whole_tree=True),
     ("GET", "/keys"): Described("admin", whole_tree=True),
     ("POST", "/keys"): Described("admin", sent={"name": "", "role": "reader"}, own=422, whole_tree=True),
     ("DELETE", "/keys/{name:path}"): Described("admin", own=404, whole_tree=True),

@@ -818,6 +818,32 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/isolation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show
+         * @description The state and the report of the last run since the service was started.
+         */
+        get: operations["show_isolation_get"];
+        put?: never;
+        /**
+         * Start
+         * @description Start the isolation test; GET /isolation has its report when it is done.
+         *
+         *     It runs in a process of its own, with a temporary index on the same database server.
+         */
+        post: operations["start_isolation_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/keys": {
         parameters: {
             query?: never;
@@ -4544,6 +4570,75 @@ export interface components {
              * @description Its source address.
              */
             url: string;
+        };
+        /**
+         * IsolationBody
+         * @description What a run tests. More requests take longer: about a minute for a thousand.
+         */
+        IsolationBody: {
+            /**
+             * Documents
+             * @description Documents of the test index.
+             * @default 500
+             */
+            documents: number;
+            /**
+             * Live
+             * @description Test the index of the service; nothing is written.
+             * @default false
+             */
+            live: boolean;
+            /**
+             * Nodes
+             * @description Categories of the test index.
+             * @default 50
+             */
+            nodes: number;
+            /**
+             * Requests
+             * @description Minimum number of requests.
+             * @default 1000
+             */
+            requests: number;
+        };
+        /**
+         * IsolationShape
+         * @description The last run of the isolation test in this service.
+         */
+        IsolationShape: {
+            /**
+             * Finished At
+             * @description When it ended.
+             */
+            finished_at: string | null;
+            /**
+             * Outcome
+             * @description isolated: no response differed and no foreign word was returned; null without a report.
+             */
+            outcome: ("isolated" | "leaks") | null;
+            /**
+             * Problem
+             * @description Why there is no report; empty otherwise.
+             */
+            problem: string;
+            /**
+             * Report
+             * @description The report of `dtrag audit isolation --json`.
+             */
+            report: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Started At
+             * @description When it was started, ISO 8601 in UTC; null for never.
+             */
+            started_at: string | null;
+            /**
+             * State
+             * @description never, running, finished or failed.
+             * @enum {string}
+             */
+            state: "never" | "running" | "finished" | "failed";
         };
         /**
          * ItemList
@@ -11775,6 +11870,176 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Health"] | components["schemas"]["Status"];
+                };
+            };
+        };
+    };
+    show_isolation_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IsolationShape"];
+                };
+            };
+            /** @description The key is missing or invalid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description Your key does not allow it, or the filters reach outside your scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description Too many requests; see Retry-After. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The database is unreachable or was built with another analyzer or embedder, or the service is overloaded. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+        };
+    };
+    start_isolation_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["IsolationBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IsolationShape"];
+                };
+            };
+            /** @description The body cannot be read. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The key is missing or invalid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description Your key does not allow it, or the filters reach outside your scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description It was modified concurrently. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The media type of the body is not supported. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The input is invalid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description Too many requests; see Retry-After. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The database is unreachable or was built with another analyzer or embedder, or the service is overloaded. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The disk is too full to add anything; searches and answers still work. */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
                 };
             };
         };

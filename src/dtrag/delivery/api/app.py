@@ -35,6 +35,7 @@ from dtrag.delivery.api.routes import (
     evaluations,
     filters,
     health,
+    isolation,
     keys,
     lexicon,
     metrics,
@@ -123,6 +124,7 @@ def create_app(settings: Settings) -> FastAPI:
         tools,
         filters,
         audit,
+        isolation,
         keys,
         settings_routes,
         evaluations,
@@ -152,6 +154,7 @@ async def _lifespan(api: FastAPI) -> AsyncIterator[None]:
             yield
         finally:
             service.stopping = True
+            await service.isolation.close()
             await asyncio.to_thread(uploads.close)
     service.opened = None
 

@@ -15,6 +15,7 @@ from dtrag.app import App
 from dtrag.core.cases.case import CaseStatistics
 from dtrag.delivery.api.built_page import BuiltPage, built_page
 from dtrag.delivery.api.filter_metrics import FilterWatch
+from dtrag.delivery.api.isolation_runs import IsolationRuns
 from dtrag.delivery.api.prometheus import Telemetry
 from dtrag.delivery.api.request_limits import RequestLimits
 from dtrag.delivery.api.request_tasks import InFlight
@@ -41,6 +42,7 @@ class Service:
     limits: RequestLimits = field(default_factory=RequestLimits)
     page: BuiltPage | None = field(default_factory=built_page)
     """The built web page, if there is one."""
+    isolation: IsolationRuns = field(default_factory=IsolationRuns)
     public_origins: frozenset[str] = frozenset()
     """Origins of its own pages behind a proxy."""
     _cases_measured: float = -math.inf

@@ -439,6 +439,8 @@ async def category_tree(visit: Visit) -> None:
     ("GET", "/metrics"),
     ("GET", "/audit"),
     ("GET", "/audit/verify"),
+    ("GET", "/isolation"),
+    ("POST", "/isolation"),
     ("GET", "/keys"),
     ("POST", "/keys"),
     ("DELETE", "/keys/{name}"),
@@ -453,8 +455,18 @@ async def filters_and_figures(visit: Visit) -> None:
     await visit.send("POST", "/filter/validate", [["x/y", None]])
     trial = {"allowed_paths": paths[:1], "test_documents": [{"canonical_path": path} for path in paths]}
     await visit.send("POST", "/filter/test", trial)
-    for path in ("/metrics/filter", "/metrics", "/audit", "/audit/verify", "/keys", "/settings", "/evaluations"):
+    for path in (
+        "/metrics/filter",
+        "/metrics",
+        "/audit",
+        "/audit/verify",
+        "/isolation",
+        "/keys",
+        "/settings",
+        "/evaluations",
+    ):
         await visit.send("GET", path)
+    await visit.send("POST", "/isolation", {})
     await visit.send("POST", "/keys", {"name": "mine", "role": "admin"})
     await visit.send("DELETE", "/keys/{name}", name="administrator")
     await visit.send("GET", "/evaluations/{run_id}", run_id="1e72659b-bfb0-5f9f-9dd0-a27d2dcd4566")
