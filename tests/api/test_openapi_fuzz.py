@@ -31,6 +31,8 @@ from tests.api.shape import assert_failure
 from tests.api.standing import assert_standing
 from tests.store import Databases
 
+SWITCHED_ON = ("cbr_enabled", "neural_case_selector")
+"""Flags without which routes answer with a 503."""
 ADDRESS = "http://localhost:8001"
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 SCHEMA = schemathesis.openapi.from_dict(create_app(Settings.load(environ={}, data_dir=Path("never"))).openapi())
@@ -43,6 +45,8 @@ TAKING = [name for name, found in OPERATIONS.items() if found.body or found.quer
 async def client(embedded: EmbeddedServer, template: str) -> AsyncIterator[httpx2.AsyncClient]:
     """An administrator of a service of this module's own: random requests create keys, and nobody is local then."""
     databases = Databases(embedded.address, template)
+    for name in SWITCHED_ON:
+        set_feature_flag(name, True)
     api = create_app(databases.settings())
     api.state.service.isolation = IsolationRuns((sys.executable, "-c", "pass"))  # the real one takes minutes
     transport = httpx2.ASGITransport(app=api)
@@ -51,6 +55,8 @@ async def client(embedded: EmbeddedServer, template: str) -> AsyncIterator[httpx
         headers = {"x-api-key": created.secret}
         async with httpx2.AsyncClient(transport=transport, base_url=ADDRESS, headers=headers, timeout=60) as opened:
             yield opened
+    for name in SWITCHED_ON:
+        set_feature_flag(name, None)
     databases.drop()
 
 

@@ -10375,6 +10375,15 @@ export interface operations {
                     "application/json": components["schemas"]["dtrag__delivery__api__schemas__feedback__FeedbackResponse"];
                 };
             };
+            /** @description The body cannot be read. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
             /** @description The key is missing or invalid. */
             401: {
                 headers: {
