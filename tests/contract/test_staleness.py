@@ -24,7 +24,7 @@ from dtrag.testing.builders import case, chunk_id, indexed_document
 DOCUMENTS, CASES = 6, 18
 PAST, NOW, FUTURE = date(2020, 3, 1), date(2022, 3, 1), date(2090, 3, 1)
 DAYS = (None, PAST, NOW)
-ROUNDS = {"memory": 1_000, "postgres": 200}
+ROUNDS = {"memory": 1_000, "postgres": 100}
 
 
 @dataclass(frozen=True)
