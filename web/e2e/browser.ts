@@ -43,8 +43,12 @@ export function inBrowser(name: string, tests: () => void): void {
   });
 }
 
-/** A page in a context of its own (own cookies and storage). `at` is a fragment: "#/ask?q=…". */
-export async function open(at: string, look: Look = {}, url = service): Promise<Page> {
+/**
+ * A page in a context of its own (own cookies and storage). `at` is a fragment: "#/ask?q=…".
+ *
+ * `before` is a script that runs before those of the page.
+ */
+export async function open(at: string, look: Look = {}, url = service, before = ""): Promise<Page> {
   const context = await browser.newContext({
     viewport: { width: look.width ?? 1280, height: HEIGHT },
     locale: look.language === "ko" ? "ko-KR" : "en-US",
@@ -54,6 +58,7 @@ export async function open(at: string, look: Look = {}, url = service): Promise<
   });
   const page = await context.newPage();
   watch(page, url);
+  if (before) await page.addInitScript(before);
   await page.goto(`${url}/${at}`);
   await page.locator("h1").first().waitFor();
   return page;

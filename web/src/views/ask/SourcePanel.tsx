@@ -84,7 +84,12 @@ function Text({ source, part, spans }: { source: Source; part: Part; spans: Span
     );
   }
   return (
-    <div ref={box} class={styles.text} lang={languageOf(part.text)} data-document={part.document_id}>
+    <div
+      ref={box}
+      class={styles.text}
+      lang={languageOf(part.text)}
+      data-source={`${part.document_id} ${source.start} ${source.end}`}
+    >
       <Highlight text={part.text} spans={spans} from={part.start} />
     </div>
   );

@@ -11,13 +11,8 @@ import { forgetAnswers, keepAnswer, keptAnswer } from "./kept-answers";
 import { t } from "./text";
 
 export type Source = components["schemas"]["SourceShape"];
-export interface AnsweredBefore {
-  case_id: string;
-  question: string;
-  date: string;
-  votes: { up: number; down: number };
-}
-export type Answer = components["schemas"]["ChatResponse"] & { answered_before?: AnsweredBefore | null };
+export type AnsweredBefore = components["schemas"]["AnsweredBeforeShape"];
+export type Answer = components["schemas"]["ChatResponse"];
 
 export interface Turn {
   id: number;

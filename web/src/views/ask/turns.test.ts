@@ -1,0 +1,113 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { newConversationId, reset, retry, show, shown, stop, type Answer } from "./turns";
+
+const SETTINGS = { scope: [["A", "B"]], agent: "", as_of: "2024-03-01" };
+const ANSWER = {
+  response: "Yes. [1]",
+  sources: [{ number: 1, quote: "Yes." }],
+  metadata: { decision: "answer" },
+} as unknown as Answer;
+
+const events = (...list: [string, unknown][]) =>
+  list.map(([name, data]) => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`).join("");
+const streamed = (body: string) => new Response(body, { headers: { "Content-Type": "text/event-stream" } });
+
+function answering(...responses: (Response | Error)[]) {
+  const fetched = vi.fn<typeof fetch>(() => {
+    const next = responses.shift() ?? new Error("no more responses");
+    return next instanceof Error ? Promise.reject(next) : Promise.resolve(next);
+  });
+  vi.stubGlobal("fetch", fetched);
+  return fetched;
+}
+
+beforeEach(() => {
+  reset();
+  sessionStorage.clear();
+});
+afterEach(() => vi.unstubAllGlobals());
+
+test("a question in a new conversation is asked at once, with scope and date", async () => {
+  const fetched = answering(
+    streamed(
+      events(["step", { name: "retrieve" }], ["token", { text: "Ye" }], ["token", { text: "s" }], ["done", ANSWER]),
+    ),
+  );
+  const id = newConversationId();
+  await show(id, "May I?", SETTINGS);
+  expect(fetched).toHaveBeenCalledTimes(1);
+  const body = JSON.parse(fetched.mock.calls[0]?.[1]?.body as string) as unknown;
+  expect(body).toMatchObject({
+    message: "May I?",
+    conversation_id: id,
+    context: { taxonomy_paths: [["A", "B"]], as_of: "2024-03-01" },
+  });
+  expect(shown.value.turns).toMatchObject([{ question: "May I?", state: "done", text: "Yes. [1]" }]);
+});
+
+test("reloading shows kept sources as long as the service gives the same answer", async () => {
+  answering(streamed(events(["done", ANSWER])));
+  const id = newConversationId();
+  await show(id, "May I?", SETTINGS);
+  const message = { number: 1, question: "May I?", answer: "Yes. [1]", withheld: false, created_at: "" };
+  const stored = (change: object) => Response.json({ conversation: {}, messages: [{ ...message, ...change }] });
+
+  for (const [change, state, sources] of [
+    [{}, "done", 1],
+    [{ answer: "No." }, "stored", 0],
+    [{ withheld: true, answer: "" }, "withheld", 0],
+  ] as const) {
+    reset();
+    const fetched = answering(stored(change));
+    await show(id, "May I?", SETTINGS);
+    expect(fetched).toHaveBeenCalledTimes(1); // it is not asked again
+    expect(shown.value.turns).toMatchObject([{ state }]);
+    expect(shown.value.turns[0]?.sources).toHaveLength(sources);
+  }
+});
+
+test("someone else's conversation is a new one, in which the question is asked", async () => {
+  const missing = Response.json({ detail: "No.", type: "NotFound" }, { status: 404 });
+  answering(missing, streamed(events(["done", ANSWER])));
+  await show("page-of-another", "May I?", SETTINGS);
+  expect(shown.value).toMatchObject({ problem: null, turns: [{ state: "done" }] });
+});
+
+test("a stream without its last event, or with an error, has failed; asking again replaces it", async () => {
+  answering(
+    streamed(events(["token", { text: "Ye" }])),
+    streamed(events(["error", { detail: "Broken.", type: "InternalError" }])),
+    streamed(events(["done", ANSWER])),
+  );
+  await show(newConversationId(), "May I?", SETTINGS);
+  for (const [state, detail] of [
+    ["failed", ""],
+    ["failed", "Broken."],
+  ] as const) {
+    const turn = shown.value.turns[0];
+    expect(turn).toMatchObject({ state, problem: { detail } });
+    if (turn) await retry(turn);
+  }
+  expect(shown.value.turns).toMatchObject([{ state: "done" }]);
+});
+
+test("stopping keeps what was written so far", async () => {
+  let started = () => undefined as void;
+  const begun = new Promise<void>((resolve) => (started = resolve));
+  vi.stubGlobal("fetch", (_: string, init: RequestInit) => {
+    const body = new ReadableStream({
+      start(controller) {
+        controller.enqueue(new TextEncoder().encode(events(["token", { text: "Ye" }])));
+        init.signal?.addEventListener("abort", () => controller.error(new DOMException("stopped", "AbortError")));
+      },
+    });
+    return Promise.resolve(new Response(body));
+  });
+  const unsubscribe = shown.subscribe(({ turns }) => turns[0]?.text && started());
+  const asked = show(newConversationId(), "May I?", SETTINGS);
+  await begun;
+  unsubscribe();
+  stop();
+  await asked;
+  expect(shown.value.turns).toMatchObject([{ state: "stopped", text: "Ye" }]);
+});
