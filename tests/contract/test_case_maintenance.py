@@ -25,6 +25,7 @@ from dtrag.memory.reflection import Reflection
 from dtrag.ports import Stores
 from dtrag.settings import set_feature_flag
 from dtrag.testing.builders import NOON, agent, case, vote
+from dtrag.testing.contracts.editions import FIRST, LATER, SECOND, edition
 from dtrag.testing.contracts.index import BOILER, KETTLE, LEAVE, branch_nodes, filled
 
 QUESTION = "How many days of annual leave are there?"
@@ -351,3 +352,19 @@ async def test_the_audit_names_what_needs_a_person(stores: Stores) -> None:
     assert not clean.needs_a_person
     await stores.writer.delete(BOILER, EVERYTHING)
     assert (await CaseAuditor(stores.cases, stores.index, stores.keys, stores.agents).audit()).count("stale") == 2
+
+
+async def test_a_superseded_article_is_not_valid_except_on_its_day(stores: Stores) -> None:
+    old = edition(FIRST, "A kettle.", "A boiler.")
+    await stores.writer.write([old])
+    await stores.writer.write([edition(SECOND, "A kettle.", "A furnace.", later=LATER)])
+    cited = (CitedPassage(f"{old.document_id}:1", content_hash("A boiler.")),)
+    await add(
+        stores,
+        replace(case("today", "Boiler?"), passages=cited),
+        replace(case("that day", "Boiler?", as_of=FIRST), passages=cited),
+    )
+    audit = await CaseAuditor(stores.cases, stores.index, stores.keys, stores.agents).audit()
+    stale = {row["case_id"]: row["details"] for row in audit.rows if row["finding"] == "stale"}
+    assert stale == {"today": "not valid"}
+    assert audit.reusable == 1
