@@ -59,6 +59,7 @@ from dtrag.ingestion.sources import IngestReport, Progress, Source
 from dtrag.memory.audit import CaseAuditor
 from dtrag.memory.cases import CaseMemory
 from dtrag.memory.consolidation import Consolidation
+from dtrag.memory.log_expiry import LogExpiry
 from dtrag.memory.neural_selector import NeuralSelector
 from dtrag.memory.question_vectors import QuestionVectors
 from dtrag.memory.reflection import Reflection
@@ -225,6 +226,7 @@ class App:
             self.index,
             QuestionVectors(self._query_embedder),
             keeps_text=self.settings.cbr_text == "on",
+            expiry=LogExpiry(stores.cases, self.settings.cbr_log_days),
             record=self.audit.record,
         )
 

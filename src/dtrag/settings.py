@@ -253,6 +253,7 @@ class Settings:
         "How long similarities of questions to cases are cached, in seconds; 0 for no cache. Also as CBR_CACHE_TTL.",
         also="CBR_CACHE_TTL",
     )
+    cbr_log_days: int = _setting(365, "Days that interactions with the case memory are kept; 0 for no limit.")
     cbr_text: str = _setting("on", "on or off: whether the case memory stores the texts of questions.")
     host: str = _setting("127.0.0.1", "Address that `dtrag up` listens on.")
     port: int = _setting(8001, "Port that `dtrag up` listens on.")

@@ -36,6 +36,7 @@ from dtrag.errors import Conflict, FeatureOff, IncompleteRequest, InvalidInput, 
 from dtrag.memory import case_input
 from dtrag.memory.case_results import CaseExport, CasePage, ListedCase, Suggestions, shown
 from dtrag.memory.freshness import cited_passages, stale_passages
+from dtrag.memory.log_expiry import LogExpiry
 from dtrag.memory.question_vectors import QuestionVectors
 from dtrag.memory.suggesting import Suggester
 from dtrag.ports import Index, Recorder, unrecorded
@@ -61,6 +62,7 @@ class CaseMemory:
         vectors: QuestionVectors = QuestionVectors(None),
         *,
         keeps_text: bool = True,
+        expiry: LogExpiry | None = None,
         record: Recorder = unrecorded,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ):
@@ -69,6 +71,7 @@ class CaseMemory:
         self._vectors = vectors
         self._suggester = Suggester(store, vectors)
         self._keeps_text = keeps_text
+        self._expiry = expiry or LogExpiry(store, days=0)
         self._record = record
         self._now = now
         self.on_suggestion: Callable[[float], None] = lambda seconds: None
@@ -361,11 +364,12 @@ class CaseMemory:
         return taxonomy, confinement.bounded(caller.access).resolved(taxonomy)
 
     async def _logged(self, log: CaseLog) -> str | None:
-        """Store the interaction; its id, or None when the disk is full."""
+        """Store the interaction, and delete expired ones; its id, or None when the disk is full."""
         try:
             await self._store.add_log(log)
         except StorageFull:
             return None
+        await self._expiry.tidy()
         return log.log_id
 
     async def _changed(self, caller: Caller, action: str, *case_ids: str, **details: object) -> None:

@@ -24,6 +24,7 @@ from dtrag.core.documents import SearchResult
 from dtrag.core.taxonomy.tree import Taxonomy
 from dtrag.core.text.analysis import clean
 from dtrag.errors import DatabaseUnavailable, InvalidInput, StorageFull
+from dtrag.memory.log_expiry import LogExpiry
 from dtrag.memory.reuse import Recalled, Reuse
 from dtrag.ports import CaseStore, Index
 from dtrag.settings import Settings
@@ -109,6 +110,7 @@ class Retention:
         *,
         retain: Retain = "thumbs_up",
         keeps_text: bool = True,
+        expiry: LogExpiry | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._store = store
@@ -116,6 +118,7 @@ class Retention:
         self._reuse = reuse
         self._retain = retain
         self._keeps_text = keeps_text
+        self._expiry = expiry or LogExpiry(store, days=0)
         self._now = now
         self._dropped = 0
         self.on_thumbs_down: Callable[[CaseLog, Caller], Awaitable[None]] = _no_offer
@@ -128,7 +131,8 @@ class Retention:
         """The retention as configured. Raises `InvalidInput` for an invalid setting."""
         for retain in RETAIN:
             if settings.cbr_retain == retain:
-                return cls(store, index, reuse, retain=retain, keeps_text=keeps_text(settings))
+                expiry = LogExpiry(store, settings.cbr_log_days)
+                return cls(store, index, reuse, retain=retain, keeps_text=keeps_text(settings), expiry=expiry)
         raise InvalidInput(f"CBR_RETAIN is {settings.cbr_retain[:20]!r}, but must be never, thumbs_up or always.")
 
     def remember(self, answered: AnsweredQuestion) -> None:
@@ -221,6 +225,7 @@ class Retention:
         scope = answered.viewer.resolved(taxonomy)
         log = self._log_of(answered, taxonomy)
         await self._store.add_log(log)
+        await self._expiry.tidy()
         await self._replay(answered)
         if self._retain == "always" and not answered.not_retained and answered.shown_case_id is None:
             await self._stored(await self._case_from(log, answered.cited, taxonomy), scope)

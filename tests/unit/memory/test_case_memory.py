@@ -5,14 +5,15 @@ from __future__ import annotations
 import uuid
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 import pytest_asyncio
 
 from dtrag import App
 from dtrag.core.access.api_key import Caller, Role
-from dtrag.core.access.scope import Access, Grant
-from dtrag.core.cases.case import Case, FeedbackType, SimilarityMethod
+from dtrag.core.access.scope import Access, Grant, Scope
+from dtrag.core.cases.case import Case, CaseLog, FeedbackType, SimilarityMethod, Vote
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.errors import Conflict, FeatureOff, Forbidden, IncompleteRequest, InvalidInput, NotFound, StorageFull
 from dtrag.memory.case_rows import Readiness, training_data
@@ -290,6 +291,26 @@ async def test_questions_are_stored_without_text_when_the_setting_says_so() -> N
         await app.cases.suggest(QUESTION)
         [log] = await app.cases.logs()
         assert (log.query, len(log.query_hash)) == ("", 32)
+
+
+async def test_interactions_expire_and_votes_stay() -> None:
+    async with open_in_memory(cbr_log_days=30) as app:
+        case = await add(app)
+        old = CaseLog(log_id="old", timestamp=datetime.now(UTC) - timedelta(days=31), query="old", user_id="kim")
+        await app.case_store.add_log(replace(old, suggested_case_ids=(case.case_id,)))
+        await app.case_store.add_log(replace(old, log_id="young", timestamp=datetime.now(UTC) - timedelta(days=29)))
+        vote = Vote(
+            log_id="old",
+            case_id=case.case_id,
+            feedback=FeedbackType.SELECTED,
+            success=True,
+            voter="kim",
+            at=case.created_at,
+        )
+        await app.case_store.vote(vote, Scope.everything())
+        found = await app.cases.suggest(QUESTION)
+        assert {log.log_id for log in await app.cases.logs()} == {"young", found.log_id}
+        assert (await app.cases.get(case.case_id)).usage_count == 1
 
 
 async def test_the_export_says_whether_it_is_complete(app: App) -> None:
