@@ -141,17 +141,19 @@ def _units(left: Reading, right: Reading, synonyms: Synonyms | None) -> str:
 
 def _is_soft(unit: Unit) -> bool:
     """Whether a word may be missing in the other question; none with a direction may."""
-    return unit.soft and unit.role not in _EXACT_ROLES - {"if", "then", "during"} | {"into", "from", "to", "by"}
+    return unit.soft and unit.role not in _EXACT_ROLES - {"if", "then", "during"} | _ATTRIBUTES | _DIRECTIONS
 
 
 def _is_scene(unit: Unit) -> bool:
     """Whether a word only describes the situation, in a question that says more than the other one."""
-    return unit.text in korean().words["scene"] and unit.role not in _EXACT_ROLES | {"only", "by", "from", "to"}
+    named = _EXACT_ROLES | _ATTRIBUTES | {"by", "from", "to"}
+    return unit.text in korean().words["scene"] and unit.role not in named
 
 
 _EXACT_ROLES = frozenset(
     {"before", "after", "than", "or", "if", "then", "during", "each", "like", "until", "only", "instead"}
 )
+_DIRECTIONS = frozenset({"into", "from", "to", "by"})
 _ATTRIBUTES = frozenset({"does", "done", "received"})
 """초청한 강사 and 초청받은 강사."""
 _NEUTRAL_ROLES = frozenset({"", "during", "at", "if", "then", "topic", "of", "object", "subject", "into"})

@@ -79,6 +79,8 @@ DIFFERENT = [
     ("초청받은 강사의 숙박비", "초청한 강사의 숙박비"),
     ("정년 전에 퇴직하면 수당은?", "정년에 퇴직하면 수당은?"),
     ("돈을 빌려주나요?", "돈을 빌리나요?"),
+    ("추천을 받는 교수", "추천을 하는 교수"),
+    ("장학금을 받는 사람은 누구인가요?", "장학금을 주는 사람은 누구인가요?"),
     # superset, other aspect, two questions
     ("What are the gym rules?", "What are the gym rules for minors?"),
     ("Where is the tax office?", "When is the tax office open?"),
