@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import sqlite3
 from pathlib import Path
 
 from dtrag.adapters.sqlite.cases import SqliteCases
 from dtrag.app import App
 from dtrag.core.access.scope import EVERYTHING
 from dtrag.core.cases.case import ReuseDecision
+from dtrag.errors import DatabaseUnavailable
 from dtrag.memory.migration import Migrated, migrate
 from dtrag.ports import CaseStore
 from dtrag.testing.builders import NOON, case, vote
@@ -35,3 +38,21 @@ async def test_a_copy_is_complete_and_can_be_repeated(app: App, tmp_path: Path) 
     assert await everything(again) == await everything(file)
     for opened in (file, again):
         await opened.close()
+
+
+async def test_interactions_that_cannot_be_written_are_errors(tmp_path: Path) -> None:
+    """Each caller whose interaction was in the failed transaction gets the error."""
+    file = SqliteCases(tmp_path)
+    await file.add(case("one"))
+
+    def forbid(connection: sqlite3.Connection) -> None:
+        connection.execute("pragma query_only = on")
+
+    await file._file.run(forbid)
+    written = [file.add_log(log(f"log-{number}")) for number in range(5)]
+    results = await asyncio.gather(*written, return_exceptions=True)
+    assert all(isinstance(result, DatabaseUnavailable) for result in results)
+    await file.close()
+    await file.add_log(log("again"))
+    assert [each.log_id for each in await file.logs(EVERYTHING, 10)] == ["again"]
+    await file.close()

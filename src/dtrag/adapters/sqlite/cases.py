@@ -6,12 +6,14 @@ import functools
 import json
 import sqlite3
 import uuid
+from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
 
-from dtrag.adapters.sqlite.connection import SQL, CaseFile, rows, transaction
+from dtrag.adapters.sqlite.connection import SQL, CaseFile, rows, transaction, translated
 from dtrag.adapters.sqlite.rows import (
     case_of,
     case_values,
@@ -42,6 +44,7 @@ from dtrag.core.cases.case import (
 from dtrag.core.cases.index import CaseIndex
 from dtrag.core.cases.similarity import admits
 from dtrag.core.cases.votes import CaseRecord, Replacement, Tally, count_vote, records_of, voted_log
+from dtrag.errors import DatabaseUnavailable, StorageFull
 
 T = TypeVar("T")
 Ranked = list[tuple[str, float]]
@@ -58,6 +61,14 @@ async def no_documents(document_ids: Collection[uuid.UUID], scope: Scope) -> fro
     return frozenset()
 
 
+@dataclass(slots=True)
+class _WaitingLog:
+    """An interaction that is to be written, and why it was not."""
+
+    log: CaseLog
+    error: DatabaseUnavailable | StorageFull | None = None
+
+
 class SqliteCases:
     """The cases in the file `cbr_system.db` of a folder. It is opened at the first use."""
 
@@ -66,6 +77,7 @@ class SqliteCases:
         self._file = CaseFile(folder)
         self._visible = visible
         self._index = CaseIndex(cache_seconds=cache_seconds)
+        self._waiting: deque[_WaitingLog] = deque()
 
     async def close(self) -> None:
         """Close the file; a later use opens it again."""
@@ -228,15 +240,26 @@ class SqliteCases:
         return dict(grouped)
 
     async def add_log(self, log: CaseLog) -> None:
-        """See `CaseStore`."""
+        """See `CaseStore`. Those that wait at the same time are written in one transaction: one sync of the disk."""
+        waiting = _WaitingLog(log)
+        self._waiting.append(waiting)
+        await self._file.run(self._write_waiting)
+        if waiting.error is not None:
+            raise waiting.error
 
-        def work(connection: sqlite3.Connection) -> None:
+    def _write_waiting(self, connection: sqlite3.Connection) -> None:
+        batch = [self._waiting.popleft() for _ in range(len(self._waiting))]
+        if not batch:
+            return
+        try:
             with transaction(connection):
-                known = _log(connection, log.log_id)
-                if known is None or known.feedback is None:
-                    _put_log(connection, log)
-
-        await self._file.run(work)
+                for waiting in batch:
+                    known = _log(connection, waiting.log.log_id)
+                    if known is None or known.feedback is None:
+                        _put_log(connection, waiting.log)
+        except sqlite3.Error as error:
+            for waiting in batch:
+                waiting.error = translated(error, self.folder)
 
     async def log(self, log_id: str, user_id: str) -> CaseLog | None:
         """See `CaseStore`."""

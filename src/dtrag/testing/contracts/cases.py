@@ -391,6 +391,10 @@ class CaseLogContract:
         assert await stores.cases.forget_logs(NOON + 2 * MINUTE) == 2
         assert [each.log_id for each in await stores.cases.logs(EVERYTHING, 9)] == ["c"]
 
+    async def test_concurrent_interactions_are_all_stored(self, stores: Stores) -> None:
+        await asyncio.gather(*(stores.cases.add_log(log(f"log-{number}", number)) for number in range(50)))
+        assert len(await stores.cases.logs(EVERYTHING, 100)) == 50
+
     async def test_decisions_are_counted(self, stores: Stores) -> None:
         await stores.cases.add(case("one"))
         await stores.cases.add(case("two"))
