@@ -198,6 +198,7 @@ def test_orch_005_c_selected(cbr_system: CBRSystem) -> None:
     assert all("feedback" in log for log in logs)
 
 
+@pytest.mark.parametrize("cbr_system", ["sqlite"], indirect=True)
 def test_orch_005_readiness_at_a_thousand_interactions(cbr_system: CBRSystem) -> None:
     seed(cbr_system)
     stats = cbr_system.get_stats()
