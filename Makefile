@@ -24,7 +24,7 @@ NPM := npm --prefix web --no-fund --no-audit --no-update-notifier
 setup: $(READY)  ## .venv with everything to run: packages, PostgreSQL, model weights; and the web page where node is
 	@if ! test -f web/package.json; then :; \
 	elif $(HAS_NODE); then \
-	  $(MAKE) --no-print-directory web || echo "The web page is not built, so / only links to /docs. Try again: make web"; \
+	  $(MAKE) --no-print-directory --silent web || echo "The web page is not built, so / only links to /docs. Try again: make web"; \
 	elif ! test -f $(PAGE); then \
 	  echo "Node.js 20 with npm is missing: the web page is not built, and / only links to /docs. Everything else works."; \
 	fi
@@ -43,7 +43,7 @@ $(NODE_MODULES): web/package.json web/package-lock.json
 
 setup-web:  ## what the checks of the web page need, where it may be installed: npm packages, Chromium
 	@if ! test -f web/package.json; then echo "There is no web/ here."; \
-	elif $(HAS_NODE); then $(MAKE) --no-print-directory $(NODE_MODULES) || echo "The npm packages could not be installed."; \
+	elif $(HAS_NODE); then $(MAKE) --no-print-directory --silent $(NODE_MODULES) || echo "The npm packages could not be installed."; \
 	else echo "Node.js 20 with npm is missing: the web page is neither built nor checked."; fi
 	@if test -x "$${CHROMIUM:-/usr/bin/chromium}"; then :; \
 	elif test "$$(id -u)" = 0 && command -v apt-get > /dev/null; then \
