@@ -97,7 +97,7 @@ function conversations(documents: Document[]): [question: string, scope: string[
 
 function questionsIn(text: string): string[] {
   const sentences = text.split(/\n+|(?<=[.다])\s+/).map((sentence) => sentence.trim());
-  return [...new Set(sentences.filter((sentence) => sentence.length >= 25 && sentence.length <= 300))];
+  return [...new Set(sentences.filter((sentence) => sentence.length >= 12 && sentence.length <= 300))];
 }
 
 async function answersTo(questions: [string, string[]][]): Promise<Kept[]> {
