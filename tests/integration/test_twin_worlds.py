@@ -45,6 +45,7 @@ def test_every_route_of_openapi_is_tried_or_exempt() -> None:
         '{"degraded":["citations"]}',
         '{"metrics": {"degraded": ["lexical"]}}',
         '{"degraded":[],"x":{"degraded":["llm"]}}',
+        '{"status":"degraded","checks":{"filter":{"status":"degraded"}}}',
     ],
 )
 async def test_a_late_response_is_recognised(text: str) -> None:
@@ -58,6 +59,7 @@ async def test_a_late_response_is_recognised(text: str) -> None:
         assert [exchange.late for exchange in visit.exchanges] == [late]
 
 
+@pytest.mark.usefixtures("patient")
 async def test_both_worlds_answer_alike_and_leaks_are_detected(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

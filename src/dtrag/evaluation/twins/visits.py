@@ -24,7 +24,8 @@ _TIMES = re.compile(
     r"|request_id|correlation_id"
 )
 """Fields with durations, times, cache hits and request ids."""
-_DEGRADED = re.compile(r'"degraded": ?\[(?!\])')
+_DEGRADED = re.compile(r'"degraded": ?\[(?!\])|"status": ?"(?:degraded|unhealthy)"')
+"""A part of an answer that was left out, or a check of /health that may have taken too long."""
 _FENCE = re.compile(r"~~~[0-9a-f]{16}~~~")
 _HEADERS = frozenset({"content-type", "www-authenticate", "location", "etag", "allow", "cache-control", "vary"})
 """Headers whose values are compared; for others only the names."""
