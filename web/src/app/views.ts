@@ -35,6 +35,9 @@ export interface View {
 export const VIEWS: readonly View[] = [
   { id: "ask", group: "use", role: "reader", icon: "ask", letter: "a", load: () => import("../views/ask/AskView") },
   { id: "search", group: "use", role: "reader", icon: "search", letter: "s", load: () => import("../views/search/SearchView") },
+  { id: "keys", group: "govern", role: "admin", icon: "keys", letter: "k", load: () => import("../views/keys/KeysView") },
+  { id: "audit", group: "govern", role: "admin", icon: "audit", letter: "u", load: () => import("../views/audit/AuditView") },
+  { id: "settings", group: "govern", role: "reader", icon: "settings", letter: ",", load: () => import("../views/settings/SettingsView") },
 ];
 
 export const viewOf = (id: string): View | undefined => VIEWS.find((view) => view.id === id);

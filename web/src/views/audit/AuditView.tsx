@@ -1,0 +1,190 @@
+/** Audit log: search, pages, and the proof that no line was changed. */
+import { useState } from "preact/hooks";
+import { announce } from "../../app/announce";
+import { useResource } from "../../app/resource";
+import { api } from "../../api/client";
+import { asProblem, type Problem } from "../../api/problem";
+import type { components } from "../../api/schema";
+import { Badge, type Tone } from "../../parts/Badge";
+import { Button } from "../../parts/Button";
+import { CopyButton } from "../../parts/CopyButton";
+import { DataTable } from "../../parts/DataTable";
+import { Field } from "../../parts/Field";
+import { Page } from "../../parts/Page";
+import { Segmented } from "../../parts/Segmented";
+import { Empty, Failure, Loaded } from "../../parts/States";
+import { formatDateTime, formatNumber } from "../../text/texts";
+import { address, DECISIONS, isFiltered, NO_FILTERS, parametersOf, type AuditState } from "./state";
+import { t } from "./text";
+import styles from "./AuditView.module.css";
+
+type Line = components["schemas"]["AuditLine"];
+type Verdict = components["schemas"]["VerdictShape"];
+const TONES: Record<string, Tone> = { allowed: "good", denied: "bad", done: "neutral" };
+const SHOWN_IDS = 2;
+
+export default function AuditView() {
+  const state = address.read();
+  const parameters = parametersOf(state);
+  const page = useResource((signal) => api.get("/audit", { query: parameters, signal }), [JSON.stringify(parameters)]);
+  return (
+    <Page title={t("audit.title")} lead={t("audit.lead")}>
+      <Verify />
+      <Filters key={JSON.stringify({ ...state, before: 0 })} state={state} />
+      <Loaded resource={page} lines={8}>
+        {({ lines, before }) => (
+          <>
+            {lines.length === 0 ? <Nothing filtered={isFiltered(state)} /> : <Lines lines={lines} />}
+            <nav class={styles.pages} aria-label={t("audit.lines")}>
+              {state.before > 0 && <a href={address.link({ before: 0 })}>{t("audit.newest")}</a>}
+              {before !== null && <a href={address.link({ before })}>{t("audit.older")}</a>}
+            </nav>
+          </>
+        )}
+      </Loaded>
+    </Page>
+  );
+}
+
+function Nothing({ filtered }: { filtered: boolean }) {
+  if (!filtered) return <Empty title={t("audit.empty")} text={t("audit.emptyHelp")} />;
+  return (
+    <Empty title={t("audit.none")} text={t("audit.noneHelp")}>
+      <Button onClick={() => address.set(NO_FILTERS)}>{t("audit.clear")}</Button>
+    </Empty>
+  );
+}
+
+function Lines({ lines }: { lines: readonly Line[] }) {
+  return (
+    <DataTable
+      label={t("audit.lines")}
+      rows={lines}
+      keyOf={(line) => line.number}
+      columns={[
+        { title: t("audit.number"), render: (line) => formatNumber(line.number) },
+        { title: t("audit.at"), render: (line) => formatDateTime(line.at) },
+        { title: t("audit.actor"), render: (line) => line.actor },
+        { title: t("audit.action"), render: (line) => <code>{line.action}</code> },
+        { title: t("audit.decision"), render: (line) => <Decision name={line.decision} /> },
+        { title: t("audit.subjects"), render: (line) => <Ids ids={line.subjects} /> },
+      ]}
+    />
+  );
+}
+
+function Decision({ name }: { name: string }) {
+  const known = DECISIONS.find((decision) => decision !== "" && decision === name);
+  return <Badge tone={TONES[name] ?? "neutral"}>{known ? t(`decision.${known}` as "decision.done") : name}</Badge>;
+}
+
+function Ids({ ids }: { ids: readonly string[] }) {
+  const [whole, setWhole] = useState(false);
+  const shown = whole ? ids : ids.slice(0, SHOWN_IDS);
+  return (
+    <span class={styles.ids}>
+      {shown.map((id) => (
+        <a key={id} href={address.link({ ...NO_FILTERS, subject: id })}>
+          <code>{id}</code>
+        </a>
+      ))}
+      {ids.length > shown.length && (
+        <Button small kind="bare" aria-expanded={false} onClick={() => setWhole(true)}>
+          {t("audit.more", { n: ids.length - shown.length })}
+        </Button>
+      )}
+    </span>
+  );
+}
+
+function Filters({ state }: { state: AuditState }) {
+  const [draft, setDraft] = useState(state);
+  const change = (part: Partial<AuditState>) => setDraft((before) => ({ ...before, ...part }));
+  const search = (event: Event) => {
+    event.preventDefault();
+    address.set({ ...draft, before: 0 });
+  };
+  return (
+    <form class={styles.filters} role="search" onSubmit={search}>
+      <Field
+        label={t("audit.actor")}
+        hint={t("audit.actorHint")}
+        value={draft.actor}
+        maxLength={100}
+        onInput={(actor) => change({ actor })}
+      />
+      <Field
+        label={t("audit.action")}
+        hint={t("audit.actionHint")}
+        value={draft.action}
+        maxLength={100}
+        onInput={(action) => change({ action })}
+      />
+      <Field
+        label={t("audit.subject")}
+        hint={t("audit.subjectHint")}
+        value={draft.subject}
+        maxLength={200}
+        onInput={(subject) => change({ subject })}
+      />
+      <Field type="date" label={t("audit.since")} value={draft.since} onInput={(since) => change({ since })} />
+      <Field type="date" label={t("audit.until")} value={draft.until} onInput={(until) => change({ until })} />
+      <Segmented
+        label={t("audit.decision")}
+        value={draft.decision}
+        choices={DECISIONS.map((value) => ({
+          value,
+          text: value === "" ? t("audit.any") : t(`decision.${value}`),
+        }))}
+        onChange={(decision) => change({ decision })}
+      />
+      <div class={styles.buttons}>
+        <Button kind="main" type="submit" icon="search">
+          {t("audit.search")}
+        </Button>
+        {isFiltered(state) && <Button onClick={() => address.set(NO_FILTERS)}>{t("audit.clear")}</Button>}
+      </div>
+    </form>
+  );
+}
+
+function Verify() {
+  const [verdict, setVerdict] = useState<Verdict | null>(null);
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const [busy, setBusy] = useState(false);
+  const sentence = verdict && (verdict.ok ? t("audit.intact", { n: verdict.lines }) : damage(verdict));
+  const verify = async () => {
+    setBusy(true);
+    setProblem(null);
+    try {
+      const found = await api.get("/audit/verify");
+      setVerdict(found);
+      announce(found.ok ? t("audit.intact", { n: found.lines }) : damage(found));
+    } catch (error) {
+      setProblem(asProblem(error));
+    }
+    setBusy(false);
+  };
+  return (
+    <section class={styles.verify}>
+      <Button icon="check" disabled={busy} onClick={() => void verify()}>
+        {t(busy ? "audit.verifying" : "audit.verify")}
+      </Button>
+      {verdict && (
+        <div class={styles.verdict}>
+          <Badge tone={verdict.ok ? "good" : "bad"}>{sentence}</Badge>
+          {verdict.ok && (
+            <p class={styles.hint}>
+              {t("audit.head")} <code>{verdict.head}</code>{" "}
+              <CopyButton text={verdict.head} label={t("audit.copyHead")} />
+            </p>
+          )}
+        </div>
+      )}
+      {problem && <Failure problem={problem} />}
+    </section>
+  );
+}
+
+const damage = (verdict: Verdict): string =>
+  `${t("audit.damaged", { n: verdict.first_bad ?? verdict.lines + 1 })} ${verdict.reason}`.trim();

@@ -1,0 +1,122 @@
+/** Keys: who may use the service, and what each sees. */
+import { useState } from "preact/hooks";
+import { announce } from "../../app/announce";
+import { useResource } from "../../app/resource";
+import { api } from "../../api/client";
+import { asProblem, type Problem } from "../../api/problem";
+import type { components } from "../../api/schema";
+import { Badge, type Tone } from "../../parts/Badge";
+import { Button } from "../../parts/Button";
+import { DataTable } from "../../parts/DataTable";
+import { Dialog } from "../../parts/Dialog";
+import { Page } from "../../parts/Page";
+import { Empty, Failure, Loaded } from "../../parts/States";
+import { formatDate, formatDateTime } from "../../text/texts";
+import { NewKey } from "./NewKey";
+import { t } from "./text";
+
+type Key = components["schemas"]["KeyShape"];
+const TONES: Record<Key["state"], Tone> = { valid: "good", expired: "warn", revoked: "neutral" };
+
+export default function KeysView() {
+  const keys = useResource((signal) => api.get("/keys", { signal }), []);
+  const [creating, setCreating] = useState(false);
+  const [revoking, setRevoking] = useState<Key | null>(null);
+  const create = (
+    <Button kind="main" onClick={() => setCreating(true)}>
+      {t("keys.create")}
+    </Button>
+  );
+  return (
+    <Page title={t("keys.title")} lead={t("keys.lead")} actions={create}>
+      <Loaded resource={keys} lines={5}>
+        {({ keys: rows }) =>
+          rows.length === 0 ? (
+            <Empty title={t("keys.none")} text={t("keys.noneHelp")}>
+              <Button onClick={() => setCreating(true)}>{t("keys.create")}</Button>
+            </Empty>
+          ) : (
+            <KeyTable rows={rows} onRevoke={setRevoking} />
+          )
+        }
+      </Loaded>
+      {creating && <NewKey onClose={() => setCreating(false)} onCreated={keys.reload} />}
+      {revoking && <Revoke row={revoking} onClose={() => setRevoking(null)} onDone={keys.reload} />}
+    </Page>
+  );
+}
+
+function KeyTable({ rows, onRevoke }: { rows: readonly Key[]; onRevoke: (row: Key) => void }) {
+  return (
+    <DataTable
+      label={t("keys.list")}
+      rows={rows}
+      keyOf={(row) => row.prefix}
+      columns={[
+        {
+          title: t("keys.name"),
+          render: (row) => (
+            <>
+              {row.name} <code>{row.prefix}…</code>
+            </>
+          ),
+        },
+        { title: t("keys.role"), render: (row) => t(`role.${row.role}`) },
+        { title: t("keys.scope"), render: (row) => row.scope?.join(", ") ?? t("keys.whole") },
+        {
+          title: t("keys.state"),
+          render: (row) => <Badge tone={TONES[row.state]}>{t(`state.${row.state}`)}</Badge>,
+        },
+        {
+          title: t("keys.used"),
+          render: (row) => (row.last_used_at ? formatDateTime(row.last_used_at) : t("keys.never")),
+        },
+        {
+          title: t("keys.expires"),
+          render: (row) => (row.expires_at ? formatDate(row.expires_at) : t("keys.noExpiry")),
+        },
+        {
+          title: t("keys.actions"),
+          render: (row) =>
+            row.state === "valid" && (
+              <Button small danger aria-label={t("keys.revokeName", { name: row.name })} onClick={() => onRevoke(row)}>
+                {t("keys.revoke")}
+              </Button>
+            ),
+        },
+      ]}
+    />
+  );
+}
+
+function Revoke({ row, onClose, onDone }: { row: Key; onClose: () => void; onDone: () => void }) {
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const revoke = async () => {
+    try {
+      await api.delete("/keys/{name}", { path: { name: row.name } });
+      announce(t("keys.revoked", { name: row.name }));
+      onDone();
+      onClose();
+    } catch (error) {
+      setProblem(asProblem(error));
+    }
+  };
+  return (
+    <Dialog
+      title={t("keys.revokeTitle", { name: row.name })}
+      open
+      onClose={onClose}
+      footer={
+        <>
+          <Button onClick={onClose}>{t("keys.cancel")}</Button>
+          <Button kind="main" danger onClick={() => void revoke()}>
+            {t("keys.revoke")}
+          </Button>
+        </>
+      }
+    >
+      <p>{t("keys.revokeHelp")}</p>
+      {problem && <Failure problem={problem} />}
+    </Dialog>
+  );
+}

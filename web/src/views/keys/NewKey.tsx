@@ -1,0 +1,160 @@
+/** The form for a new key; afterwards its secret, once. */
+import { useState } from "preact/hooks";
+import { announce } from "../../app/announce";
+import { useResource } from "../../app/resource";
+import { api, type Body } from "../../api/client";
+import { asProblem, type Problem } from "../../api/problem";
+import { Button } from "../../parts/Button";
+import { CopyButton } from "../../parts/CopyButton";
+import { Dialog } from "../../parts/Dialog";
+import { Field } from "../../parts/Field";
+import { Segmented } from "../../parts/Segmented";
+import { Failure, Loaded } from "../../parts/States";
+import type { Selection } from "../../parts/branches";
+import { TreePicker } from "../../parts/TreePicker";
+import { t } from "./text";
+import styles from "./NewKey.module.css";
+
+type NewKeyBody = Body<"post", "/keys">;
+type Role = NonNullable<NewKeyBody["role"]>;
+const ROLES: readonly Role[] = ["reader", "editor", "admin", "public"];
+
+interface Draft {
+  name: string;
+  role: Role;
+  scope: Selection;
+  expires: string;
+  agent: string;
+  origins: string;
+}
+
+const EMPTY: Draft = { name: "", role: "reader", scope: [], expires: "", agent: "", origins: "" };
+
+/** The request for a draft. The day of expiry ends at midnight in the zone of the browser. */
+export function requestOf(draft: Draft): NewKeyBody {
+  const isPublic = draft.role === "public";
+  return {
+    name: draft.name.trim(),
+    role: draft.role,
+    scope: isPublic || draft.scope.length === 0 ? null : draft.scope.map((path) => [...path]),
+    expires_at: draft.expires ? new Date(`${draft.expires}T23:59:59`).toISOString() : null,
+    rate_per_minute: null,
+    agent_id: isPublic ? draft.agent.trim() || null : null,
+    origins: isPublic ? draft.origins.split(/\s+/).filter(Boolean) : [],
+  };
+}
+
+export function NewKey({ onClose, onCreated }: { onClose: () => void; onCreated: () => void }) {
+  const [draft, setDraft] = useState(EMPTY);
+  const [secret, setSecret] = useState<string | null>(null);
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const change = (part: Partial<Draft>) => setDraft((before) => ({ ...before, ...part }));
+  const create = async () => {
+    try {
+      const created = await api.post("/keys", { body: requestOf(draft) });
+      setSecret(created.secret);
+      announce(t("new.created", { name: created.name }));
+      onCreated();
+    } catch (error) {
+      setProblem(asProblem(error));
+    }
+  };
+  if (secret !== null)
+    return (
+      <Dialog
+        title={t("new.title")}
+        open
+        onClose={onClose}
+        footer={
+          <Button kind="main" onClick={onClose}>
+            {t("new.done")}
+          </Button>
+        }
+      >
+        <div class={styles.form}>
+          <p>{t("new.once")}</p>
+          <code class={styles.secret}>{secret}</code>
+          <CopyButton small={false} text={secret} label={t("new.secret")} />
+        </div>
+      </Dialog>
+    );
+  return (
+    <Dialog
+      title={t("new.title")}
+      open
+      onClose={onClose}
+      shape="side"
+      footer={
+        <>
+          <Button onClick={onClose}>{t("keys.cancel")}</Button>
+          <Button kind="main" disabled={!draft.name.trim()} onClick={() => void create()}>
+            {t("new.create")}
+          </Button>
+        </>
+      }
+    >
+      <div class={styles.form}>
+        <Field
+          label={t("new.name")}
+          hint={t("new.nameHint")}
+          value={draft.name}
+          maxLength={80}
+          autocomplete="off"
+          onInput={(name) => change({ name })}
+        />
+        <Segmented
+          label={t("new.role")}
+          value={draft.role}
+          choices={ROLES.map((role) => ({ value: role, text: t(`role.${role}`) }))}
+          onChange={(role) => change({ role })}
+        />
+        {draft.role === "public" ? (
+          <>
+            <Field
+              label={t("new.agent")}
+              hint={t("new.agentHint")}
+              value={draft.agent}
+              autocomplete="off"
+              onInput={(agent) => change({ agent })}
+            />
+            <Field
+              label={t("new.origins")}
+              hint={t("new.originsHint")}
+              value={draft.origins}
+              autocomplete="off"
+              onInput={(origins) => change({ origins })}
+            />
+          </>
+        ) : (
+          <Scope selection={draft.scope} onSelect={(scope) => change({ scope })} />
+        )}
+        <Field
+          type="date"
+          label={t("new.expires")}
+          hint={t("new.expiresHint")}
+          value={draft.expires}
+          onInput={(expires) => change({ expires })}
+        />
+        {problem && <Failure problem={problem} />}
+      </div>
+    </Dialog>
+  );
+}
+
+function Scope({ selection, onSelect }: { selection: Selection; onSelect: (scope: Selection) => void }) {
+  const tree = useResource(
+    (signal) => api.get("/taxonomy/{version}/tree", { path: { version: "active" }, signal }),
+    [],
+  );
+  return (
+    <section>
+      <h3>{t("keys.scope")}</h3>
+      <p class={styles.hint}>{t("new.scopeHint")}</p>
+      <Loaded resource={tree}>
+        {({ tree: branches }) => (
+          <TreePicker tree={branches} label={t("keys.scope")} selection={selection} onSelect={onSelect} />
+        )}
+      </Loaded>
+    </section>
+  );
+}

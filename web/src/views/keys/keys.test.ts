@@ -1,0 +1,34 @@
+import { expect, test } from "vitest";
+import { requestOf } from "./NewKey";
+
+const DRAFT = { name: " HR desk ", role: "reader" as const, scope: [], expires: "", agent: "", origins: "" };
+
+test("a key without ticked branches sees the whole tree and does not expire", () => {
+  expect(requestOf(DRAFT)).toMatchObject({
+    name: "HR desk",
+    role: "reader",
+    scope: null,
+    expires_at: null,
+    origins: [],
+  });
+});
+
+test("ticked branches are its scope", () => {
+  expect(requestOf({ ...DRAFT, scope: [["HR", "Leave"]] }).scope).toEqual([["HR", "Leave"]]);
+});
+
+test("a public key has an agent and pages, and no scope", () => {
+  const request = requestOf({
+    ...DRAFT,
+    role: "public",
+    scope: [["HR"]],
+    agent: " a1 ",
+    origins: "https://a.example  https://b.example",
+  });
+  expect(request).toMatchObject({ scope: null, agent_id: "a1", origins: ["https://a.example", "https://b.example"] });
+});
+
+test("it expires at the end of the day", () => {
+  const request = requestOf({ ...DRAFT, expires: "2030-01-31" });
+  expect(new Date(request.expires_at ?? "").getTime()).toBe(new Date("2030-01-31T23:59:59").getTime());
+});

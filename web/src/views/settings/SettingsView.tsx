@@ -1,0 +1,161 @@
+/** Settings and health: how this service works now, for reading. */
+import { queryState, flag, text } from "../../app/query";
+import { useResource } from "../../app/resource";
+import { mayWholeTreeAs } from "../../app/session";
+import { api } from "../../api/client";
+import type { components } from "../../api/schema";
+import { Badge, type Tone } from "../../parts/Badge";
+import { Button } from "../../parts/Button";
+import { DataTable } from "../../parts/DataTable";
+import { Field } from "../../parts/Field";
+import { Page } from "../../parts/Page";
+import { Empty, Loaded } from "../../parts/States";
+import { matching } from "./matching";
+import { t } from "./text";
+import styles from "./SettingsView.module.css";
+
+type Health = components["schemas"]["Health"];
+type Setting = components["schemas"]["SettingShape"];
+type Flag = components["schemas"]["FlagShape"];
+const TONES: Record<Health["status"], Tone> = { healthy: "good", degraded: "warn", unhealthy: "bad" };
+const address = queryState({ q: text(), changed: flag() });
+
+export default function SettingsView() {
+  return (
+    <Page title={t("settings.title")} lead={t("settings.lead")}>
+      <HealthPart />
+      <Configured />
+    </Page>
+  );
+}
+
+function HealthPart() {
+  const health = useResource((signal) => api.get("/health", { signal }), []);
+  return (
+    <section class={styles.part} aria-labelledby="health">
+      <h2 id="health">{t("health.title")}</h2>
+      <Loaded resource={health}>
+        {(found) => (
+          <>
+            <p class={styles.line}>
+              <Badge tone={TONES[found.status]}>{t(`status.${found.status}`)}</Badge>
+              {"version" in found && <span>{t("health.version", { version: found.version })}</span>}
+            </p>
+            {"checks" in found && <Checks checks={found.checks} />}
+          </>
+        )}
+      </Loaded>
+    </section>
+  );
+}
+
+function Checks({ checks }: { checks: Health["checks"] }) {
+  return (
+    <DataTable
+      label={t("health.checks")}
+      rows={Object.entries(checks)}
+      keyOf={([name]) => name}
+      columns={[
+        { title: t("health.part"), render: ([name]) => name.replaceAll("_", " ") },
+        {
+          title: t("health.state"),
+          render: ([, check]) => <Badge tone={TONES[check.status]}>{t(`status.${check.status}`)}</Badge>,
+        },
+        { title: t("health.detail"), render: ([, check]) => <span lang="en">{check.reason}</span> },
+      ]}
+    />
+  );
+}
+
+function Configured() {
+  const settings = useResource(mayWholeTreeAs("admin") ? (signal) => api.get("/settings", { signal }) : null, []);
+  if (!mayWholeTreeAs("admin")) return null;
+  return (
+    <Loaded resource={settings} lines={8}>
+      {(found) => (
+        <>
+          <Flags flags={found.flags} />
+          <Settings settings={found.settings} />
+        </>
+      )}
+    </Loaded>
+  );
+}
+
+function Flags({ flags }: { flags: readonly Flag[] }) {
+  return (
+    <section class={styles.part} aria-labelledby="flags">
+      <h2 id="flags">{t("flags.title")}</h2>
+      <p class={styles.hint}>{t("flags.lead")}</p>
+      <DataTable
+        label={t("flags.title")}
+        rows={flags}
+        keyOf={(row) => row.name}
+        columns={[
+          { title: t("flags.name"), render: (row) => <code>FEATURE_{row.name.toUpperCase()}</code> },
+          {
+            title: t("health.state"),
+            render: (row) => <Badge tone={row.on ? "accent" : "neutral"}>{t(row.on ? "flags.on" : "flags.off")}</Badge>,
+          },
+          { title: t("settings.meaning"), render: (row) => <span lang="en">{row.description}</span> },
+        ]}
+      />
+    </section>
+  );
+}
+
+function Settings({ settings }: { settings: readonly Setting[] }) {
+  const { q, changed } = address.read();
+  const rows = matching(settings, q, changed);
+  return (
+    <section class={styles.part} aria-labelledby="settings">
+      <h2 id="settings">{t("settings.list")}</h2>
+      <div class={styles.tools}>
+        <Field
+          type="search"
+          label={t("settings.search")}
+          value={q}
+          onInput={(value) => address.set({ q: value }, { replace: true })}
+        />
+        <label class={styles.check}>
+          <input
+            type="checkbox"
+            checked={changed}
+            onChange={() => address.set({ changed: !changed }, { replace: true })}
+          />
+          {t("settings.onlyChanged")}
+        </label>
+      </div>
+      {rows.length === 0 ? (
+        <Empty title={t("settings.none")} text={t("settings.noneHelp")}>
+          <Button onClick={() => address.set({ q: "", changed: false })}>{t("settings.all")}</Button>
+        </Empty>
+      ) : (
+        <DataTable
+          label={t("settings.list")}
+          rows={rows}
+          keyOf={(row) => row.name}
+          columns={[
+            { title: t("settings.name"), render: (row) => <code>{row.environment}</code> },
+            { title: t("settings.value"), render: (row) => <Value row={row} /> },
+            { title: t("settings.meaning"), render: (row) => <span lang="en">{row.description}</span> },
+          ]}
+        />
+      )}
+    </section>
+  );
+}
+
+const shown = (value: Setting["value"]): string =>
+  value === null || value === "" ? t("settings.empty") : String(value);
+
+function Value({ row }: { row: Setting }) {
+  return (
+    <span class={styles.value}>
+      <span>{shown(row.value)}</span>
+      {!row.is_default && (
+        <span class={styles.hint}>{t("settings.changed", { value: row.secret ? "" : shown(row.default) })}</span>
+      )}
+    </span>
+  );
+}

@@ -1,0 +1,23 @@
+import { expect, test } from "vitest";
+import { matching } from "./matching";
+
+const row = (name: string, description: string, isDefault = true) => ({
+  name,
+  environment: `DTRAG_${name.toUpperCase()}`,
+  value: "x",
+  default: "x",
+  is_default: isDefault,
+  secret: false,
+  description,
+});
+const ROWS = [row("port", "Port of the service."), row("llm", "Language model.", false)];
+
+test("all words must occur, in any case", () => {
+  expect(matching(ROWS, "PORT service", false)).toEqual([ROWS[0]]);
+  expect(matching(ROWS, "port model", false)).toEqual([]);
+  expect(matching(ROWS, " ", false)).toEqual(ROWS);
+});
+
+test("only changed ones", () => {
+  expect(matching(ROWS, "", true)).toEqual([ROWS[1]]);
+});
