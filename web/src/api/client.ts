@@ -1,5 +1,5 @@
 /** Typed requests to the service: paths, parameters and bodies are those of openapi.json. */
-import { Problem, isAbort, problemOf } from "./problem";
+import { Problem, isAbort, problemFrom, problemOf } from "./problem";
 import type { paths } from "./schema";
 
 type Method = "get" | "post" | "put" | "delete";
@@ -75,11 +75,16 @@ async function json(method: Method, path: string, options: Untyped = {}): Promis
   return response.status === 204 ? undefined : response.json();
 }
 
+/** What every request of the page has; the token proves that a page of the service itself changes something. */
+function pageHeaders(method: Method): [name: string, value: string][] {
+  const always: [string, string] = ["X-Requested-With", "dtrag-page"];
+  return method !== "get" && csrfToken ? [always, ["X-CSRF-Token", csrfToken]] : [always];
+}
+
 /** The response of a successful request; everything else is thrown as a `Problem` (an abort as itself). */
 export async function send(method: Method, url: string, init: RequestInit): Promise<Response> {
   const headers = new Headers(init.headers);
-  headers.set("X-Requested-With", "dtrag-page");
-  if (method !== "get" && csrfToken) headers.set("X-CSRF-Token", csrfToken);
+  for (const [name, value] of pageHeaders(method)) headers.set(name, value);
   let response: Response;
   try {
     response = await fetch(url, { ...init, method: method.toUpperCase(), headers, credentials: "same-origin" });
@@ -89,10 +94,53 @@ export async function send(method: Method, url: string, init: RequestInit): Prom
     throw new Problem("unreachable", "");
   }
   if (response.ok) return response;
-  const problem = await problemOf(response);
+  throw noticed(await problemOf(response));
+}
+
+/** Tells the page about a problem that concerns all of it. */
+function noticed(problem: Problem): Problem {
   if (problem.kind === "unreachable" || problem.type === "Stopping") unreachable();
   if (problem.kind === "unauthorized") unauthorized();
-  throw problem;
+  return problem;
+}
+
+interface Upload {
+  form: FormData;
+  /** Called with the bytes that were sent, of so many. */
+  onProgress: (sent: number, total: number) => void;
+  signal: AbortSignal;
+}
+
+/**
+ * POST a form, with progress, which `fetch` does not have.
+ *
+ * The body of a 422 is returned too: it names the files that failed. Everything else is thrown as by `send`.
+ */
+export function upload<P extends PathOf<"post">>(path: P, { form, onProgress, signal }: Upload) {
+  return new Promise<Result<"post", P>>((resolve, reject) => {
+    const request = new XMLHttpRequest();
+    request.open("POST", path);
+    for (const [name, value] of pageHeaders("post")) request.setRequestHeader(name, value);
+    request.upload.addEventListener("progress", (event) => onProgress(event.loaded, event.total));
+    request.addEventListener("load", () => {
+      const body = parsed(request.responseText);
+      const hasFiles = typeof body === "object" && body !== null && "failed" in body;
+      if (request.status < 300 || hasFiles) resolve(body as Result<"post", P>);
+      else reject(noticed(problemFrom(request.status, body, request.getResponseHeader("Retry-After"))));
+    });
+    request.addEventListener("error", () => reject(noticed(new Problem("unreachable", ""))));
+    request.addEventListener("abort", () => reject(new DOMException("", "AbortError")));
+    signal.addEventListener("abort", () => request.abort());
+    request.send(form);
+  });
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return null; // the page of a proxy
+  }
 }
 
 /** The address of a path with its parameters filled in. */

@@ -35,6 +35,8 @@ export interface View {
 export const VIEWS: readonly View[] = [
   { id: "ask", group: "use", role: "reader", icon: "ask", letter: "a", load: () => import("../views/ask/AskView") },
   { id: "search", group: "use", role: "reader", icon: "search", letter: "s", load: () => import("../views/search/SearchView") },
+  { id: "documents", group: "content", role: "reader", icon: "documents", letter: "d", load: () => import("../views/documents/DocumentsView") },
+  { id: "trace", group: "quality", role: "reader", icon: "trace", letter: "t", load: () => import("../views/trace/TraceView") },
   { id: "keys", group: "govern", role: "admin", icon: "keys", letter: "k", load: () => import("../views/keys/KeysView") },
   { id: "audit", group: "govern", role: "admin", icon: "audit", letter: "u", load: () => import("../views/audit/AuditView") },
   { id: "settings", group: "govern", role: "reader", icon: "settings", letter: ",", load: () => import("../views/settings/SettingsView") },

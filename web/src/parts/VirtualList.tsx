@@ -10,16 +10,19 @@ interface Props {
   children: (index: number) => ComponentChildren;
   /** Called with the visible rows [first, last], to load them. */
   onVisible?: (first: number, last: number) => void;
+  /** The row at the top when the list opens. */
+  initial?: number;
 }
 
 const SPARE_ROWS = 8;
 
-export function VirtualList({ count, rowHeight, label, children, onVisible }: Props) {
+export function VirtualList({ count, rowHeight, label, children, onVisible, initial = 0 }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const [view, setView] = useState({ top: 0, height: 600 });
   useLayoutEffect(() => {
     const element = box.current;
     if (!element) return;
+    element.scrollTop = initial * rowHeight;
     const measure = () => setView({ top: element.scrollTop, height: element.clientHeight });
     measure();
     const observer = new ResizeObserver(measure);

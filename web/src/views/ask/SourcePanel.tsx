@@ -60,6 +60,13 @@ export function SourcePanel({ source, asOf }: { source: Source; asOf: string }) 
   );
 }
 
+/** The link to the whole document with the same spans marked. */
+function linkTo(source: Source): string {
+  const query: Record<string, string[]> = {};
+  for (const { kind, start, end } of spansOf(source)) (query[kind] ??= []).push(`${start}-${end}`);
+  return href("documents", { path: [source.document_id], query });
+}
+
 export function spansOf(source: Source): Span[] {
   return [
     { start: source.start, end: source.end, kind: "quote" },
@@ -102,11 +109,7 @@ function Facts({ source, part, asOf }: { source: Source; part: Part; asOf: strin
   return (
     <div class={styles.facts}>
       <p class={styles.title}>
-        {viewOf("documents") ? (
-          <a href={href("documents", { path: [source.document_id] })}>{source.title}</a>
-        ) : (
-          source.title
-        )}
+        {viewOf("documents") ? <a href={linkTo(source)}>{source.title}</a> : source.title}
         {passage && passage.page !== null && <strong>{t("source.page", { n: passage.page })}</strong>}
       </p>
       <p class={styles.small}>

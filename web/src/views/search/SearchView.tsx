@@ -68,7 +68,7 @@ export default function SearchView() {
         <p class={styles.hint}>{t(`modeHint.${state.mode}`)}</p>
       </div>
       {!state.q.trim() ? (
-        <Empty title={t("search.empty")} text={t("search.emptyHelp")}>
+        <Empty title={t("search.empty")} text={t(state.why.length > 0 ? "search.emptyWhy" : "search.emptyHelp")}>
           <Button icon="search" onClick={() => box.current?.focus()}>
             {t("search.focus")}
           </Button>

@@ -1,0 +1,120 @@
+import { mkdir, mkdtemp, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { close, expectAccessible, expectNoSideways, inBrowser, LOOKS, nameOf, open, picture, service } from "./browser";
+import { expectFailure, FAILURES, REFUSED } from "./states";
+
+interface Listed {
+  documents: { document_id: string; title: string; content_type: string }[];
+}
+
+async function regulation(): Promise<string> {
+  const list = (await (await fetch(`${service}/documents`)).json()) as Listed;
+  return list.documents.find((document) => document.title === "학칙")?.document_id ?? "";
+}
+
+async function folder(): Promise<string> {
+  const path = join(await mkdtemp(join(tmpdir(), "dtrag-drop-")), "팀 문서");
+  await mkdir(path);
+  await writeFile(join(path, "guide.md"), "# Guide to the e2e test\n\nThe printer is on floor 3.\n");
+  await writeFile(join(path, "empty.txt"), "");
+  await writeFile(join(path, "photo.png"), "no picture");
+  await writeFile(join(path, "old.hwp"), "an old binary file");
+  return path;
+}
+
+inBrowser("documents", () => {
+  test.each(LOOKS.map((look) => [nameOf(look), look] as const))("%s", async (name, look) => {
+    const page = await open("#/documents", look);
+    await page.locator("main li a").first().waitFor();
+    await expectAccessible(page);
+    await expectNoSideways(page);
+    await picture(page, `documents-list-${name}`);
+    const id = await regulation();
+    await page.goto(`${service}/#/documents/${id}?quote=1462-1529&context=1400-1420&answer=1475-1478`);
+    await page.locator("mark").first().waitFor();
+    await expectAccessible(page);
+    await expectNoSideways(page);
+    await picture(page, `documents-text-${name}`);
+    await page.goto(`${service}/#/documents/${id}?show=who`);
+    await page.getByText(/There are no keys yet|아직 키가 없어/).waitFor();
+    await expectAccessible(page);
+    await picture(page, `documents-who-${name}`);
+    await page.goto(`${service}/#/documents/${id}?show=passages`);
+    await page.locator("main li a").first().waitFor();
+    await expectAccessible(page);
+    await picture(page, `documents-passages-${name}`);
+    await close(page);
+  });
+
+  test.each(FAILURES)("when the service answers %s", async (kind) => {
+    await expectFailure("documents", "#/documents", "/documents", kind);
+  });
+
+  test("a folder is added: progress, an error with its reason, a kind that is not read, and the list to download", async () => {
+    const page = await open("#/documents", { width: 360 });
+    await page.locator("main li a").first().waitFor();
+    await page.locator('input[type="file"][webkitdirectory]').setInputFiles(await folder());
+    await page.getByText("Not added").waitFor();
+    await page.getByText("1 of 3 files added").waitFor();
+    await page.getByText("1 file of kinds that are not read: .png (1)").waitFor();
+    expect(await page.getByText("save it as HWPX").count()).toBe(1);
+    await expectAccessible(page);
+    await expectNoSideways(page);
+    await picture(page, "documents-upload-en-light-360");
+    const [download] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByRole("button", { name: "Download the list" }).click(),
+    ]);
+    expect(download.suggestedFilename()).toBe("dtrag-upload-failures.csv");
+    await page.getByRole("link", { name: "guide.md" }).click();
+    await page.getByText("The printer is on floor 3.").waitFor();
+    await page.getByRole("button", { name: "Delete" }).click();
+    await expectAccessible(page);
+    await page.getByRole("button", { name: "Delete it" }).click();
+    await page.getByRole("heading", { name: "Documents" }).waitFor();
+    await close(page, REFUSED);
+  });
+
+  test("100,000 documents scroll to the end with few requests", async () => {
+    const page = await open("");
+    const sample = (await (await fetch(`${service}/documents?limit=1`)).json()) as Listed & { total: object };
+    const offsets: number[] = [];
+    await page.route(
+      (url) => url.pathname === "/documents",
+      async (route) => {
+        const query = new URL(route.request().url()).searchParams;
+        const [offset, limit] = [Number(query.get("offset")), Number(query.get("limit"))];
+        offsets.push(offset);
+        const documents = Array.from({ length: limit }, (_, index) => ({
+          ...sample.documents[0],
+          document_id: `d-${offset + index}`,
+          title: `Document ${offset + index + 1}`,
+        }));
+        await route.fulfill({ json: { documents, total: { documents: 100_000, chunks: 1 }, limit, offset } });
+      },
+    );
+    await page.evaluate(() => (location.hash = "#/documents"));
+    await page.getByText("Document 1", { exact: true }).waitFor();
+    await page.getByRole("region", { name: "Documents", exact: true }).focus();
+    await page.keyboard.press("End");
+    await page.getByText("Document 100000", { exact: true }).waitFor();
+    expect(await page.locator("main li a").count()).toBeLessThan(100);
+    expect(offsets.length).toBeLessThan(10);
+    await close(page);
+  });
+
+  test("an empty index says what to do", async () => {
+    const page = await open("");
+    await page.route(
+      (url) => url.pathname === "/documents",
+      (route) => route.fulfill({ json: { documents: [], total: { documents: 0, chunks: 0 }, limit: 100, offset: 0 } }),
+    );
+    await page.evaluate(() => (location.hash = "#/documents"));
+    await page.getByText("No documents yet").waitFor();
+    await expectAccessible(page);
+    await picture(page, "documents-empty-en-light-1280");
+    await close(page);
+  });
+});

@@ -1,0 +1,104 @@
+import { expect, test } from "vitest";
+import { close, expectAccessible, expectNoSideways, inBrowser, LOOKS, nameOf, open, picture, service } from "./browser";
+import { expectFailure, FAILURES } from "./states";
+
+const QUESTION = "How many days of paid annual leave does a full-time employee have?";
+
+/** The id of the trace of a new answer; traces are written a moment after it. */
+async function answered(): Promise<string> {
+  const response = await fetch(`${service}/chat/run`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ message: QUESTION }),
+  });
+  const { metadata } = (await response.json()) as { metadata: { trace_id: string } };
+  return metadata.trace_id;
+}
+
+/** What a service with a language model and stored texts answers: shape and names as in the reference. */
+const DEBATED = {
+  question: QUESTION,
+  answer: "A full-time employee has 26 days. [1]",
+  degraded: ["tools"],
+  calls: [
+    {
+      step: "debate",
+      model: "test-model",
+      seconds: 0.4,
+      input_tokens: 900,
+      output_tokens: 40,
+      cost: 1.5,
+      error: "",
+      prompt: "Passages:\n[1] <script>alert(1)</script>",
+      reply: "26 days. [1]",
+    },
+  ],
+  debate: {
+    rounds: 2,
+    llm_calls: 5,
+    elapsed: 1.4,
+    tokens: 2100,
+    cost: 3,
+    models: ["test-model"],
+    notes: [],
+    affirmative_answers: ["26 days. [1]", "26 days for full-time employees. [1]"],
+    critical_answers: ["The passage says full-time only. [1]", "Agreed. [1]"],
+    final_answer: "A full-time employee has **26 days**. [1]",
+  },
+};
+
+inBrowser("trace", () => {
+  test.each(LOOKS.map((look) => [nameOf(look), look] as const))("%s", async (name, look) => {
+    const id = await answered();
+    const page = await open("#/trace", look);
+    await page.locator(`main li a[href$="${id}"]`).waitFor();
+    await expectAccessible(page);
+    await expectNoSideways(page);
+    await picture(page, `trace-list-${name}`);
+    await page.route(
+      (url) => url.pathname === `/traces/${id}`,
+      async (route) => {
+        const stored = (await (await route.fetch()).json()) as object;
+        await route.fulfill({ json: { ...stored, ...DEBATED } });
+      },
+    );
+    await page.locator(`main li a[href$="${id}"]`).click();
+    await page.locator("h4").first().waitFor();
+    await page.locator("details summary").last().click();
+    await expectAccessible(page);
+    await expectNoSideways(page);
+    await picture(page, `trace-one-${name}`);
+    await page.locator("h4").first().scrollIntoViewIfNeeded();
+    await picture(page, `trace-debate-${name}`);
+    await close(page);
+  });
+
+  test.each(FAILURES)("when the service answers %s", async (kind) => {
+    await expectFailure("trace", "#/trace", "/traces", kind);
+  });
+
+  test("a real trace: steps with their limits, passages before and after, its documents", async () => {
+    const id = await answered();
+    const page = await open(`#/trace/${id}`, { width: 320 });
+    await page.getByText(/lexical and \d+ vector candidates → \d+ passage/).waitFor();
+    expect(await page.getByText("No language model was called.").count()).toBe(1);
+    expect(await page.locator("ol li").count()).toBeGreaterThanOrEqual(4);
+    await page.getByRole("link", { name: "Leave and Holidays" }).first().click();
+    await page.getByRole("heading", { level: 1, name: "Leave and Holidays" }).waitFor();
+    await expectNoSideways(page);
+    await close(page);
+  });
+
+  test("no traces yet, and none of a kind", async () => {
+    const page = await open("");
+    await page.route(
+      (url) => url.pathname === "/traces",
+      (route) => route.fulfill({ json: { traces: [] } }),
+    );
+    await page.evaluate(() => (location.hash = "#/trace"));
+    await page.getByText("No traces yet").waitFor();
+    await expectAccessible(page);
+    await picture(page, "trace-empty-en-light-1280");
+    await close(page);
+  });
+});

@@ -1,0 +1,159 @@
+/** One document: its text with what is marked, its passages, and who can see it. */
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+import { announce } from "../../app/announce";
+import { useResource } from "../../app/resource";
+import { href, navigate } from "../../app/router";
+import { mayAs } from "../../app/session";
+import { api } from "../../api/client";
+import { asProblem, type Problem } from "../../api/problem";
+import { Button } from "../../parts/Button";
+import { CopyButton } from "../../parts/CopyButton";
+import { Dialog } from "../../parts/Dialog";
+import { kindName } from "../../parts/file-kinds";
+import { Page } from "../../parts/Page";
+import { safeLink } from "../../parts/parse-markdown";
+import { Segmented } from "../../parts/Segmented";
+import { Failure, Loading } from "../../parts/States";
+import { formatDateTime } from "../../text/texts";
+import { PassagesPart } from "./PassagesPart";
+import { address, PARTS, type Document } from "./state";
+import { t } from "./text";
+import { TextPart } from "./TextPart";
+import { written } from "./uploads";
+import { WhoPart } from "./WhoPart";
+import styles from "./DocumentPage.module.css";
+
+export function DocumentPage({ id }: { id: string }) {
+  const document = useResource(
+    (signal) => api.get("/documents/{document_id}", { path: { document_id: id }, signal }),
+    [id],
+  );
+  const { show } = address.read();
+  if (document.problem) {
+    return (
+      <Page title={t("documents.document")}>
+        <Failure problem={document.problem} onRetry={document.reload} />
+      </Page>
+    );
+  }
+  if (!document.data) {
+    return (
+      <Page title={t("documents.document")}>
+        <Loading lines={8} />
+      </Page>
+    );
+  }
+  const shown = document.data;
+  return (
+    <Page
+      title={<span lang={shown.language}>{shown.title || t("documents.untitled")}</span>}
+      actions={<Actions document={shown} />}
+    >
+      <Facts document={shown} />
+      <Segmented
+        label={t("document.show")}
+        value={show}
+        choices={PARTS.map((part) => ({ value: part, text: t(`document.${part}`) }))}
+        onChange={(part) => address.set({ show: part })}
+      />
+      {show === "text" && <TextPart document={shown} />}
+      {show === "passages" && <PassagesPart document={shown} />}
+      {show === "who" && <WhoPart id={id} />}
+    </Page>
+  );
+}
+
+function Facts({ document }: { document: Document }) {
+  const original = safeLink(document.source_url);
+  const metadata = Object.entries(document.metadata).filter(([, value]) => value !== null && value !== "");
+  return (
+    <dl class={styles.facts}>
+      <Fact name={t("documents.category")}>{document.taxonomy_path.join(" / ") || t("documents.noCategory")}</Fact>
+      <Fact name={t("documents.kind")}>{kindName(document.content_type)}</Fact>
+      <Fact name={t("document.length")}>
+        {t("document.lengthIs", { characters: document.characters, passages: document.chunks })}
+      </Fact>
+      <Fact name={t("documents.indexed")}>{formatDateTime(document.processed_at)}</Fact>
+      {metadata.map(([name, value]) => (
+        <Fact key={name} name={name}>
+          {typeof value === "string" ? value : JSON.stringify(value)}
+        </Fact>
+      ))}
+      <Fact name={t("document.source")} wide>
+        {original ? (
+          <a href={original} target="_blank" rel="noopener noreferrer nofollow">
+            {document.source_url}
+          </a>
+        ) : (
+          document.source_url
+        )}
+      </Fact>
+    </dl>
+  );
+}
+
+function Fact({ name, wide, children }: { name: string; wide?: boolean; children: ComponentChildren }) {
+  return (
+    <div class={wide ? styles.wide : undefined}>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}
+
+function Actions({ document }: { document: Document }) {
+  const [asking, setAsking] = useState(false);
+  return (
+    <>
+      <a class={styles.action} href={href("documents")}>
+        {t("document.all")}
+      </a>
+      <a class={styles.action} href={href("search", { query: { why: document.document_id } })}>
+        {t("document.why")}
+      </a>
+      <CopyButton small={false} text={() => document.document_id} label={t("document.copyId")} />
+      {mayAs("editor") && (
+        <Button kind="bare" danger icon="trash" aria-haspopup="dialog" onClick={() => setAsking(true)}>
+          {t("document.delete")}
+        </Button>
+      )}
+      {asking && <DeleteDialog document={document} onClose={() => setAsking(false)} />}
+    </>
+  );
+}
+
+function DeleteDialog({ document, onClose }: { document: Document; onClose: () => void }) {
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const [running, setRunning] = useState(false);
+  const remove = async () => {
+    setRunning(true);
+    try {
+      await api.delete("/documents/{document_id}", { path: { document_id: document.document_id } });
+      written.value += 1;
+      announce(t("document.deleted", { title: document.title }));
+      navigate(href("documents"), { replace: true });
+    } catch (error) {
+      setProblem(asProblem(error));
+      setRunning(false);
+    }
+  };
+  return (
+    <Dialog
+      title={t("document.deleteTitle")}
+      open
+      onClose={onClose}
+      footer={
+        <>
+          <Button onClick={onClose}>{t("document.keep")}</Button>
+          <Button kind="main" danger disabled={running} onClick={() => void remove()}>
+            {t("document.deleteNow")}
+          </Button>
+        </>
+      }
+    >
+      <p>{t("document.deleteHelp", { title: document.title, n: document.chunks })}</p>
+      {problem && <Failure problem={problem} />}
+    </Dialog>
+  );
+}

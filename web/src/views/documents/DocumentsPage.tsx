@@ -1,0 +1,111 @@
+/** All documents, the newest first, and the place to add files. */
+import { useEffect, useRef } from "preact/hooks";
+import { usePaged } from "../../app/paged";
+import { href } from "../../app/router";
+import { mayAs } from "../../app/session";
+import { useMedia } from "../../app/use-media";
+import { api } from "../../api/client";
+import { kindName } from "../../parts/file-kinds";
+import { Page } from "../../parts/Page";
+import { Empty, Failure, Loading } from "../../parts/States";
+import { VirtualList } from "../../parts/VirtualList";
+import { formatDate, formatNumber } from "../../text/texts";
+import { address, type Document } from "./state";
+import { t } from "./text";
+import { UploadPanel } from "./UploadPanel";
+import { written } from "./uploads";
+import styles from "./DocumentsPage.module.css";
+
+const WIDE = "(min-width: 60rem)";
+const ROW = { wide: 44, narrow: 64 };
+/** Scrolling is noted in the address when it rests. */
+const REST_MS = 400;
+
+export function DocumentsPage() {
+  const documents = usePaged<Document>(
+    async ({ limit, offset, signal }) => {
+      const page = await api.get("/documents", { query: { limit, offset }, signal });
+      return { rows: page.documents, total: page.total.documents };
+    },
+    [written.value],
+  );
+  const mayAdd = mayAs("editor");
+  const lead = documents.total === undefined ? undefined : t("documents.total", { n: documents.total });
+  return (
+    <Page title={t("documents.title")} lead={lead} fill>
+      {mayAdd && <UploadPanel />}
+      {documents.problem ? (
+        <Failure problem={documents.problem} onRetry={documents.reload} />
+      ) : documents.total === undefined ? (
+        <Loading lines={8} />
+      ) : documents.total === 0 ? (
+        <Empty title={t("documents.none")} text={t(mayAdd ? "documents.noneAdd" : "documents.noneScope")} />
+      ) : (
+        <List documents={documents} total={documents.total} />
+      )}
+    </Page>
+  );
+}
+
+interface ListProps {
+  documents: ReturnType<typeof usePaged<Document>>;
+  total: number;
+}
+
+function List({ documents, total }: ListProps) {
+  const wide = useMedia(WIDE);
+  const initial = useRef(Math.min(address.read().at, Math.max(0, total - 1)));
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  const visible = (first: number, last: number) => {
+    documents.show(first, last);
+    clearTimeout(timer.current);
+    const at = first === 0 ? 0 : first + 8; // rows above the visible ones are ready, too
+    timer.current = setTimeout(() => address.set({ at }, { replace: true }), REST_MS);
+  };
+  const rowHeight = wide ? ROW.wide : ROW.narrow;
+  return (
+    <div class={styles.list}>
+      <div class={styles.head} aria-hidden="true">
+        <span>{t("documents.document")}</span>
+        <span>{t("documents.category")}</span>
+        <span>{t("documents.kind")}</span>
+        <span class={styles.number}>{t("documents.passages")}</span>
+        <span class={styles.number}>{t("documents.indexed")}</span>
+      </div>
+      <div class={styles.rows}>
+        <VirtualList
+          key={rowHeight}
+          count={total}
+          rowHeight={rowHeight}
+          initial={initial.current}
+          label={t("documents.title")}
+          onVisible={visible}
+        >
+          {(index) => <Row document={documents.row(index)} />}
+        </VirtualList>
+      </div>
+    </div>
+  );
+}
+
+function Row({ document }: { document: Document | undefined }) {
+  if (!document) return <span class={styles.waiting} />;
+  const category = document.taxonomy_path.join(" / ");
+  return (
+    <div class={styles.row}>
+      <a class={styles.title} href={href("documents", { path: [document.document_id] })} lang={document.language}>
+        {document.title || t("documents.untitled")}
+      </a>
+      <span class={styles.category} title={category}>
+        {category || t("documents.noCategory")}
+      </span>
+      <span>{kindName(document.content_type)}</span>
+      <span class={styles.number}>
+        {formatNumber(document.chunks)}
+        <span class={styles.unit}> {t("documents.passagesUnit", { n: document.chunks })}</span>
+      </span>
+      <span class={styles.number}>{formatDate(document.processed_at)}</span>
+    </div>
+  );
+}

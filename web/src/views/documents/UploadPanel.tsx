@@ -1,0 +1,144 @@
+/** Adding files: drop them here or choose them; below, how far each one is. */
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useResource } from "../../app/resource";
+import { caller } from "../../app/session";
+import { api } from "../../api/client";
+import { Button } from "../../parts/Button";
+import type { Branch } from "../../parts/branches";
+import { ADVISED_SUFFIXES, CONTENT_TYPES, FILE_KINDS } from "../../parts/file-kinds";
+import { formatPath, parsePath } from "../../app/query";
+import { chosen, dropped, type Found } from "./files";
+import { t } from "./text";
+import { UploadQueue } from "./UploadQueue";
+import { addFiles, busy, items } from "./uploads";
+import styles from "./UploadPanel.module.css";
+
+const ACCEPTED = [...CONTENT_TYPES.flatMap((type) => FILE_KINDS[type].suffixes), ...ADVISED_SUFFIXES].join(",");
+
+export function UploadPanel() {
+  const [over, setOver] = useState(false);
+  const [category, setCategory] = useState("");
+  const [missing, setMissing] = useState(false);
+  const needsCategory = Array.isArray(caller.value?.scope);
+  useWarning();
+  const add = (found: Found) => {
+    if (needsCategory && !category.trim()) return setMissing(true);
+    setMissing(false);
+    addFiles(found, formatPath(parsePath(category.trim())));
+  };
+  const drop = (event: DragEvent) => {
+    event.preventDefault();
+    setOver(false);
+    if (event.dataTransfer) void dropped(event.dataTransfer.items).then(add);
+  };
+  return (
+    <section class={styles.panel} aria-label={t("upload.title")}>
+      <div
+        class={`${styles.zone} ${over ? styles.over : ""}`}
+        onDragOver={(event) => {
+          event.preventDefault();
+          setOver(true);
+        }}
+        onDragLeave={() => setOver(false)}
+        onDrop={drop}
+      >
+        <div class={styles.words}>
+          <p class={styles.drop}>{t("upload.drop")}</p>
+          <p class={styles.kinds}>{t("upload.kinds", { kinds: kindNames() })}</p>
+        </div>
+        <div class={styles.choose}>
+          <Chooser label={t("upload.files")} onChosen={add} />
+          <Chooser label={t("upload.folder")} onChosen={add} folder />
+        </div>
+        <CategoryField
+          value={category}
+          onInput={setCategory}
+          required={needsCategory}
+          error={missing ? t("upload.categoryMissing") : undefined}
+        />
+      </div>
+      {items.value.length > 0 && <UploadQueue />}
+    </section>
+  );
+}
+
+const kindNames = () => CONTENT_TYPES.map((type) => FILE_KINDS[type].name).join(", ");
+
+function Chooser({ label, folder, onChosen }: { label: string; folder?: boolean; onChosen: (found: Found) => void }) {
+  const input = useRef<HTMLInputElement>(null);
+  return (
+    <>
+      <Button icon={folder ? "taxonomy" : "plus"} onClick={() => input.current?.click()}>
+        {label}
+      </Button>
+      <input
+        ref={input}
+        type="file"
+        hidden
+        multiple
+        accept={folder ? undefined : ACCEPTED}
+        {...(folder ? { webkitdirectory: true } : {})}
+        aria-label={label}
+        onChange={(event) => {
+          const field = event.currentTarget;
+          onChosen(chosen(field.files ?? []));
+          field.value = ""; // the same files can be chosen again
+        }}
+      />
+    </>
+  );
+}
+
+interface CategoryProps {
+  value: string;
+  required: boolean;
+  error: string | undefined;
+  onInput: (value: string) => void;
+}
+
+/** An existing category or a new one; the existing ones are suggested. */
+function CategoryField({ value, required, error, onInput }: CategoryProps) {
+  const id = useId();
+  const tree = useResource(
+    (signal) => api.get("/taxonomy/{version}/tree", { path: { version: "active" }, signal }),
+    [],
+  );
+  return (
+    <div class={styles.category}>
+      <label for={id}>{t("upload.category")}</label>
+      <input
+        id={id}
+        list={`${id}-known`}
+        value={value}
+        autocomplete="off"
+        required={required}
+        aria-describedby={`${id}-hint`}
+        aria-invalid={error ? "true" : undefined}
+        onInput={(event) => onInput(event.currentTarget.value)}
+      />
+      <datalist id={`${id}-known`}>
+        {pathsOf(tree.data?.tree ?? []).map((path) => (
+          <option key={path} value={path} />
+        ))}
+      </datalist>
+      <p id={`${id}-hint`} class={error ? styles.error : styles.kinds} role={error ? "alert" : undefined}>
+        {error ?? t(required ? "upload.categoryNeeded" : "upload.categoryHint")}
+      </p>
+    </div>
+  );
+}
+
+function pathsOf(tree: readonly Branch[]): string[] {
+  return tree.flatMap((branch) => [formatPath(branch.path), ...pathsOf(branch.children)]);
+}
+
+/** Leaving the page would stop the uploads. */
+function useWarning(): void {
+  const running = busy.value;
+  useEffect(() => {
+    if (!running) return;
+    const warn = (event: BeforeUnloadEvent) => event.preventDefault();
+    window.addEventListener("beforeunload", warn);
+    return () => window.removeEventListener("beforeunload", warn);
+  }, [running]);
+}

@@ -1,0 +1,70 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { Problem } from "../../api/problem";
+import type { Found } from "./files";
+import { addFiles, clear, counts, failuresAsCsv, items, pause, retryAll, skipped } from "./uploads";
+
+const send = vi.hoisted(() => vi.fn());
+vi.mock("../../api/client", async (original) => ({ ...(await original<object>()), upload: send }));
+
+const found = (...paths: string[]): Found => ({
+  files: paths.map((path) => ({ path, file: new File(["text"], path.split("/").at(-1) ?? "") })),
+  skipped: new Map(),
+  unreadable: [],
+});
+const added = (file: string) => ({
+  documents: [{ document_id: `id-${file}`, file, unchanged: false }],
+  failed: [],
+  notes: [],
+});
+
+beforeEach(() => {
+  send.mockReset();
+});
+afterEach(clear);
+
+test("files are sent two at a time, and a failed one can be tried again", async () => {
+  const releases: (() => void)[] = [];
+  send.mockImplementation(() => new Promise((resolve) => releases.push(() => resolve(added("x")))));
+  addFiles(found("a.md", "b.md", "c.md"), "HR");
+  expect(counts.value).toMatchObject({ active: 2, waiting: 1 });
+  send.mockImplementation(() =>
+    Promise.resolve({ documents: [], failed: [{ file: "c.md", reason: "No text." }], notes: [] }),
+  );
+  releases.forEach((release) => release());
+  await vi.waitFor(() => expect(counts.value).toMatchObject({ done: 2, failed: 1 }));
+  expect(failuresAsCsv()).toContain('"c.md","No text."');
+  send.mockImplementation(() => Promise.resolve(added("c.md")));
+  retryAll();
+  await vi.waitFor(() => expect(counts.value).toMatchObject({ done: 3, failed: 0 }));
+});
+
+test("of two files with one name in a category, the second is refused with the reason", async () => {
+  send.mockImplementation(() => Promise.resolve(added("a.md")));
+  addFiles(found("x/a.md", "y/a.md"), "");
+  await vi.waitFor(() => expect(counts.value).toMatchObject({ done: 1, failed: 1 }));
+  expect(items.value[1]?.state).toMatchObject({ kind: "failed" });
+  expect(failuresAsCsv()).toContain("x/a.md");
+});
+
+test("an overloaded service makes the queue wait, not fail", async () => {
+  send.mockRejectedValueOnce(new Problem("busy", "Too many.", 429, "RateLimited", null, 0));
+  send.mockImplementation(() => Promise.resolve(added("a.md")));
+  addFiles(found("a.md"), "");
+  const pauses: (string | undefined)[] = [];
+  const stop = pause.subscribe((problem) => void pauses.push(problem?.kind));
+  await vi.waitFor(() => expect(counts.value.done).toBe(1));
+  stop();
+  expect(send).toHaveBeenCalledTimes(2);
+  expect(pauses).toEqual([undefined, "busy", undefined]);
+});
+
+test("cells of the list cannot become formulas of a spreadsheet", () => {
+  send.mockImplementation(() => new Promise(() => undefined));
+  addFiles(
+    { files: [], skipped: new Map([[".png", ["=cmd().png"]]]), unreadable: [{ path: "-a", reason: 'is "locked"' }] },
+    "",
+  );
+  expect(failuresAsCsv()).toContain(`"'-a","is ""locked"""`);
+  expect(failuresAsCsv()).toContain(`"'=cmd().png"`);
+  expect(skipped.value.size).toBe(1);
+});

@@ -1,0 +1,133 @@
+/** How one answer was made. Its address is its permanent link. */
+import type { ComponentChildren } from "preact";
+import { useResource } from "../../app/resource";
+import { href } from "../../app/router";
+import { api } from "../../api/client";
+import { Badge } from "../../parts/Badge";
+import { CopyButton } from "../../parts/CopyButton";
+import { Page } from "../../parts/Page";
+import { Failure, Loading } from "../../parts/States";
+import { formatDateTime, formatNumber, formatPercent, formatSeconds } from "../../text/texts";
+import { Calls } from "./Calls";
+import { DebateColumns } from "./DebateColumns";
+import { Decision } from "./Decision";
+import { Documents } from "./Documents";
+import { t } from "./text";
+import { debateOf, toolCalls, usageOf, type ToolCall, type Trace } from "./trace-facts";
+import { Waterfall } from "./Waterfall";
+import styles from "./TracePage.module.css";
+
+export function TracePage({ id }: { id: string }) {
+  const trace = useResource((signal) => api.get("/traces/{trace_id}", { path: { trace_id: id }, signal }), [id]);
+  if (trace.problem || !trace.data) {
+    return (
+      <Page title={t("trace.one")} actions={<a href={href("trace")}>{t("trace.all")}</a>}>
+        {trace.problem ? <Failure problem={trace.problem} onRetry={trace.reload} /> : <Loading lines={8} />}
+      </Page>
+    );
+  }
+  return <Shown trace={trace.data} />;
+}
+
+function Shown({ trace }: { trace: Trace }) {
+  const debate = debateOf(trace.debate);
+  const tools = toolCalls(trace.steps);
+  return (
+    <Page
+      title={trace.question || t("trace.noQuestion", { id: trace.trace_id.slice(0, 8) })}
+      actions={
+        <>
+          <a class={styles.action} href={href("trace")}>
+            {t("trace.all")}
+          </a>
+          {trace.question && (
+            <a class={styles.action} href={href("ask", { query: { q: trace.question } })}>
+              {t("trace.askAgain")}
+            </a>
+          )}
+          <CopyButton small={false} text={() => location.href} label={t("trace.copyLink")} />
+        </>
+      }
+    >
+      <Facts trace={trace} />
+      {trace.answer && (
+        <Section title={t("trace.answer")}>
+          <p class={styles.answer}>{trace.answer}</p>
+        </Section>
+      )}
+      {!trace.answer && !trace.question && <p class={styles.hint}>{t("trace.noTexts")}</p>}
+      <Section title={t("trace.steps")}>
+        <Waterfall trace={trace} />
+      </Section>
+      {tools.length > 0 && (
+        <Section title={t("trace.tools")}>
+          <Tools tools={tools} />
+        </Section>
+      )}
+      {debate && (
+        <Section title={t("debate.title")}>
+          <DebateColumns debate={debate} />
+        </Section>
+      )}
+      <Section title={t("trace.modelCalls")}>
+        <Calls calls={trace.calls} />
+      </Section>
+      <Section title={t("trace.documents")}>
+        <Documents ids={trace.document_ids} />
+      </Section>
+    </Page>
+  );
+}
+
+function Section({ title, children }: { title: string; children: ComponentChildren }) {
+  return (
+    <section class={styles.section}>
+      <h2>{title}</h2>
+      {children}
+    </section>
+  );
+}
+
+function Facts({ trace }: { trace: Trace }) {
+  const usage = usageOf(trace.calls);
+  const facts: [string, ComponentChildren][] = [
+    [t("trace.decision"), <Decision decision={trace.decision} />],
+    [t("trace.confidence"), formatPercent(trace.confidence)],
+    [t("trace.time"), formatSeconds(trace.seconds)],
+    [t("trace.cost"), t("trace.won", { n: Math.round(usage.cost * 100) / 100 })],
+    [t("trace.tokens"), t("trace.tokensAre", { input: formatNumber(usage.input), output: formatNumber(usage.output) })],
+    [t("trace.when"), formatDateTime(trace.created_at)],
+    [t("trace.version"), trace.taxonomy_version],
+    [t("trace.id"), <code>{trace.trace_id}</code>],
+  ];
+  return (
+    <div class={styles.section}>
+      <dl class={styles.facts}>
+        {facts.map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+      {trace.degraded.length > 0 && (
+        <p class={styles.degraded}>{t("trace.degradedWhy", { parts: trace.degraded.join(", ") })}</p>
+      )}
+    </div>
+  );
+}
+
+function Tools({ tools }: { tools: readonly ToolCall[] }) {
+  return (
+    <ul class={styles.tools}>
+      {tools.map(({ name, success }) => (
+        <li key={name}>
+          <code>{name}</code>{" "}
+          <Badge tone={success === null ? "neutral" : success ? "good" : "bad"}>
+            {t(success === null ? "tool.planned" : success ? "tool.done" : "tool.failed")}
+          </Badge>
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,102 @@
+/** The steps in time: when each ran, how much of its limit it used, and what happened to the passages. */
+import { Badge, type Tone } from "../../parts/Badge";
+import { Meter } from "../../parts/Bars";
+import { formatPercent, formatSeconds } from "../../text/texts";
+import { t } from "./text";
+import { flows, otherFacts, placed, spanOf, type Flow, type PlacedStep, type Trace } from "./trace-facts";
+import styles from "./Waterfall.module.css";
+
+/** The thinnest visible bar, in per cent. */
+const THINNEST = 0.6;
+
+export function Waterfall({ trace }: { trace: Trace }) {
+  const total = spanOf(trace);
+  const flow = flows(trace.steps);
+  return (
+    <ol class={styles.steps}>
+      {placed(trace.steps).map((step, index) => (
+        <li key={`${index} ${step.name}`} class={styles.step}>
+          <div class={styles.name}>
+            <strong>{step.name}</strong>
+            {step.outcome !== "done" && <Badge tone={toneOf(step.outcome)}>{outcomeText(step.outcome)}</Badge>}
+          </div>
+          <Bar step={step} total={total} />
+          <Budget step={step} />
+          <p class={styles.flow}>{flowText(flow[index])}</p>
+          <Facts step={step} />
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+function Bar({ step, total }: { step: PlacedStep; total: number }) {
+  const share = (seconds: number) => (total > 0 ? (seconds / total) * 100 : 0);
+  const width = Math.max(THINNEST, share(step.seconds));
+  return (
+    <span class={styles.track} aria-hidden="true">
+      <span
+        class={`${styles.bar} ${step.outcome === "done" ? "" : styles[toneOf(step.outcome)]}`}
+        style={{ insetInlineStart: `${Math.min(100 - width, share(step.from))}%`, width: `${width}%` }}
+      />
+    </span>
+  );
+}
+
+function Budget({ step }: { step: PlacedStep }) {
+  const used = step.budget > 0 ? step.seconds / step.budget : 0;
+  return (
+    <div class={styles.budget}>
+      <Meter value={used} tone={used >= 1 ? "bad" : used > 0.8 ? "warn" : "good"} />
+      <span>
+        {step.budget > 0
+          ? t("step.ofBudget", {
+              time: formatSeconds(step.seconds),
+              budget: formatSeconds(step.budget),
+              p: formatPercent(used),
+            })
+          : formatSeconds(step.seconds)}
+      </span>
+    </div>
+  );
+}
+
+function Facts({ step }: { step: PlacedStep }) {
+  const facts = otherFacts(step);
+  if (facts.length === 0) return null;
+  return (
+    <details class={styles.facts}>
+      <summary>{t("step.details", { name: step.name })}</summary>
+      <dl>
+        {facts.map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+    </details>
+  );
+}
+
+function flowText(flow: Flow | undefined): string {
+  if (!flow?.after) return "";
+  const { before, after } = flow;
+  const then =
+    after.kind === "sentences"
+      ? t("flow.sentences", { n: after.n, of: after.of ?? after.n })
+      : t(`flow.${after.kind}`, { n: after.n });
+  if (!before) return then;
+  const first =
+    before.kind === "candidates"
+      ? t("flow.candidates", { lexical: before.lexical, vector: before.vector })
+      : t("flow.passages", { n: before.n });
+  return `${first} → ${then}`;
+}
+
+const toneOf = (outcome: string): Tone => (outcome === "failed" ? "bad" : outcome === "timeout" ? "warn" : "neutral");
+
+function outcomeText(outcome: string): string {
+  if (outcome === "skipped" || outcome === "timeout" || outcome === "failed") return t(`outcome.${outcome}`);
+  return outcome;
+}
