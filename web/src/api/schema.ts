@@ -6266,6 +6266,47 @@ export interface components {
             vector_topk: number;
         };
         /**
+         * ReuseShape
+         * @description Whether the cases in your scope may be shown with answers.
+         */
+        ReuseShape: {
+            /**
+             * Allowed
+             * @description Whether the lower bound is at least 1 - delta.
+             */
+            allowed: boolean;
+            /**
+             * Basis
+             * @description decisions, or committed pairs while there are fewer than 60.
+             */
+            basis: string;
+            /**
+             * Correct
+             * @description Correct reuse decisions.
+             */
+            correct: number;
+            /**
+             * Delta
+             * @description Largest accepted share of wrong decisions.
+             */
+            delta: number;
+            /**
+             * Lower Bound
+             * @description One-sided 95 % lower bound of the share of correct reuse decisions.
+             */
+            lower_bound: number;
+            /**
+             * Reason
+             * @description The same as a sentence.
+             */
+            reason: string;
+            /**
+             * Wrong
+             * @description Wrong ones.
+             */
+            wrong: number;
+        };
+        /**
          * RunLine
          * @description A run in the list.
          */
@@ -6988,6 +7029,8 @@ export interface components {
             neural_selector_readiness: components["schemas"]["ReadinessShape"];
             /** @description Speed. */
             performance: components["schemas"]["PerformanceShape"];
+            /** @description Evidence about reuse. */
+            reuse: components["schemas"]["ReuseShape"];
             /**
              * Timestamp
              * @description ISO 8601 in UTC.

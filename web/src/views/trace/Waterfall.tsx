@@ -51,11 +51,11 @@ function Budget({ step }: { step: PlacedStep }) {
       <span>
         {step.budget > 0
           ? t("step.ofBudget", {
-              time: formatSeconds(step.seconds),
+              time: shortTime(step.seconds),
               budget: formatSeconds(step.budget),
               p: formatPercent(used),
             })
-          : formatSeconds(step.seconds)}
+          : shortTime(step.seconds)}
       </span>
     </div>
   );
@@ -93,6 +93,9 @@ function flowText(flow: Flow | undefined): string {
       : t("flow.passages", { n: before.n });
   return `${first} → ${then}`;
 }
+
+/** A step that took less than a millisecond took some time all the same. */
+const shortTime = (seconds: number) => (seconds > 0 && seconds < 0.001 ? "< 1 ms" : formatSeconds(seconds));
 
 const toneOf = (outcome: string): Tone => (outcome === "failed" ? "bad" : outcome === "timeout" ? "warn" : "neutral");
 
