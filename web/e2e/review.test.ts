@@ -1,0 +1,195 @@
+/** The review queue over a service of its own, in which every answer waits for a person. */
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, expect, inject, test } from "vitest";
+import { close, expectAccessible, expectNoSideways, inBrowser, LOOKS, nameOf, open, picture, skipped } from "./browser";
+import { startService, type Service } from "./service";
+import { expectFailure, FAILURES } from "./states";
+
+const QUESTIONS = [
+  "How many days of paid annual leave does a full-time employee have?",
+  "Which dental insurance does the company offer?",
+  "도서관에서 학부생은 책을 몇 권까지 빌릴 수 있나요?",
+];
+const LEDGER = {
+  id: "ledger",
+  title: "Ledger of the annual leave",
+  text: "The Ledger lists debits of leave and onions of employees and students.",
+};
+let own: Service | undefined;
+
+interface Item {
+  item_id: string;
+  kind: string;
+  status: string;
+  note: string;
+  decided_by: string;
+  proposal: { question?: string; path?: string[]; chosen?: string[]; passages?: { chunk_id: string }[] };
+}
+
+const url = () => own?.url ?? "";
+
+async function json<T>(path: string, init?: RequestInit): Promise<T> {
+  const response = await fetch(`${url()}${path}`, init);
+  if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
+  return (await response.json()) as T;
+}
+
+const waiting = async () => (await json<{ items: Item[] }>("/review")).items;
+const read = (id: string) => json<Item>(`/review/${id}`);
+
+async function itemOf(kind: string, question?: string): Promise<Item> {
+  const item = (await waiting()).find(
+    (candidate) => candidate.kind === kind && (!question || candidate.proposal.question === question),
+  );
+  if (!item) throw new Error(`No item: ${kind} ${question}`);
+  return item;
+}
+
+const shown = (page: Page, title: string) => page.getByRole("heading", { level: 2, name: title }).waitFor();
+
+beforeAll(async () => {
+  if (skipped) return;
+  own = await startService(inject("samples"), { DTRAG_REVIEW_BELOW: "1" });
+  for (const message of QUESTIONS)
+    await json("/chat/run", {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ message }),
+    });
+  const form = new FormData();
+  form.append("files", new Blob([JSON.stringify(LEDGER)]), "ledger.jsonl");
+  await json("/documents", { method: "POST", body: form });
+});
+afterAll(() => own?.stop());
+
+inBrowser("review", () => {
+  test.each(LOOKS.map((look) => [nameOf(look), look] as const))("%s", async (name, look) => {
+    const page = await open("#/review", look, url());
+    await page.locator("ol a[href*='/review/']").first().waitFor();
+    await expectAccessible(page);
+    await picture(page, `review-list-${name}`);
+    for (const kind of ["answer", "classification"]) {
+      const item = await itemOf(kind);
+      await page.goto(`${url()}/#/review/${item.item_id}`);
+      await shown(page, item.proposal.question ?? LEDGER.title);
+      await page.locator("article section h3").nth(1).waitFor();
+      await expectAccessible(page);
+      await expectNoSideways(page);
+      await picture(page, `review-${kind}-${name}`);
+    }
+    await close(page);
+  });
+
+  test.each(FAILURES)("when the service answers %s", async (kind) => {
+    await expectFailure("review", "#/review", "/review", kind);
+  });
+
+  test("when nothing waits, it says what would", async () => {
+    const page = await open("", {}, url());
+    await page.route("**/review?*", (route) => route.fulfill({ json: { items: [], total: 0, limit: 100, offset: 0 } }));
+    await page.evaluate(() => (location.hash = "#/review"));
+    await page.getByText("Nothing waits for a review").waitFor();
+    await expectAccessible(page);
+    await page.getByRole("button", { name: "Check again" }).click();
+    await close(page);
+  });
+
+  test("an item that was decided elsewhere shows that decision instead of a second one", async () => {
+    const item = await itemOf("answer", QUESTIONS[1]);
+    const page = await open(`#/review/${item.item_id}`, {}, url());
+    await shown(page, QUESTIONS[1] ?? "");
+    await json(`/review/${item.item_id}/skip`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ note: "seen" }),
+    });
+    await page.getByRole("button", { name: "Approve" }).click();
+    await page.getByText(/Decided by/).waitFor();
+    expect(await page.getByRole("button", { name: "Approve" }).count()).toBe(0);
+    await expectAccessible(page);
+    await close(page, /409/);
+  });
+
+  test("by keyboard alone at 320 px: walk, correct an answer by another passage, move a document, approve", async () => {
+    const before = await waiting();
+    const answer = await itemOf("answer", QUESTIONS[0]);
+    const document = await itemOf("classification");
+    const page = await open("#/review", { width: 320 }, url());
+    await page.locator("ol a[href*='/review/']").first().waitFor();
+    await expectNoSideways(page);
+    for (const item of before) {
+      await page.keyboard.press("j");
+      await shown(page, item.proposal.question ?? LEDGER.title);
+    }
+    await page.keyboard.press("k");
+    await shown(page, before.at(-2)?.proposal.question ?? LEDGER.title);
+    await expectNoSideways(page);
+
+    await page.goto(`${url()}/#/review/${answer.item_id}`);
+    await shown(page, QUESTIONS[0] ?? "");
+    await page.locator("article li input[type=checkbox]").nth(1).waitFor();
+    await page.keyboard.press("c");
+    await page.keyboard.press("Tab");
+    const passages = (await read(answer.item_id)).proposal.passages?.map((passage) => passage.chunk_id) ?? [];
+    const boxes = page.locator("article li input[type=checkbox]");
+    await boxes.nth(0).focus();
+    await page.keyboard.press("Space");
+    await boxes.nth(1).focus();
+    await page.keyboard.press("Space");
+    await page.getByLabel("Note (optional)").focus();
+    await page.keyboard.type("The other one.");
+    await page.getByRole("button", { name: "Correct with 1 passage" }).focus();
+    await page.keyboard.press("Enter");
+    await page.getByText("Corrected.").waitFor({ state: "attached" });
+    const corrected = await read(answer.item_id);
+    expect(corrected).toMatchObject({ status: "corrected", note: "The other one." });
+    expect(corrected.proposal.chosen).toEqual([passages[1]]);
+
+    await page.goto(`${url()}/#/review/${document.item_id}`);
+    await shown(page, LEDGER.title);
+    await page.getByRole("button", { name: "Choose another category" }).waitFor();
+    await page.locator("h1").click();
+    await page.keyboard.press("c");
+    await page.getByRole("dialog").getByRole("tree").waitFor();
+    await expectAccessible(page);
+    await picture(page, "review-category-en-light-320");
+    await page.getByLabel("Search categories").focus();
+    await page.keyboard.type("univ");
+    await page.getByRole("treeitem", { name: "University" }).focus();
+    await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: "Move to Samples › University" }).focus();
+    await page.keyboard.press("Enter");
+    await expect.poll(async () => (await read(document.item_id)).status).toBe("corrected");
+    await shown(page, QUESTIONS[2] ?? "");
+    await page.keyboard.press("a");
+    await page.getByText("Nothing waits for a review").waitFor();
+    expect(await waiting()).toEqual([]);
+    await close(page);
+  });
+
+  test("a passage that the answer did not consider can be found and picked", async () => {
+    const [item] = await retried();
+    const page = await open(`#/review/${item?.item_id}`, {}, url());
+    await page.getByText("Find other passages").click();
+    await page.getByLabel("Words of the passage").fill("parental leave");
+    await page.getByRole("search").getByRole("button", { name: "Search" }).click();
+    const hits = page.locator("details li input[type=checkbox]");
+    await hits.first().waitFor();
+    await expectAccessible(page);
+    await hits.first().click();
+    await page.getByRole("button", { name: /^Correct with/ }).click();
+    await page.getByText("Nothing waits for a review").waitFor();
+    expect((await read(item?.item_id ?? "")).status).toBe("corrected");
+    await close(page);
+  });
+});
+
+/** One waiting answer after the others were decided. */
+async function retried(): Promise<Item[]> {
+  await json("/chat/run", {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ message: "How many weeks of parental leave are there?" }),
+  });
+  return waiting();
+}

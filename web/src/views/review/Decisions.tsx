@@ -1,0 +1,80 @@
+/** Approve, correct or skip, with a note for all three. A decision is final: the item leaves the queue. */
+import { useState } from "preact/hooks";
+import type { ComponentChildren } from "preact";
+import { announce } from "../../app/announce";
+import { useShortcuts } from "../../app/shortcuts";
+import { api } from "../../api/client";
+import { asProblem, type Problem } from "../../api/problem";
+import { Button } from "../../parts/Button";
+import { Field } from "../../parts/Field";
+import { canApprove } from "./items";
+import type { Deciding } from "./ItemPanel";
+import { t } from "./text";
+import styles from "./Decisions.module.css";
+
+const MAX_NOTE = 1000;
+type Outcome = "approved" | "corrected" | "skipped";
+export type Decide = (outcome: Outcome, request: () => Promise<unknown>) => void;
+
+interface Props extends Deciding {
+  /** The button that corrects; it sends its request by `decide`. */
+  correct: (note: string, decide: Decide) => ComponentChildren;
+}
+
+export function Decisions({ item, onDecided, onStale, correct }: Props) {
+  const [note, setNote] = useState("");
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const path = { item_id: item.item_id };
+  const decide: Decide = (outcome, request) => {
+    if (busy) return;
+    setBusy(true);
+    setProblem(null);
+    request().then(
+      () => {
+        announce(t(`done.${outcome}`));
+        onDecided();
+      },
+      (error: unknown) => {
+        const failure = asProblem(error);
+        setBusy(false);
+        setProblem(failure);
+        if (failure.kind === "conflict") onStale();
+      },
+    );
+  };
+  const approve = () => decide("approved", () => api.post("/review/{item_id}/approve", { path, body: { note } }));
+  const skip = () => decide("skipped", () => api.post("/review/{item_id}/skip", { path, body: { note } }));
+  const approvable = canApprove(item);
+  useShortcuts([
+    { keys: "a", label: () => t("decide.approve"), run: () => approvable && approve() },
+    { keys: "s", label: () => t("decide.skip"), run: skip },
+  ]);
+  return (
+    <section class={styles.decisions} aria-label={t("decide.title")}>
+      {problem && (
+        <p class={styles.problem} role="alert">
+          {t("decide.failed")} <span lang="en">{problem.detail}</span>
+        </p>
+      )}
+      <Field
+        label={t("decide.note")}
+        hint={t(item.kind === "answer" ? "decide.noteAnswer" : "decide.noteDocument")}
+        maxLength={MAX_NOTE}
+        autocomplete="off"
+        value={note}
+        onInput={setNote}
+      />
+      <div class={styles.buttons}>
+        <Button kind="main" icon="check" disabled={busy || !approvable} onClick={approve}>
+          {t("decide.approve")}
+        </Button>
+        {correct(note, decide)}
+        <Button kind="bare" disabled={busy} onClick={skip}>
+          {t("decide.skip")}
+        </Button>
+      </div>
+      {!approvable && <p class={styles.hint}>{t("decide.noProposal")}</p>}
+    </section>
+  );
+}

@@ -1,0 +1,79 @@
+/** A search for passages that the answer did not consider. */
+import { useState } from "preact/hooks";
+import { announce } from "../../app/announce";
+import { api } from "../../api/client";
+import { asProblem, type Problem } from "../../api/problem";
+import { Button } from "../../parts/Button";
+import { Field } from "../../parts/Field";
+import { Failure } from "../../parts/States";
+import type { Passage } from "./items";
+import { PassageList } from "./PassageList";
+import { t } from "./text";
+import styles from "./FindPassages.module.css";
+
+const HITS = 10;
+
+export function FindPassages({ shown, onAdd }: { shown: readonly Passage[]; onAdd: (passage: Passage) => void }) {
+  const [words, setWords] = useState("");
+  const [hits, setHits] = useState<Passage[] | null>(null);
+  const [problem, setProblem] = useState<Problem | null>(null);
+  async function find() {
+    if (!words.trim()) return;
+    try {
+      const { results } = await api.post("/search", {
+        body: {
+          query: words,
+          mode: "hybrid",
+          top_k: HITS,
+          min_score: 0,
+          bm25_candidates: 100,
+          vector_candidates: 100,
+          highlights: false,
+          explain: false,
+          explain_documents: [],
+        },
+      });
+      setProblem(null);
+      setHits(
+        results.map((hit) => ({
+          id: hit.chunk_id,
+          label: [...new Set([hit.title, ...hit.breadcrumb])].join(" › "),
+          text: hit.text,
+          cited: false,
+        })),
+      );
+      announce(t("find.found", { n: results.length }));
+    } catch (error) {
+      setProblem(asProblem(error));
+    }
+  }
+  const others = hits?.filter((hit) => !shown.some((passage) => passage.id === hit.id)) ?? [];
+  return (
+    <details class={styles.find}>
+      <summary>{t("find.title")}</summary>
+      <form
+        class={styles.form}
+        role="search"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void find();
+        }}
+      >
+        <Field type="search" label={t("find.words")} value={words} autocomplete="off" onInput={setWords} />
+        <Button type="submit" icon="search">
+          {t("find.search")}
+        </Button>
+      </form>
+      {problem && <Failure problem={problem} onRetry={() => void find()} />}
+      {hits && others.length === 0 && <p>{t("find.none")}</p>}
+      <PassageList
+        passages={others}
+        picked={[]}
+        onToggle={(id) => {
+          const passage = others.find((other) => other.id === id);
+          if (passage) onAdd(passage);
+        }}
+      />
+    </details>
+  );
+}

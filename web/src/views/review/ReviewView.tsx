@@ -1,0 +1,79 @@
+/** Review queue: what the machine was unsure about, least confident first, and a person's decision about each. */
+import { useRef } from "preact/hooks";
+import { useResource } from "../../app/resource";
+import { useShortcuts } from "../../app/shortcuts";
+import { useMedia } from "../../app/use-media";
+import { api } from "../../api/client";
+import { Button } from "../../parts/Button";
+import { Page } from "../../parts/Page";
+import { Empty, Loaded } from "../../parts/States";
+import { ItemPanel } from "./ItemPanel";
+import { following, neighbour, type Item } from "./items";
+import { Queue } from "./Queue";
+import { address, go, linkTo, openItem, PAGE } from "./state";
+import { t } from "./text";
+import styles from "./ReviewView.module.css";
+
+export default function ReviewView() {
+  const wide = useMedia("(min-width: 60rem)");
+  const { from } = address.read();
+  const queue = useResource(
+    (signal) => api.get("/review", { query: { limit: PAGE, offset: Math.max(0, from) }, signal }),
+    [from],
+  );
+  const items = queue.data?.items ?? [];
+  const chosen = openItem();
+  // Beside the list there is always an item; on a small screen the list comes first.
+  const current = chosen ?? (wide ? items[0]?.item_id : undefined);
+  /** Whether the reader moved, so that the focus follows to the item. */
+  const moved = useRef(false);
+  const open = (item: Item | undefined) => {
+    if (!item) return;
+    moved.current = true;
+    go(item.item_id, { replace: true });
+  };
+  useShortcuts([
+    { keys: "j", label: () => t("review.next"), run: () => open(neighbour(items, current, 1)) },
+    { keys: "k", label: () => t("review.previous"), run: () => open(neighbour(items, current, -1)) },
+  ]);
+  const decided = (id: string) => {
+    const next = following(items, id);
+    moved.current = true;
+    go(next?.item_id ?? null, { replace: true });
+    queue.reload();
+  };
+  const alone = !wide && chosen;
+  return (
+    <Page title={t("review.title")} lead={alone ? undefined : t("review.lead")}>
+      {alone && (
+        <p>
+          <a href={linkTo(null)}>{t("review.back")}</a>
+        </p>
+      )}
+      <Loaded resource={queue} lines={8}>
+        {(page) =>
+          page.total === 0 && !chosen ? (
+            <Empty title={t("review.empty")} text={t("review.emptyHelp")}>
+              <Button icon="retry" onClick={queue.reload}>
+                {t("review.check")}
+              </Button>
+            </Empty>
+          ) : (
+            <div class={styles.columns}>
+              {!alone && page.total > 0 && <Queue page={page} current={current} />}
+              {current && (
+                <ItemPanel
+                  key={current}
+                  id={current}
+                  takeFocus={moved}
+                  onDecided={() => decided(current)}
+                  onStale={queue.reload}
+                />
+              )}
+            </div>
+          )
+        }
+      </Loaded>
+    </Page>
+  );
+}
