@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from dtrag.core.cases.reading import Reading, Unit
 from dtrag.core.cases.spelling_distance import allowed_errors, distance
-from dtrag.core.cases.unit_matching import Match, matched, without_joined, without_repeated
+from dtrag.core.cases.unit_matching import Match, matched, rebound, without_joined, without_repeated
 
 _LENIENT_MARKERS = frozenset({"may", "must", "maximum", "any", "also", "during"})
 _QUANTITIES = frozenset({"all", "only", "some", "both", "either", "any"})
@@ -31,9 +31,18 @@ def difference(left: Reading, right: Reading) -> str:
 def _statements(left: Reading, right: Reading) -> str:
     if left.aspects != right.aspects and not (_same_request(left, right) or _same_request(right, left)):
         return f"asks something else: {'+'.join(sorted(left.aspects))} / {'+'.join(sorted(right.aspects))}"
-    kinds = {kind for kind, _ in (*left.statements, *right.statements)} - {"marker", "during…", "who", "inverted"}
+    kinds = {kind for kind, _ in (*left.statements, *right.statements)} - {
+        "marker",
+        "during…",
+        "who",
+        "inverted",
+        "sequence",
+        "counted",
+    }
     for kind in sorted(kinds):
         here, there = left.values(kind), right.values(kind)
+        if kind == "number" and sorted(here) == sorted(there) and _counts_the_same(left, right):
+            continue
         if here != there and not (kind.endswith("…") and kind != "not…" and len(here) == len(there) == 0):
             return f"{kind.rstrip('…')} differs: {_listed(here)} / {_listed(there)}"
     here, there = left.values("marker"), right.values("marker")
@@ -44,7 +53,25 @@ def _statements(left: Reading, right: Reading) -> str:
     persons = any(unit.party or unit.name for unit in (*left.units, *right.units))
     if left.values("who") != right.values("who") and persons:
         return "who it is done to differs"
-    return _modality(left, right) or _limits(left, right)
+    return _moved_number(left, right) or _modality(left, right) or _limits(left, right)
+
+
+def _counts_the_same(left: Reading, right: Reading) -> bool:
+    """Whether each number stands before the same word, another one for each, whatever their order."""
+    here, there = left.values("counted"), right.values("counted")
+    counted = {value.rsplit(" ", 1)[1] for value in here}
+    return len(counted) == len(here) == len(left.values("number")) and here == there
+
+
+def _moved_number(left: Reading, right: Reading) -> str:
+    """A number that counts another thing: 2 managers of one trip, a manager of 2 trips."""
+    texts = [{unit.text for unit in reading.units} for reading in (left, right)]
+    here, there = (dict(value.rsplit(" ", 1) for value in reading.values("counted")) for reading in (left, right))
+    for number in sorted(here.keys() & there.keys()):
+        one, other = here[number], there[number]
+        if one != other and one in texts[1] and other in texts[0]:
+            return f"number belongs to another word: {number}"
+    return ""
 
 
 def _same_request(left: Reading, right: Reading) -> bool:
@@ -192,9 +219,24 @@ def _order(left: Reading, right: Reading, pairs: Sequence[Match]) -> str:
             swapped.append((here, left.units[at].written))
     if len({function for function, _ in swapped}) == 2:
         return f"order differs: {swapped[0][1]}, {swapped[1][1]}"
+    if moved := rebound(left.units, right.units, pairs):
+        return f"belongs to another word: {moved}"
+    return _exchanged(left, right, pairs)
+
+
+def _exchanged(left: Reading, right: Reading, pairs: Sequence[Match]) -> str:
+    """Whether two words change places."""
+    ordered = bool(left.values("sequence") or right.values("sequence"))
+    listed = any(len(left.values(kind)) > 1 for kind in ("number", "date"))
     for (at, place), (later, later_place) in _following(pairs):
         one, two, first, second = left.units[at], left.units[later], right.units[place], right.units[later_place]
-        if one.verb or two.verb or place < later_place or one.text == two.text:
+        if place < later_place or one.text == two.text:
+            continue
+        verbs = one.verb and two.verb
+        between = any(at < here < later and later_place < there < place for here, there in pairs)
+        if (verbs and (ordered or between)) or (listed and left.values("number") == right.values("number")):
+            return f"order differs: {one.written}, {two.written}"
+        if one.verb or two.verb:
             continue
         if one.group == two.group and first.group == second.group:
             return f"order differs: {one.written}, {two.written}"

@@ -32,6 +32,8 @@ _CONTRACTIONS = (
     (re.compile(r"\b([a-z])\.([a-z])\.(?=\s|$|[?!,])"), r"\1\2"),
     (re.compile(r"\b(?:am|are|is) (i|we|you|they|it|he|she) going to\b"), r"will \1"),
     (re.compile(r"\bwith out\b"), "without"),
+    (re.compile(r"\bid (?=(?:like|love|prefer|need|want)\b)"), "i would "),
+    (re.compile(r"\byou guys\b"), "you"),
     (re.compile(r"\bu\b(?! ?s)"), "you"),
     (re.compile(r"\bur\b"), "your"),
 )
@@ -56,6 +58,16 @@ _INVERTED = re.compile(
 )
 """What the sentence asks for is its object: which team does Anna support."""
 _WHO_AGENT = re.compile(r"\bby (?:whom|which)\b|\bby\s*\??$")
+_ORDERED = frozenset({"number", "date"})
+"""Statements that belong to the words beside them, so that their order counts: from Monday to Friday."""
+_SEQUENCE = re.compile(r"\b(?:first|then|later|afterwards?|next|finally|subsequently|earlier)\b")
+_US = re.compile(r"\bus\b", re.IGNORECASE)
+_SIDES = frozenset({"by", "from", "against"})
+"""Prepositions that count even before a pronoun: owed by us."""
+_PARTICLES = frozenset({"off", "out", "down", "away", "back"})
+"""Adverbs that turn a verb around, with a noun after them or without: turn it off."""
+_PRONOUN_WITHIN = re.compile(r"\b([a-z]+) (?:it|them) (over|back|in|out|off|up|away|forward|on)\b(?= *(?:$|[?.!,]))")
+"""A pronoun within a verb of two words: carry it over."""
 _TO = frozenset({"to"})
 _TOKEN = re.compile(r"⟦[a-z_]+⟧|⟪\d+⟫|\d+(?:[.,:/]\d+)*(?:st|nd|rd|th)?%?|[a-z]+(?:\+\+|#)?|[€$£%§,;]|[^\W\d_]+|\d+")
 _AUXILIARIES = "do does did is are was were am can could may might must should shall will would has have had".split()
@@ -166,7 +178,8 @@ def _either(patterns: Sequence[str]) -> re.Pattern[str]:
 def read_english(question: str, folded: str) -> Reading:
     """The English question; `folded` is its normalised text."""
     wording = english()
-    text = folded
+    text = _with_country(question, folded)
+    sequence = bool(_SEQUENCE.search(text))
     for pattern, replacement in _CONTRACTIONS:
         text = pattern.sub(replacement, text)
     text = _MAY.sub(lambda match: f"{match[1] or ''} maymonth", text)
@@ -175,6 +188,7 @@ def read_english(question: str, folded: str) -> Reading:
     text = _WORD.sub(lambda match: _spellings().get(match.group(), match.group()), text)
     text = _IDENTIFIER.sub(lambda match: f"x{match[1] or match[2]}", text)
     text = " ".join(wording.chatter.sub(" ", text).split()).strip(" ,.!?:;-–")
+    text = _PRONOUN_WITHIN.sub(r"\1 \2", text)
     compact = "".join(re.findall(r"\w+", text))
     names = {match.group().lower() for match in _CAPITALISED.finditer(question)}
     text = _WORD.sub(lambda match: match.group() if match.group() in names else corrected(match.group()), text)
@@ -187,9 +201,20 @@ def read_english(question: str, folded: str) -> Reading:
     reader = _Reader(names, wording, phrases)
     if who and "who" in aspects:
         reader.state_value("who", "object")
+    if sequence:
+        reader.state_value("sequence", "stated")
     if inverted:
         reader.state_value("inverted", "object")
     return reader.reading(text, compact, aspects, found)
+
+
+def _with_country(question: str, folded: str) -> str:
+    """The folded text with the country US, which is no pronoun, as usa."""
+    written = _US.findall(question)
+    if "US" not in written or question.isupper() or len(written) != len(_US.findall(folded)):
+        return folded
+    words = iter(written)
+    return _US.sub(lambda match: "usa" if next(words) == "US" else match.group(), folded)
 
 
 def _aspects(text: str, wording: Wording, *, whether: bool) -> tuple[str, frozenset[str]]:
@@ -279,7 +304,10 @@ class _Reader:
         while at < len(tokens):
             at += self._read(tokens, at, state)
         passive = bool(_PAST.search(text)) and any(unit.role == "by" for unit in self._units)
-        statements = tuple((kind, tuple(sorted(values))) for kind, values in sorted(self._statements.items()))
+        statements = tuple(
+            (kind, tuple(values if kind in _ORDERED else sorted(values)))
+            for kind, values in sorted(self._statements.items())
+        )
         return Reading("en", compact, statements, aspects, tuple(self._units), passive, speaker)
 
     def state_value(self, kind: str, value: str) -> None:
@@ -306,12 +334,16 @@ class _Reader:
             state.role, state.group = "", state.group + 1
             return 1
         stem = lemma(token)
+        if token in _PARTICLES:
+            self.state_value("particle", token)
         if token in words["directions"] and not self._is_infinitive(tokens, at):
             state.role, state.group = token, state.group + 1
         elif token in words["neutral"] or token in _TO:
             state.role, state.group = "" if token in _TO else "~", state.group + 1
         elif self._labels(tokens, at):
             self.state_value("number", f"{lemma(tokens[at - 1])} {token}")
+        elif token in words["objects"] and state.role in _SIDES:
+            self.state_value("side", state.role)
         elif token in words["drop"] or stem in words["pronouns"] or token in words["objects"]:
             pass
         elif token[0].isalpha():
@@ -349,6 +381,9 @@ class _Reader:
         label = lemma(tokens[at - 1]) if at and lemma(tokens[at - 1]) in self._wording.words["labels"] else ""
         self.state_value("number", f"{marks}{label + ' ' if label else ''}{value}")
         state.marks = ()
+        counted = tokens[at + length + more : at + length + more + 1]
+        if counted and counted[0][0].isalpha():
+            self.state_value("counted", f"{value} {lemma(counted[0])}")
         return length + more
 
     def _add(self, written: str, stem: str, meanings: frozenset[str], state: _State) -> None:

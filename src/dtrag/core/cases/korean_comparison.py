@@ -10,7 +10,7 @@ from dtrag.core.cases.hangul import letters
 from dtrag.core.cases.korean_question import korean
 from dtrag.core.cases.reading import Reading, Unit
 from dtrag.core.cases.spelling_distance import distance
-from dtrag.core.cases.unit_matching import Match, matched, without_joined, without_repeated
+from dtrag.core.cases.unit_matching import Match, matched, rebound, without_joined, without_repeated
 
 
 class Synonyms(Protocol):
@@ -90,6 +90,12 @@ def _quantities() -> dict[str, tuple[str, ...]]:
     return {noun: tuple(rest) for noun, *rest in (line.split() for line in korean().words["quantity_nouns"])}
 
 
+@functools.cache
+def _converse() -> frozenset[frozenset[str]]:
+    """Pairs of verbs for the two sides of one action: 주다 and 받다."""
+    return frozenset(frozenset(pair.split()) for pair in korean().words["converse"])
+
+
 def _modality(left: Reading, right: Reading) -> str:
     here, there = set(left.values("marker")), set(right.values("marker"))
     must, may = ("must" in here, "must" in there), ("may" in here, "may" in there)
@@ -115,6 +121,8 @@ def _units(left: Reading, right: Reading, synonyms: Synonyms | None) -> str:
     def similar(one: Unit, other: Unit) -> bool:
         if not _same_role(one, other, voice=voice, directed=directed):
             return False
+        if frozenset({one.text, other.text}) in _converse():
+            return False
         if one.text == other.text or one.meanings & other.meanings:
             return True
         return one.text not in texts[1] and other.text not in texts[0] and _mistyped(one, other, synonyms)
@@ -128,20 +136,51 @@ def _units(left: Reading, right: Reading, synonyms: Synonyms | None) -> str:
         left_rest, right_rest = _without_synonyms(left, right, left_rest, right_rest, synonyms)
     free = {word for aspect in left.aspects | right.aspects for word in _FREE.get(aspect, ())}
     free |= {_quantity_noun(left, right)}
-    rests = [[units[at] for at in rest] for units, rest in ((left.units, left_rest), (right.units, right_rest))]
-    hard = [[unit for unit in rest if not _is_soft(unit) and not {unit.text, *unit.meanings} & free] for rest in rests]
+    return _unmatched((left.units, left_rest), (right.units, right_rest), free) or _order(
+        left, right, pairs, voice=voice
+    )
+
+
+def _unmatched(left: tuple[Sequence[Unit], list[int]], right: tuple[Sequence[Unit], list[int]], free: set[str]) -> str:
+    """A word without a partner that matters; `left` and `right` are the units and the unmatched positions."""
+    hard = [
+        [
+            at
+            for at in rest
+            if (not _is_soft(units[at]) or _narrows(units, at)) and not {units[at].text, *units[at].meanings} & free
+        ]
+        for units, rest in (left, right)
+    ]
     for verb in (False, True):
-        contrast = [unit for rest in rests for unit in rest if unit.verb == verb and unit.text not in free]
-        if all(any(unit in rest for unit in contrast) for rest in rests):
-            return f"only in one: {contrast[0].text}"
-    if (hard[0] and hard[1]) or not all(_is_scene(unit) for units in hard for unit in units):
-        return f"only in one: {(hard[0] or hard[1])[0].text}"
-    return _order(left, right, pairs, voice=voice)
+        contrast = [
+            [units[at].text for at in rest if units[at].verb == verb and units[at].text not in free]
+            for units, rest in (left, right)
+        ]
+        if contrast[0] and contrast[1]:
+            return f"only in one: {contrast[0][0]}"
+    first = [units[positions[0]].text for (units, _), positions in zip((left, right), hard, strict=True) if positions]
+    scenes = all(
+        _is_scene(units[at]) and not _narrows(units, at)
+        for (units, _), positions in zip((left, right), hard, strict=True)
+        for at in positions
+    )
+    return f"only in one: {first[0]}" if len(first) == 2 or not scenes else ""
 
 
 def _is_soft(unit: Unit) -> bool:
     """Whether a word may be missing in the other question; none with a direction may."""
     return unit.soft and unit.role not in _EXACT_ROLES - {"if", "then", "during"} | _ATTRIBUTES | _DIRECTIONS
+
+
+def _narrows(units: Sequence[Unit], at: int) -> bool:
+    """Whether a person or place stands directly before the noun that it describes: 학교 버스."""
+    following = units[at + 1] if at + 1 < len(units) else None
+    return (
+        units[at].party
+        and following is not None
+        and following.group == units[at].group
+        and not (following.verb or following.soft)
+    )
 
 
 def _is_scene(unit: Unit) -> bool:
@@ -248,6 +287,10 @@ def _order(left: Reading, right: Reading, pairs: Sequence[Match], *, voice: int)
     ]
     if len(changed) > 1 and not voice:
         return f"who does what differs: {', '.join(changed[:2])}"
+    if moved := rebound(left.units, right.units, pairs):
+        return f"belongs to another word: {moved}"
+    if moved := _moved_clause(left, right, pairs):
+        return f"belongs to another clause: {moved}"
     for number, (at, place) in enumerate(pairs):
         for later, later_place in pairs[number + 1 :]:
             one, two = left.units[at], left.units[later]
@@ -255,6 +298,29 @@ def _order(left: Reading, right: Reading, pairs: Sequence[Match], *, voice: int)
             if place > later_place and one.text != two.text and _is_exchange(one, two, first, second, voice=voice):
                 return f"order differs: {one.text}, {two.text}"
     return ""
+
+
+def _moved_clause(left: Reading, right: Reading, pairs: Sequence[Match]) -> str:
+    """A word with a case that stands in the clause of another verb than its partner does."""
+    partners = dict(pairs)
+    for at, place in pairs:
+        one, other = left.units[at], right.units[place]
+        if one.role not in _OF_A_CLAUSE or other.role not in _OF_A_CLAUSE:
+            continue
+        here, there = _clause_end(left.units, at), _clause_end(right.units, place)
+        if here in partners and there in partners.values() and partners[here] != there:
+            return one.text
+    return ""
+
+
+_OF_A_CLAUSE = frozenset({"before", "after", "from", "to", "into", "until", "object"})
+_CLAUSE_ENDS = frozenset({"if", "then"})
+
+
+def _clause_end(units: Sequence[Unit], at: int) -> int:
+    """The position of the next verb, or of a noun with one (신청하고); -1 without one."""
+    following = range(at + 1, len(units))
+    return next((place for place in following if units[place].verb or units[place].role in _CLAUSE_ENDS), -1)
 
 
 def _is_exchange(one: Unit, two: Unit, first: Unit, second: Unit, *, voice: int) -> bool:

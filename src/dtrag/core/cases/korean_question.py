@@ -62,11 +62,18 @@ _AFTER = frozenset(
 _ATTACHED = re.compile(r"(?P<noun>[가-힣]{2,})(?P<when>전|후)(?P<rest>에|에는|까지|의|에도|부터)?")
 _RUN_TOGETHER = re.compile(r"[가-힣]{2}(?:[을를](?=[가-힣]{2})|[이가은는](?=[있없]))")
 """An object written together with its verb: 허락을받아야."""
+_ADNOMINAL_NOUN = re.compile(
+    r"(?<=[가-힣])([은는을던한할된될])(?=(?:거|건|것)(?:은|는|도|만|를|로|가요?|죠|지요?|예요|에요|인가요?)?(?![가-힣]))"
+    r"|(?<=[가-힣])(?=때(?:는|에|에는|도|만|마다)?(?![가-힣]))"
+)
+"""The end of an attribute written together with 것 or 때: 남은거, 나갈때."""
+_NEGATIONS = {"안": "not", "못": "not_may"}
+"""Adverbs of negation -> what they state, wherever no wording of the file has interpreted them."""
 _THING = re.compile(
     r"(?:건|것|거|걸|게|점|바|데|수|때|줄)(?:가요?|인가요?|인지요?|입니까|입니다|이에요|예요|이죠|죠|은|는|이|을|를|도|에|으로|로|의|나요?|데요?|인데요?|까지|만)?"
 )
 _WHETHER = re.compile(
-    r"(?:나요?|까요?|가요|죠|지요?|니|냐|는지요?|은지요?|인지요?|을지요?|어요?|아요?|해요?|돼요?|되요|예요|에요|여부|니까|는가|은가|이야|이냐)(?=\s*(?:[,.?!]|$))"
+    r"(?:나요?|까요?|가요|죠|지요?|니|냐|는지요?|은지요?|인지요?|을지요?|어요?|아요?|해요?|돼요?|되요|예요|에요|여부|니까|는가|은가|이야|이냐|음|임|됨|함)(?=\s*(?:[,.?!]|$))"
 )
 _INDIRECT = re.compile(r"(?:는지|은지|인지|을지|ᆫ지|ᆯ지|여부)")
 _COUNTED = re.compile(
@@ -148,6 +155,7 @@ def read_korean(folded: str) -> Reading:
     folded = _RUN_TOGETHER.sub(
         lambda match: f"{match.group()} " if _is_particle(match.group()) else match.group(), folded
     )
+    folded = _ADNOMINAL_NOUN.sub(lambda match: f"{match.group()} ", folded)
     text = re.sub(r"[\"'“”‘’「」『』()\[\]<>《》·/:~]", " ", folded)
     text = " ".join(wording.chatter.sub(" ", text).split()).strip(" ,.!?;")
     compact = re.sub(r"[^가-힣a-z0-9]", "", text)
@@ -161,8 +169,8 @@ def read_korean(folded: str) -> Reading:
     reader.read(text)
     units, passive, directed = _directed(_with_phrases(reader.units, wording)), reader.passive, reader.directed
     statements = {
-        "number": sorted(numbers),
-        "marker": sorted(markers),
+        "number": numbers,
+        "marker": sorted([*markers, *reader.markers]),
         "asked": sorted(asked_units),
         "who": [] if who == ["by"] else who,
         "direction": sorted(directed),
@@ -202,7 +210,7 @@ def _aspects(text: str, wording: Wording, *, whether: bool) -> tuple[str, frozen
     return text, frozenset(aspects or {"which"}), asked
 
 
-_COUNTERS = {"번": "회", "차": "회", "인": "명", "사": "명", "분": "명"}
+_COUNTERS = {"번": "회", "살": "세", "차": "회", "인": "명", "사": "명", "분": "명"}
 
 
 def _counter(written: str) -> str:
@@ -235,14 +243,24 @@ class _Reader:
         self.units: list[Unit] = []
         self.directed: list[str] = []
         self.scopes: list[str] = []
+        self.markers: list[str] = []
+        """Negations that no wording of the file interprets."""
         self.passive = False
 
     def read(self, text: str) -> None:
         """Read all tokens of the text."""
         before = ""
         for token in _TOKEN.findall(text):
-            self._read(token, before)
+            if token in _NEGATIONS:
+                self._negate(token)
+            else:
+                self._read(token, before)
             before = token
+
+    def _negate(self, word: str) -> None:
+        self._negated = _NEGATIONS[word]
+        self.markers.append(self._negated)
+        self._group += 1
 
     def _read(self, token: str, before: str) -> None:
         if token.startswith("⟦"):
@@ -269,7 +287,7 @@ class _Reader:
                 if self._negated and made:
                     self._scope(made[-1])
             self.units += made
-            if (made and made[-1].role not in {"", "of"}) or voice is not None:
+            if (made and (made[-1].role not in {"", "of"} or token == f"{made[-1].text}도")) or voice is not None:
                 self._group += 1
 
     def _is_attribute(self, token: str) -> bool:
@@ -294,7 +312,8 @@ class _Reader:
             self._scope(self.units[-1])
 
     def _scope(self, unit: Unit) -> None:
-        self.scopes.append(f"{self._negated} {min(unit.meanings)}")
+        times = sum(other.text == unit.text for other in self.units)
+        self.scopes.append(f"{self._negated} {min(unit.meanings)} {times if unit in self.units else times + 1}")
         self._negated = ""
 
 
@@ -395,6 +414,8 @@ def _stripped(token: str) -> tuple[str, str]:
             if not stem.endswith(particle):
                 continue
             rest = stem[: -len(particle)]
+            if particle in {"과", "의", "도", "가", "이"} and _ends_in_tail(stem, particle):
+                continue
             if len(rest) >= 2 or rest in wording.words["one_syllable"]:
                 stem, role = rest, role or meaning
                 break
@@ -403,6 +424,14 @@ def _stripped(token: str) -> tuple[str, str]:
         if stem in wording.known:
             break
     return _PLURAL.sub("", stem), role
+
+
+def _ends_in_tail(stem: str, particle: str) -> bool:
+    """Whether a compound ends with a common noun of which the apparent particle is a part: 감사결과."""
+    tails = korean().words["tails"]
+    return len(stem) >= 4 and any(
+        stem.endswith(tail) and tail.endswith(particle) for tail in (stem[-2:], stem[-3:]) if tail in tails
+    )
 
 
 def _split(stem: str, token: str, role: str, wording: Wording, group: int) -> list[Unit]:
@@ -422,6 +451,7 @@ def _unit(
     for other in also:
         meanings |= wording.phrases.get((other,), frozenset())
     words = wording.words
+    person = stem.removesuffix("님")
     return Unit(
         stem,
         written or stem,
@@ -429,7 +459,7 @@ def _unit(
         role=role,
         known=stem in wording.known,
         soft=stem in words["soft"],
-        party=stem in words["parties"] or any(stem.endswith(ending) for ending in words["party_endings"]),
+        party=person in words["parties"] or any(person.endswith(ending) for ending in words["party_endings"]),
         verb=stem in words["verbs"],
         group=group,
     )

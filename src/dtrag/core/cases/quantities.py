@@ -94,7 +94,7 @@ def number_with_unit(value: str, following: str) -> tuple[str, int]:
 
 
 _NATIVE = {"한": 1, "두": 2, "세": 3, "네": 4, "다섯": 5, "여섯": 6, "일곱": 7, "여덟": 8, "아홉": 9, "열": 10,
-           "스무": 20, "서": 3, "석": 3, "너": 4, "넉": 4}  # fmt: skip
+           "스무": 20, "석": 3, "넉": 4}  # fmt: skip
 _DAYS = {
     "하루": 1,
     "이틀": 2,
@@ -134,16 +134,16 @@ _KOREAN_NUMBER = re.compile(
     rf"(?P<unit>{_KOREAN_UNIT})?(?:\s?의\s?(?P<branch>\d+))?(?P<share>분의\s?\d+)?" + _AFTER_NUMBER
 )
 _NATIVE_NUMBER = re.compile(
-    rf"(?<![가-힣])(?P<native>{'|'.join(_NATIVE)})\s?(?P<unit>번째|학기|학년|개월|시간|차례|사람|과목|가지|군데|단계|학점|달|주|해|명|회|번|개|권|살|배|째|건|분|대|시)"
-    + r"(?![가-힣]*(?:제|법))"
-    + _AFTER_NUMBER
+    rf"(?<![가-힣])(?<![안못] )(?P<native>{'|'.join(_NATIVE)})\s?"
+    r"(?P<unit>번째|학기|학년|개월|시간|차례|사람|과목|가지|군데|단계|학점|달|주|해|명|회|번|개|권|살|배|째|건|분|대|시)"
+    r"(?![가-힣]*(?:제|법))" + _AFTER_NUMBER
 )
 _SINO_NUMBER = re.compile(
     r"(?<![가-힣])(?P<sino>[일이삼사오육칠팔구십백]{1,4})\s?(?P<unit>학년도|학기|학년|학점|개월|년|주일|퍼센트|주(?=\s|일|간|차|동안|전|후|$))(?!원|터)"
     + _AFTER_NUMBER
 )
 _FIRST = re.compile(r"(?<![가-힣])(?:첫\s?(?:번째|째)?|첫째)(?=\s|[가-힣])\s?")
-_COUNT_ALONE = re.compile(r"(?<![가-힣])(둘|셋|넷)(?! 수)(?=이|을|은|인|째|만|도|\s|$)")
+_COUNT_ALONE = re.compile(r"(?<![가-힣])(하나(?=[만도씩]|로|라도)|(?:둘|셋|넷)(?! 수)(?=이|을|은|인|째|만|도|\s|$))")
 
 
 def korean_numbers(text: str) -> tuple[str, list[str]]:
@@ -177,7 +177,9 @@ def korean_numbers(text: str) -> tuple[str, list[str]]:
     text = _FIRST.sub(lambda match: add("1", "째", None), text)
     text = _NATIVE_NUMBER.sub(lambda match: add(str(_NATIVE[match["native"]]), match["unit"], match["side"]), text)
     text = _SINO_NUMBER.sub(lambda match: add(str(_sino(match["sino"])), match["unit"], match["side"]), text)
-    text = _COUNT_ALONE.sub(lambda match: add({"둘": "2", "셋": "3", "넷": "4"}[match[1]], "명", None), text)
+    text = _COUNT_ALONE.sub(
+        lambda match: add({"하나": "1", "둘": "2", "셋": "3", "넷": "4"}[match[1]], "명", None), text
+    )
     tail = (
         r"⟦number⟧\s?(?:짜리|이상|이하|이나|씩|간|동안|정도|이면|이라면|면|인|의|에|을|를|이|가|은|는|만|로|으로"
         r"|도|과|와|째|치|마다)(?=\s|$|[,.?])"

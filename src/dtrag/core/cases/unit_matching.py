@@ -63,6 +63,31 @@ def joined(units: Sequence[Unit], rest: Sequence[int], whole: Unit) -> list[int]
     return []
 
 
+def rebound(left: Sequence[Unit], right: Sequence[Unit], pairs: Sequence[Match]) -> str:
+    """A word that stands directly before another noun than its partner does; "" if there is none.
+
+    A word without a particle or preposition belongs to the noun after it: 다른 대학 교수, a UK laptop.
+    """
+    partners = dict(pairs)
+    for at, place in pairs:
+        heads = _head(left, at), _head(right, place)
+        if heads[0] is None or heads[1] is None or heads[0] not in partners or heads[1] not in partners.values():
+            continue
+        if partners[heads[0]] != heads[1] and left[heads[0]].text != right[heads[1]].text:
+            return left[at].written
+        if partners[heads[0]] != heads[1] and left[heads[0]].role != right[heads[1]].role:
+            return left[at].written
+    return ""
+
+
+def _head(units: Sequence[Unit], at: int) -> int | None:
+    """The position of the noun that the word at `at` stands before within a run of words."""
+    following = at + 1
+    if following == len(units) or units[following].group != units[at].group:
+        return None
+    return None if units[at].verb or units[following].verb else following
+
+
 def _mistyped(text: str, whole: str) -> bool:
     """Whether two long Korean compounds differ in one letter."""
     hangul = all("가" <= character <= "힣" for character in text + whole)

@@ -18,6 +18,9 @@ SAME = [
     ("For a broken chair, whom do I contact?", "Whom do I contact for a broken chair?"),
     ("Is the two week notice binding?", "Is the 2-week notice binding?"),
     ("Does the team lead approve overtime?", "Is overtime approved by the team lead?"),
+    ("Can I carry it over?", "hey, can I carry it over by any chance?"),
+    ("How many shifts do we work per year?", "How many shifts do we work per yr?"),
+    ("Does the shop open late?", "Does the shop open late or not?"),
     # heavy, English
     ("Where do I hand in a sick note?", "Where must the doctor's note be submitted?"),
     ("What is the deadline for expense claims?", "By when must expense claims be in?"),
@@ -30,6 +33,10 @@ SAME = [
     ("강의실은 어떻게 예약하나요?", "강의실은 어떻개 예약하나요?"),
     ("조기취업자는 시험을 안 봐도 되나요?", "조기 취업자는 시험을 보지 않아도 되나요?"),
     ("장학금을받으려면 성적이 필요한가요?", "장학금을 받으려면 성적이 필요한가요?"),
+    ("도서 대출 결과는 누구에게 알리나요?", "도서 대출결과는 누구한테 알리나요?"),
+    ("실습비는 누가 받아요?", "실습비는 누가 받아?"),
+    ("남은 거 반납되나요?", "남은거 반납됨?"),
+    ("수업 빠질 때 서류 제출해야 하나요?", "수업 빠질때 서류 제출해야 하나요? 걱정되네요"),
     # heavy, Korean
     ("연구비 정산 기한", "연구비를 정산하려면 언제까지 해야 하나요?"),
     ("학생증을 분실하면 어디에 신고하나요?", "학생증을 잃어버리면 어디에 신고해요?"),
@@ -85,6 +92,32 @@ DIFFERENT = [
     ("What are the gym rules?", "What are the gym rules for minors?"),
     ("Where is the tax office?", "When is the tax office open?"),
     ("Where and when is the exam?", "When is the exam?"),
+    # a word directly before a noun belongs to it
+    ("다른 학과 조교가 우리 학과 실험 도와도 되나요?", "우리 학과 조교가 다른 학과 실험 도와도 되나요?"),
+    ("낡은 강당 새 의자 구매 절차", "새 강당 낡은 의자 구매 절차"),
+    ("학교 셔틀 시간표는 어디 있나요?", "셔틀 시간표는 어디 있나요?"),
+    ("Can a Paris nurse use a Rome badge?", "Can a Rome nurse use a Paris badge?"),
+    ("Can a UK driver rent a US van?", "Can a US driver rent a UK van?"),
+    # every negation leaves a trace
+    ("설문 안 한 사람은 언제 볼 수 있나요?", "설문 한 사람은 언제 볼 수 있나요?"),
+    ("접종 못 한 사람은 언제 오나요?", "접종 한 사람은 언제 오나요?"),
+    ("못 받은 물품은 언제 받나요?", "받은 물품은 언제 못 받나요?"),
+    # numbers, dates and clauses keep their words
+    ("1학년 조교가 4학년 시험 감독하나요?", "4학년 조교가 1학년 시험 감독하나요?"),
+    ("하나만 골라도 되나요?", "골라도 되나요?"),
+    ("Can 2 tutors book a hall?", "Can a tutor book 2 halls?"),
+    ("Can I arrive Tuesday and leave Thursday?", "Can I arrive Thursday and leave Tuesday?"),
+    ("Do I sign first and scan later?", "Do I scan first and sign later?"),
+    ("회의 전에 켜고 수업 후에 끄나요?", "수업 후에 켜고 회의 전에 끄나요?"),
+    # the two sides of one action
+    ("예치금은 언제 돌려주나요?", "예치금은 언제 돌려받나요?"),
+    ("May I lend a tutor my key?", "May I borrow a tutor's key?"),
+    ("How do I switch it on?", "How do I switch it off?"),
+    ("What is owed by us?", "What is owed to us?"),
+    ("Who can edit slides I present?", "Who can present slides I edit?"),
+    ("조교님이 고른 학생 명단은?", "조교님을 고른 학생 명단은?"),
+    ("도장 대신 서명 되나요?", "도장 대신 세 명 되나요?"),
+    ("며칠 쉬나요?", "며칠 일하나요?"),
     ("사물함은 어디서 신청하나요?", "사물함은 언제 신청하나요?"),
     ("사물함 신청 방법은?", "사물함 신청 방법과 기간은?"),
 ]
