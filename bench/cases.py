@@ -4,9 +4,10 @@ python bench/cases.py same [PAIRS.jsonl …] [--embedder auto|fastembed:MODEL|no
 python bench/cases.py suggest [--sizes 1000,10000,100000] [--stores sqlite,postgres] [--rounds 200]
 python bench/cases.py crud [--size 10000]
 python bench/cases.py concurrent [--size 10000]
+python bench/cases.py poison DIR [--limit 200] [--voters 0]
 
 `suggest`: the five nearest cases. `crud`: add, read, change, vote, search, delete. `concurrent`: 100 requests to
-/cbr/suggest at once, and 200 votes at once (all three: bench/case_store.py).
+/cbr/suggest at once, and 200 votes at once (all three: bench/case_store.py). `poison`: bench/case_poison.py.
 
 `same`: the gate over pairs of questions, by kind and language, and beside it what decides without rules: the cosine of
 an embedder (when a model is there without the network) and the share of equal content words, at thresholds.
@@ -18,6 +19,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import case_poison
 import case_store
 from dtrag.adapters.embedders import factory
 from dtrag.core.text.analysis import language
@@ -107,6 +109,7 @@ SUBCOMMANDS: dict[str, Callable[[argparse.Namespace], None]] = {
     "suggest": case_store.run,
     "crud": case_store.run,
     "concurrent": case_store.run,
+    "poison": case_poison.run,
 }
 
 
@@ -117,6 +120,7 @@ def main() -> None:
     pairs.add_argument("files", nargs="*", type=Path)
     pairs.add_argument("--embedder", default="auto")
     case_store.add_commands(commands)
+    case_poison.add_commands(commands)
     arguments = parser.parse_args()
     SUBCOMMANDS[arguments.command](arguments)
 

@@ -109,7 +109,7 @@ async def evaluate_case_memory(
     on_progress: Callable[[int, int], None] | None = None,
 ) -> CaseMemoryRun:
     """Ask and rate one half, then compare. Questions without judgements are left out."""
-    chance = random.Random(plan.seed)  # noqa: S311 - no secret
+    chance = random.Random(plan.seed)  # nosec B311  # noqa: S311 - no secret
     judged = [question for question in questions if question.judgements]
     chance.shuffle(judged)
     first, second = judged[: len(judged) // 2], judged[len(judged) // 2 :]

@@ -55,7 +55,8 @@ class Recalled:
     """What the memory knows about a question.
 
     `case` may be shown, and `passages` are the ids of its current passages, in the order in which it cites them; None
-    when the memory is silent, with the reason in `silence`. `same` are all cases with the same question whose passages
+    when the memory is silent, with the reason in `silence`. `raises`: they may change the ranking of the search, which
+    passages chosen by hand never do. `same` are all cases with the same question whose passages
     are current: they are judged by the answer when the memory is silent. The numbers count candidates, those with the
     same question, and of these the ones with changed passages; `code` is the rule that the evidence of the best one
     breaks.
@@ -63,6 +64,7 @@ class Recalled:
 
     case: Case | None = None
     passages: tuple[str, ...] = ()
+    raises: bool = False
     same: tuple[Case, ...] = ()
     silence: Silence = ""
     code: str = ""
@@ -133,10 +135,13 @@ class Reuse:
         verified, code = await self._allowed(current, scope) if current else ([], "no_passages")
         if not verified:
             return replace(recalled, silence="evidence", code=code)
-        best, passages = _agreed(verified)
+        # Anybody who may write chooses passages by hand, and may have several keys to confirm the choice: such cases
+        # count where there is no other, are shown, and change no ranking.
+        found = [each for each in verified if each.case.origin != "manual"]
+        best, passages = _agreed(found or verified)
         if best is None:
             return replace(recalled, silence="conflict")
-        return replace(recalled, case=best, passages=passages)
+        return replace(recalled, case=best, passages=passages, raises=bool(found))
 
     async def with_same_question(self, question: str, scope: Scope) -> tuple[list[Case], int]:
         """The cases in scope that ask the same about the same day, most similar first, and the number compared.

@@ -66,7 +66,7 @@ class Recall:
             facts["reason"] = recalled.code or recalled.silence
             return passages
         facts["outcome"] = "verified"
-        return raised(passages, recalled.passages)
+        return raised(passages, recalled.passages) if recalled.raises else passages
 
     def _left_out(self, facts: dict[str, Any], outcome: str) -> None:
         facts["outcome"] = outcome

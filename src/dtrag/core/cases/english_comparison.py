@@ -221,11 +221,6 @@ def _order(left: Reading, right: Reading, pairs: Sequence[Match]) -> str:
         return f"order differs: {swapped[0][1]}, {swapped[1][1]}"
     if moved := rebound(left.units, right.units, pairs):
         return f"belongs to another word: {moved}"
-    partners = dict(pairs)
-    for at, place in pairs:
-        verbs = at and place and left.units[at - 1].verb and right.units[place - 1].verb
-        if verbs and not left.units[at].verb and partners.get(at - 1, place - 1) != place - 1:
-            return f"object of another verb: {left.units[at].written}"
     return _exchanged(left, right, pairs)
 
 

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Sequence
 from typing import Protocol
 
-from dtrag.core.cases.hangul import letters, parts
+from dtrag.core.cases.hangul import letters
 from dtrag.core.cases.korean_question import korean
 from dtrag.core.cases.reading import Reading, Unit
 from dtrag.core.cases.spelling_distance import distance
@@ -287,8 +287,10 @@ def _order(left: Reading, right: Reading, pairs: Sequence[Match], *, voice: int)
     ]
     if len(changed) > 1 and not voice:
         return f"who does what differs: {', '.join(changed[:2])}"
-    if moved := _moved(left, right, pairs):
-        return moved
+    if moved := rebound(left.units, right.units, pairs):
+        return f"belongs to another word: {moved}"
+    if moved := _moved_clause(left, right, pairs):
+        return f"belongs to another clause: {moved}"
     for number, (at, place) in enumerate(pairs):
         for later, later_place in pairs[number + 1 :]:
             one, two = left.units[at], left.units[later]
@@ -296,40 +298,6 @@ def _order(left: Reading, right: Reading, pairs: Sequence[Match], *, voice: int)
             if place > later_place and one.text != two.text and _is_exchange(one, two, first, second, voice=voice):
                 return f"order differs: {one.text}, {two.text}"
     return ""
-
-
-def _moved(left: Reading, right: Reading, pairs: Sequence[Match]) -> str:
-    """Whether a word belongs to another word, clause or action than its partner does."""
-    word = rebound(left.units, right.units, pairs) or _moved_verb(left, right, pairs)
-    if word:
-        return f"belongs to another word: {word}"
-    if word := _moved_clause(left, right, pairs):
-        return f"belongs to another clause: {word}"
-    earlier = {(left.units[at].role == "then", right.units[place].role == "then") for at, place in pairs}
-    return "the order of two actions differs" if {(True, False), (False, True)} <= earlier else ""
-
-
-def _moved_verb(left: Reading, right: Reading, pairs: Sequence[Match]) -> str:
-    """A verb that describes another noun (찾는 로봇) or changes places with another verb around a noun."""
-    partners = dict(pairs)
-    verbs = [(at, place) for at, place in pairs if left.units[at].verb and right.units[place].verb]
-    for number, (at, place) in enumerate(verbs):
-        described = _is_attribute(left.units[at]) and _is_attribute(right.units[place])
-        if described and at + 1 in partners and place + 1 in partners.values() and partners[at + 1] != place + 1:
-            return left.units[at].written
-        for later, later_place in verbs[number + 1 :]:
-            if any(at < here < later and later_place < there < place for here, there in pairs):
-                return left.units[at].written
-    return ""
-
-
-def _is_attribute(unit: Unit) -> bool:
-    """Whether a form of a verb describes the noun after it: 찾는, 부른, 팔던, 낼."""
-    last = parts(unit.written[-1])
-    return unit.written.endswith("던") or (last is not None and last[2] in {_FINAL_N, _FINAL_L})
-
-
-_FINAL_N, _FINAL_L = 4, 8
 
 
 def _moved_clause(left: Reading, right: Reading, pairs: Sequence[Match]) -> str:
