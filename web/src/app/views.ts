@@ -37,6 +37,7 @@ export const VIEWS: readonly View[] = [
   { id: "search", group: "use", role: "reader", icon: "search", letter: "s", load: () => import("../views/search/SearchView") },
   { id: "documents", group: "content", role: "reader", icon: "documents", letter: "d", load: () => import("../views/documents/DocumentsView") },
   { id: "review", group: "quality", role: "editor", icon: "review", letter: "r", load: () => import("../views/review/ReviewView") },
+  { id: "cases", group: "quality", role: "reader", icon: "cases", letter: "m", load: () => import("../views/cases/CasesView") },
   { id: "trace", group: "quality", role: "reader", icon: "trace", letter: "t", load: () => import("../views/trace/TraceView") },
   { id: "keys", group: "govern", role: "admin", icon: "keys", letter: "k", load: () => import("../views/keys/KeysView") },
   { id: "audit", group: "govern", role: "admin", icon: "audit", letter: "u", load: () => import("../views/audit/AuditView") },

@@ -1,0 +1,156 @@
+/** One case: its facts, its passages as they are today, its history, and what can be done with it. */
+import { useState } from "preact/hooks";
+import { announce } from "../../app/announce";
+import { useResource } from "../../app/resource";
+import { href, navigate } from "../../app/router";
+import { mayAs } from "../../app/session";
+import { api } from "../../api/client";
+import { asProblem, type Problem } from "../../api/problem";
+import { Button } from "../../parts/Button";
+import { Dialog } from "../../parts/Dialog";
+import { Page } from "../../parts/Page";
+import { Failure, Loaded } from "../../parts/States";
+import { formatDateTime, formatPercent } from "../../text/texts";
+import { State } from "./CaseList";
+import { CasePassage } from "./CasePassage";
+import { History } from "./History";
+import { NotEnabled, NOT_ENABLED } from "./NotEnabled";
+import { justBefore, type ShownCase } from "./state";
+import { t } from "./text";
+import styles from "./CasePage.module.css";
+
+/** The list says whether passages changed, the case alone does not. */
+async function load(id: string, signal: AbortSignal): Promise<ShownCase> {
+  const near = await api.get("/cbr/cases", { query: { limit: 10, after: justBefore(id) }, signal });
+  const listed = near.cases.find((candidate) => candidate.case_id === id);
+  if (listed) return listed;
+  const single = await api.get("/cbr/cases/{case_id}", { path: { case_id: id }, signal });
+  return { ...single, stale: null, stale_passages: [] };
+}
+
+export function CasePage({ id }: { id: string }) {
+  const resource = useResource((signal) => load(id, signal), [id]);
+  return (
+    <Page title={t("case.title")}>
+      <p>
+        <a href={href("cases")}>{t("case.back")}</a>
+      </p>
+      {resource.problem?.status === NOT_ENABLED ? (
+        <NotEnabled />
+      ) : (
+        <Loaded resource={resource} lines={6}>
+          {(shown) => (
+            <article class={styles.case} aria-labelledby="case-question">
+              <header class={styles.header}>
+                <h2 id="case-question">{shown.query || shown.case_id}</h2>
+                <p class={styles.badges}>
+                  <State status={shown.status} stale={shown.stale} />
+                </p>
+                {shown.stale && <p class={styles.stale}>{t("case.staleHelp")}</p>}
+              </header>
+              <section class={styles.section}>
+                <h3>{t("case.passages")}</h3>
+                {shown.passages.length === 0 ? (
+                  <p>{t("case.noPassages")}</p>
+                ) : (
+                  <ul class={styles.passages}>
+                    {shown.passages.map((passage) => (
+                      <li key={passage}>
+                        <CasePassage id={passage} changed={shown.stale_passages.includes(passage)} />
+                      </li>
+                    ))}
+                  </ul>
+                )}
+              </section>
+              <Facts shown={shown} />
+              {mayAs("admin") && <History id={id} />}
+              {mayAs("editor") && <Actions shown={shown} onChanged={resource.reload} />}
+            </article>
+          )}
+        </Loaded>
+      )}
+    </Page>
+  );
+}
+
+function Facts({ shown }: { shown: ShownCase }) {
+  const facts = [
+    [t("case.content"), shown.content],
+    [t("case.category"), shown.category_path.join(" › ") || t("case.noCategory")],
+    [t("case.origin"), t(`origin.${shown.origin}`)],
+    [t("case.quality"), formatPercent(shown.quality_score)],
+    [t("case.votes"), t("case.votesOf", { up: shown.upvotes, down: shown.downvotes })],
+    [t("case.success"), shown.usage_count > 0 ? formatPercent(shown.success_rate) : "–"],
+    [t("case.asOf"), shown.as_of ?? t("case.today")],
+    [t("case.created"), formatDateTime(shown.created_at)],
+    [t("case.updated"), formatDateTime(shown.updated_at)],
+    [t("case.id"), shown.case_id],
+  ];
+  return (
+    <dl class={styles.facts}>
+      {facts.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+function Actions({ shown, onChanged }: { shown: ShownCase; onChanged: () => void }) {
+  const [deleting, setDeleting] = useState(false);
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const path = { case_id: shown.case_id };
+  const archived = shown.status === "archived";
+  async function attempt(change: () => Promise<unknown>, sentence: string, then: () => void) {
+    setProblem(null);
+    try {
+      await change();
+      announce(sentence);
+      then();
+    } catch (error) {
+      setProblem(asProblem(error));
+      setDeleting(false);
+    }
+  }
+  const move = () =>
+    attempt(
+      () => api.put("/cbr/cases/{case_id}", { path, body: { status: archived ? "active" : "archived" } }),
+      t(archived ? "done.restored" : "done.archived"),
+      onChanged,
+    );
+  const remove = () =>
+    attempt(
+      () => api.delete("/cbr/cases/{case_id}", { path }),
+      t("done.deleted"),
+      () => navigate(href("cases"), { replace: true }),
+    );
+  return (
+    <section class={styles.section} aria-label={t("case.actions")}>
+      {problem && <Failure problem={problem} />}
+      <div class={styles.badges}>
+        <Button onClick={() => void move()}>{t(archived ? "case.restore" : "case.archive")}</Button>
+        <Button danger icon="trash" aria-haspopup="dialog" onClick={() => setDeleting(true)}>
+          {t("case.delete")}
+        </Button>
+      </div>
+      <p class={styles.small}>{t(archived ? "case.restoreHelp" : "case.archiveHelp")}</p>
+      <Dialog
+        title={t("case.deleteTitle")}
+        open={deleting}
+        onClose={() => setDeleting(false)}
+        footer={
+          <>
+            <Button onClick={() => setDeleting(false)}>{t("case.keep")}</Button>
+            <Button danger icon="trash" onClick={() => void remove()}>
+              {t("case.delete")}
+            </Button>
+          </>
+        }
+      >
+        <p>{t("case.deleteHelp")}</p>
+      </Dialog>
+    </section>
+  );
+}

@@ -1,0 +1,132 @@
+/** The cases that are most similar to a question, as Ask would find them. */
+import { useEffect, useRef } from "preact/hooks";
+import { announce } from "../../app/announce";
+import { useResource } from "../../app/resource";
+import { useShortcuts } from "../../app/shortcuts";
+import { api } from "../../api/client";
+import { Button } from "../../parts/Button";
+import { DataTable } from "../../parts/DataTable";
+import { Meter } from "../../parts/Bars";
+import { Segmented } from "../../parts/Segmented";
+import { Empty, Loaded } from "../../parts/States";
+import { formatPercent } from "../../text/texts";
+import { linkTo } from "./CaseList";
+import { address, METHODS } from "./state";
+import { t } from "./text";
+import styles from "./Similar.module.css";
+
+const MOST = 20;
+const LONGEST = 1000;
+
+export function Similar() {
+  const { q, method } = address.read();
+  const box = useRef<HTMLInputElement>(null);
+  useShortcuts([{ keys: "/", label: () => t("similar.title"), run: () => box.current?.focus() }]);
+  return (
+    <section class={styles.similar} aria-labelledby="similar-title">
+      <h2 id="similar-title">{t("similar.title")}</h2>
+      <form
+        key={q}
+        class={styles.form}
+        role="search"
+        onSubmit={(event) => {
+          event.preventDefault();
+          const words = box.current?.value.trim() ?? "";
+          if (words) address.set({ q: words });
+          else box.current?.focus();
+        }}
+      >
+        <label class="quiet" for="similar-question">
+          {t("similar.question")}
+        </label>
+        <input
+          id="similar-question"
+          ref={box}
+          type="search"
+          defaultValue={q}
+          maxLength={LONGEST}
+          placeholder={t("similar.question")}
+          autocomplete="off"
+        />
+        <Button type="submit" icon="search">
+          {t("similar.search")}
+        </Button>
+      </form>
+      {q && (
+        <>
+          <Segmented
+            label={t("similar.method")}
+            value={method}
+            choices={METHODS.map((value) => ({ value, text: t(`method.${value}`) }))}
+            onChange={(value) => address.set({ method: value }, { replace: true })}
+          />
+          <Suggestions />
+          <p>
+            <a href={address.link({ q: "", method: "cosine" })}>{t("similar.all")}</a>
+          </p>
+        </>
+      )}
+    </section>
+  );
+}
+
+function Suggestions() {
+  const { q, method } = address.read();
+  const similar = useResource(
+    (signal) =>
+      api.post("/cbr/suggest", {
+        body: {
+          query: q,
+          k: MOST,
+          similarity_method: method,
+          include_metadata: false,
+          include_subcategories: false,
+          min_quality_score: 0,
+        },
+        signal,
+      }),
+    [q, method],
+  );
+  useEffect(() => {
+    if (similar.data) announce(t("similar.found", { n: similar.data.k_returned }));
+  }, [similar.data]);
+  return (
+    <Loaded resource={similar}>
+      {({ suggestions, notes }) => (
+        <>
+          {notes.map((note) => (
+            <p key={note} lang="en">
+              {note}
+            </p>
+          ))}
+          {suggestions.length === 0 ? (
+            <Empty title={t("similar.none")} text={t("similar.noneHelp")} />
+          ) : (
+            <DataTable
+              label={t("similar.title")}
+              rows={suggestions}
+              keyOf={(row) => row.case_id}
+              columns={[
+                {
+                  title: t("case.question"),
+                  render: (row) => <a href={linkTo(row.case_id)}>{row.query || row.case_id}</a>,
+                },
+                {
+                  title: t("similar.similarity"),
+                  render: (row) => (
+                    <span class={styles.score}>
+                      <Meter value={row.similarity_score} />
+                      {row.similarity_score.toFixed(3)}
+                    </span>
+                  ),
+                },
+                { title: t("case.quality"), number: true, render: (row) => formatPercent(row.quality_score) },
+                { title: t("stats.votes"), number: true, render: (row) => row.usage_count },
+              ]}
+            />
+          )}
+        </>
+      )}
+    </Loaded>
+  );
+}
