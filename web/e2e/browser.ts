@@ -49,6 +49,13 @@ export function inBrowser(name: string, tests: () => void): void {
  * `before` is a script that runs before those of the page.
  */
 export async function open(at: string, look: Look = {}, url = service, before = ""): Promise<Page> {
+  const page = await openPage(`${url}/${at}`, look, [url], before);
+  await page.locator("h1").first().waitFor();
+  return page;
+}
+
+/** Any page. Requests to other hosts than those of `allowed` are noted. */
+export async function openPage(address: string, look: Look, allowed: readonly string[], before = ""): Promise<Page> {
   const context = await browser.newContext({
     viewport: { width: look.width ?? 1280, height: HEIGHT },
     locale: look.language === "ko" ? "ko-KR" : "en-US",
@@ -57,14 +64,16 @@ export async function open(at: string, look: Look = {}, url = service, before = 
     permissions: ["clipboard-read", "clipboard-write"],
   });
   const page = await context.newPage();
-  watch(page, url);
+  watch(
+    page,
+    allowed.map((url) => new URL(url).origin),
+  );
   if (before) await page.addInitScript(before);
-  await page.goto(`${url}/${at}`);
-  await page.locator("h1").first().waitFor();
+  await page.goto(address);
   return page;
 }
 
-function watch(page: Page, url: string): void {
+function watch(page: Page, allowed: readonly string[]): void {
   const seen: string[] = [];
   problems.set(page, seen);
   page.on("pageerror", (error) => seen.push(`error: ${error.message}`));
@@ -73,7 +82,7 @@ function watch(page: Page, url: string): void {
   });
   page.on("request", (request) => {
     const address = new URL(request.url());
-    if (address.origin !== new URL(url).origin && address.protocol !== "data:") seen.push(`foreign: ${request.url()}`);
+    if (!allowed.includes(address.origin) && address.protocol !== "data:") seen.push(`foreign: ${request.url()}`);
   });
 }
 

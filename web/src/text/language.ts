@@ -1,20 +1,7 @@
 import { signal } from "@preact/signals";
+import type { Language } from "./tags";
 
-export type Language = "en" | "ko";
+export { languageOf, preferredLanguage, type Language } from "./tags";
 
 /** The language of the page. Reading it in a component renders the component again when it changes. */
 export const language = signal<Language>("en");
-
-/** The `lang` of a text from outside: Korean where it has Hangul. Screen readers choose the voice by it. */
-export function languageOf(text: string): Language {
-  return /[\uac00-\ud7a3]/.test(text) ? "ko" : "en";
-}
-
-/** The first of the browser's languages that the page has; English otherwise. */
-export function preferredLanguage(accepted: readonly string[]): Language {
-  for (const tag of accepted) {
-    const primary = tag.toLowerCase().split("-")[0];
-    if (primary === "ko" || primary === "en") return primary;
-  }
-  return "en";
-}

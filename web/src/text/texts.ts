@@ -1,28 +1,14 @@
+import { filled, type Values } from "./fill";
 import { language, type Language } from "./language";
 
-export type Values = Record<string, string | number>;
+export type { Values } from "./fill";
 type Table<K extends string> = Record<K, string>;
 export type Translate<K extends string> = (key: K, values?: Values) => string;
 
-const PLACEHOLDER = /\{(\w+)(?:\|([^|}]*)\|([^|}]*))?\}/g;
-
-/**
- * The function that gives the texts of two tables in the language of the page.
- *
- * `{name}` stands for a value; `{n|document|documents}` for the first form when `n` is 1, else for the second.
- */
+/** The function that gives the texts of two tables in the language of the page, with their values filled in. */
 export function texts<K extends string>(en: Table<K>, ko: Table<K>): Translate<K> {
   const tables: Record<Language, Table<K>> = { en, ko };
   return (key, values) => filled(tables[language.value][key], values ?? {}, language.value);
-}
-
-function filled(text: string, values: Values, tag: Language): string {
-  return text.replace(PLACEHOLDER, (whole, name: string, one?: string, many?: string) => {
-    const value = values[name];
-    if (value === undefined) return whole;
-    if (one !== undefined) return (value === 1 ? one : many) ?? "";
-    return typeof value === "number" ? formatNumber(value, tag) : value;
-  });
 }
 
 export function formatNumber(value: number, tag: Language = language.value): string {

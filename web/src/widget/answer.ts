@@ -1,0 +1,69 @@
+/** An answer with its sources, or that the documents do not answer. */
+import { citationsIn, parseMarkdown, safeLink } from "../parts/parse-markdown";
+import { languageOf } from "../text/tags";
+import type { Answer, Citation } from "./ask";
+import { element } from "./element";
+import { blockElement, inlineNodes, type Cite } from "./render-markdown";
+import type { Say } from "./text";
+
+export function answerElements(answer: Answer, say: Say): HTMLElement[] {
+  if (answer.decision === "abstain")
+    return [element("p", { class: "strong" }, say("declined")), element("p", { class: "quiet" }, say("declinedHelp"))];
+  const sources = new Map(answer.citations.map((citation) => [citation.number, sourceElement(citation, say)]));
+  const body = element(
+    "div",
+    { class: "answer", lang: languageOf(answer.text) },
+    ...textOf(answer, marksOf(sources, answer, say)),
+  );
+  const notes = [
+    ...(answer.decision === "review" ? [say("review")] : []),
+    ...(answer.model === null ? [] : [say("model")]),
+  ];
+  return [
+    body,
+    ...notes.map((note) => element("p", { class: "note", lang: languageOf(note) }, note)),
+    ...(sources.size > 0 ? [element("p", { class: "heading" }, say("sources")), ...sources.values()] : []),
+    ...(answer.notes.length > 0 ? [notesElement(answer.notes, say)] : []),
+  ];
+}
+
+/** Quotations are shown as they are; what a model wrote is Markdown. */
+function textOf(answer: Answer, cite: Cite): HTMLElement[] {
+  if (answer.model !== null) return parseMarkdown(answer.text).map((block) => blockElement(block, cite));
+  return [element("p", { class: "quoted" }, ...inlineNodes(citationsIn(answer.text), cite))];
+}
+
+function marksOf(sources: Map<number, HTMLDetailsElement>, answer: Answer, say: Say): Cite {
+  return (number) => {
+    const source = sources.get(number);
+    const label = answer.citations.find((citation) => citation.number === number)?.label;
+    if (!source || label === undefined) return document.createTextNode(`[${number}]`);
+    const mark = element("button", { type: "button", class: "mark" }, String(number));
+    mark.setAttribute("aria-label", say("source", { n: number, label }));
+    mark.addEventListener("click", () => {
+      source.open = true;
+      source.querySelector("summary")?.focus();
+      source.scrollIntoView({ block: "nearest" });
+    });
+    return mark;
+  };
+}
+
+function sourceElement(citation: Citation, say: Say): HTMLDetailsElement {
+  const { number, label, context, display, source_url } = citation;
+  const lang = languageOf(display);
+  const quote = element("blockquote", { lang });
+  for (const part of context) quote.append(element("p", { class: "quiet" }, part.text));
+  quote.append(element("p", { class: "quoted" }, display));
+  const source = element("details", {}, element("summary", { lang: languageOf(label) }, `[${number}] ${label}`), quote);
+  const original = safeLink(source_url);
+  if (original !== null)
+    source.append(element("a", { href: original, target: "_blank", rel: "noopener noreferrer" }, say("original")));
+  return source;
+}
+
+/** What the service notes about an answer, such as an amendment of a quoted article. */
+function notesElement(notes: readonly string[], say: Say): HTMLElement {
+  const items = notes.map((note) => element("li", { lang: languageOf(note) }, note));
+  return element("details", {}, element("summary", {}, say("notes", { n: notes.length })), element("ul", {}, ...items));
+}

@@ -1,0 +1,90 @@
+/** One question to the agent of a public key, and what can go wrong with it. */
+import type { components } from "../api/schema";
+import type { Options } from "./options";
+
+export type Answer = components["schemas"]["AgentAskResponse"];
+export type Citation = Answer["citations"][number];
+export type FailureKind =
+  | "unauthorized"
+  | "origin"
+  | "forbidden"
+  | "busy"
+  | "unavailable"
+  | "offline"
+  | "unreachable"
+  | "invalid"
+  | "unfinished"
+  | "failed";
+
+export class AskFailure extends Error {
+  constructor(
+    readonly kind: FailureKind,
+    /** Seconds after which another attempt makes sense. */
+    readonly seconds = 0,
+  ) {
+    super(kind);
+  }
+}
+
+const KINDS: Record<number, FailureKind> = {
+  400: "invalid",
+  401: "unauthorized",
+  403: "forbidden",
+  404: "forbidden",
+  413: "invalid",
+  422: "invalid",
+  429: "busy",
+  502: "unavailable",
+  503: "unavailable",
+  504: "unavailable",
+};
+
+/** The answer. Rejects with `AskFailure`, and with the signal's reason when it is aborted. */
+export async function ask(options: Options, question: string, signal: AbortSignal): Promise<Answer> {
+  const response = await post(options, question, signal);
+  if (!response.ok) throw new AskFailure(KINDS[response.status] ?? "failed", secondsOf(response));
+  const answer = await read(response, signal);
+  if (answer.unfinished) throw new AskFailure("unfinished");
+  return answer;
+}
+
+async function post({ script, key, agent }: Options, question: string, signal: AbortSignal): Promise<Response> {
+  try {
+    return await fetch(new URL(`agents/${encodeURIComponent(agent)}/ask`, script), {
+      method: "POST",
+      headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json" },
+      body: JSON.stringify({ question }),
+      credentials: "omit",
+      signal,
+    });
+  } catch {
+    signal.throwIfAborted();
+    throw new AskFailure(await whyNoResponse(script));
+  }
+}
+
+/** A proxy may answer 200 with something else, and a connection may end within the body. */
+async function read(response: Response, signal: AbortSignal): Promise<Answer> {
+  try {
+    return (await response.json()) as Answer;
+  } catch {
+    signal.throwIfAborted();
+    throw new AskFailure("failed");
+  }
+}
+
+/** Browsers hide why a request failed. When the service still sends its script, it refuses this page. */
+async function whyNoResponse(script: string): Promise<FailureKind> {
+  if (!navigator.onLine) return "offline";
+  try {
+    await fetch(script, { mode: "no-cors", cache: "no-store", credentials: "omit" });
+    return "origin";
+  } catch {
+    return "unreachable";
+  }
+}
+
+function secondsOf(response: Response): number {
+  const header = response.headers.get("Retry-After") ?? "";
+  return /^\d+$/.test(header) ? Number(header) : 0;
+}

@@ -1,0 +1,57 @@
+/** Blocks and spans of an answer as elements. */
+import type { Block, Inline } from "../parts/parse-markdown";
+import { element } from "./element";
+
+/** The element for the mark [n] of a citation. */
+export type Cite = (number: number) => Node;
+
+export function blockElement(block: Block, cite: Cite): HTMLElement {
+  switch (block.kind) {
+    case "paragraph":
+      return element("p", {}, ...inlineNodes(block.children, cite));
+    case "heading":
+      return element("p", { class: "heading" }, ...inlineNodes(block.children, cite));
+    case "code":
+      return element("pre", { tabindex: "0" }, element("code", {}, block.text));
+    case "quote":
+      return element("blockquote", {}, ...block.children.map((child) => blockElement(child, cite)));
+    case "list":
+      return element(
+        block.ordered ? "ol" : "ul",
+        block.ordered ? { start: String(block.start) } : {},
+        ...block.items.map((item) => element("li", {}, ...inlineNodes(item, cite))),
+      );
+    case "table":
+      return tableElement(block.head, block.rows, cite);
+  }
+}
+
+export function inlineNodes(spans: readonly Inline[], cite: Cite): (Node | string)[] {
+  return spans.map((span) => {
+    switch (span.kind) {
+      case "text":
+        return span.text;
+      case "code":
+        return element("code", {}, span.text);
+      case "citation":
+        return cite(span.number);
+      case "link":
+        return element("a", { href: span.href, rel: "noreferrer" }, ...inlineNodes(span.children, cite));
+      case "strong":
+        return element("strong", {}, ...inlineNodes(span.children, cite));
+      case "emphasis":
+        return element("em", {}, ...inlineNodes(span.children, cite));
+    }
+  });
+}
+
+function tableElement(head: Inline[][], rows: Inline[][][], cite: Cite): HTMLElement {
+  const row = (cells: Inline[][], name: "th" | "td") =>
+    element("tr", {}, ...cells.map((cell) => element(name, {}, ...inlineNodes(cell, cite))));
+  const body = element("tbody", {}, ...rows.map((cells) => row(cells, "td")));
+  return element(
+    "div",
+    { class: "wide", tabindex: "0" },
+    element("table", {}, element("thead", {}, row(head, "th")), body),
+  );
+}
