@@ -36,6 +36,7 @@ export const VIEWS: readonly View[] = [
   { id: "ask", group: "use", role: "reader", icon: "ask", letter: "a", load: () => import("../views/ask/AskView") },
   { id: "search", group: "use", role: "reader", icon: "search", letter: "s", load: () => import("../views/search/SearchView") },
   { id: "documents", group: "content", role: "reader", icon: "documents", letter: "d", load: () => import("../views/documents/DocumentsView") },
+  { id: "taxonomy", group: "content", role: "reader", icon: "taxonomy", letter: "c", load: () => import("../views/taxonomy/TaxonomyView") },
   { id: "review", group: "quality", role: "editor", icon: "review", letter: "r", load: () => import("../views/review/ReviewView") },
   { id: "cases", group: "quality", role: "reader", icon: "cases", letter: "m", load: () => import("../views/cases/CasesView") },
   { id: "trace", group: "quality", role: "reader", icon: "trace", letter: "t", load: () => import("../views/trace/TraceView") },

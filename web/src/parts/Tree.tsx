@@ -1,6 +1,6 @@
 /** A tree of categories after the ARIA pattern, with tick boxes of three states or a single choice. */
 import type { ComponentChildren } from "preact";
-import { useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { formatNumber } from "../text/texts";
 import { checkOf, documentsIn, pathKey, rowsOf, toggled, type Branch, type Row, type Selection } from "./branches";
 import { Icon } from "./Icon";
@@ -20,6 +20,8 @@ interface Props {
   trailing?: (branch: Branch) => ComponentChildren;
   /** Branches that are open at first; the outermost ones when left out. */
   open?: readonly (readonly string[])[];
+  /** Other keys than those of the tree, on the focused branch; gives whether it used the key. */
+  onKey?: (key: string, branch: Branch) => boolean;
 }
 
 const MARKS = { on: "true", off: "false", mixed: "mixed" } as const;
@@ -32,6 +34,12 @@ export function Tree(props: Props) {
   const typed = useRef({ text: "", at: 0 });
   const list = useRef<HTMLUListElement>(null);
   const rows = rowsOf(tree, expanded, search);
+  const currentKey = current ? pathKey(current) : "";
+  useEffect(() => {
+    if (!current) return;
+    setFocused(currentKey);
+    setExpanded((before) => new Set([...before, ...above(current).map(pathKey)]));
+  }, [currentKey]);
   const active = rows.find((row) => pathKey(row.branch.path) === focused) ?? rows[0];
 
   function focus(row: Row | undefined) {
@@ -67,6 +75,7 @@ export function Tree(props: Props) {
     };
     const move = moves[event.key];
     if (move) move();
+    else if (props.onKey?.(event.key, active.branch)) event.stopPropagation();
     else if (event.key.length === 1) typeAhead(event);
     else return;
     event.preventDefault();
@@ -91,7 +100,7 @@ export function Tree(props: Props) {
       {rows.map((row) => {
         const key = pathKey(row.branch.path);
         const check = onSelect ? checkOf(row.branch.path, selection ?? []) : undefined;
-        const isCurrent = Boolean(current && pathKey(current) === key);
+        const isCurrent = key === currentKey;
         const folder = row.branch.children.length > 0;
         return (
           <li key={key} role="none">
@@ -132,4 +141,5 @@ export function Tree(props: Props) {
   );
 }
 
+const above = (path: readonly string[]) => path.slice(1).map((_, depth) => path.slice(0, depth + 1));
 const outermost = (tree: readonly Branch[]) => tree.map((branch) => branch.path);

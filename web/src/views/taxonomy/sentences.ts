@@ -1,0 +1,33 @@
+/** Operations and paths in words. */
+import type { Misfit, Operation, Path } from "./operations";
+import { t } from "./text";
+
+export const pathText = (path: Path): string => path.join(" / ");
+
+export function sentenceOf(operation: Operation): string {
+  switch (operation.op) {
+    case "add":
+      return t("op.add", { path: pathText(operation.path) });
+    case "rename":
+      return t("op.rename", { path: pathText(operation.path), name: operation.name });
+    case "move":
+      return t("op.move", {
+        path: pathText(operation.path),
+        to: operation.to.length ? pathText(operation.to) : t("op.top"),
+      });
+    case "merge":
+      return t("op.merge", { paths: operation.paths.map(pathText).join(", "), into: pathText(operation.into) });
+    case "delete":
+      return t("op.delete", {
+        path: pathText(operation.path),
+        to: operation.to ? pathText(operation.to) : operation.path.length > 1 ? t("op.parent") : t("impact.nowhere"),
+      });
+    case "split":
+      return t("op.split", {
+        path: pathText(operation.path),
+        parts: operation.into.map((part) => part.name).join(", "),
+      });
+  }
+}
+
+export const misfitText = (error: Misfit): string => t(`misfit.${error.kind}`, { subject: error.subject });
