@@ -38,6 +38,7 @@ interface Untyped {
 let csrfToken = "";
 let unreachable: () => void = () => undefined;
 let unauthorized: () => void = () => undefined;
+let renewed: () => Promise<boolean> = () => Promise.resolve(false);
 
 /** Sent with every request that changes something; GET /session gives it. */
 export function setCsrfToken(token: string): void {
@@ -52,6 +53,15 @@ export function onUnreachable(listener: () => void): void {
 /** Called when the service does not (or no longer) know who asks. */
 export function onUnauthorized(listener: () => void): void {
   unauthorized = listener;
+}
+
+/**
+ * Called when a change was refused because its token is not (or no longer) that of the session.
+ *
+ * The listener fetches the token; true: the caller is the same, and the request is sent once more.
+ */
+export function onStaleSession(listener: () => Promise<boolean>): void {
+  renewed = listener;
 }
 
 export const api = {
@@ -83,6 +93,21 @@ function pageHeaders(method: Method): [name: string, value: string][] {
 
 /** The response of a successful request; everything else is thrown as a `Problem` (an abort as itself). */
 export async function send(method: Method, url: string, init: RequestInit): Promise<Response> {
+  try {
+    return await sendOnce(method, url, init);
+  } catch (error) {
+    if (!isStale(method, error) || !(await renewed())) throw error;
+    return sendOnce(method, url, init);
+  }
+}
+
+/** Whether a change was refused for its missing or old token, not for the role of its caller. */
+function isStale(method: Method, error: unknown): boolean {
+  if (method === "get" || !(error instanceof Problem) || error.kind !== "forbidden") return false;
+  return error.type === "StaleSession" || error.detail.includes("CSRF");
+}
+
+async function sendOnce(method: Method, url: string, init: RequestInit): Promise<Response> {
   const headers = new Headers(init.headers);
   for (const [name, value] of pageHeaders(method)) headers.set(name, value);
   let response: Response;
@@ -116,7 +141,16 @@ interface Upload {
  *
  * The body of a 422 is returned too: it names the files that failed. Everything else is thrown as by `send`.
  */
-export function upload<P extends PathOf<"post">>(path: P, { form, onProgress, signal }: Upload) {
+export async function upload<P extends PathOf<"post">>(path: P, request: Upload): Promise<Result<"post", P>> {
+  try {
+    return await uploadOnce(path, request);
+  } catch (error) {
+    if (!isStale("post", error) || !(await renewed())) throw error;
+    return uploadOnce(path, request);
+  }
+}
+
+function uploadOnce<P extends PathOf<"post">>(path: P, { form, onProgress, signal }: Upload) {
   return new Promise<Result<"post", P>>((resolve, reject) => {
     const request = new XMLHttpRequest();
     request.open("POST", path);
@@ -130,7 +164,10 @@ export function upload<P extends PathOf<"post">>(path: P, { form, onProgress, si
     });
     request.addEventListener("error", () => reject(noticed(new Problem("unreachable", ""))));
     request.addEventListener("abort", () => reject(new DOMException("", "AbortError")));
-    signal.addEventListener("abort", () => request.abort());
+    const stop = () => request.abort();
+    signal.addEventListener("abort", stop);
+    request.addEventListener("loadend", () => signal.removeEventListener("abort", stop));
+    if (signal.aborted) return reject(new DOMException("", "AbortError"));
     request.send(form);
   });
 }

@@ -1,11 +1,29 @@
-/** A line above the view while the service does not respond, and for a moment when it is back. */
+/** A line above the view: the service does not respond, or is back again, or signing out has failed. */
 import { useEffect, useState } from "preact/hooks";
 import { Button } from "../parts/Button";
 import { t } from "../text/common";
 import { connection, recoveries, tryNow } from "./connection";
+import { signOut, signOutProblem } from "./session";
 import styles from "./ConnectionNotice.module.css";
 
 const SHOWN_MS = 4000;
+
+/** The caller is still signed in after all; who leaves a shared machine must know. */
+export function SignOutNotice() {
+  const problem = signOutProblem.value;
+  return (
+    <div role="alert">
+      {problem && (
+        <section class={styles.notice} aria-label={t("session.signOut")}>
+          <p>{`${t("session.stillIn")} ${problem.detail || t("state.unreachableHelp")}`}</p>
+          <Button small icon="retry" onClick={() => void signOut()}>
+            {t("session.signOut")}
+          </Button>
+        </section>
+      )}
+    </div>
+  );
+}
 
 export function ConnectionNotice() {
   const [back, setBack] = useState(false);

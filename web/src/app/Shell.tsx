@@ -6,7 +6,7 @@ import { Empty, Failure, Loading } from "../parts/States";
 import { t } from "../text/common";
 import { announcement, announce } from "./announce";
 import { connection } from "./connection";
-import { ConnectionNotice } from "./ConnectionNotice";
+import { ConnectionNotice, SignOutNotice } from "./ConnectionNotice";
 import { Navigation } from "./Navigation";
 import { Options } from "./Options";
 import { href, navigate, route } from "./router";
@@ -64,6 +64,7 @@ export function Shell() {
       )}
       <div class={styles.content}>
         <ConnectionNotice />
+        <SignOutNotice />
         <main ref={main} id="main" tabIndex={-1} class={styles.main}>
           <Content />
         </main>

@@ -1,6 +1,6 @@
 /** Who uses the page: a key pasted once becomes a cookie that only the service reads. */
 import { computed, signal } from "@preact/signals";
-import { api, onUnauthorized, setCsrfToken } from "../api/client";
+import { api, onStaleSession, onUnauthorized, setCsrfToken } from "../api/client";
 import type { Problem } from "../api/problem";
 import type { components } from "../api/schema";
 import { asProblem } from "../api/problem";
@@ -31,9 +31,15 @@ export const session = signal<Session>({ state: "unknown" });
 export const caller = computed(() => (session.value.state === "open" ? session.value.caller : null));
 /** Counts sign-ins; the view is built anew for each. */
 export const sessionNumber = signal(0);
+/** Why signing out failed; the caller is still signed in. */
+export const signOutProblem = signal<Problem | null>(null);
+/** Where a tab stores its answers; they end with the session, also when the code of the view is not loaded. */
+export const STORED_ANSWERS = "dtrag.answers";
 
 const RANK: Record<Role, number> = { reader: 0, editor: 1, admin: 2 };
 const onEnd = new Set<() => void>();
+/** Name, role, scope and token of the caller whose data this tab may show; null: nobody's. */
+let shownTo: string | null = null;
 
 /** Whether the role of the caller includes this one. The service decides; this only saves pointless offers. */
 export function mayAs(role: Role): boolean {
@@ -52,8 +58,11 @@ export function whenSessionEnds(forget: () => void): void {
 
 export async function startSession(): Promise<void> {
   onUnauthorized(() => {
-    if (session.value.state === "open") end(true);
+    if (session.value.state !== "open") return;
+    end(true);
+    tellTabs({ kind: "signed-out" });
   });
+  onStaleSession(isStillSameCaller);
   onTabMessage((message) => {
     if (message.kind === "signed-in") void load();
     if (message.kind === "signed-out" && session.value.state === "open") end(false);
@@ -67,10 +76,19 @@ export async function load(): Promise<void> {
     open(await api.get("/session"));
   } catch (error) {
     const problem = asProblem(error);
-    if (problem.kind === "unauthorized") session.value = { state: "closed", ended: false };
-    else session.value = { state: "failed", problem };
+    if (problem.kind !== "unauthorized") session.value = { state: "failed", problem };
+    else if (session.value.state !== "closed") end(false);
   }
 }
+
+/** The token was replaced, such as by signing in in another tab: whether the new one is of the same caller. */
+async function isStillSameCaller(): Promise<boolean> {
+  const before = withoutLocal(caller.value);
+  await load();
+  return session.value.state === "open" && withoutLocal(caller.value) === before;
+}
+
+const withoutLocal = (who: Caller | null) => who && JSON.stringify([who.name, who.role, who.scope]);
 
 /** Throws `Problem` when the key is not accepted. */
 export async function signIn(key: string): Promise<void> {
@@ -79,8 +97,16 @@ export async function signIn(key: string): Promise<void> {
   announce(t("session.signedIn", { name: caller.value?.name ?? "" }));
 }
 
+/** When it fails, `signOutProblem` says why. */
 export async function signOut(): Promise<void> {
-  await api.delete("/session");
+  signOutProblem.value = null;
+  try {
+    await api.delete("/session");
+  } catch (error) {
+    if (session.value.state !== "open") return; // the session had ended before
+    signOutProblem.value = asProblem(error);
+    return;
+  }
   end(false);
   tellTabs({ kind: "signed-out" });
   announce(t("session.signedOut"));
@@ -88,6 +114,9 @@ export async function signOut(): Promise<void> {
 
 function open(body: SessionBody): void {
   setCsrfToken(body.csrf ?? "");
+  const identity = JSON.stringify([body.name, body.role, body.scope, body.csrf]);
+  if (shownTo !== null && shownTo !== identity) forgetCaller();
+  shownTo = identity;
   const local = body.expires_at === null;
   session.value = { state: "open", caller: { name: body.name, role: body.role as Role, scope: body.scope, local } };
   sessionNumber.value += 1;
@@ -96,5 +125,17 @@ function open(body: SessionBody): void {
 function end(ended: boolean): void {
   setCsrfToken("");
   session.value = { state: "closed", ended };
+  forgetCaller();
+}
+
+/** Nothing of the former caller stays in this tab. */
+function forgetCaller(): void {
+  shownTo = null;
+  signOutProblem.value = null;
   for (const forget of onEnd) forget();
+  try {
+    sessionStorage.removeItem(STORED_ANSWERS);
+  } catch {
+    return; // storage is switched off: nothing was stored
+  }
 }

@@ -36,7 +36,8 @@ function pressed(event: KeyboardEvent): void {
   if (!shortcutsOn.value || event.defaultPrevented || event.isComposing) return;
   if (event.ctrlKey || event.metaKey || event.altKey || takesText(event.target)) return;
   if (document.querySelector("dialog:modal")) return;
-  const sequence = first && event.timeStamp - firstAt < SEQUENCE_MS ? `${first} ${event.key}` : event.key;
+  const key = keyOf(event);
+  const sequence = first && event.timeStamp - firstAt < SEQUENCE_MS ? `${first} ${key}` : key;
   const match = shortcuts.value.findLast((shortcut) => shortcut.keys === sequence);
   if (match) {
     event.preventDefault();
@@ -44,8 +45,15 @@ function pressed(event: KeyboardEvent): void {
     match.run();
     return;
   }
-  first = shortcuts.value.some((shortcut) => shortcut.keys.startsWith(`${event.key} `)) ? event.key : "";
+  first = shortcuts.value.some((shortcut) => shortcut.keys.startsWith(`${key} `)) ? key : "";
   firstAt = event.timeStamp;
+}
+
+/** The letter of the key where the layout has no Latin letters, such as a Korean one; otherwise what it types. */
+function keyOf(event: KeyboardEvent): string {
+  const letter = /^Key([A-Z])$/.exec(event.code)?.[1];
+  const typesAnother = event.key.length > 1 ? event.key === "Process" : event.key.charCodeAt(0) > 127;
+  return letter && typesAnother ? letter.toLowerCase() : event.key;
 }
 
 function takesText(target: EventTarget | null): boolean {

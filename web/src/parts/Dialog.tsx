@@ -1,4 +1,5 @@
-/** A modal dialog: the browser traps the focus and gives it back; Escape and a click beside it close it. */
+/** A modal dialog: the browser traps the focus and gives it back; Escape and a click beside it close it, except
+ * where its content cannot be shown again. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
 import { t } from "../text/common";
@@ -13,12 +14,15 @@ interface Props {
   shape?: "middle" | "wide" | "side" | "menu";
   /** The content fills the dialog without a margin and scrolls itself. */
   flush?: boolean;
+  /** Only its buttons close it: what it shows cannot be shown again. */
+  onlyButtonsClose?: boolean;
   footer?: ComponentChildren;
   children: ComponentChildren;
 }
 
-export function Dialog({ title, open, onClose, shape = "middle", flush, footer, children }: Props) {
+export function Dialog({ title, open, onClose, shape = "middle", flush, onlyButtonsClose, footer, children }: Props) {
   const ref = useRef<HTMLDialogElement>(null);
+  const pressedBeside = useRef(false);
   const id = useId();
   useEffect(() => {
     const dialog = ref.current;
@@ -38,9 +42,19 @@ export function Dialog({ title, open, onClose, shape = "middle", flush, footer, 
       aria-labelledby={id}
       onCancel={(event) => {
         event.preventDefault();
-        onClose();
+        if (!onlyButtonsClose) onClose();
       }}
-      onClick={(event) => event.target === ref.current && onClose()}
+      onKeyDown={(event) => {
+        // A browser lets the second Escape in a row pass `cancel`; that of the key itself holds.
+        if (onlyButtonsClose && event.key === "Escape") event.preventDefault();
+      }}
+      onPointerDown={(event) => (pressedBeside.current = event.target === ref.current)}
+      onClick={(event) => {
+        // A selection of text that ends beside the dialog is a click on it too.
+        const beside = event.target === ref.current && pressedBeside.current;
+        pressedBeside.current = false;
+        if (beside && !onlyButtonsClose) onClose();
+      }}
     >
       <div class={styles.content}>
         <header class={styles.header}>

@@ -3,6 +3,7 @@
  *
  * They end with the tab or the session, and count only while the service still gives the same text to this caller.
  */
+import { STORED_ANSWERS as KEY } from "../../app/session";
 import type { Settings } from "./state";
 import type { Answer, Turn } from "./turns";
 
@@ -13,7 +14,6 @@ interface Kept {
   answer: Answer;
 }
 
-const KEY = "dtrag.answers";
 const MOST = 40;
 
 function read(): Kept[] {

@@ -111,3 +111,26 @@ test("stopping keeps what was written so far", async () => {
   await asked;
   expect(shown.value.turns).toMatchObject([{ state: "stopped", text: "Ye" }]);
 });
+
+test("an answer that another question replaces neither stops nor writes into it", async () => {
+  const streams: ReadableStreamDefaultController[] = [];
+  vi.stubGlobal("fetch", (_: string, init: RequestInit) => {
+    const body = new ReadableStream({
+      start(controller) {
+        streams.push(controller);
+        init.signal?.addEventListener("abort", () => controller.error(new DOMException("stopped", "AbortError")));
+      },
+    });
+    return Promise.resolve(new Response(body));
+  });
+  const first = show(newConversationId(), "First?", SETTINGS);
+  await vi.waitFor(() => expect(streams).toHaveLength(1));
+  const second = show(newConversationId(), "Second?", SETTINGS);
+  await first;
+  await vi.waitFor(() => expect(streams).toHaveLength(2));
+  expect(shown.value.turns).toMatchObject([{ question: "Second?", state: "running" }]);
+  streams[1]?.enqueue(new TextEncoder().encode(events(["done", ANSWER])));
+  streams[1]?.close();
+  await second;
+  expect(shown.value.turns).toMatchObject([{ question: "Second?", state: "done" }]);
+});

@@ -41,6 +41,8 @@ export const shown = signal<Shown>(NOTHING);
 /** Counts answers, so that the list of conversations is loaded again. */
 export const answersGiven = signal(0);
 let running: AbortController | null = null;
+/** Of all turns of this page, so that what streams into one never changes another. */
+let lastId = 0;
 
 whenSessionEnds(() => {
   reset();
@@ -97,10 +99,11 @@ async function loadTurns(conversation: string, question: string, settings: Setti
 
 async function storedTurns(conversation: string, settings: Settings): Promise<Turn[]> {
   const stored = await api.get("/conversations/{conversation_id}", { path: { conversation_id: conversation } });
-  return stored.messages.map((message, index) => {
+  return stored.messages.map((message) => {
+    lastId += 1;
     const kept = message.withheld ? null : keptAnswer(conversation, message.question, message.answer);
     return {
-      id: index + 1,
+      id: lastId,
       question: message.question,
       settings: kept?.settings ?? settings,
       state: message.withheld ? "withheld" : kept ? "done" : "stored",
@@ -118,7 +121,8 @@ export async function ask(question: string, settings: Settings): Promise<void> {
   const abort = new AbortController();
   running = abort;
   const { conversation, turns } = shown.value;
-  const id = (turns.at(-1)?.id ?? 0) + 1;
+  lastId += 1;
+  const id = lastId;
   const turn: Turn = {
     id,
     question,
@@ -133,11 +137,13 @@ export async function ask(question: string, settings: Settings): Promise<void> {
   shown.value = { ...shown.value, turns: [...turns, turn] };
   announce(t("ask.asking"));
   try {
-    for await (const event of eventsOf("/chat/stream", requestOf(question, conversation, settings), abort.signal))
+    for await (const event of eventsOf("/chat/stream", requestOf(question, conversation, settings), abort.signal)) {
+      if (running !== abort) break; // stopped or replaced
       receive(id, event.name, JSON.parse(event.data));
+    }
     if (turnOf(id)?.state === "running") change(id, { state: "failed", problem: problemFrom(0, null) });
   } catch (error) {
-    if (isAbort(error)) change(id, { state: "stopped" });
+    if (isAbort(error) || running !== abort) change(id, { state: "stopped" });
     else change(id, { state: "failed", problem: asProblem(error) });
   }
   if (running === abort) running = null;

@@ -2,6 +2,7 @@
 import { useState } from "preact/hooks";
 import { announce } from "../../app/announce";
 import { useResource } from "../../app/resource";
+import { caller, signIn } from "../../app/session";
 import { api, type Body } from "../../api/client";
 import { asProblem, type Problem } from "../../api/problem";
 import { Button } from "../../parts/Button";
@@ -44,8 +45,10 @@ export function requestOf(draft: Draft): NewKeyBody {
   };
 }
 
+/** `onCreated` is called when the secret was read: the first key ends the state without keys, and this view with it. */
 export function NewKey({ onClose, onCreated }: { onClose: () => void; onCreated: () => void }) {
-  const [draft, setDraft] = useState(EMPTY);
+  const [isFirst] = useState(caller.value?.local === true);
+  const [draft, setDraft] = useState<Draft>(isFirst ? { ...EMPTY, role: "admin" } : EMPTY);
   const [secret, setSecret] = useState<string | null>(null);
   const [problem, setProblem] = useState<Problem | null>(null);
   const change = (part: Partial<Draft>) => setDraft((before) => ({ ...before, ...part }));
@@ -53,10 +56,19 @@ export function NewKey({ onClose, onCreated }: { onClose: () => void; onCreated:
     try {
       const created = await api.post("/keys", { body: requestOf(draft) });
       setSecret(created.secret);
+      setProblem(null);
       announce(t("new.created", { name: created.name }));
-      onCreated();
     } catch (error) {
       setProblem(asProblem(error));
+    }
+  };
+  const done = async (key: string) => {
+    try {
+      if (isFirst && !problem) await signIn(key);
+      onClose();
+      onCreated();
+    } catch (error) {
+      setProblem(asProblem(error)); // closing again goes on to the page for signing in
     }
   };
   if (secret !== null)
@@ -64,17 +76,20 @@ export function NewKey({ onClose, onCreated }: { onClose: () => void; onCreated:
       <Dialog
         title={t("new.title")}
         open
-        onClose={onClose}
+        onlyButtonsClose
+        onClose={() => void done(secret)}
         footer={
-          <Button kind="main" onClick={onClose}>
-            {t("new.done")}
+          <Button kind="main" onClick={() => void done(secret)}>
+            {t(isFirst ? "new.signIn" : "new.done")}
           </Button>
         }
       >
         <div class={styles.form}>
           <p>{t("new.once")}</p>
+          {isFirst && <p>{t("new.firstDone")}</p>}
           <code class={styles.secret}>{secret}</code>
           <CopyButton small={false} text={secret} label={t("new.secret")} />
+          {problem && <Failure problem={problem} />}
         </div>
       </Dialog>
     );
@@ -102,12 +117,16 @@ export function NewKey({ onClose, onCreated }: { onClose: () => void; onCreated:
           autocomplete="off"
           onInput={(name) => change({ name })}
         />
-        <Segmented
-          label={t("new.role")}
-          value={draft.role}
-          choices={ROLES.map((role) => ({ value: role, text: t(`role.${role}`) }))}
-          onChange={(role) => change({ role })}
-        />
+        {isFirst ? (
+          <p>{t("new.first")}</p>
+        ) : (
+          <Segmented
+            label={t("new.role")}
+            value={draft.role}
+            choices={ROLES.map((role) => ({ value: role, text: t(`role.${role}`) }))}
+            onChange={(role) => change({ role })}
+          />
+        )}
         {draft.role === "public" ? (
           <>
             <Field
@@ -126,7 +145,7 @@ export function NewKey({ onClose, onCreated }: { onClose: () => void; onCreated:
             />
           </>
         ) : (
-          <Scope selection={draft.scope} onSelect={(scope) => change({ scope })} />
+          !isFirst && <Scope selection={draft.scope} onSelect={(scope) => change({ scope })} />
         )}
         <Field
           type="date"

@@ -46,6 +46,10 @@ const en = {
   "new.once": "This secret is shown only now. Store it where passwords are stored.",
   "new.secret": "Copy the secret",
   "new.done": "Done",
+  "new.first":
+    "The first key is an administrator of all categories: from then on the service needs a key, on this machine too.",
+  "new.firstDone": "From now on the service needs a key. You will be signed in with this one.",
+  "new.signIn": "I have stored it: sign in",
 };
 
 const ko: Record<keyof typeof en, string> = {
@@ -94,6 +98,9 @@ const ko: Record<keyof typeof en, string> = {
   "new.once": "이 비밀 값은 지금만 보입니다. 비밀번호를 보관하는 곳에 저장하세요.",
   "new.secret": "비밀 값 복사",
   "new.done": "완료",
+  "new.first": "첫 키는 모든 분류의 관리자 키입니다. 키를 만들면 이 컴퓨터에서도 키가 있어야 서비스를 쓸 수 있습니다.",
+  "new.firstDone": "이제부터 서비스를 쓰려면 키가 필요합니다. 이 키로 로그인합니다.",
+  "new.signIn": "저장했습니다. 로그인",
 };
 
 export const tables = { en, ko };
