@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from typing import Literal
@@ -17,7 +17,7 @@ from dtrag.core.access.api_key import Caller
 from dtrag.core.access.scope import Scope, Viewer
 from dtrag.core.answers.citation_labels import label
 from dtrag.core.cases.case import Case, CaseLog, CitedPassage, FeedbackType, ReuseDecision, Vote, content_hash
-from dtrag.core.cases.evidence import counts_as_decision
+from dtrag.core.cases.evidence import counts_as_decision, is_author
 from dtrag.core.cases.shared_category import shared_category
 from dtrag.core.cases.similarity import question_hash
 from dtrag.core.documents import SearchResult
@@ -33,7 +33,8 @@ Retain = Literal["never", "thumbs_up", "always"]
 RETAIN: tuple[Retain, ...] = ("never", "thumbs_up", "always")
 MAX_QUERY = 10_000
 MOST_REPLAYS = 20
-"""Correct replays recorded of one case: a question that is asked all day must not outweigh the collection."""
+"""Replays recorded of one case, correct and wrong ones each: a question that is asked all day must not outweigh the
+collection."""
 WRITE_S = 0.2
 """Longest time between an answer and its interaction in the store, in seconds, while the store keeps up."""
 MOST_WAITING = 2_000
@@ -52,6 +53,7 @@ _NOTES: dict[str, str] = {
     "never": "No cases are made from answers (CBR_RETAIN is never).",
     "changed": "The cited passages have changed since: no case was made.",
     "elsewhere": "The case of this answer is out of your scope now.",
+    "other_passages": "The case of this answer cites other passages now: the feedback does not count for it.",
 }
 
 
@@ -168,19 +170,35 @@ class Retention:
         scope = caller.access.at(log.as_of).resolved(taxonomy)
         if kind is FeedbackType.THUMBS_DOWN:
             await self.on_thumbs_down(log, caller)
-        case = await self._case_of(log, scope)
+        voted = await self._cases_of(log, kind, scope)
+        case = voted[0] if voted else None
         if case is None and kind is FeedbackType.THUMBS_UP:
             return await self._made_by_vote(log, caller, scope, taxonomy)
         if case is None:
-            return CaseEffect(note=_NOTES["elsewhere"] if log.case_ids else "")
-        await self._vote(log, case, kind, caller, scope)
+            return CaseEffect(note=await self._why_not(log, scope))
+        for each in voted:
+            await self._vote(log, each, kind, caller, scope)
         return CaseEffect("case_voted", case.case_id)
 
-    async def _case_of(self, log: CaseLog, scope: Scope) -> Case | None:
-        """The case that was shown with the answer, the one that it was a vote on before, or the one made of it."""
+    async def _cases_of(self, log: CaseLog, kind: FeedbackType, scope: Scope) -> list[Case]:
+        """What the feedback is a vote on: the case shown with the answer, the earlier voted one, or the one made of it.
+
+        A thumbs-down also concerns the case whose passages were raised without being cited.
+        """
         candidates = [*filter(None, (log.shown_case_id,)), *sorted(log.case_ids), case_id_of(log)]
-        cases = await self._store.of(candidates, scope)
-        return next((cases[case_id] for case_id in candidates if case_id in cases), None)
+        raised = str(log.details.get("verified_case_id", ""))
+        cases = await self._store.of([*candidates, raised], scope)
+        seen = {case_id for case_id, case in cases.items() if _is_as_seen(case, log)}
+        voted = [case_id for case_id in candidates if case_id in seen][:1]
+        if kind is FeedbackType.THUMBS_DOWN and raised in seen and raised not in voted:
+            voted.append(raised)
+        return [cases[case_id] for case_id in voted]
+
+    async def _why_not(self, log: CaseLog, scope: Scope) -> str:
+        """Why the feedback is no vote on the case that was shown with the answer; "" when there was none."""
+        if not log.case_ids:
+            return ""
+        return _NOTES["other_passages" if await self._store.of(log.case_ids, scope) else "elsewhere"]
 
     async def _made_by_vote(self, log: CaseLog, caller: Caller, scope: Scope, taxonomy: Taxonomy) -> CaseEffect:
         reason = "never" if self._retain == "never" else str(log.details.get("not_retained", ""))
@@ -190,7 +208,8 @@ class Retention:
         current = [passages[cited.chunk_id] for cited in log.passages if cited.chunk_id in passages]
         if _cited(current) != log.passages:
             return CaseEffect(note=_NOTES["changed"])
-        case, is_new = await self._stored(await self._case_from(log, current, taxonomy), scope)
+        made = await self._case_from(log, current, taxonomy, scope)
+        case, is_new = await self._stored(made, scope, log.log_id)
         await self._vote(log, case, FeedbackType.THUMBS_UP, caller, scope)
         return CaseEffect("case_made" if is_new else "case_voted", case.case_id)
 
@@ -204,10 +223,17 @@ class Retention:
             at=self._now(),
         )
         await self._store.vote(vote, scope)
-        if log.shown_case_id == case.case_id and counts_as_decision(case, vote):
-            await self._store.add_decision(
-                ReuseDecision(case_id=case.case_id, log_id=log.log_id, kind="vote", correct=vote.success, at=vote.at)
+        was_reused = case.case_id in {log.shown_case_id, log.details.get("verified_case_id")}
+        if was_reused and counts_as_decision(case, vote):
+            decision = ReuseDecision(
+                case_id=case.case_id,
+                log_id=log.log_id,
+                kind="vote",
+                correct=vote.success,
+                at=vote.at,
+                asker=vote.voter,
             )
+            await self._store.add_decision(decision)
 
     async def _write_batch(self, batch: list[AnsweredQuestion]) -> None:
         for answered in batch:
@@ -223,14 +249,14 @@ class Retention:
     async def _write(self, answered: AnsweredQuestion) -> None:
         taxonomy = (await self._index.snapshot()).taxonomy
         scope = answered.viewer.resolved(taxonomy)
-        log = self._log_of(answered, taxonomy)
+        log = self._log_of(answered, taxonomy, scope)
         await self._store.add_log(log)
         await self._expiry.tidy()
-        await self._replay(answered)
+        await self._replay(answered, scope)
         if self._retain == "always" and not answered.not_retained and answered.shown_case_id is None:
-            await self._stored(await self._case_from(log, answered.cited, taxonomy), scope)
+            await self._stored(await self._case_from(log, answered.cited, taxonomy, scope), scope, log.log_id)
 
-    def _log_of(self, answered: AnsweredQuestion, taxonomy: Taxonomy) -> CaseLog:
+    def _log_of(self, answered: AnsweredQuestion, taxonomy: Taxonomy, scope: Scope) -> CaseLog:
         path, node_id = shared_category(answered.cited, taxonomy)
         question = clean(answered.question[:MAX_QUERY])
         return CaseLog(
@@ -250,30 +276,41 @@ class Retention:
                 "decision": answered.decision,
                 "confidence": round(answered.confidence, 6),
                 "not_retained": answered.not_retained,
+                "answered_in": None if scope.nodes is None else sorted(scope.nodes),
+                **_verified(answered),
             },
         )
 
-    async def _replay(self, answered: AnsweredQuestion) -> None:
-        """Judge the silent cases with the same question by an answer that was given without them."""
+    async def _replay(self, answered: AnsweredQuestion, scope: Scope) -> None:
+        """Judge cases with the same question by an answer from the same scope, over all of its documents.
+
+        Silent cases by an answer that was given without them; the verified one only when the answer does not cite it.
+        Authors do not confirm their own cases.
+        """
         recalled = answered.recalled
-        if recalled is None or recalled.case is not None or not answered.cited:
+        if recalled is None or answered.not_retained or not answered.cited or answered.shown_case_id is not None:
             return
         cited = {passage.chunk_id for passage in answered.cited}
-        for case in recalled.same:
+        for case in recalled.same if recalled.case is None else (recalled.case,):
             correct = any(passage.chunk_id in cited for passage in case.passages)
-            if correct and (await self._store.decisions(case.case_id)).correct >= MOST_REPLAYS:
+            if scope.nodes != case.answered_in:
                 continue
-            await self._store.add_decision(
-                ReuseDecision(
-                    case_id=case.case_id,
-                    log_id=answered.trace_id,
-                    kind="replay",
-                    correct=correct,
-                    at=answered.answered_at,
-                )
+            if correct and (recalled.case is not None or is_author(case, answered.owner)):
+                continue
+            counts = await self._store.decisions(case.case_id)
+            if (counts.correct if correct else counts.wrong) >= MOST_REPLAYS:
+                continue
+            decision = ReuseDecision(
+                case_id=case.case_id,
+                log_id=answered.trace_id,
+                kind="replay",
+                correct=correct,
+                at=answered.answered_at,
+                asker=answered.owner,
             )
+            await self._store.add_decision(decision)
 
-    async def _case_from(self, log: CaseLog, cited: Sequence[SearchResult], taxonomy: Taxonomy) -> Case:
+    async def _case_from(self, log: CaseLog, cited: Sequence[SearchResult], taxonomy: Taxonomy, scope: Scope) -> Case:
         """The case of an interaction: its content are the labels of the citations, no text of a document."""
         path, node_id = shared_category(cited, taxonomy)
         return Case(
@@ -289,18 +326,35 @@ class Retention:
             origin="answer",
             author=log.user_id,
             as_of=log.as_of,
+            answered_in=_nodes(log.details.get("answered_in", scope.nodes)),
             vector=await self._reuse.vectors.of(log.query) if log.query else None,
         )
 
-    async def _stored(self, case: Case, scope: Scope) -> tuple[Case, bool]:
-        """The case after storing it, and True; or one that asks the same and cites the same passages, and False."""
-        if case.query:
-            same, _ = await self._reuse.with_same_question(case.query, replace(scope, as_of=case.as_of))
-            cited = {passage.chunk_id for passage in case.passages}
-            for other in same:
-                if {passage.chunk_id for passage in other.passages} == cited:
-                    return other, False
+    async def _stored(self, case: Case, scope: Scope, log_id: str) -> tuple[Case, bool]:
+        """The case after storing it, and True; or one that asks the same and cites the same passages, and False.
+
+        When its id belongs to a case that cites other passages by now, it gets one of its own.
+        """
+        cited = frozenset(case.passages)
+        for other in await self._asking_the_same(case, scope):
+            if frozenset(other.passages) == cited and other.answers_for(case.answered_in):
+                return other, False
+        if await self._store.add(case):
+            return case, True
+        known = await self._store.get(case.case_id, scope)
+        if known is not None and frozenset(known.passages) == cited:
+            return known, False
+        case = replace(case, case_id=f"answer-{uuid.uuid5(_NAMESPACE, f'{case.case_id} {log_id}')}")
         return case, await self._store.add(case)
+
+    async def _asking_the_same(self, case: Case, scope: Scope) -> Sequence[Case]:
+        if not case.query:
+            return ()
+        try:
+            same, _ = await self._reuse.with_same_question(case.query, replace(scope, as_of=case.as_of))
+        except TimeoutError:
+            return ()
+        return same
 
     async def _report_dropped(self) -> None:
         if self._dropped:
@@ -316,10 +370,29 @@ def keeps_text(settings: Settings) -> bool:
 
 
 def case_id_of(log: CaseLog) -> str:
-    """The id of the case made of an interaction: the same for the same question, day and passages."""
-    parts = [log.query_hash.hex(), str(log.as_of or "")]
+    """The id of the case made of an interaction: the same for the same question, day, scope and passages."""
+    parts = [log.query_hash.hex(), str(log.as_of or ""), *map(str, log.details.get("answered_in") or ())]
     parts += sorted(f"{passage.chunk_id} {passage.content_hash.hex()}" for passage in log.passages)
     return f"answer-{uuid.uuid5(_NAMESPACE, chr(10).join(parts))}"
+
+
+def _verified(answered: AnsweredQuestion) -> dict[str, str]:
+    """The case that was shown or whose passages were raised, as it was then."""
+    recalled = answered.recalled
+    if recalled is None or recalled.case is None or not (recalled.raises or answered.shown_case_id):
+        return {}
+    return {"verified_case_id": recalled.case.case_id, "verified_as": recalled.case.fingerprint}
+
+
+def _is_as_seen(case: Case, log: CaseLog) -> bool:
+    """Whether the case still cites what it did for this answer: a vote counts for what the voter saw."""
+    if log.details.get("verified_case_id") == case.case_id:
+        return log.details.get("verified_as") == case.fingerprint
+    return frozenset(case.passages) == frozenset(log.passages)
+
+
+def _nodes(nodes: Iterable[int] | None) -> frozenset[int] | None:
+    return None if nodes is None else frozenset(nodes)
 
 
 def _cited(passages: Sequence[SearchResult]) -> tuple[CitedPassage, ...]:

@@ -7,9 +7,12 @@ that they had, and no other such case contradicts it. Otherwise the memory is si
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
+
+from cachetools import TTLCache
 
 from dtrag.core.access.scope import Scope, Viewer
 from dtrag.core.cases.case import (
@@ -21,6 +24,7 @@ from dtrag.core.cases.case import (
 )
 from dtrag.core.cases.evidence import (
     DELTA,
+    MIN_DECISIONS,
     CaseStanding,
     CollectionEvidence,
     collection_evidence,
@@ -34,8 +38,12 @@ from dtrag.ports import CaseStore, Index
 
 MOST_CANDIDATES = 20
 """Nearest cases that the gate compares with a question."""
+GATE_S = 0.5
+"""Time for these comparisons in seconds; later ones are left out, and the memory is silent."""
+COUNTS_S = 10.0
+"""How long the counts of a restricted scope are kept, in seconds, once the decisions count instead of the pairs."""
 
-Silence = Literal["", "no_case", "other_question", "stale", "evidence", "conflict"]
+Silence = Literal["", "no_case", "other_question", "stale", "evidence", "conflict", "late", "other_scope"]
 
 
 class Judgement(Protocol):
@@ -97,6 +105,7 @@ class Reuse:
         committed: DecisionCounts,
         vectors: QuestionVectors = QuestionVectors(None),
         delta: float = DELTA,
+        gate_seconds: float = GATE_S,
     ) -> None:
         self._store = store
         self._index = index
@@ -104,6 +113,8 @@ class Reuse:
         self._committed = committed
         self.vectors = vectors
         self._delta = delta
+        self._gate_seconds = gate_seconds
+        self._counts: TTLCache[Scope, DecisionCounts] = TTLCache(256, COUNTS_S)
 
     async def load(self) -> None:
         """Load the gate now, so that no question waits for it."""
@@ -115,7 +126,17 @@ class Reuse:
 
     async def evidence(self, scope: Scope) -> CollectionEvidence:
         """The evidence of all cases in scope: foreign ones have no influence on what a caller is shown."""
-        return collection_evidence(await self._store.decisions(scope=scope), self._committed, self._delta)
+        return collection_evidence(await self._decisions(scope), self._committed, self._delta)
+
+    async def _decisions(self, scope: Scope) -> DecisionCounts:
+        """The counts of the scope. Which cases a restricted scope holds is checked one by one, so they are kept."""
+        known = self._counts.get(scope)
+        if known is not None:
+            return known
+        counts = await self._store.decisions(scope=scope)
+        if scope.nodes is not None and counts.total >= MIN_DECISIONS:
+            self._counts[scope] = counts
+        return counts
 
     async def recall(self, question: str, viewer: Viewer) -> Recalled:
         """What the memory knows about the question, for this viewer on this day.
@@ -124,30 +145,40 @@ class Reuse:
         """
         taxonomy = (await self._index.snapshot()).taxonomy
         scope = viewer.resolved(taxonomy)
-        same, candidates = await self.with_same_question(question, scope)
-        if not same:
+        try:
+            found, candidates = await self.with_same_question(question, scope)
+        except TimeoutError:
+            return Recalled(silence="late")
+        if not found:
             return Recalled(silence="other_question" if candidates else "no_case", candidates=candidates)
+        same = [case for case in found if case.answers_for(scope.nodes)]
+        if not same:
+            return Recalled(silence="other_scope", candidates=candidates)
         current = await self.current(same, scope, taxonomy)
         stale = sum(bool(case.passages) for case in same) - len(current)
         recalled = Recalled(same=tuple(current), candidates=candidates, with_same_question=len(same), stale=stale)
         if not current and stale:
             return replace(recalled, silence="stale")
-        verified, code = await self._allowed(current, scope) if current else ([], "no_passages")
+        return await self._decided(recalled, scope)
+
+    async def _decided(self, recalled: Recalled, scope: Scope) -> Recalled:
+        """With the case that the evidence allows and that no other contradicts, or the reason for silence."""
+        verified, code = await self._allowed(recalled.same, scope) if recalled.same else ([], "no_passages")
         if not verified:
             return replace(recalled, silence="evidence", code=code)
         # Anybody who may write chooses passages by hand, and may have several keys to confirm the choice: such cases
         # count where there is no other, are shown, and change no ranking.
-        found = [each for each in verified if each.case.origin != "manual"]
-        best, passages = _agreed(found or verified)
+        from_answers = [each for each in verified if each.case.origin != "manual"]
+        best, passages = _agreed(from_answers or verified)
         if best is None:
             return replace(recalled, silence="conflict")
-        return replace(recalled, case=best, passages=passages, raises=bool(found))
+        return replace(recalled, case=best, passages=passages, raises=bool(from_answers))
 
     async def with_same_question(self, question: str, scope: Scope) -> tuple[list[Case], int]:
         """The cases in scope that ask the same about the same day, most similar first, and the number compared.
 
         Candidates are the nearest by words; when none of them asks the same, those by meaning, where the embedder
-        supports the language.
+        supports the language. Raises `TimeoutError` when the comparisons take too long.
         """
         query = CaseQuery(text=question, limit=MOST_CANDIDATES)
         by_words = await self._nearest(query, scope)
@@ -164,14 +195,21 @@ class Reuse:
         return [case for case, score in await self._store.nearest(query, scope) if score > 0]
 
     def _same(self, question: str, cases: Sequence[Case], scope: Scope) -> list[Case]:
-        """Those of the cases that ask the same about the same day. One without text must be literally the same."""
+        """Those of the cases that ask the same about the same day. One without text must be literally the same.
+
+        Raises `TimeoutError` after the time for the comparisons, so that no thread is busy with an answered question.
+        """
         asks_the_same, asked = self._gate(), question_hash(question)
-        return [
-            case
-            for case in cases
-            if case.as_of == scope.as_of
-            and (asks_the_same(case.query, question).same if case.query else case.query_hash == asked)
-        ]
+        end = time.monotonic() + self._gate_seconds
+        same = []
+        for case in cases:
+            if time.monotonic() >= end:
+                raise TimeoutError
+            if case.as_of != scope.as_of:
+                continue
+            if asks_the_same(case.query, question).same if case.query else case.query_hash == asked:
+                same.append(case)
+        return same
 
     async def current(self, cases: Sequence[Case], scope: Scope, taxonomy: Taxonomy) -> list[Case]:
         """Those of the cases that cite passages, all of which are in scope and valid and have the cited text."""

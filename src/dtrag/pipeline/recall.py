@@ -1,7 +1,7 @@
 """The case memory in a run: recalled beside the search, shown with an answer that cites the case's passages.
 
-It never delays an answer by more than its share of the retrieve step, and never fails one: what fails or is late is
-left out (`cases` in `degraded`).
+It never delays an answer by more than its share of the retrieve step, and never fails one: when it fails or is late, it
+is left out (a failure is `cases` in `degraded`).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -50,11 +51,12 @@ class Recall:
             async with asyncio.timeout(max(0.0, seconds)):
                 recalled = await self._task
         except TimeoutError:
-            self._left_out(facts, "late")
+            facts["outcome"] = "late"
             return passages
         except Exception as error:  # noqa: BLE001 - boundary: an answer does not depend on the memory
             _LOG.warning("the case memory failed; the answer is made without it", exc_info=error)
-            self._left_out(facts, "failed")
+            facts["outcome"] = "failed"
+            self._state.degraded.append("cases")
             return passages
         self._run.recording.recalled = recalled
         facts |= {
@@ -66,11 +68,10 @@ class Recall:
             facts["reason"] = recalled.code or recalled.silence
             return passages
         facts["outcome"] = "verified"
-        return raised(passages, recalled.passages) if recalled.raises else passages
-
-    def _left_out(self, facts: dict[str, Any], outcome: str) -> None:
-        facts["outcome"] = outcome
-        self._state.degraded.append("cases")
+        ranked = raised(passages, recalled.passages) if recalled.raises else passages
+        if list(ranked) == list(passages):
+            self._run.recording.recalled = replace(recalled, raises=False)
+        return ranked
 
 
 @asynccontextmanager

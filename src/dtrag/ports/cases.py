@@ -71,7 +71,7 @@ class CaseStore(Protocol):
         """The newest interactions whose category and named cases are all in scope, newest first."""
 
     async def add_decision(self, decision: ReuseDecision) -> None:
-        """Store a reuse decision; the same case and log again replaces the earlier one."""
+        """Store a reuse decision about a stored case; another of the same asker replaces it, but no replay a vote."""
 
     async def decisions(self, case_id: str | None = None, scope: Scope = EVERYTHING) -> DecisionCounts:
         """Counts of the reuse decisions: of all cases in scope, or of one of them."""

@@ -107,7 +107,8 @@ async def test_a_late_memory_is_not_waited_for(app: App, monkeypatch: pytest.Mon
     monkeypatch.setattr(Reuse, "recall", hang)
     monkeypatch.setenv("PIPELINE_TIMEOUT_MULTIPLIER", "2")
     response = await app.pipeline.execute(QUESTION)
-    assert "cases" in response.degraded
+    assert "cases" not in response.degraded
+    assert (await app.traces.get(response.trace_id)).steps[1].facts["cases"] == {"outcome": "late"}
     assert "90 days" in response.answer
     assert ended.is_set()
 
@@ -165,8 +166,8 @@ async def test_a_poisoned_case_brings_neither_text_nor_passages(app: App) -> Non
 
 
 async def test_cases_that_contradict_each_other_are_silent_until_one_has_more_voters(app: App) -> None:
-    await cited(app, "Gardens", origin="answer")
     made = await rate(app, await app.pipeline.execute(QUESTION, owner=""))
+    await cited(app, "Gardens", origin="answer")
     response = await app.pipeline.execute(QUESTION)
     assert response.answered_before is not None  # a vote without a key counts as one voter
     assert response.answered_before.case_id == made
@@ -318,7 +319,12 @@ async def test_foreign_decisions_have_no_influence(app: App) -> None:
     foreign = await cited(app, "Salaries", "Who pays zymurgite?", origin="answer")
     for number in range(80):
         wrong = ReuseDecision(
-            case_id=foreign.case_id, log_id=str(number), kind="replay", correct=False, at=datetime.now(UTC)
+            case_id=foreign.case_id,
+            log_id=str(number),
+            kind="replay",
+            correct=False,
+            at=datetime.now(UTC),
+            asker=str(number),
         )
         await app.case_store.add_decision(wrong)
     taxonomy = (await app.index.snapshot()).taxonomy

@@ -69,6 +69,9 @@ alter table cbr_cases add column author text not null default ''
 -- name: cbr_cases.as_of
 alter table cbr_cases add column as_of text
 
+-- name: cbr_cases.answered_in
+alter table cbr_cases add column answered_in text
+
 -- name: cbr_cases.upvotes
 alter table cbr_cases add column upvotes integer not null default 0
 
@@ -118,11 +121,12 @@ create table if not exists cbr_votes (
 ) without rowid;
 create table if not exists cbr_decisions (
     case_id    text not null,
+    asker      text not null,
     log_id     text not null,
     kind       text not null,
     correct    integer not null,
     decided_at text not null,
-    primary key (case_id, log_id)
+    primary key (case_id, asker)
 ) without rowid;
 create table if not exists cbr_changes (
     case_id  text primary key,
@@ -187,10 +191,12 @@ from cbr_cases where case_id not in (select case_id from cbr_changes)
 -- name: add_case
 insert into cbr_cases (
     case_id, query, category_path, content, quality_score, usage_count, success_rate, metadata, created_at, updated_at,
-    query_hash, node_id, passages, origin, author, as_of, upvotes, downvotes, status, vector
+    query_hash, node_id, passages, origin, author, as_of, upvotes, downvotes, status, vector,
+    answered_in
 ) values (
     :case_id, :query, :category_path, :content, :quality_score, :usage_count, :success_rate, :metadata, :created_at,
-    :updated_at, :query_hash, :node_id, :passages, :origin, :author, :as_of, :upvotes, :downvotes, :status, :vector
+    :updated_at, :query_hash, :node_id, :passages, :origin, :author, :as_of, :upvotes, :downvotes, :status, :vector,
+    :answered_in
 )
 on conflict (case_id) do nothing
 
@@ -199,7 +205,7 @@ update cbr_cases set
     query = :query, category_path = :category_path, content = :content, quality_score = :quality_score,
     usage_count = :usage_count, success_rate = :success_rate, metadata = :metadata, updated_at = :updated_at,
     query_hash = :query_hash, node_id = :node_id, passages = :passages, upvotes = :upvotes, downvotes = :downvotes,
-    status = :status, vector = :vector, origin = :origin, author = :author
+    status = :status, vector = :vector, origin = :origin, author = :author, answered_in = :answered_in
 where case_id = :case_id
 
 -- name: delete_case
@@ -245,11 +251,14 @@ delete from cbr_votes where case_id = :case_id and feedback in ('thumbs_up', 'se
 delete from cbr_decisions where case_id = :case_id and correct
 
 -- name: put_decision
-insert or replace into cbr_decisions (case_id, log_id, kind, correct, decided_at)
-values (:case_id, :log_id, :kind, :correct, :decided_at)
+insert into cbr_decisions (case_id, asker, log_id, kind, correct, decided_at)
+select case_id, :asker, :log_id, :kind, :correct, :decided_at from cbr_cases where case_id = :case_id
+on conflict (case_id, asker) do update
+set log_id = excluded.log_id, kind = excluded.kind, correct = excluded.correct, decided_at = excluded.decided_at
+where excluded.kind = 'vote' or cbr_decisions.kind = 'replay'
 
 -- name: decisions
-select * from cbr_decisions where case_id in (select value from json_each(:case_ids)) order by case_id, log_id
+select * from cbr_decisions where case_id in (select value from json_each(:case_ids)) order by case_id, asker
 
 -- name: decision_counts
 select coalesce(sum(correct), 0) as correct, count(*) as total

@@ -50,6 +50,7 @@ def case_values(case: Case) -> dict[str, object]:
         "origin": case.origin,
         "author": case.author,
         "as_of": case.as_of.isoformat() if case.as_of else None,
+        "answered_in": None if case.answered_in is None else _json(sorted(case.answered_in)),
         "upvotes": case.upvotes,
         "downvotes": case.downvotes,
         "status": case.status,
@@ -76,6 +77,7 @@ def case_of(row: Row) -> Case:
         origin=_known(_ORIGINS, row["origin"]),
         author=row["author"],
         as_of=_day(row["as_of"]),
+        answered_in=None if row["answered_in"] is None else frozenset(json.loads(row["answered_in"])),
         upvotes=row["upvotes"],
         downvotes=row["downvotes"],
         status=_known(_STATUSES, row["status"]),
@@ -182,6 +184,7 @@ def decision_values(decision: ReuseDecision) -> dict[str, object]:
         "kind": decision.kind,
         "correct": decision.correct,
         "decided_at": time_text(decision.at),
+        "asker": decision.asker,
     }
 
 
@@ -193,6 +196,7 @@ def decision_of(row: Row) -> ReuseDecision:
         kind=_known(_DECISION_KINDS, row["kind"]),
         correct=bool(row["correct"]),
         at=_when(row["decided_at"]),
+        asker=row["asker"],
     )
 
 

@@ -84,6 +84,8 @@ class Case:
     origin: Origin = "manual"
     author: str = ""
     as_of: date | None = None
+    answered_in: frozenset[int] | None = None
+    """The nodes of the scope in which the question was answered; None for the whole tree, and for cases by hand."""
     upvotes: int = 0
     downvotes: int = 0
     status: Status = "active"
@@ -94,6 +96,20 @@ class Case:
     def document_ids(self) -> frozenset[uuid.UUID]:
         """The documents that it cites."""
         return frozenset(passage.document_id for passage in self.passages)
+
+    @property
+    def fingerprint(self) -> str:
+        """Digest of the question and the cited passages: what a voter who saw the case has seen of it."""
+        parts = [self.query_hash.hex()]
+        parts += (f"{passage.chunk_id} {passage.content_hash.hex()}" for passage in self.passages)
+        return hashlib.sha256("\n".join(parts).encode("utf-8", "replace")).hexdigest()
+
+    def answers_for(self, nodes: frozenset[int] | None) -> bool:
+        """Whether it was answered in a scope that holds all these nodes (None: the whole tree).
+
+        In a wider scope, other passages might have answered the question.
+        """
+        return self.answered_in is None or (nodes is not None and nodes <= self.answered_in)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +143,7 @@ class CaseChange:
         changes.pop("author", None)
         if self.replaces_answer(case):
             changes |= {"origin": "manual", "author": self.author or "", "upvotes": 0, "success_rate": 0.0}
+            changes["answered_in"] = None
         if self.category_path is not None:
             changes["node_id"] = self.node_id
         if self.query is not None:
@@ -182,7 +199,8 @@ class CaseLog:
     shown_case_id: str | None = None
     as_of: date | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
-    """Chosen action with its propensity, confidence, decision: numbers and names, no texts."""
+    """Chosen action with its propensity, confidence, decision: numbers and names, no texts. Of an answer also the
+    nodes of its scope, and the case that was shown or raised with its fingerprint then."""
 
     @property
     def case_ids(self) -> frozenset[str]:
@@ -205,13 +223,18 @@ class Vote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReuseDecision:
-    """Whether reusing a case was right: by a vote on a shown case, or by a replay without the memory."""
+    """Whether reusing a case was right: by a vote on a shown case, or by a replay.
+
+    `asker` is the owner id of the caller, "" without keys. Of one asker the last decision about a case counts, and a
+    vote is not replaced by a replay.
+    """
 
     case_id: str
     log_id: str
     kind: DecisionKind
     correct: bool
     at: datetime
+    asker: str = ""
 
 
 @dataclass(frozen=True, slots=True)

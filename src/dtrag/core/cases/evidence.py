@@ -61,12 +61,16 @@ def standing_of(case: Case, votes: Sequence[Vote], decisions: DecisionCounts) ->
 
 
 def counts_as_decision(case: Case, vote: Vote) -> bool:
-    """Whether a vote on the case, when it was shown, is evidence about reuse.
+    """Whether a vote on the case, when it was shown or raised, is evidence about reuse.
 
-    Neither is a rating of 3, nor the author's own approval of passages chosen by hand.
+    Neither a rating of 3 nor a vote of the case's author is.
     """
-    own_choice = case.origin == "manual" and bool(case.author) and vote.voter == case.author
-    return vote.feedback is not FeedbackType.IGNORED and not (own_choice and vote.success)
+    return vote.feedback is not FeedbackType.IGNORED and not is_author(case, vote.voter)
+
+
+def is_author(case: Case, owner: str) -> bool:
+    """Whether the caller made the case; False without keys."""
+    return bool(case.author) and owner == case.author
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +149,7 @@ def reusable(case: Case, standing: CaseStanding, collection: CollectionEvidence)
             "The passages were chosen by hand; neither another voter nor a replay has confirmed them.",
         ),
         (
-            few_decisions and standing.open_thumbs_down > 0,
+            standing.open_thumbs_down > 0,
             "thumbs_down",
             f"The case has {standing.open_thumbs_down:,} open thumbs-down.",
         ),

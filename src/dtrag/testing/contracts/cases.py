@@ -45,7 +45,7 @@ def log(log_id: str, minutes: int = 0, **values: Any) -> CaseLog:
 
 def decision(case_id: str, log_id: str, *, correct: bool) -> ReuseDecision:
     """A decision of a replay."""
-    return ReuseDecision(case_id=case_id, log_id=log_id, kind="replay", correct=correct, at=NOON)
+    return ReuseDecision(case_id=case_id, log_id=log_id, kind="replay", correct=correct, at=NOON, asker=log_id)
 
 
 def brute_force(cases: list[Case], query: CaseQuery) -> list[tuple[str, float]]:
@@ -182,7 +182,9 @@ class CaseStoreContract:
             for voter, feedback in (("lee", FeedbackType.THUMBS_UP), ("cho", FeedbackType.THUMBS_DOWN)):
                 await stores.cases.vote(vote(key, feedback, log_id=f"log-{voter}", voter=voter), EVERYTHING)
             for log_id, correct in (("one", True), ("two", False)):
-                decision = ReuseDecision(case_id=key, log_id=log_id, kind="replay", correct=correct, at=NOON)
+                decision = ReuseDecision(
+                    case_id=key, log_id=log_id, kind="replay", correct=correct, at=NOON, asker=log_id
+                )
                 await stores.cases.add_decision(decision)
             same = CaseChange(query=case(key).query, passages=(), author="eve")
             await stores.cases.change(key, same, NOON, EVERYTHING)
@@ -395,6 +397,17 @@ class CaseLogContract:
         await asyncio.gather(*(stores.cases.add_log(log(f"log-{number}", number)) for number in range(50)))
         assert len(await stores.cases.logs(EVERYTHING, 100)) == 50
 
+    async def test_the_scope_of_the_answer_is_stored(self, stores: Stores) -> None:
+        for key, nodes in (("whole", None), ("nothing", frozenset[int]()), ("branch", frozenset({3, 1}))):
+            await stores.cases.add(replace(case(key), origin="answer", answered_in=nodes))
+            stored = await stores.cases.get(key, EVERYTHING)
+            assert stored is not None
+            assert stored.answered_in == nodes
+        changed = await stores.cases.change("branch", CaseChange(query="new"), NOON, EVERYTHING)
+        assert changed is not None
+        assert changed[1].answered_in is None  # a question of an editor
+        assert await stores.cases.get("branch", EVERYTHING) == changed[1]
+
     async def test_decisions_are_counted(self, stores: Stores) -> None:
         await stores.cases.add(case("one"))
         await stores.cases.add(case("two"))
@@ -404,6 +417,10 @@ class CaseLogContract:
         await stores.cases.add_decision(decision("one", "s", correct=False))
         assert await stores.cases.decisions("one") == DecisionCounts(1, 2)
         assert await stores.cases.decisions() == DecisionCounts(2, 2)
+        await stores.cases.add_decision(decision("unknown", "r", correct=False))
+        await stores.cases.add_decision(replace(decision("one", "r", correct=False), kind="vote", log_id="later"))
+        await stores.cases.add_decision(decision("one", "r", correct=True))
+        assert await stores.cases.decisions() == DecisionCounts(1, 3)  # no case; a vote stays
         _, machines, staff = await filled(stores)
         (node,) = branch_nodes(machines)
         await stores.cases.add(case("three", node_id=node, passages=[chunk_id(KETTLE)]))

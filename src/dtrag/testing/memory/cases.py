@@ -165,7 +165,11 @@ class MemoryCases:
 
     async def add_decision(self, decision: ReuseDecision) -> None:
         """See `CaseStore`."""
-        self._decisions[decision.case_id, decision.log_id] = decision
+        if decision.case_id not in self._cases:
+            return
+        known = self._decisions.get((decision.case_id, decision.asker))
+        if known is None or decision.kind == "vote" or known.kind == "replay":
+            self._decisions[decision.case_id, decision.asker] = decision
 
     async def decisions(self, case_id: str | None = None, scope: Scope = EVERYTHING) -> DecisionCounts:
         """See `CaseStore`."""

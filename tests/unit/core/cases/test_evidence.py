@@ -139,11 +139,11 @@ def test_without_keys_a_vote_counts_as_one_voter() -> None:
     assert standing_of(CASE, [vote("", UP, 1), vote("", UP, 2)], DecisionCounts()).supporters == {""}
 
 
-def test_authors_do_not_decide_about_passages_that_they_chose() -> None:
+def test_authors_do_not_decide_about_their_own_cases() -> None:
     own = replace(CASE, author="kim", origin="manual")
     assert not counts_as_decision(own, vote("kim", UP, 0))
-    assert counts_as_decision(own, vote("kim", DOWN, 0))
+    assert not counts_as_decision(own, vote("kim", DOWN, 0))
     assert counts_as_decision(own, vote("lee", UP, 0))
-    assert counts_as_decision(replace(CASE, author="kim"), vote("kim", UP, 0))
+    assert not counts_as_decision(replace(CASE, author="kim"), vote("kim", UP, 0))
     assert counts_as_decision(replace(own, author=""), vote("", UP, 0))
     assert not counts_as_decision(CASE, vote("lee", IGNORED, 0))

@@ -21,6 +21,8 @@ create table cbr_cases (
     author         text not null,
     status         text not null check (status in ('active', 'archived')),
     as_of          date,
+    -- The nodes of the scope in which the question was answered; null for the whole tree.
+    answered_in    int[],
     metadata       jsonb not null,
     vector         bytea,
     created_at     timestamptz not null,
@@ -39,13 +41,15 @@ create table cbr_votes (
     primary key (case_id, voter, log_id)
 );
 
+-- One decision of each caller about a case.
 create table cbr_decisions (
     case_id    text collate "C" not null references cbr_cases on delete cascade,
+    asker      text not null,
     log_id     text not null,
     kind       text not null check (kind in ('vote', 'replay')),
     correct    boolean not null,
     decided_at timestamptz not null,
-    primary key (case_id, log_id)
+    primary key (case_id, asker)
 );
 
 create table cbr_logs (

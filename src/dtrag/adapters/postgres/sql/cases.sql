@@ -24,12 +24,12 @@ on conflict (case_id) do update set revision = excluded.revision
 with added as (
     insert into cbr_cases (
         case_id, query, query_hash, category_path, node_id, content, chunk_ids, content_hashes, document_ids,
-        quality_score, usage_count, success_rate, upvotes, downvotes, origin, author, status, as_of, metadata, vector,
-        created_at, updated_at
+        quality_score, usage_count, success_rate, upvotes, downvotes, origin, author, status, as_of, answered_in,
+        metadata, vector, created_at, updated_at
     ) values (
         :case_id, :query, :query_hash, :category_path, :node_id, :content, :chunk_ids, :content_hashes, :document_ids,
-        :quality_score, :usage_count, :success_rate, :upvotes, :downvotes, :origin, :author, :status, :as_of, :metadata,
-        :vector, :created_at, :updated_at
+        :quality_score, :usage_count, :success_rate, :upvotes, :downvotes, :origin, :author, :status, :as_of, :answered_in,
+        :metadata, :vector, :created_at, :updated_at
     )
     on conflict do nothing
     returning case_id
@@ -46,7 +46,7 @@ update cbr_cases set
     chunk_ids = :chunk_ids, content_hashes = :content_hashes, document_ids = :document_ids,
     quality_score = :quality_score, usage_count = :usage_count, success_rate = :success_rate, upvotes = :upvotes,
     downvotes = :downvotes, status = :status, metadata = :metadata, vector = :vector, updated_at = :updated_at, origin = :origin,
-    author = :author
+    author = :author, answered_in = :answered_in
 where case_id = :case_id
 
 -- name: delete_logs
@@ -101,13 +101,14 @@ delete from cbr_votes where case_id = :case_id and feedback in ('thumbs_up', 'se
 delete from cbr_decisions where case_id = :case_id and correct
 
 -- name: put_decision
-insert into cbr_decisions (case_id, log_id, kind, correct, decided_at)
-select case_id, :log_id, :kind, :correct, :decided_at from cbr_cases where case_id = :case_id
-on conflict (case_id, log_id) do update
-set kind = excluded.kind, correct = excluded.correct, decided_at = excluded.decided_at
+insert into cbr_decisions (case_id, asker, log_id, kind, correct, decided_at)
+select case_id, :asker, :log_id, :kind, :correct, :decided_at from cbr_cases where case_id = :case_id
+on conflict (case_id, asker) do update
+set log_id = excluded.log_id, kind = excluded.kind, correct = excluded.correct, decided_at = excluded.decided_at
+where excluded.kind = 'vote' or cbr_decisions.kind = 'replay'
 
 -- name: decisions
-select * from cbr_decisions where case_id = any (:case_ids) order by case_id, log_id
+select * from cbr_decisions where case_id = any (:case_ids) order by case_id, asker
 
 -- name: decision_counts
 select count(*) filter (where correct) as correct, count(*) as total

@@ -32,6 +32,7 @@ def case_values(case: Case) -> dict[str, object]:
         "author": case.author,
         "status": case.status,
         "as_of": case.as_of,
+        "answered_in": None if case.answered_in is None else sorted(case.answered_in),
         "metadata": Jsonb(dict(case.metadata)),
         "vector": case.vector,
         "created_at": case.created_at,
@@ -41,7 +42,9 @@ def case_values(case: Case) -> dict[str, object]:
 
 def case_of(row: DictRow) -> Case:
     """The case of a row."""
-    return Case(**_plain(row) | {"category_path": tuple(row["category_path"])})
+    nodes = row["answered_in"]
+    answered_in = None if nodes is None else frozenset(nodes)
+    return Case(**_plain(row) | {"category_path": tuple(row["category_path"]), "answered_in": answered_in})
 
 
 def _plain(row: DictRow) -> dict[str, Any]:
@@ -138,13 +141,19 @@ def decision_values(decision: ReuseDecision) -> dict[str, object]:
         "kind": decision.kind,
         "correct": decision.correct,
         "decided_at": decision.at,
+        "asker": decision.asker,
     }
 
 
 def decision_of(row: DictRow) -> ReuseDecision:
     """The decision of a row."""
     return ReuseDecision(
-        case_id=row["case_id"], log_id=row["log_id"], kind=row["kind"], correct=row["correct"], at=row["decided_at"]
+        case_id=row["case_id"],
+        log_id=row["log_id"],
+        kind=row["kind"],
+        correct=row["correct"],
+        at=row["decided_at"],
+        asker=row["asker"],
     )
 
 
