@@ -77,6 +77,6 @@ async def test_health_answers_with_a_key_while_the_database_is_away(
     monkeypatch.setattr(service.app.keys, "_needed", (True, 0.0))
     monkeypatch.setattr(service.app.database, "ping", away)
     response = await client.get("/health", headers={"X-API-Key": "a key that cannot be looked up now"})
-    features = FEATURES | {"B-O2": "retrieval-filter-unknown"}
+    features = FEATURES | {"B-O2": "retrieval-filter-unknown", "B-O4": "cbr-system-disabled"}
     assert (response.status_code, response.json()) == (200, {"status": "unhealthy", "features": features})
     assert_failure(await client.get("/documents", headers={"X-API-Key": "the same"}), 503)

@@ -66,7 +66,7 @@ def test_the_source_was_read() -> None:
 def test_every_error_maps_to_a_known_exit_code_and_status(kind: type[DtragError]) -> None:
     assert kind.exit_code in EXIT_CODES
     assert kind.exit_code != 0
-    assert kind.http_status in {401, 403, 404, 409, 422, 429, 500, 501, 502, 503, 507}
+    assert kind.http_status in {400, 401, 403, 404, 409, 422, 429, 500, 501, 502, 503, 507}
     assert (kind.__doc__ or "").strip()
     error = kind(**dict.fromkeys(_fields(kind), "x"))
     assert error.fields == dict.fromkeys(_fields(kind), "x")

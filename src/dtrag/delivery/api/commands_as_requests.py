@@ -14,6 +14,8 @@ _REQUESTS: Sequence[tuple[str, str]] = (
     (r"dtrag ingest FILE", "POST /documents"),
     (r"dtrag agents list", "GET /agents"),
     (r"dtrag review list", "GET /review"),
+    (r"dtrag review show", "GET /review/{item_id}"),
+    (r"dtrag search(?: --json)?", "POST /search"),
     (r"dtrag review correct", "POST /review/{item_id}/correct"),
     (r"dtrag cbr list", "GET /cbr/cases"),
     (r"dtrag taxonomy list", "GET /taxonomy"),
