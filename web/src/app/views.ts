@@ -39,6 +39,7 @@ export const VIEWS: readonly View[] = [
   { id: "taxonomy", group: "content", role: "reader", icon: "taxonomy", letter: "c", load: () => import("../views/taxonomy/TaxonomyView") },
   { id: "review", group: "quality", role: "editor", icon: "review", letter: "r", load: () => import("../views/review/ReviewView") },
   { id: "cases", group: "quality", role: "reader", icon: "cases", letter: "m", load: () => import("../views/cases/CasesView") },
+  { id: "evaluation", group: "quality", role: "admin", icon: "evaluation", letter: "e", load: () => import("../views/evaluation/EvaluationView") },
   { id: "trace", group: "quality", role: "reader", icon: "trace", letter: "t", load: () => import("../views/trace/TraceView") },
   { id: "keys", group: "govern", role: "admin", icon: "keys", letter: "k", load: () => import("../views/keys/KeysView") },
   { id: "audit", group: "govern", role: "admin", icon: "audit", letter: "u", load: () => import("../views/audit/AuditView") },

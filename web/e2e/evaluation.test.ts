@@ -1,0 +1,143 @@
+/** The evaluation over kept runs that the browser answers with: the shared service has none. */
+import type { Page } from "playwright-core";
+import { expect, test } from "vitest";
+import { close, expectAccessible, expectNoSideways, inBrowser, open, picture, type Look } from "./browser";
+import { expectFailure, FAILURES } from "./states";
+
+const LEAVE = "How many days of paid annual leave does a full-time employee have?";
+const BOOKS = "도서관에서 학부생은 책을 몇 권까지 빌릴 수 있나요?";
+const LOOKS: Look[] = [
+  { language: "en", theme: "light", width: 1280 },
+  { language: "ko", theme: "dark", width: 320 },
+];
+const [OLD, NEW] = ["0b1f6f0e-0000-4000-8000-000000000001", "0b1f6f0e-0000-4000-8000-000000000002"];
+
+const row = (id: string, question: string, right: number, answer: string) => ({
+  id,
+  question,
+  ratios: { contained: [right, 1], wrong: [1 - right, 1], declined: [0, 0] },
+  details: { answer, decision: "answer", reasons: ["A reason."] },
+});
+
+function run(run_id: string, day: string, rows: ReturnType<typeof row>[]) {
+  const right = rows.filter(({ ratios }) => ratios.contained[0] === 1).length / rows.length;
+  const estimate = (value: number) => ({ value, low: value / 2, high: (1 + value) / 2 });
+  return {
+    run_id,
+    created_at: `${day}T09:00:00+00:00`,
+    kind: "answers",
+    dataset: "samples",
+    version: "1.0.0",
+    settings: { mode: "hybrid", model: "none" },
+    questions: rows.length,
+    measures: { contained: estimate(right), wrong: estimate(1 - right), declined: null },
+    format: 1,
+    rows,
+  };
+}
+
+const RUNS = [
+  run(NEW, "2026-11-02", [row("2", BOOKS, 1, "10권입니다."), row("1", LEAVE, 0, "Nine days.")]),
+  run(OLD, "2026-11-01", [row("1", LEAVE, 1, "26 days."), row("2", BOOKS, 1, "10권입니다.")]),
+];
+
+/** A page whose requests for runs are answered with these. */
+async function openWith(runs: typeof RUNS, at: string, look: Look = {}): Promise<Page> {
+  const page = await open("", look);
+  await page.route(
+    (url) => url.pathname.startsWith("/evaluations"),
+    async (route) => {
+      const url = new URL(route.request().url());
+      const id = url.pathname.split("/")[2];
+      if (id) return route.fulfill({ json: runs.find(({ run_id }) => run_id === id) });
+      const from = runs.findIndex(({ run_id }) => run_id === url.searchParams.get("after")) + 1;
+      return route.fulfill({ json: { evaluations: runs.slice(from, from + Number(url.searchParams.get("limit"))) } });
+    },
+  );
+  await page.evaluate((hash) => (location.hash = hash), at);
+  return page;
+}
+
+async function check(page: Page, name: string, look: Look): Promise<void> {
+  await expectAccessible(page);
+  await expectNoSideways(page);
+  await picture(page, `evaluation-${name}-${look.language}-${look.theme}-${look.width}`);
+}
+
+inBrowser("evaluation", () => {
+  test.each(LOOKS.map((look) => [`${look.language} ${look.theme} ${look.width}`, look] as const))(
+    "the list, a run and a comparison (%s)",
+    async (_, look) => {
+      const page = await openWith(RUNS, "#/evaluation", look);
+      await page.locator("main svg[role=img]").first().waitFor();
+      await page.locator("main table").waitFor();
+      await check(page, "list", look);
+      const plot = await page.locator("main svg[role=img]").first().getAttribute("aria-label");
+      expect(plot).toMatch(/contained.*1\.000.*0\.500/s);
+      await page.evaluate((id) => (location.hash = `#/evaluation/${id}`), NEW);
+      await page.locator("main details summary").first().waitFor();
+      await page.locator("main select").nth(1).waitFor();
+      expect(await page.locator("main details summary").first().textContent()).toContain(LEAVE);
+      await page.locator("main details summary").first().click();
+      await check(page, "run", look);
+      await page.evaluate((hash) => (location.hash = hash), `#/evaluation/${NEW}?against=${OLD}`);
+      await page.locator("main h4").first().waitFor({ state: "attached" });
+      expect(await page.locator("main details").count()).toBe(1);
+      await page.locator("main details summary").first().click();
+      await page.getByText("26 days.").waitFor();
+      await check(page, "comparison", look);
+      await close(page);
+    },
+  );
+
+  test.each(FAILURES)("when the service answers %s", async (kind) => {
+    await expectFailure("evaluation", "#/evaluation", "/evaluations", kind);
+  });
+
+  test.each(["en", "ko"] as const)("without runs it says how to keep one (%s)", async (language) => {
+    const look: Look = { language, theme: "light", width: 320 };
+    const page = await openWith([], "#/evaluation", look);
+    await page.getByText("dtrag eval answers DIR --keep").waitFor();
+    await check(page, "empty", look);
+    await close(page);
+  });
+
+  test("long lists have pages, which the address holds", async () => {
+    const many = Array.from({ length: 60 }, (_, number) =>
+      run(`0b1f6f0e-0000-4000-8000-0000000001${10 + number}`, "2026-11-01", [row("1", LEAVE, 1, "26 days.")]),
+    );
+    const page = await openWith(many, "#/evaluation");
+    await page.locator("main tbody tr").first().waitFor();
+    expect(await page.locator("main tbody tr").count()).toBe(50);
+    await page.getByRole("link", { name: "Older runs" }).click();
+    await page.getByRole("link", { name: "Newest runs" }).waitFor();
+    expect(page.url()).toContain(`after=${many[49]?.run_id}`);
+    await expect.poll(() => page.locator("main tbody tr").count()).toBe(10);
+    await close(page);
+  });
+
+  test("by keyboard alone: filter the questions, open the worst, and ask it again", async () => {
+    const page = await openWith(RUNS, `#/evaluation/${NEW}`);
+    await page.getByLabel("Only those that fall short").focus();
+    await page.keyboard.press("Space");
+    await page.getByText("1 of 2 questions").waitFor();
+    expect(page.url()).toContain("faults=1");
+    await page.getByLabel("Words of the question").focus();
+    await page.keyboard.type("nothing");
+    await page.getByRole("button", { name: "Clear the filters" }).focus();
+    await page.keyboard.press("Enter");
+    await page.getByText("2 of 2 questions").waitFor();
+    await page.locator("main details summary").first().focus();
+    await page.keyboard.press("Enter");
+    await page.getByText("Nine days.").waitFor();
+    const link = page.getByRole("link", { name: "Ask this question again" }).first();
+    expect(await link.getAttribute("href")).toBe(`#/ask?${new URLSearchParams({ q: LEAVE }).toString()}`);
+    await page.getByRole("link", { name: "All runs" }).focus();
+    await page.keyboard.press("Enter");
+    await page.getByRole("link", { name: /With the one before/ }).focus();
+    await page.keyboard.press("Enter");
+    await page.getByText("without bootstrap").waitFor();
+    expect(page.url()).toContain(`against=${OLD}`);
+    await close(page);
+  });
+});

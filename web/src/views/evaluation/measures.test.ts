@@ -1,0 +1,96 @@
+import { expect, test } from "vitest";
+import { compareRuns, directionOf, shortfallOf, valueOf, valueOver, worstFirst } from "./measures";
+import { pointsOf } from "./points";
+import type { Row, RunLine } from "./state";
+
+const row = (id: string, ratios: Row["ratios"]): Row => ({ id, question: `Question ${id}?`, ratios, details: {} });
+const ALL = { measure: "", words: "", faults: false };
+
+test("a value is numerator by denominator, and none where the question does not count", () => {
+  expect(valueOf(row("1", { precision: [1, 4] }), "precision")).toBe(0.25);
+  expect(valueOf(row("1", { precision: [0, 0] }), "precision")).toBeNull();
+  expect(valueOf(row("1", {}), "precision")).toBeNull();
+});
+
+test("over questions the sums are divided, so a question with more quotations weighs more", () => {
+  expect(valueOver([row("1", { precision: [1, 4] }), row("2", { precision: [1, 1] })], "precision")).toBe(0.4);
+  expect(valueOver([], "precision")).toBeNull();
+});
+
+test("a measure of which less is better falls short by its value, a neutral one never", () => {
+  expect(["contained", "wrong", "sentences"].map(directionOf)).toEqual(["more", "less", "neither"]);
+  expect(shortfallOf(row("1", { wrong: [1, 1] }))).toBe(1);
+  expect(shortfallOf(row("1", { contained: [1, 1], sentences: [9, 1] }))).toBe(0);
+  expect(shortfallOf(row("1", { sentences: [9, 1] }))).toBeNull();
+});
+
+test("the worst questions come first, unjudged ones last, and filters narrow them", () => {
+  const rows = [
+    row("good", { contained: [1, 1] }),
+    row("unjudged", { contained: [0, 0] }),
+    row("bad", { contained: [0, 1], wrong: [1, 1] }),
+    row("half", { contained: [0, 1], wrong: [0, 1] }),
+  ];
+  const ids = (filter: Partial<typeof ALL>) => worstFirst(rows, { ...ALL, ...filter }).map(({ id }) => id);
+  expect(ids({})).toEqual(["bad", "half", "good", "unjudged"]);
+  expect(ids({ faults: true })).toEqual(["bad", "half"]);
+  expect(ids({ measure: "wrong" })).toEqual(["bad", "half"]);
+  expect(ids({ words: "QUESTION GOOD" })).toEqual(["good"]);
+});
+
+test("two runs are compared over their common questions, those that got worse first", () => {
+  const before = [
+    row("a", { contained: [1, 1], wrong: [0, 1] }),
+    row("b", { contained: [0, 1], wrong: [1, 1] }),
+    row("c", { contained: [1, 1], wrong: [0, 1] }),
+    row("only before", { contained: [1, 1] }),
+  ];
+  const now = [
+    row("b", { contained: [1, 1], wrong: [0, 1] }),
+    row("a", { contained: [0, 1], wrong: [1, 1] }),
+    row("c", { contained: [0, 1], wrong: [0, 1] }),
+    row("only now", { contained: [0, 1] }),
+  ];
+  const comparison = compareRuns({ rows: now }, { rows: before });
+  expect(comparison.matched).toBe(3);
+  expect(comparison.unmatched).toBe(2);
+  expect(comparison.changed.map((each) => [each.now.id, each.gain])).toEqual([
+    ["a", -2],
+    ["c", -1],
+    ["b", 2],
+  ]);
+  expect(comparison.measures.map(({ measure, verdict }) => [measure, verdict])).toEqual([
+    ["contained", "worse"],
+    ["wrong", "same"],
+  ]);
+  expect(comparison.measures[0]?.difference).toBeCloseTo(-1 / 3);
+});
+
+test("runs without a common question have no comparison", () => {
+  const comparison = compareRuns({ rows: [row("a", {})] }, { rows: [row("b", {})] });
+  expect(comparison).toEqual({ measures: [], changed: [], matched: 0, unmatched: 2 });
+});
+
+test("points of a plot go from the oldest to the newest run within the plot", () => {
+  const run = (day: number, value: number): RunLine => ({
+    run_id: String(day),
+    created_at: `2026-11-0${day}T00:00:00+00:00`,
+    kind: "answers",
+    dataset: "samples",
+    version: "1.0",
+    settings: {},
+    questions: 3,
+    measures: { contained: { value, low: value - 0.1, high: value + 0.1 }, wrong: null },
+  });
+  const plot = pointsOf([run(3, 0.8), run(1, 0.4), run(2, 0.6)], "contained");
+  expect(plot.points.map(({ run: { run_id } }) => run_id)).toEqual(["1", "2", "3"]);
+  expect(plot.points.map(({ x }) => x)).toEqual([0, 0.5, 1]);
+  expect(plot.bottom).toBeCloseTo(0.3);
+  expect(plot.top).toBeCloseTo(0.9);
+  for (const { y, low, high } of plot.points) {
+    expect(low).toBeLessThan(y);
+    expect(high).toBeGreaterThan(y);
+  }
+  expect(pointsOf([run(1, 0.4)], "contained").points.map(({ x }) => x)).toEqual([0.5]);
+  expect(pointsOf([run(1, 0.4)], "wrong").points).toEqual([]);
+});
