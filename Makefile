@@ -16,7 +16,7 @@ UV_COMPILE := $(UV) pip compile --quiet --generate-hashes --no-emit-index-url --
 PAGE := src/dtrag/delivery/page/index.html
 NODE_MODULES := web/node_modules/.package-lock.json
 WEB_SOURCES := $(shell find web -name node_modules -prune -o -type f -print 2>/dev/null)
-HAS_NODE := node -e 'process.exit(+(parseInt(process.versions.node) < 20))' 2>/dev/null && command -v npm > /dev/null
+HAS_NODE := node -e 'const [major, minor] = process.versions.node.split(".").map(Number); process.exit(+(major < 20 || (major === 20 && minor < 19)))' 2>/dev/null && command -v npm > /dev/null
 NPM := npm --prefix web --no-fund --no-audit --no-update-notifier
 
 .PHONY: setup web setup-web lint-web test-web setup-dev demo check unit test faults lint types contracts fix docs eval-gate eval-baseline bench-search requirements clean
@@ -26,25 +26,25 @@ setup: $(READY)  ## .venv with everything to run: packages, PostgreSQL, model we
 	elif $(HAS_NODE); then \
 	  $(MAKE) --no-print-directory --silent web || echo "The web page is not built, so / only links to /docs. Try again: make web"; \
 	elif ! test -f $(PAGE); then \
-	  echo "Node.js 20 with npm is missing: the web page is not built, and / only links to /docs. Everything else works."; \
+	  echo "Node.js 20.19 or later with npm is missing: the web page is not built, and / only links to /docs. Everything else works."; \
 	fi
 
 web: $(PAGE)  ## the web page, from web/ into the package
 
 $(PAGE): $(NODE_MODULES) $(WEB_SOURCES)
-	@$(HAS_NODE) || { echo "The web page is built with Node.js 20 or later and npm; they are missing."; exit 1; }
+	@$(HAS_NODE) || { echo "The web page is built with Node.js 20.19 or later and npm; they are missing."; exit 1; }
 	@$(NPM) run --silent build
 	@touch $@
 
 $(NODE_MODULES): web/package.json web/package-lock.json
-	@$(HAS_NODE) || { echo "The web page is built with Node.js 20 or later and npm; they are missing."; exit 1; }
-	@$(NPM) ci --silent
+	@$(HAS_NODE) || { echo "The web page is built with Node.js 20.19 or later and npm; they are missing."; exit 1; }
+	@$(NPM) ci --loglevel=error
 	@touch $@
 
 setup-web:  ## what the checks of the web page need, where it may be installed: npm packages, Chromium
 	@if ! test -f web/package.json; then echo "There is no web/ here."; \
 	elif $(HAS_NODE); then $(MAKE) --no-print-directory --silent $(NODE_MODULES) || echo "The npm packages could not be installed."; \
-	else echo "Node.js 20 with npm is missing: the web page is neither built nor checked."; fi
+	else echo "Node.js 20.19 or later with npm is missing: the web page is neither built nor checked."; fi
 	@if test -x "$${CHROMIUM:-/usr/bin/chromium}"; then :; \
 	elif test "$$(id -u)" = 0 && command -v apt-get > /dev/null; then \
 	  { timeout 300 apt-get update -qq && DEBIAN_FRONTEND=noninteractive timeout 600 apt-get install -y -qq \
@@ -98,7 +98,7 @@ lint: setup-dev lint-web
 
 lint-web test-web: setup-dev  ## skipped where the npm packages are not installed; in a browser where one is
 	@if ! test -f $(NODE_MODULES); then \
-	  echo "web/ is not checked: its packages are not installed here (make setup-web, with Node.js 20)."; \
+	  echo "web/ is not checked: its packages are not installed here (make setup-web, with Node.js 20.19 or later)."; \
 	elif test $@ = lint-web; then $(NPM) run --silent types && $(NPM) run --silent lint; \
 	else $(MAKE) --no-print-directory web && $(NPM) run --silent test && $(NPM) run --silent e2e; fi
 

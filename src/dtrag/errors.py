@@ -54,6 +54,11 @@ class Forbidden(DtragError):
     http_status = 403
 
 
+class StaleSession(Forbidden):
+    """This change needs the header X-CSRF-Token with the csrf of GET /session, because it comes with the cookie of a
+    signed-in browser. Another tab may have signed in since this page was loaded: reload the page and try again."""
+
+
 class FilterBypass(DtragError):
     """Filter bypass attempt detected: {reason} Filter by branches within your own scope only."""
 

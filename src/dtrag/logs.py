@@ -30,7 +30,13 @@ request_id: ContextVar[str | None] = ContextVar("dtrag_request_id", default=None
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message"}
 _SECRETS = (
-    (re.compile(r"(?<=://)([^\s/@:]*):[^\s/]*@"), r"\1:***@"),
+    (
+        re.compile(
+            r"(?i)([?&;][\w.-]{0,60}(?:key|sig|signature|token|secret|password|passwd|pwd|auth|credential|code)=)[^\s&#\"'<>]+"
+        ),
+        r"\1***",
+    ),
+    (re.compile(r"(?<=://)\S{1,2000}@"), "***@"),
     (re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]+"), r"\1 ***"),
     (
         re.compile(
@@ -72,10 +78,24 @@ def configure(level: str, log_format: str = "auto") -> None:
 
 
 def redact(text: str) -> str:
-    """The text with passwords in addresses, bearer tokens and `password=...` masked."""
+    """The text without what may be a secret: user information and keys in addresses, bearer tokens, `password=...`."""
     for pattern, replacement in _SECRETS:
         text = pattern.sub(replacement, text)
     return text
+
+
+def address_without_credentials(address: str) -> str:
+    """An address without user information, query and fragment; `***` where something was left out.
+
+    A password may contain every character, so everything before the last `@` counts as user information.
+    """
+    scheme, separator, rest = address.rpartition("://") if address.count("://") == 1 else ("", "", address)
+    user, at, place = rest.rpartition("@")
+    if re.search(r"[?#]", user):  # whether the @ ends a password or is part of the query is unknown
+        return f"{scheme}{separator}***"
+    path = re.split(r"[?#]", place, maxsplit=1)[0]
+    ending = "?***" if path != place else ""
+    return f"{scheme}{separator}{'***@' if at else ''}{path}{ending}"
 
 
 def redact_record(record: logging.LogRecord) -> bool:

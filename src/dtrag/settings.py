@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from dtrag.errors import InvalidInput
+from dtrag.logs import address_without_credentials
 
 PREFIX = "DTRAG_"
 
@@ -30,16 +31,16 @@ def default_data_dir() -> Path:
     return Path(platformdirs.user_data_dir("dtrag", appauthor=False))
 
 
-def _setting(default: Any, help: str, *, secret: bool = False, also: str = "") -> Any:  # noqa: A002
-    """`also` is another environment variable for it, which other programs use too."""
-    metadata = {"help": help, "secret": secret, "also": also}
+def _setting(default: Any, help: str, *, secret: bool = False, address: bool = False, also: str = "") -> Any:  # noqa: A002
+    """`address` is shown without credentials; `also` is another environment variable, which other programs use too."""
+    metadata = {"help": help, "secret": secret, "address": address, "also": also}
     if callable(default):
         return field(default_factory=default, metadata=metadata, repr=not secret)
     return field(default=default, metadata=metadata, repr=not secret)
 
 
 class SettingRow(TypedDict):
-    """A setting for display; `value` of a set secret is "(set)"."""
+    """A setting for display; `value` of a set secret is "(set)", and that of an address has no credentials."""
 
     name: str
     environment: str
@@ -71,7 +72,9 @@ class Settings:
         "texts in other languages get no vectors.",
     )
     embed_base_url: str | None = _setting(
-        None, "Address of a server that speaks the OpenAI protocol, for openai embedders (default: OpenAI's)."
+        None,
+        "Address of a server that speaks the OpenAI protocol, for openai embedders (default: OpenAI's).",
+        address=True,
     )
     embed_api_key: str | None = _setting(
         None, "Key of the embedding server (default: OPENAI_API_KEY, for OpenAI's own server).", secret=True
@@ -106,6 +109,7 @@ class Settings:
         None,
         "Address of another service whose category trees `GET /api/taxonomy/tree/{version}` returns, such "
         "as http://127.0.0.1:8000; also as TAXONOMY_BASE. If not set: those of dtrag itself.",
+        address=True,
         also="TAXONOMY_BASE",
     )
     filter_keys: str = _setting(
@@ -185,7 +189,9 @@ class Settings:
         "auto", "Provider of web_search: auto (searxng if DTRAG_WEB_SEARCH_URL is set), none, searxng, tavily, brave."
     )
     web_search_url: str | None = _setting(
-        None, "Address of the search service: a SearXNG with the format json, or instead of the provider's own address."
+        None,
+        "Address of the search service: a SearXNG with the format json, or instead of the provider's own address.",
+        address=True,
     )
     web_search_key: str | None = _setting(None, "Key of the search service.", secret=True)
     mcp_servers: Path | None = _setting(
@@ -203,7 +209,9 @@ class Settings:
         None, "Language model of the critic in a debate, as provider:model (default: DTRAG_LLM)."
     )
     llm_base_url: str | None = _setting(
-        None, "Address of a server that speaks the OpenAI protocol, for models of openai and ollama."
+        None,
+        "Address of a server that speaks the OpenAI protocol, for models of openai and ollama.",
+        address=True,
     )
     llm_api_key: str | None = _setting(
         None, "Key of the language model (default: the variable that its provider uses).", secret=True
@@ -279,13 +287,15 @@ class Settings:
         return cls(**values)
 
     def rows(self) -> list[SettingRow]:
-        """Name, environment variable, value, default flag and help of each setting; secrets are not shown."""
+        """Name, environment variable, value, default flag and help of each setting, without secrets and credentials."""
         rows: list[SettingRow] = []
         for declared in fields(self):
             value, secret = getattr(self, declared.name), declared.metadata["secret"]
             factory = declared.default_factory
             default = declared.default if factory is MISSING else factory()
             shown = "(set)" if secret and value else value
+            if declared.metadata["address"] and value:
+                shown = address_without_credentials(value)
             rows.append(
                 {
                     "name": declared.name,

@@ -31,6 +31,7 @@ async def test_round_trip(client: httpx2.AsyncClient, service: Service) -> None:
     assert await _search(client, "quokkadium") == [key]
 
     document = (await client.get(f"/documents/{key}")).json()
+    assert (await client.get(f"/documents/{key}?text=false")).json() == {**document, "text": None}
     assert document["source_url"] == "upload:quokka.md"
     assert "quokkadium" in document["text"]
     assert document["characters"] == len(document["text"])

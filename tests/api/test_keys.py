@@ -7,6 +7,7 @@ import datetime
 import functools
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import httpx2
@@ -249,3 +250,28 @@ async def test_names_are_unique_among_the_living(keys: Keys) -> None:
 async def test_an_unknown_branch_is_reported(keys: Keys) -> None:
     made = await keys.create("a", ["Nowhere/Yet"])
     assert made.unresolved == ("Nowhere/Yet",)
+
+
+async def test_keys_that_an_address_cannot_name_or_a_time_cannot_hold_are_refused(api: FastAPI, keys: Keys) -> None:
+    async with client_of(api) as client:
+        for name in (".", ".."):
+            assert "cannot be named" in assert_failure(await client.post("/keys", json={"name": name}), 422)["detail"]
+        for moment in ("9999-12-31T23:59:59-14:00", "0001-01-01T00:00:00+14:00"):
+            refused = await client.post("/keys", json={"name": "late", "expires_at": moment})
+            assert "years 1 to 9999" in assert_failure(refused, 422)["detail"]
+        assert (await client.get("/keys")).json() == {"keys": []}
+
+
+async def test_settings_show_addresses_without_credentials(settings: Settings) -> None:
+    credentials = replace(
+        settings,
+        llm_base_url="https://sk-live-HUNTER@proxy.example/v1",
+        embed_base_url="https://x.example/v1?key=HUNTER",
+    )
+    created = create_app(credentials)
+    async with created.router.lifespan_context(created), client_of(created) as client:
+        response = await client.get("/settings")
+        shown = {row["name"]: row["value"] for row in response.json()["settings"]}
+        assert "HUN" not in response.text
+        assert shown["llm_base_url"] == "https://***@proxy.example/v1"
+        assert shown["embed_base_url"] == "https://x.example/v1?***"

@@ -58,6 +58,7 @@ async def test_a_key_becomes_a_cookie(api: FastAPI, app: App) -> None:
         response = await client.post("/session", json={"key": f" {secret}\n"})
         body = response.json()
         assert (body["name"], body["role"], body["scope"]) == ("desk", "editor", ["HR/Leave"])
+        assert body["kind"] == "session"
         cookie = cookie_of(response)
         assert len(cookie.value) == 43
         assert (cookie["httponly"], cookie["samesite"], cookie["path"]) == (True, "strict", "/")
@@ -108,7 +109,14 @@ async def test_the_public_origin_is_a_name_of_the_service(settings: Settings) ->
 async def test_without_any_key_no_session_is_needed(api: FastAPI) -> None:
     async with client_of(api) as client:
         shown = (await client.get("/session")).json()
-        assert shown == {"name": "local", "role": "admin", "scope": None, "csrf": None, "expires_at": None}
+        assert shown == {
+            "kind": "local",
+            "name": "local",
+            "role": "admin",
+            "scope": None,
+            "csrf": None,
+            "expires_at": None,
+        }
         client.cookies.set(COOKIE, new_token())  # of another service on this machine
         assert (await client.post("/search", json={"query": "leave"})).status_code == 200
         assert_failure(await client.post("/session", json={"key": new_secret()}), 401)
@@ -124,7 +132,10 @@ async def test_a_change_needs_the_csrf_token(api: FastAPI, app: App) -> None:
             for sent in (None, b"", foreign.encode(), "é".encode()):
                 headers = {b"x-csrf-token": sent} if sent is not None else None
                 refused = await client.request(method, path, json={"query": "leave"}, headers=headers)
-                assert "X-CSRF-Token" in assert_failure(refused, 403)["detail"]
+                failure = assert_failure(refused, 403)
+                assert failure["type"] == "StaleSession"
+                assert "X-CSRF-Token" in failure["detail"]
+                assert "reload the page" in failure["detail"]
         accepted = await client.post("/search", json={"query": "leave"}, headers={"x-csrf-token": csrf})
         assert accepted.status_code == 200
         assert_failure(await client.delete("/session"), 403)
@@ -246,7 +257,7 @@ async def test_a_header_with_a_key_counts_and_the_cookie_does_not(api: FastAPI, 
         await sign_in(client, admin.secret)
         bearer = {"authorization": f"Bearer {reader.secret}"}
         shown = (await client.get("/session", headers=bearer)).json()
-        assert (shown["name"], shown["csrf"]) == ("reader", None)
+        assert (shown["kind"], shown["name"], shown["csrf"]) == ("key", "reader", None)
         assert (await client.post("/search", json={"query": "x"}, headers=bearer)).status_code == 200
         assert_failure(await client.get("/audit", headers=bearer), 403)
         assert_failure(await client.get("/audit", headers={"authorization": "Bearer wrong"}), 401)
@@ -272,6 +283,35 @@ async def test_sign_ins_count_against_the_rate_of_the_key(api: FastAPI, app: App
     async with client_of(api) as client:
         statuses = [(await client.post("/session", json={"key": secret})).status_code for _ in range(3)]
         assert statuses == [200, 200, 429]
+
+
+async def test_a_refused_sign_in_leaves_the_session_as_it_was(api: FastAPI, app: App) -> None:
+    first, slow = (await app.keys.create("first")).secret, (await app.keys.create("slow", rate=1)).secret
+    async with client_of(api) as client, client_of(api) as other:
+        csrf = (await sign_in(client, first))["csrf"]
+        await sign_in(other, slow)
+        refused = await client.post("/session", json={"key": slow})
+        assert_failure(refused, 429)
+        assert "set-cookie" not in refused.headers
+        shown = (await client.get("/session")).json()
+        assert (shown["name"], shown["csrf"]) == ("first", csrf)
+        async with app.database.connection("owner") as connection:
+            [row] = await (await connection.execute("select count(*) as sessions from sessions")).fetchall()
+        assert row["sessions"] == 2
+
+
+async def test_sign_out_needs_no_allowance_and_works_beside_a_key(api: FastAPI, app: App) -> None:
+    slow, reader = (await app.keys.create("slow", rate=1)).secret, (await app.keys.create("reader")).secret
+    async with client_of(api) as client, client_of(api) as copy:
+        csrf = (await sign_in(client, slow))["csrf"]
+        assert_failure(await client.get("/documents"), 429)
+        assert (await client.delete("/session", headers={"x-csrf-token": csrf})).status_code == 204
+        await sign_in(client, reader)
+        cookie = {"cookie": f"{COOKIE}={client.cookies[COOKIE]}"}
+        assert (await copy.get("/documents", headers=cookie)).status_code == 200
+        out = await client.delete("/session", headers={"authorization": f"Bearer {reader}"})
+        assert out.status_code == 204
+        assert_failure(await copy.get("/documents", headers=cookie), 401)
 
 
 async def test_the_page_gets_no_password_prompt(api: FastAPI, app: App) -> None:

@@ -38,10 +38,20 @@ def test_a_wheel_without_the_page_is_not_built(project: Path) -> None:
     assert not list(project.glob("dist/*.whl"))
 
 
+def test_a_wheel_with_a_part_of_the_page_is_not_built(project: Path) -> None:
+    page = project / "src/dtrag/delivery/page"
+    page.mkdir(parents=True)
+    (page / "index.html").write_text('<script type="module" src="/assets/main-1a2b3c4d.js"></script>', "utf-8")
+    built = build(project, "wheel")
+    assert built.returncode != 0
+    assert "assets/main-1a2b3c4d.js" in built.stderr
+    assert not list(project.glob("dist/*.whl"))
+
+
 def test_a_wheel_contains_the_page_though_git_ignores_it(project: Path) -> None:
     page = project / "src/dtrag/delivery/page"
     (page / "assets").mkdir(parents=True)
-    (page / "index.html").write_text("<!doctype html>", "utf-8")
+    (page / "index.html").write_text('<!doctype html><script src="/assets/main-1a2b3c4d.js"></script>', "utf-8")
     (page / "assets/main-1a2b3c4d.js").write_text("1", "utf-8")
     built = build(project, "sdist", "wheel")
     assert built.returncode == 0, built.stderr

@@ -108,6 +108,12 @@ def test_an_exception_is_its_class_and_its_stack(lines: Lines) -> None:
         "api-key: hunter2",
         "token=hunter2&x=1",
         "client_secret = hunter2",
+        "https://hunter2@proxy.example/v1",
+        "https://x.example/v1?key=hunter2",
+        "https://x.example/v1?a=1&X-Amz-Signature=hunter2&b=2",
+        "https://x.example/v1?key=A@hunter2",
+        "https://user:hun/hunter2@host/v1",
+        "https://user:h@hunter2@host/v1",
     ],
 )
 def test_secrets_are_unreadable(lines: Lines, text: str) -> None:
@@ -121,3 +127,19 @@ def test_secrets_are_unreadable(lines: Lines, text: str) -> None:
 @pytest.mark.parametrize("text", ["the tokenizer has 12 tokens", "http://127.0.0.1:8001 is open", "route /search: 200"])
 def test_ordinary_words_stay(text: str) -> None:
     assert logs.redact(text) == text
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("http://127.0.0.1:8001/v1", "http://127.0.0.1:8001/v1"),
+        ("https://sk-live-TOKEN@proxy.example/v1", "https://***@proxy.example/v1"),
+        ("https://x.example/v1?key=AIzaSECRET#SECRET", "https://x.example/v1?***"),
+        ("https://user:pa/ss@host/v1", "https://***@host/v1"),
+        ("user:p@ss@host/v1", "***@host/v1"),
+        ("https://user:pa?ss@host/v1", "https://***"),
+        ("https://user:p://ss@host/v1", "***@host/v1"),
+    ],
+)
+def test_addresses_are_shown_without_credentials(address: str, shown: str) -> None:
+    assert logs.address_without_credentials(address) == shown

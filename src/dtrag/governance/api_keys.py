@@ -231,6 +231,8 @@ def _grant(scope: Sequence[str | Sequence[str]] | None, taxonomy: Taxonomy) -> G
 def _name(name: str) -> str:
     if not isinstance(name, str) or not 1 <= len(name) <= MAX_NAME or not name.isprintable() or name.strip() != name:
         raise InvalidInput(f"A key's name has 1 to {MAX_NAME} characters without control characters or outer blanks.")
+    if name in {".", ".."}:
+        raise InvalidInput("A key cannot be named . or .., because addresses such as /keys/.. mean another place.")
     return name
 
 

@@ -50,14 +50,19 @@ class Sessions:
         self._now = now
         self._tidy_timer = TidyTimer(now, monotonic)
 
-    async def sign_in(self, secret: str, replaced: str | None = None) -> SignedIn:
+    async def sign_in(
+        self, secret: str, replaced: str | None = None, *, require: Callable[[Key], None] | None = None
+    ) -> SignedIn:
         """A new session for the key with this secret; the session with the token `replaced` ends.
 
-        Raises `Unauthorized` for a key that is not valid, and `Forbidden` for a public one.
+        Raises `Unauthorized` for a key that is not valid, `Forbidden` for a public one, and what `require` raises for
+        the key. No session is created or ended then.
         """
         key = await self._keys.recognise(secret)
         if key.agent_id is not None:
             raise Forbidden(PUBLIC_KEY)
+        if require is not None:
+            require(key)
         now, token = self._now(), new_token()
         session = Session(digest_of_token(token), key.prefix, now, now)
         if self._tidy_timer.due():

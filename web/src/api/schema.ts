@@ -1359,7 +1359,9 @@ export interface paths {
         post: operations["sign_in_session_post"];
         /**
          * Sign Out
-         * @description Sign out: the session ends, for all windows of this browser.
+         * @description Sign out: the session of the cookie ends, for all windows of this browser, also beside a key in a header.
+         *
+         *     It does not count against the rate of the key.
          */
         delete: operations["sign_out_session_delete"];
         options?: never;
@@ -3871,9 +3873,9 @@ export interface components {
             taxonomy_path: string[];
             /**
              * Text
-             * @description The full text; spans of passages and citations refer to it.
+             * @description The full text; spans of passages and citations refer to it. Null with text=false.
              */
-            text: string;
+            text: string | null;
             /**
              * Title
              * @description Its title.
@@ -6658,6 +6660,12 @@ export interface components {
              * @description When the session ends if it is not used; null without a session.
              */
             expires_at: string | null;
+            /**
+             * Kind
+             * @description How the caller was recognised: local (no key exists), key (in a header), or session (the cookie).
+             * @enum {string}
+             */
+            kind: "local" | "key" | "session";
             /**
              * Name
              * @description Name of the key; `local` while no key exists.
@@ -11218,7 +11226,10 @@ export interface operations {
     };
     document_documents__document_id__get: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Whether the response has the whole text; without it `text` is null. */
+                text?: boolean;
+            };
             header?: never;
             path: {
                 document_id: string;

@@ -117,7 +117,7 @@ function open(body: SessionBody): void {
   const identity = JSON.stringify([body.name, body.role, body.scope, body.csrf]);
   if (shownTo !== null && shownTo !== identity) forgetCaller();
   shownTo = identity;
-  const local = body.expires_at === null;
+  const local = body.kind === "local";
   session.value = { state: "open", caller: { name: body.name, role: body.role as Role, scope: body.scope, local } };
   sessionNumber.value += 1;
 }

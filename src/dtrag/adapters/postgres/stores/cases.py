@@ -49,6 +49,9 @@ FORGOTTEN = ("forget_support", "forget_confirmations")
 _CANDIDATES = 64
 """Cases of a limited scope that are checked at once, at least; more than are returned, so that hidden ones cost no
 time."""
+_MOST_UPDATES = 2
+"""Times that a search starts again because cases changed meanwhile; then its result counts, so that a stream of changes
+cannot hold it up. Its cases are read from the database: only a case that changed just now may be missing."""
 _CHANGES = 2_000
 """Changed cases that are read at once, to leave the event loop to others in between."""
 _SMALL = 5_000
@@ -156,6 +159,7 @@ class PostgresCases:
         async with self._lock:
             if query.method is SimilarityMethod.SEMANTIC and not self._index.vectors:
                 self._index = CaseIndex(vectors=True, cache_seconds=self._index.cache_seconds)
+        updates = 0
         while True:
             async with self._lock:
                 index = self._index
@@ -165,7 +169,8 @@ class PostgresCases:
                     ranked = await asyncio.to_thread(index.nearest, query, scope.nodes, count)
                 used = index.revision
             cases, revision = await self._first_visible([case_id for case_id, _ in ranked], query.limit, scope)
-            if revision != used:
+            if revision != used and updates < _MOST_UPDATES:
+                updates += 1
                 await self._update_index()
                 continue
             scored = [(cases[key], score) for key, score in ranked if key in cases and admits(query, cases[key])]

@@ -23,7 +23,7 @@ from dtrag.delivery.api.open_routes import is_open
 from dtrag.delivery.api.origins import PageOrigins
 from dtrag.delivery.api.request_limits import RequestLimits
 from dtrag.delivery.api.session_cookie import CSRF_HEADER, SAFE, from_page, token_of
-from dtrag.errors import DatabaseUnavailable, DtragError, Forbidden, TooManyRequests, Unauthorized
+from dtrag.errors import DatabaseUnavailable, DtragError, Forbidden, StaleSession, TooManyRequests, Unauthorized
 from dtrag.governance.api_keys import Keys
 from dtrag.governance.sessions import Sessions, SignedIn
 
@@ -34,10 +34,8 @@ CHALLENGE = {"WWW-Authenticate": 'Basic realm="dtrag", charset="UTF-8"'}
 PAGE_CHALLENGE = {"WWW-Authenticate": 'Bearer realm="dtrag"'}
 """For requests of the web page, which has a sign-in of its own: the browser prompts for nothing."""
 WRONG_PAGE = "This key may not be used on a page of this origin. Use the key that was created for it."
-NO_CSRF = (
-    "This change needs the header X-CSRF-Token with the csrf of GET /session, because it comes with the cookie of a "
-    "signed-in browser. Reload the page and try again."
-)
+UNLIMITED = frozenset({("DELETE", "/session")})
+"""Requests that do not count against the rate of the key: everybody can sign out at any time."""
 NOT_LOCAL = (
     "This service has no key yet, so it answers only clients on its own machine. Create a key there with: "
     "dtrag keys create"
@@ -79,12 +77,11 @@ class Authentication:
             await _refusal(scope, error)(scope, receive, send)
             return
         state = scope.setdefault("state", {})
-        if key is None:
-            state["caller"] = LOCAL
-            with confined(LOCAL.access):
+        caller = state["caller"] = LOCAL if key is None else key.caller()
+        if key is None or (scope["method"], scope["path"]) in UNLIMITED:
+            with confined(caller.access):
                 await self._app(scope, receive, send)
             return
-        caller = state["caller"] = key.caller()
         allowance = self._limits.count_request(key)
         headers = _rate_headers(allowance)
         if allowance.wait_s:
@@ -124,11 +121,11 @@ class Authentication:
         return key
 
     async def _signed_in(self, scope: Scope, token: str) -> SignedIn:
-        """The session of the token. Raises `Unauthorized`, and `Forbidden` for a change without its CSRF token."""
+        """The session of the token. Raises `Unauthorized`, and `StaleSession` for a change without its CSRF token."""
         signed_in = await self._sessions().recognise(token)
         csrf = Headers(scope=scope).get(CSRF_HEADER, "")
         if scope["method"] not in SAFE and not is_csrf_of(token, csrf):
-            raise Forbidden(NO_CSRF)
+            raise StaleSession
         return signed_in
 
 

@@ -138,11 +138,17 @@ async def documents(
 
 
 @router.get("/documents/{document_id:path}", responses=failures(404, 422, 503), dependencies=READ)
-async def document(request: Request, document_id: str) -> DocumentWithText:
+async def document(
+    request: Request,
+    document_id: str,
+    text: Annotated[
+        bool, Query(description="Whether the response has the whole text; without it `text` is null.")
+    ] = True,
+) -> DocumentWithText:
     """A document and its text."""
     request.state.subjects = [document_id[:SHOWN_ID]]
-    summary, text = await app_of(request).document(document_id, scope=caller_of(request).access)
-    return DocumentWithText(**DocumentShape.model_validate(summary).model_dump(), text=text)
+    summary, whole = await app_of(request).document(document_id, scope=caller_of(request).access)
+    return DocumentWithText(**DocumentShape.model_validate(summary).model_dump(), text=whole if text else None)
 
 
 @router.delete(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from dtrag.core.access.api_key import Caller
+from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.access.session import csrf_of
 from dtrag.delivery.api.dependencies import app_of, service_of
 from dtrag.delivery.api.json_body import JsonRoute
@@ -31,11 +31,12 @@ async def sign_in(request: Request, response: Response, body: SignInBody) -> Ses
     if not is_own(request.headers, service.public_origins):
         raise Forbidden("Pages of other origins may not sign in here. Open the page of the service itself.")
     try:
-        signed_in = await app_of(request).sessions.sign_in(body.key.strip(), replaced=token_of(request.headers))
+        signed_in = await app_of(request).sessions.sign_in(
+            body.key.strip(), token_of(request.headers), require=service.limits.require_allowance
+        )
     except Unauthorized:
         service.limits.count_wrong_key(request.scope)
         raise
-    service.limits.require_allowance(signed_in.key)
     caller = request.state.caller = signed_in.key.caller()
     set_cookie(response, signed_in.token, request.scope)
     return _shape(caller, signed_in)
@@ -50,10 +51,13 @@ async def show(request: Request) -> SessionShape:
 
 @router.delete("/session", status_code=204, responses=failures(401, 403, 429, 503), dependencies=READ)
 async def sign_out(request: Request) -> Response:
-    """Sign out: the session ends, for all windows of this browser."""
-    signed_in: SignedIn | None = getattr(request.state, "signed_in", None)
-    if signed_in is not None:
-        await app_of(request).sessions.sign_out(signed_in.token)
+    """Sign out: the session of the cookie ends, for all windows of this browser, also beside a key in a header.
+
+    It does not count against the rate of the key.
+    """
+    token = token_of(request.headers)
+    if token is not None:
+        await app_of(request).sessions.sign_out(token)
     response = Response(status_code=204)
     delete_cookie(response, request.scope)
     return response
@@ -62,6 +66,7 @@ async def sign_out(request: Request) -> Response:
 def _shape(caller: Caller, signed_in: SignedIn | None) -> SessionShape:
     paths = sorted({str(anchor.path) for grant in caller.access.grants for anchor in grant.anchors})
     return SessionShape(
+        kind="session" if signed_in else "local" if caller is LOCAL else "key",
         name=caller.name,
         role=caller.role,
         scope=paths if caller.access.grants else None,

@@ -278,7 +278,9 @@ class DocumentShape(BaseModel):
 class DocumentWithText(DocumentShape):
     """A document and its text."""
 
-    text: str = Field(description="The full text; spans of passages and citations refer to it.")
+    text: str | None = Field(
+        description="The full text; spans of passages and citations refer to it. Null with text=false."
+    )
 
 
 class Total(BaseModel):

@@ -13,7 +13,10 @@ from dtrag.governance.api_keys import MAX_NAME, MAX_ORIGINS, MAX_PATHS, MAX_RATE
 
 
 def _in_utc(moment: datetime) -> datetime:
-    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    try:
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except OverflowError:
+        raise ValueError("must be a time in the years 1 to 9999 in UTC") from None
 
 
 Moment = Annotated[datetime, Field(strict=False), AfterValidator(_in_utc)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import BaseModel, Field
 
 from dtrag.core.access.api_key import Role
@@ -17,6 +19,9 @@ class SignInBody(StrictBody):
 class SessionShape(BaseModel):
     """Who is calling, and with which rights."""
 
+    kind: Literal["local", "key", "session"] = Field(
+        description="How the caller was recognised: local (no key exists), key (in a header), or session (the cookie)."
+    )
     name: str = Field(description="Name of the key; `local` while no key exists.")
     role: Role = Field(description="reader, editor or admin.")
     scope: list[str] | None = Field(description="Branches that the key may see; null for the whole tree.")
