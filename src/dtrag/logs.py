@@ -84,20 +84,6 @@ def redact(text: str) -> str:
     return text
 
 
-def address_without_credentials(address: str) -> str:
-    """An address without user information, query and fragment; `***` where something was left out.
-
-    A password may contain every character, so everything before the last `@` counts as user information.
-    """
-    scheme, separator, rest = address.rpartition("://") if address.count("://") == 1 else ("", "", address)
-    user, at, place = rest.rpartition("@")
-    if re.search(r"[?#]", user):  # whether the @ ends a password or is part of the query is unknown
-        return f"{scheme}{separator}***"
-    path = re.split(r"[?#]", place, maxsplit=1)[0]
-    ending = "?***" if path != place else ""
-    return f"{scheme}{separator}{'***@' if at else ''}{path}{ending}"
-
-
 def redact_record(record: logging.LogRecord) -> bool:
     """A filter that lets every record pass, without the secrets in its message and in its extra fields."""
     record.msg, record.args = redact(record.getMessage()), None

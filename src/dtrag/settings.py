@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
+import re
 import sys
 from collections.abc import Collection, Mapping
 from dataclasses import MISSING, dataclass, field, fields
@@ -17,7 +18,6 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from dtrag.errors import InvalidInput
-from dtrag.logs import address_without_credentials
 
 PREFIX = "DTRAG_"
 
@@ -37,6 +37,20 @@ def _setting(default: Any, help: str, *, secret: bool = False, address: bool = F
     if callable(default):
         return field(default_factory=default, metadata=metadata, repr=not secret)
     return field(default=default, metadata=metadata, repr=not secret)
+
+
+def address_without_credentials(address: str) -> str:
+    """An address without user information, query and fragment; `***` where something was left out.
+
+    A password may contain every character, so everything before the last `@` counts as user information.
+    """
+    scheme, separator, rest = address.rpartition("://") if address.count("://") == 1 else ("", "", address)
+    user, at, place = rest.rpartition("@")
+    if re.search(r"[?#]", user):  # whether the @ ends a password or is part of the query is unknown
+        return f"{scheme}{separator}***"
+    path = re.split(r"[?#]", place, maxsplit=1)[0]
+    ending = "?***" if path != place else ""
+    return f"{scheme}{separator}{'***@' if at else ''}{path}{ending}"
 
 
 class SettingRow(TypedDict):

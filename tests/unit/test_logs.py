@@ -13,6 +13,7 @@ import pytest
 
 from dtrag import logs
 from dtrag.errors import InvalidInput
+from dtrag.settings import address_without_credentials
 
 Lines = Callable[[], list[dict[str, Any]]]
 
@@ -142,4 +143,4 @@ def test_ordinary_words_stay(text: str) -> None:
     ],
 )
 def test_addresses_are_shown_without_credentials(address: str, shown: str) -> None:
-    assert logs.address_without_credentials(address) == shown
+    assert address_without_credentials(address) == shown

@@ -11,7 +11,14 @@ import {
   whenSessionEnds,
 } from "./session";
 
-const KIM = { name: "kim", role: "editor", scope: [["HR"]], csrf: "c1", expires_at: "2030-01-01T00:00:00Z" };
+const KIM = {
+  kind: "session",
+  name: "kim",
+  role: "editor",
+  scope: [["HR"]],
+  csrf: "c1",
+  expires_at: "2030-01-01T00:00:00Z",
+};
 const forgotten = vi.fn();
 whenSessionEnds(forgotten);
 

@@ -3,8 +3,15 @@ import { load, session } from "../../app/session";
 import { mount } from "../../test/setup";
 import { NewKey } from "./NewKey";
 
-const LOCAL = { name: "local", role: "admin", scope: null, csrf: null, expires_at: null };
-const ADMIN = { name: "first", role: "admin", scope: null, csrf: "c1", expires_at: "2030-01-01T00:00:00Z" };
+const LOCAL = { kind: "local", name: "local", role: "admin", scope: null, csrf: null, expires_at: null };
+const ADMIN = {
+  kind: "session",
+  name: "first",
+  role: "admin",
+  scope: null,
+  csrf: "c1",
+  expires_at: "2030-01-01T00:00:00Z",
+};
 
 function answering(...responses: Response[]) {
   const fetched = vi.fn<typeof fetch>(() => Promise.resolve(responses.shift() ?? Response.error()));
