@@ -37,6 +37,7 @@ export const VIEWS: readonly View[] = [
   { id: "search", group: "use", role: "reader", icon: "search", letter: "s", load: () => import("../views/search/SearchView") },
   { id: "documents", group: "content", role: "reader", icon: "documents", letter: "d", load: () => import("../views/documents/DocumentsView") },
   { id: "taxonomy", group: "content", role: "reader", icon: "taxonomy", letter: "c", load: () => import("../views/taxonomy/TaxonomyView") },
+  { id: "agents", group: "content", role: "reader", icon: "agents", letter: "g", load: () => import("../views/agents/AgentsView") },
   { id: "review", group: "quality", role: "editor", icon: "review", letter: "r", load: () => import("../views/review/ReviewView") },
   { id: "cases", group: "quality", role: "reader", icon: "cases", letter: "m", load: () => import("../views/cases/CasesView") },
   { id: "evaluation", group: "quality", role: "admin", icon: "evaluation", letter: "e", load: () => import("../views/evaluation/EvaluationView") },

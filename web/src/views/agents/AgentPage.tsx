@@ -1,0 +1,104 @@
+/** One agent: a test question, its manifest, editions and spending; editors change and delete it. */
+import { useState } from "preact/hooks";
+import { announce } from "../../app/announce";
+import { useResource } from "../../app/resource";
+import { href, navigate, route } from "../../app/router";
+import { mayAs } from "../../app/session";
+import { api } from "../../api/client";
+import { asProblem, type Problem } from "../../api/problem";
+import { Button } from "../../parts/Button";
+import { Dialog } from "../../parts/Dialog";
+import { Page } from "../../parts/Page";
+import { Segmented } from "../../parts/Segmented";
+import { Failure, Loaded } from "../../parts/States";
+import { AgentParts } from "./AgentParts";
+import { EditAgent } from "./EditAgent";
+import { address, linkTo, PARTS, type Agent } from "./state";
+import { TestQuestion } from "./TestQuestion";
+import { t } from "./text";
+import styles from "./Agents.module.css";
+
+export function AgentPage({ id }: { id: string }) {
+  const agent = useResource((signal) => api.get("/agents/{agent_id}", { path: { agent_id: id }, signal }), [id]);
+  const editing = route.value.path[1] === "edit" && mayAs("editor");
+  return (
+    <Page title={agent.data?.name ?? t("page.title")}>
+      <p class={styles.row}>
+        <a href={href("agents")}>{t("page.all")}</a>
+        {editing && <a href={linkTo(id)}>{t("page.back")}</a>}
+      </p>
+      <Loaded resource={agent} lines={6}>
+        {(shown) =>
+          editing ? (
+            <EditAgent agent={shown} onChanged={agent.reload} />
+          ) : (
+            <Overview key={shown.edition} agent={shown} />
+          )
+        }
+      </Loaded>
+    </Page>
+  );
+}
+
+function Overview({ agent }: { agent: Agent }) {
+  const { part } = address.read();
+  const [deleting, setDeleting] = useState(false);
+  return (
+    <div class={styles.form}>
+      <p>{agent.allowed_category_paths.map((path) => path.join(" › ")).join(", ")}</p>
+      {agent.unresolved_paths.length > 0 && (
+        <p class={styles.warn}>{t("page.unresolved", { names: agent.unresolved_paths.join(", ") })}</p>
+      )}
+      <div class={styles.row}>
+        <a href={href("ask", { query: new URLSearchParams({ agent: agent.agent_id }) })}>{t("page.askView")}</a>
+        {mayAs("editor") && (
+          <>
+            <a href={linkTo(agent.agent_id, "edit")}>{t("page.edit")}</a>
+            <Button danger icon="trash" aria-haspopup="dialog" onClick={() => setDeleting(true)}>
+              {t("page.delete")}
+            </Button>
+          </>
+        )}
+      </div>
+      <Segmented
+        label={t("page.part")}
+        value={part}
+        choices={PARTS.map((value) => ({ value, text: t(`part.${value}`) }))}
+        onChange={(value) => address.set({ part: value }, { replace: true })}
+      />
+      {part === "ask" ? <TestQuestion id={agent.agent_id} /> : <AgentParts id={agent.agent_id} part={part} />}
+      {deleting && <Delete agent={agent} onClose={() => setDeleting(false)} />}
+    </div>
+  );
+}
+
+function Delete({ agent, onClose }: { agent: Agent; onClose: () => void }) {
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const remove = async () => {
+    try {
+      await api.delete("/agents/{agent_id}", { path: { agent_id: agent.agent_id } });
+      announce(t("delete.done", { name: agent.name }));
+      navigate(href("agents"), { replace: true });
+    } catch (error) {
+      setProblem(asProblem(error));
+    }
+  };
+  return (
+    <Dialog
+      title={t("delete.title", { name: agent.name })}
+      open
+      onClose={onClose}
+      footer={
+        <>
+          <Button onClick={onClose}>{t("delete.keep")}</Button>
+          <Button kind="main" danger onClick={() => void remove()}>
+            {t("page.delete")}
+          </Button>
+        </>
+      }
+    >
+      <p>{t("delete.help")}</p>
+      {problem && <Failure problem={problem} />}
+    </Dialog>
+  );
+}

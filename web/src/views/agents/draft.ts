@@ -1,0 +1,122 @@
+/** What the form of an agent holds, the request that it makes, and the manifest that the service makes of it. */
+import type { Body } from "../../api/client";
+import type { components } from "../../api/schema";
+import { pathKey, type Branch, type Selection } from "../../parts/branches";
+import type { Agent } from "./state";
+
+type Manifest = components["schemas"]["ManifestShape"];
+type NewAgent = Body<"post", "/agents/from-category">;
+type Options = NonNullable<NewAgent["options"]>;
+
+export const TOOLS = ["calculator", "doc_parser", "web_search", "searcher", "translator", "summarizer", "analyzer"];
+export const MOST_BRANCHES = 10;
+/** The options of an agent that sets none. */
+export const DEFAULTS = { lexical: 12, vector: 12, threshold: 70 };
+const FIXED_FEATURES = ["debate", "hitl_below_conf", "cost_guard"];
+
+/** Numbers are texts as in the form; "" is the default. */
+export interface Draft {
+  name: string;
+  paths: Selection;
+  lexical: string;
+  vector: string;
+  /** In percent. */
+  threshold: string;
+  tokens: string;
+  won: string;
+  /** Also the tools of MCP servers. */
+  tools: readonly string[];
+  debate: boolean;
+  /** Switches of the organisation, which the form leaves as they are. */
+  custom: Readonly<Record<string, boolean>>;
+}
+
+export const EMPTY: Draft = {
+  name: "",
+  paths: [],
+  lexical: "",
+  vector: "",
+  threshold: "",
+  tokens: "",
+  won: "",
+  tools: [],
+  debate: false,
+  custom: {},
+};
+
+const folded = (path: readonly string[]): string =>
+  pathKey(path.map((name) => name.normalize("NFKC").toLocaleLowerCase("und").trim()));
+
+/** The agent as a draft. Its paths are folded; the draft has them as the tree spells them. */
+export function draftOf(agent: Agent, tree: readonly Branch[]): Draft {
+  const { retrieval, features, budgets } = agent;
+  const spelled = new Map<string, readonly string[]>();
+  const visit = (branch: Branch): void => {
+    spelled.set(folded(branch.path), branch.path);
+    branch.children.forEach(visit);
+  };
+  tree.forEach(visit);
+  const custom = Object.entries(features).filter(([name]) => !FIXED_FEATURES.includes(name));
+  return {
+    name: agent.name,
+    paths: agent.allowed_category_paths.map((path) => spelled.get(folded(path))).filter((path) => path !== undefined),
+    lexical: String(retrieval.bm25_topk),
+    vector: String(retrieval.vector_topk),
+    threshold: String(Math.round(Number(features.hitl_below_conf) * 100)),
+    tokens: budgets.tokens_per_day === null ? "" : String(budgets.tokens_per_day),
+    won: budgets.krw_per_day === null ? "" : String(budgets.krw_per_day),
+    tools: agent.mcp_tools_allowlist,
+    debate: features.debate === true,
+    custom: Object.fromEntries(custom) as Record<string, boolean>,
+  };
+}
+
+const numberOf = (text: string): number | undefined => (text.trim() === "" ? undefined : Number(text));
+/** Without the names that have no value, which JSON would leave out too. */
+const filled = <T extends object>(value: T): T =>
+  Object.fromEntries(Object.entries(value).filter(([, item]) => item !== undefined)) as T;
+
+function optionsOf(draft: Draft): Options {
+  const threshold = numberOf(draft.threshold);
+  return {
+    mcp_tools: [...draft.tools] as Options["mcp_tools"],
+    custom_features: { ...draft.custom, debate: draft.debate },
+    override_settings: {
+      retrieval: filled({ bm25_topk: numberOf(draft.lexical), vector_topk: numberOf(draft.vector) }),
+      features: filled({ hitl_below_conf: threshold === undefined ? undefined : threshold / 100 }),
+    },
+    budgets: filled({ tokens_per_day: numberOf(draft.tokens), krw_per_day: numberOf(draft.won) }),
+  };
+}
+
+export function requestOf(draft: Draft, version: string): NewAgent {
+  return {
+    version,
+    name: draft.name.trim() || null,
+    node_paths: draft.paths.map((path) => [...path]),
+    options: optionsOf(draft),
+  };
+}
+
+/** The manifest that the request leads to; the service validates it and folds its paths. */
+export function previewOf(draft: Draft, version: string): Manifest {
+  return {
+    name: draft.name.trim() || (draft.paths[0]?.at(-1) ?? ""),
+    taxonomy_version: version,
+    allowed_category_paths: draft.paths.map((path) => [...path]),
+    retrieval: {
+      bm25_topk: numberOf(draft.lexical) ?? DEFAULTS.lexical,
+      vector_topk: numberOf(draft.vector) ?? DEFAULTS.vector,
+      rerank: { candidates: 50, final_topk: 5 },
+      filter: { canonical_in: true },
+    },
+    features: {
+      debate: draft.debate,
+      hitl_below_conf: (numberOf(draft.threshold) ?? DEFAULTS.threshold) / 100,
+      cost_guard: true,
+      ...draft.custom,
+    },
+    mcp_tools_allowlist: [...draft.tools],
+    budgets: { tokens_per_day: numberOf(draft.tokens) ?? null, krw_per_day: numberOf(draft.won) ?? null },
+  };
+}

@@ -1,0 +1,21 @@
+/** The address of the agents: #/agents, #/agents/new?branch=HR/Leave, #/agents/AGENT?part=editions, #/agents/AGENT/edit. */
+import { categories, integer, oneOf, queryState, text } from "../../app/query";
+import { href } from "../../app/router";
+import type { components } from "../../api/schema";
+
+export const PARTS = ["ask", "manifest", "editions", "spending"] as const;
+export const PAGE = 100;
+
+export const address = queryState({
+  /** Agents before this page of the list. */
+  offset: integer(0),
+  part: oneOf(PARTS, "ask"),
+  /** The test question. */
+  q: text(),
+  /** Name and branches of a new agent. */
+  name: text(),
+  branch: categories(),
+});
+
+export type Agent = components["schemas"]["AgentShape"];
+export const linkTo = (id: string, ...more: string[]): string => href("agents", { path: [id, ...more] });
