@@ -68,8 +68,8 @@ export function AgentForm({ tree, draft, action, onChange, onSave, onReload }: P
           <h2 id="agent-reach">{t("form.reach")}</h2>
           {tooMany ? <p role="alert">{t("form.tooMany", { n: MOST_BRANCHES })}</p> : <Reach paths={draft.paths} />}
         </section>
-        <section aria-labelledby="agent-preview">
-          <h2 id="agent-preview">{t("form.preview")}</h2>
+        <section>
+          <h2>{t("form.preview")}</h2>
           <Manifest value={previewOf(draft, tree.version)} label={t("form.preview")} />
         </section>
         {problem && <Failure problem={problem} />}
