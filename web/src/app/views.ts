@@ -35,6 +35,7 @@ export interface View {
 export const VIEWS: readonly View[] = [
   { id: "ask", group: "use", role: "reader", icon: "ask", letter: "a", load: () => import("../views/ask/AskView") },
   { id: "search", group: "use", role: "reader", icon: "search", letter: "s", load: () => import("../views/search/SearchView") },
+  { id: "regulations", group: "use", role: "reader", icon: "regulations", letter: "l", load: () => import("../views/regulations/RegulationsView") },
   { id: "documents", group: "content", role: "reader", icon: "documents", letter: "d", load: () => import("../views/documents/DocumentsView") },
   { id: "taxonomy", group: "content", role: "reader", icon: "taxonomy", letter: "c", load: () => import("../views/taxonomy/TaxonomyView") },
   { id: "agents", group: "content", role: "reader", icon: "agents", letter: "g", load: () => import("../views/agents/AgentsView") },

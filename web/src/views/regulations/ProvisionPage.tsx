@@ -1,0 +1,92 @@
+/** An article, appendix or addendum: its text, when it was amended, what it cites and what cites it. */
+import { useResource } from "../../app/resource";
+import { href } from "../../app/router";
+import { api } from "../../api/client";
+import { Badge } from "../../parts/Badge";
+import { Page } from "../../parts/Page";
+import { Loaded } from "../../parts/States";
+import { formatDate } from "../../text/texts";
+import { AsOf } from "./AsOf";
+import { CitedBy, Cites } from "./Citations";
+import { address, asOfQuery, linkToRegulation, type Provision } from "./state";
+import { t } from "./text";
+import styles from "./Regulations.module.css";
+
+export function ProvisionPage({ reference }: { reference: string }) {
+  const { asOf } = address.read();
+  const provision = useResource(
+    (signal) => api.get("/regulations/show", { query: { reference, ...asOfQuery(asOf) }, signal }),
+    [reference, asOf],
+  );
+  return (
+    <Page title={<span lang="ko">{provision.data?.name ?? reference}</span>}>
+      <div class={styles.part}>
+        <AsOf />
+        <Loaded resource={provision} lines={8}>
+          {(shown) => <Shown provision={shown} />}
+        </Loaded>
+      </div>
+    </Page>
+  );
+}
+
+function Shown({ provision }: { provision: Provision }) {
+  const { asOf } = address.read();
+  const [start, end] = provision.spans[0] ?? [0, 0];
+  return (
+    <article class={styles.part}>
+      <p class={styles.links}>
+        <a href={linkToRegulation(provision.regulation, asOf)}>{t("article.regulation")}</a>
+        <a href={href("documents", { path: [provision.document_id], query: { passage: `${start}-${end}` } })}>
+          {t("page.document")}
+        </a>
+      </p>
+      <header class={styles.heading}>
+        {provision.title && <h2 lang="ko">{provision.title}</h2>}
+        {provision.deleted && <Badge tone="bad">{t("outline.deleted")}</Badge>}
+        {provision.repealed && <Badge tone="bad">{t("article.repealed")}</Badge>}
+      </header>
+      <p class={styles.text} lang="ko">
+        {provision.text}
+      </p>
+      <Facts provision={provision} />
+      <Cites citations={provision.citations} />
+      <CitedBy name={provision.name} />
+    </article>
+  );
+}
+
+function Facts({ provision }: { provision: Provision }) {
+  const amendments = provision.amendments.map(({ kind, date, paragraph }) =>
+    [date, kind, paragraph !== null && `제${paragraph}항`].filter(Boolean).join(" "),
+  );
+  const facts: [string, string][] = [
+    [t("article.since"), provision.effective_from ? formatDate(provision.effective_from) : t("article.unknown")],
+    [t("article.until"), provision.superseded_from ? formatDate(provision.superseded_from) : t("article.noEnd")],
+    [t("article.category"), provision.taxonomy_path.join(" › ") || "–"],
+  ];
+  return (
+    <>
+      <dl class={styles.facts}>
+        {facts.map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+      <section class={styles.section}>
+        <h3>{t("article.amended")}</h3>
+        {amendments.length === 0 ? (
+          <p class={styles.small}>{t("article.notAmended")}</p>
+        ) : (
+          <ul lang="ko">
+            {amendments.map((amendment, index) => (
+              <li key={index}>{amendment}</li>
+            ))}
+          </ul>
+        )}
+      </section>
+    </>
+  );
+}

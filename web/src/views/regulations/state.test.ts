@@ -1,0 +1,50 @@
+import { expect, test } from "vitest";
+import { asOfQuery, dayOf, headingsOf, lastTwoDays, linkToProvision, type Listed } from "./state";
+
+const provision = (label: string, ...headings: string[]): Listed => ({
+  kind: "article",
+  label,
+  title: "",
+  headings,
+  start: 0,
+  end: 1,
+  chunk_id: "",
+  deleted: false,
+});
+const edition = (effective_from: string | null) => ({ document_id: "d", effective_from, superseded_from: null });
+
+test("provisions lie under their parts, chapters and sections in the order of the text", () => {
+  const root = headingsOf([
+    provision("제1조", "제1편 총칙", "제1장 목적"),
+    provision("제2조", "제1편 총칙", "제1장 목적", "제1절 범위"),
+    provision("제3조", "제2편 학사", "제1장 목적"),
+    provision("부칙"),
+  ]);
+  expect(root.provisions.map(({ label }) => label)).toEqual(["부칙"]);
+  expect(root.children.map(({ title }) => title)).toEqual(["제1편 총칙", "제2편 학사"]);
+  const chapter = root.children[0]?.children[0];
+  expect(chapter?.provisions.map(({ label }) => label)).toEqual(["제1조"]);
+  expect(chapter?.children[0]?.provisions.map(({ label }) => label)).toEqual(["제2조"]);
+  expect(root.children[1]?.children[0]?.provisions.map(({ label }) => label)).toEqual(["제3조"]);
+});
+
+test("only whole days are sent", () => {
+  expect(dayOf("2024-02-29")).toBe("2024-02-29");
+  for (const value of ["", "2024", "2024-02-30", "2024-13-01", "yesterday"]) expect(dayOf(value)).toBeNull();
+  expect(asOfQuery("2024-03-01")).toEqual({ as_of: "2024-03-01" });
+  expect(asOfQuery("2024-3")).toEqual({});
+});
+
+test("the last two editions are compared at first", () => {
+  expect(lastTwoDays([edition("2020-01-01"), edition(null), edition("2024-03-01"), edition("2021-03-01")])).toEqual([
+    "2021-03-01",
+    "2024-03-01",
+  ]);
+  expect(lastTwoDays([edition("2020-01-01"), edition("2020-01-01")])).toBeNull();
+});
+
+test("the link to a provision holds its name and the day", () => {
+  expect(decodeURIComponent(linkToProvision("학칙 제21조", "2024-03-01"))).toBe(
+    "#/regulations?at=학칙+제21조&asOf=2024-03-01",
+  );
+});
