@@ -490,7 +490,8 @@ class App:
     ) -> tuple[PipelineResponse, bool]:
         """`pipeline.execute`, and whether the answer waits for a review, because `review_below` is set."""
         response = await self.pipeline.execute(request, scope=scope, **options)
-        if not await self.review.offer_unsure(response, scope, as_of=request.options.get("as_of")):
+        day, asker = request.options.get("as_of"), options.get("owner", "")
+        if not await self.review.offer_unsure(response, scope, as_of=day, asker=asker):
             return response, False
         return replace(response, notes=(*response.notes, IN_REVIEW)), True
 

@@ -198,7 +198,7 @@ class CBRSystem:
         return CBRCaseResponse.of(changed[1])
 
     def delete_case(self, case_id: str) -> bool:
-        """Delete the case with its votes and the interactions that name it; False when there is none."""
+        """Delete the case with its votes and the interactions that name only it; False when there is none."""
         return self._run(lambda memory: memory.store.delete(case_id, EVERYTHING))
 
     def suggest_cases(self, request: SuggestionRequest) -> tuple[list[CaseSuggestion], float]:
@@ -253,7 +253,7 @@ class CBRSystem:
             log_id=request.log_id,
             case_id=request.case_id,
             feedback=request.feedback_type,
-            success=request.success,
+            success=bool(request.success),
             voter="",
             at=datetime.now(UTC),
         )

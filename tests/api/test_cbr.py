@@ -371,3 +371,11 @@ async def test_no_text_reaches_the_logs(
         (line["action"], line["subjects"], line["decision"]) for line in audited if line["action"].startswith("cases.")
     ]
     assert own == [("cases.add", [case_id], "done"), ("cases.change", [case_id], "done")]
+
+
+async def test_no_place_in_the_list_fails(boss: httpx2.AsyncClient) -> None:
+    stored = await add(boss)
+    response = await boss.get("/cbr/cases", params={"after": "\x00"})
+    assert response.status_code == 200, response.text
+    assert [row["case_id"] for row in response.json()["cases"]] == [stored["case_id"]]
+    assert_failure(await boss.get("/cbr/export", params={"limit": 10_001}), 422)

@@ -26,6 +26,10 @@ async def test_it_is_unavailable_until_the_flag_is_on(opened: House, monkeypatch
     assert_failure(refused, 503)
     assert "FEATURE_NEURAL_CASE_SELECTOR" in refused.json()["detail"]
     monkeypatch.setenv("FEATURE_NEURAL_CASE_SELECTOR", "true")
+    without_memory = await reader.post("/search/neural", json={"query": "machine"})
+    assert_failure(without_memory, 501)
+    assert "CBR system is not enabled" in without_memory.json()["detail"]
+    monkeypatch.setenv("CBR_ENABLED", "true")
     found = await reader.post("/search/neural", json={"query": "machine"})
     assert found.status_code == 200
     assert found.json()["mode"] == "bm25_fallback" and "1,000" in found.json()["reason"]
@@ -35,6 +39,7 @@ async def test_it_is_unavailable_until_the_flag_is_on(opened: House, monkeypatch
 
 async def test_only_cases_in_scope_are_found(opened: House, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FEATURE_NEURAL_CASE_SELECTOR", "true")
+    monkeypatch.setenv("CBR_ENABLED", "true")
     taxonomy = (await opened.app.index.snapshot()).taxonomy
     for path in (("AI", "ML"), ("HR",)):
         node = next((number for number in taxonomy.nodes if tuple(taxonomy.path(number)) == path), None)

@@ -14,8 +14,7 @@ import pytest
 
 from dtrag.core.access.api_key import Caller, Key
 from dtrag.core.access.scope import EVERYTHING, Access, Grant
-from dtrag.core.cases.case import Case, CaseChange, CaseLog, CitedPassage, FeedbackType, content_hash
-from dtrag.core.cases.consolidation import ALIASES
+from dtrag.core.cases.case import ALIASES, Case, CaseChange, CaseLog, CitedPassage, FeedbackType, content_hash
 from dtrag.core.taxonomy.review import OfferedAnswer
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.errors import Conflict, FeatureOff, Forbidden, NotFound
@@ -368,3 +367,32 @@ async def test_a_superseded_article_is_not_valid_except_on_its_day(stores: Store
     stale = {row["case_id"]: row["details"] for row in audit.rows if row["finding"] == "stale"}
     assert stale == {"today": "not valid"}
     assert audit.reusable == 1
+
+
+async def test_a_case_that_was_shown_before_many_other_answers_stays(stores: Stores) -> None:
+    await add(stores, case("shown", "A?", at=LONG_AGO), case("unused", "B?", at=LONG_AGO))
+    shown = CaseLog(log_id="s", timestamp=NOON - timedelta(days=2), query="", kind="answer", shown_case_id="shown")
+    await stores.cases.add_log(shown)
+    await stores.cases.add_log(replace(shown, log_id="old", timestamp=LONG_AGO, shown_case_id="unused"))
+    assert await stores.cases.shown_since(NOON - timedelta(days=90)) == {"shown": shown.timestamp}
+    assert [each.case.case_id for each in (await consolidation(stores).run()).archived] == ["unused"]
+
+
+async def test_a_deleted_case_leaves_the_interactions_that_name_others(stores: Stores) -> None:
+    await add(stores, case("a"), case("b"))
+    own = CaseLog(log_id="own", timestamp=NOON, query="", suggested_case_ids=("a",), picked_case_ids=("a",))
+    both = CaseLog(
+        log_id="both",
+        timestamp=NOON,
+        query="",
+        suggested_case_ids=("a", "b"),
+        picked_case_ids=("a",),
+        shown_case_id="a",
+    )
+    for log in (own, both):
+        await stores.cases.add_log(log)
+    assert await stores.cases.delete("a", EVERYTHING)
+    remaining = replace(both, suggested_case_ids=("b",), picked_case_ids=(), shown_case_id=None)
+    assert await stores.cases.logs(EVERYTHING, 10) == [remaining]
+    assert await stores.cases.delete("b", EVERYTHING)
+    assert await stores.cases.logs(EVERYTHING, 10) == []

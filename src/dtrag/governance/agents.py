@@ -255,7 +255,7 @@ class Agents:
         reason = f"The confidence {response.confidence:.2f} is below the agent's threshold {threshold:.2f}."
         as_of = request.options.get("as_of") if isinstance(request, PipelineRequest) else None
         queued = await self._review.offer_answer(
-            offered_answer(response, [reason], as_of),
+            offered_answer(response, [reason], as_of, owner),
             self.access(agent, caller),
             agent_id=agent.agent_id,
             grant=agent.grant,

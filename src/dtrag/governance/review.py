@@ -22,7 +22,7 @@ from dtrag.core.taxonomy.classification import Classification
 from dtrag.core.taxonomy.review import MAX_NOTE, Decision, Item, OfferedAnswer
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
 from dtrag.core.text.analysis import clean
-from dtrag.errors import Conflict, InvalidInput, NotFound, StorageFull
+from dtrag.errors import Conflict, DatabaseUnavailable, InvalidInput, NotFound, StorageFull
 from dtrag.governance.review_answers import (
     answer_item,
     chosen_keys,
@@ -87,7 +87,8 @@ class Review:
         item = await self._item(item_id, scope, caller, taxonomy)
         if item.kind == "answer":
             cited = await cited_passages(item, self._index, scope, taxonomy)
-            decision = Decision("approved", caller.name, _now(), None, _note(note), cited, caller.owner)
+            own = _caused(item, caller)
+            decision = Decision("approved", caller.name, _now(), None, _note(note), cited, caller.owner, own)
             return await self._decide(item, decision, caller)
         if item.node_id not in taxonomy.nodes or not _within(item.node_id, scope):
             raise InvalidInput("The item proposes no category of the tree. Give it one with: dtrag review correct")
@@ -112,7 +113,8 @@ class Review:
             if path:
                 raise InvalidInput("An answer has no category: give the passages that answer the question instead.")
             chosen = await chosen_passages(passages, item, self._index, scope, taxonomy)
-            decision = Decision("corrected", caller.name, _now(), None, _note(note), chosen, caller.owner)
+            own = _caused(item, caller)
+            decision = Decision("corrected", caller.name, _now(), None, _note(note), chosen, caller.owner, own)
             return await self._decide(item, decision, caller)
         if passages or not path:
             raise InvalidInput("A document is corrected by a category: give the path of one instead of passages.")
@@ -144,7 +146,9 @@ class Review:
             grant = readers_of(viewer, (await self._index.snapshot()).taxonomy)
         return await self._store.add(answer_item(offered, grant, agent_id))
 
-    async def offer_unsure(self, response: PipelineResponse, viewer: Viewer | None, *, as_of: object = None) -> bool:
+    async def offer_unsure(
+        self, response: PipelineResponse, viewer: Viewer | None, *, as_of: object = None, asker: str = ""
+    ) -> bool:
         """Queue an answer whose confidence is below `review_below`; whether it is in the queue now.
 
         A full disk is logged, and the answer is returned without a review.
@@ -153,7 +157,7 @@ class Review:
             return False
         reason = f"The confidence {response.confidence:.2f} is below {self._review_below:.2f} (DTRAG_REVIEW_BELOW)."
         try:
-            return await self.offer_answer(offered_answer(response, [reason], as_of), viewer)
+            return await self.offer_answer(offered_answer(response, [reason], as_of, asker), viewer)
         except StorageFull as error:
             _LOG.warning("an answer is not in the review queue", exc_info=error)
             return False
@@ -182,6 +186,7 @@ class Review:
             decision=str(log.details.get("decision", "review")),
             cited=[passage.chunk_id for passage in log.passages],
             as_of=log.as_of.isoformat() if log.as_of is not None else "",
+            caused_by=caller.owner,
         )
         try:
             await self.offer_answer(offered, caller.access)
@@ -225,11 +230,22 @@ class Review:
             decided_by=decision.by,
         )
         if decision.chosen and self._cases is not None:
-            await self._cases.add(settled, scope)
+            await self._add_case(self._cases, settled, scope)
         return await self._shown(settled, caller, scope, taxonomy)
 
+    async def _add_case(self, cases: ReviewCases, item: Item, scope: Scope) -> None:
+        """The case of a decision. One that cannot be stored now is made by `make_missing_cases`."""
+        try:
+            await cases.add(item, scope)
+        except (DatabaseUnavailable, StorageFull) as error:
+            _LOG.warning(
+                "the case of review item %s is not stored; `dtrag cbr consolidate` makes it",
+                item.item_id,
+                exc_info=error,
+            )
+
     async def make_missing_cases(self) -> list[str]:
-        """Cases for answers that were decided while the case memory was off; their ids."""
+        """Cases for decided answers that have none, as those decided while the memory was off; their ids."""
         if self._cases is None or not self._cases.enabled:
             return []
         return await self._cases.add_missing(await self._store.answered(EVERYTHING, MOST_DECIDED))
@@ -269,8 +285,10 @@ _EMPTY: Mapping[str, object] = {"reasons": [], "as_of": ""}
 """Of answers that were queued by an earlier version."""
 
 
-def offered_answer(response: PipelineResponse, reasons: Sequence[str], as_of: object = None) -> OfferedAnswer:
-    """The answer of the pipeline for the queue; `as_of` is the day of the question."""
+def offered_answer(
+    response: PipelineResponse, reasons: Sequence[str], as_of: object = None, asker: str = ""
+) -> OfferedAnswer:
+    """The answer of the pipeline for the queue; `as_of` is the day of the question, `asker` the owner id."""
     day = parse_date("as_of", as_of)
     return OfferedAnswer(
         question=response.query,
@@ -281,7 +299,15 @@ def offered_answer(response: PipelineResponse, reasons: Sequence[str], as_of: ob
         cited=[citation.chunk_id for citation in response.citations],
         retrieved=[chunk["chunk_id"] for chunk in response.retrieved_chunks],
         as_of=day.isoformat() if day is not None else "",
+        caused_by=asker,
     )
+
+
+def _caused(item: Item, caller: Caller) -> bool:
+    """Whether the caller queued the item by a question or a vote; administrators of the whole tree may decide it."""
+    if caller.may("admin") and not caller.access.grants:
+        return False
+    return bool(item.proposal.get("caused_by") == caller.owner)
 
 
 def _listed(item: Item, caller: Caller, scope: Scope, taxonomy: Taxonomy) -> Item:

@@ -45,6 +45,7 @@ def answer_item(offered: OfferedAnswer, grant: Grant | None, agent_id: uuid.UUID
         "cited": list(dict.fromkeys(offered.cited)),
         "reasons": [clean(reason) for reason in offered.reasons],
         "as_of": offered.as_of,
+        "caused_by": offered.caused_by,
         "grant": grant.as_json() if grant is not None else None,
     }
     confidence = min(1.0, max(0.0, offered.confidence))

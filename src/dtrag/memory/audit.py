@@ -13,7 +13,7 @@ from typing import Literal, TypedDict
 from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.access.scope import EVERYTHING
 from dtrag.core.cases.case import Case, CitedPassage, content_hash
-from dtrag.core.cases.consolidation import ALIASES, duplicates
+from dtrag.core.cases.consolidation import aliases_of, duplicates
 from dtrag.core.documents import SearchResult
 from dtrag.core.taxonomy.tree import Taxonomy
 from dtrag.memory.maintenance import pages, require_maintainer
@@ -168,11 +168,7 @@ def _cause(
 
 
 def _self_reference(case: Case, current: Mapping[str, SearchResult]) -> str:
-    aliases = case.metadata.get(ALIASES)
-    named = (
-        {entry.get("case_id") for entry in aliases if isinstance(entry, dict)} if isinstance(aliases, list) else set()
-    )
-    if case.case_id in named:
+    if case.case_id in {alias.case_id for alias in aliases_of(case)}:
         return "its aliases name the case itself"
     for passage in case.passages:
         found = current.get(passage.chunk_id)

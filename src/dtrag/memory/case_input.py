@@ -10,7 +10,7 @@ from typing import Any
 
 from dtrag.core.access.scope import Scope
 from dtrag.core.cases import requests
-from dtrag.core.cases.case import FeedbackType, SimilarityMethod
+from dtrag.core.cases.case import RESERVED_METADATA, FeedbackType, SimilarityMethod
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
 from dtrag.core.text.analysis import clean
 from dtrag.errors import Forbidden, IncompleteRequest, InvalidInput
@@ -62,10 +62,12 @@ def quality(value: float) -> float:
 
 
 def metadata(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Metadata that JSON can represent. Raises `InvalidInput`."""
+    """Metadata that JSON can represent, without reserved keys. Raises `InvalidInput`."""
     if not isinstance(value, Mapping):
         raise InvalidInput("metadata is a JSON object, such as {'source': 'help desk'}.")
     plain: dict[str, Any] = _plain(value, 0)
+    if reserved := sorted(RESERVED_METADATA & plain.keys()):
+        raise InvalidInput(f"metadata cannot have the key {reserved[0]!r}: the case memory uses it. Rename the key.")
     if len(json.dumps(plain, ensure_ascii=False)) > requests.MAX_METADATA_JSON:
         raise InvalidInput(f"metadata has at most {requests.MAX_METADATA_JSON:,} characters as JSON.")
     return plain

@@ -24,16 +24,20 @@ from dtrag.core.cases.case import (
     CaseQuery,
     CaseStatistics,
     FeedbackType,
+    ReuseDecision,
     SimilarityMethod,
     Status,
     Vote,
 )
+from dtrag.core.cases.evidence import counts_as_decision
 from dtrag.core.cases.requests import MAX_K, question
 from dtrag.core.cases.similarity import question_hash
 from dtrag.core.editions import parse_date
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
+from dtrag.core.text.analysis import clean
 from dtrag.errors import Conflict, FeatureOff, IncompleteRequest, InvalidInput, NotFound, StorageFull
 from dtrag.memory import case_input
+from dtrag.memory.archived_cases import vote_target
 from dtrag.memory.case_results import CaseExport, CasePage, ListedCase, Suggestions, shown
 from dtrag.memory.freshness import cited_passages, stale_passages
 from dtrag.memory.log_expiry import LogExpiry
@@ -150,6 +154,7 @@ class CaseMemory:
         if not 1 <= limit <= MAX_LIMIT:
             raise InvalidInput(f"limit must be from 1 to {MAX_LIMIT:,}.")
         taxonomy, scope = await self._scope(caller)
+        after = None if after is None else clean(after)
         listed: list[ListedCase] = []
         examined, size = 0, limit + 1 if status is None and stale is None else PAGE
         while examined < MOST_EXAMINED:
@@ -271,7 +276,7 @@ class CaseMemory:
         return await self.change(case_id, quality_score=quality_score, caller=caller)
 
     async def delete(self, case_id: str, *, caller: Caller = LOCAL) -> None:
-        """Delete a case with its votes and the interactions that name it. Raises `NotFound`."""
+        """Delete a case with its votes and the interactions that name only it. Raises `NotFound`."""
         _, scope = await self._scope(caller)
         key = case_input.identifier(case_id)
         if not await self._store.delete(key, scope):
@@ -284,10 +289,13 @@ class CaseMemory:
         case_id: str,
         feedback: FeedbackType,
         *,
-        success: bool = True,
+        success: bool | None = None,
         caller: Caller = LOCAL,
     ) -> Case:
         """A vote on a case of an own interaction; the case after it. The same vote again changes nothing.
+
+        `success` is whether the case helped; by default everything but a thumbs_down is a success. On a case that was
+        shown with an answer, the vote replaces what /chat/feedback said of it.
 
         Raises `NotFound` when no interaction of this caller with this id names the case.
         """
@@ -295,17 +303,30 @@ class CaseMemory:
         log_key, key = case_input.identifier(log_id), case_input.identifier(case_id)
         log = await self._store.log(log_key, caller.owner)
         named = (*log.suggested_case_ids, *log.picked_case_ids, log.shown_case_id) if log is not None else ()
-        voted = None
-        if key in named:
+        voted, case = None, await self._store.get(key, scope) if key in named else None
+        if case is not None:
+            target = await vote_target(self._store, case, log_key, feedback, scope=scope, at=self._now())
             vote = Vote(
-                log_id=log_key,
-                case_id=key,
+                log_id=target.log_id,
+                case_id=target.case.case_id,
                 feedback=feedback,
-                success=success,
+                success=feedback is not FeedbackType.THUMBS_DOWN if success is None else success,
                 voter=caller.owner,
                 at=self._now(),
             )
             voted = await self._store.vote(vote, scope)
+            if (
+                voted is not None
+                and log is not None
+                and log.shown_case_id == vote.case_id
+                and counts_as_decision(voted, vote)
+            ):
+                correct = vote.success and feedback is not FeedbackType.THUMBS_DOWN
+                await self._store.add_decision(
+                    ReuseDecision(
+                        case_id=vote.case_id, log_id=log_key, kind="vote", correct=correct, at=vote.at, asker=vote.voter
+                    )
+                )
         if voted is None:
             raise NotFound(
                 f"There is no interaction {log_key[:60]!r} of yours with the case {key[:60]!r}. Use the log_id of the "

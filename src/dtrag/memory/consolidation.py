@@ -13,8 +13,9 @@ from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.access.scope import EVERYTHING
 from dtrag.core.cases.case import Case, Vote
 from dtrag.core.cases.consolidation import (
-    NOTE,
+    UNUSED,
     Archiving,
+    archive_note,
     archivings,
     may_be_poor,
     replacements,
@@ -28,8 +29,6 @@ from dtrag.ports import CaseStore, Recorder, unrecorded
 
 BATCH = 100
 """Cases that are changed in one transaction."""
-MOST_LOGS = 10_000
-"""Newest interactions that are examined for cases that were shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +104,8 @@ class Consolidation:
         require_maintainer(caller)
         runs: dict[str, Counter[str]] = defaultdict(Counter)
         for case in await all_cases(self._store):
-            if (run_id := _run_of(case)) is not None:
-                runs[run_id][case.metadata[NOTE]["reason"]] += 1
+            if (note := archive_note(case)) is not None:
+                runs[note.run][note.reason] += 1
         return dict(sorted(runs.items(), reverse=True))
 
     async def _apply(self, planned: Sequence[Archiving], run_id: str) -> tuple[list[Archiving], int]:
@@ -135,20 +134,23 @@ class Consolidation:
 
     async def _restore(self, case: Case, run_id: str) -> bool:
         for _ in range(10):  # votes may come in between
-            into = case.metadata[NOTE].get("into")
-            kept = await self._store.get(into, EVERYTHING) if into is not None else None
+            note = archive_note(case)
+            if note is None or note.run != run_id:
+                return False
+            kept = await self._store.get(note.into, EVERYTHING) if note.into is not None else None
             votes = await self._votes([case, *([kept] if kept is not None else [])])
-            if await self._store.replace(undone(case, kept, votes, run_id, self._now())):
+            if await self._store.replace(undone(case, note, kept, votes, self._now())):
                 return True
             current = await self._store.get(case.case_id, EVERYTHING)
-            if current is None or _run_of(current) != run_id:
+            if current is None:
                 return False
             case = current
         return False
 
     async def _refuse_later(self, archived: Sequence[Case], run_id: str) -> None:
         """Raise `Conflict` when a later run archived a case that others were merged into."""
-        into = {case.metadata[NOTE]["into"] for case in archived if "into" in case.metadata[NOTE]}
+        notes = [note for case in archived if (note := archive_note(case)) is not None]
+        into = {note.into for note in notes if note.into is not None}
         stays = await self._store.of(into, EVERYTHING)
         later = {run for case in stays.values() if (run := _run_of(case)) not in {None, run_id}}
         if later:
@@ -160,20 +162,16 @@ class Consolidation:
         return await self._store.votes([case.case_id for case in cases], EVERYTHING) if cases else {}
 
     async def _shown(self) -> Mapping[str, datetime]:
-        """Case id -> when it was last shown with an answer."""
-        shown: dict[str, datetime] = {}
-        for log in await self._store.logs(EVERYTHING, MOST_LOGS):
-            if log.shown_case_id is not None:
-                shown.setdefault(log.shown_case_id, log.timestamp)
-        return shown
+        """Case id -> when it was last shown with an answer, as far as that keeps a case from being unused."""
+        return await self._store.shown_since(self._now() - UNUSED)
 
     async def _audit(self, caller: Caller, action: str, run_id: str, counts: Mapping[str, int]) -> None:
         await self._record(caller.name, action, scope=None, subjects=[run_id], decision="done", details=dict(counts))
 
 
 def _run_of(case: Case) -> str | None:
-    note = case.metadata.get(NOTE)
-    return note.get("run") if case.status == "archived" and isinstance(note, Mapping) else None
+    note = archive_note(case)
+    return None if note is None else note.run
 
 
 def _groups(planned: Sequence[Archiving]) -> list[list[Archiving]]:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.access.scope import EVERYTHING, Grant
 from dtrag.core.cases.case import Case, CaseChange, Vote
+from dtrag.core.cases.votes import one_of_each_voter
 from dtrag.core.taxonomy.review import OfferedAnswer
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.memory.maintenance import all_cases, require_maintainer
@@ -27,7 +28,10 @@ Offer = Callable[[OfferedAnswer, Grant | None], Awaitable[bool]]
 
 @dataclass(frozen=True, slots=True)
 class ReflectedCase:
-    """A case with its votes. `lowered`: its quality is now its success rate; `in_review`: its question waits there."""
+    """A case with its votes, one of each voter.
+
+    `lowered`: its quality is now its success rate; `in_review`: its question waits there.
+    """
 
     case: Case
     votes: int
@@ -136,4 +140,5 @@ class Reflection:
 
 
 def _judged(case: Case, votes: Sequence[Vote]) -> ReflectedCase:
-    return ReflectedCase(case, len(votes), sum(vote.success for vote in votes))
+    counted = one_of_each_voter(votes)
+    return ReflectedCase(case, len(counted), sum(vote.success for vote in counted))

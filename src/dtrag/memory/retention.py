@@ -24,6 +24,7 @@ from dtrag.core.documents import SearchResult
 from dtrag.core.taxonomy.tree import Taxonomy
 from dtrag.core.text.analysis import clean
 from dtrag.errors import DatabaseUnavailable, InvalidInput, StorageFull
+from dtrag.memory.archived_cases import vote_target
 from dtrag.memory.log_expiry import LogExpiry
 from dtrag.memory.reuse import Recalled, Reuse
 from dtrag.ports import CaseStore, Index
@@ -156,11 +157,13 @@ class Retention:
         except DatabaseUnavailable as error:
             _LOG.error("%d interactions could not be written", len(self._writer), exc_info=error)
 
-    async def feedback(self, trace_id: str, kind: FeedbackType, caller: Caller) -> CaseEffect | None:
+    async def feedback(
+        self, trace_id: str, kind: FeedbackType, caller: Caller, *, repeated: bool = False
+    ) -> CaseEffect | None:
         """What the caller's feedback on an own answer does to the memory; None for an unknown interaction.
 
         A vote on the case that was shown with the answer, or on the case that was made of it; the first thumbs-up makes
-        that case. Repeating the feedback changes nothing. Durable when this returns. Raises `DatabaseUnavailable`.
+        that case. Feedback that is `repeated` changes nothing. Durable when this returns. Raises `DatabaseUnavailable`.
         """
         await self.flush()
         log = await self._store.log(trace_id, caller.owner)
@@ -168,7 +171,7 @@ class Retention:
             return None
         taxonomy = (await self._index.snapshot()).taxonomy
         scope = caller.access.at(log.as_of).resolved(taxonomy)
-        if kind is FeedbackType.THUMBS_DOWN:
+        if kind is FeedbackType.THUMBS_DOWN and not repeated:
             await self.on_thumbs_down(log, caller)
         voted = await self._cases_of(log, kind, scope)
         case = voted[0] if voted else None
@@ -176,9 +179,12 @@ class Retention:
             return await self._made_by_vote(log, caller, scope, taxonomy)
         if case is None:
             return CaseEffect(note=await self._why_not(log, scope))
-        for each in voted:
-            await self._vote(log, each, kind, caller, scope)
-        return CaseEffect("case_voted", case.case_id)
+        targets = [
+            await vote_target(self._store, each, log.log_id, kind, scope=scope, at=self._now()) for each in voted
+        ]
+        for target in targets:
+            await self._vote(replace(log, log_id=target.log_id), target.case, kind, caller, scope)
+        return CaseEffect("case_voted", targets[0].case.case_id, targets[0].note)
 
     async def _cases_of(self, log: CaseLog, kind: FeedbackType, scope: Scope) -> list[Case]:
         """What the feedback is a vote on: the case shown with the answer, the earlier voted one, or the one made of it.

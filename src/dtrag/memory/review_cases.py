@@ -12,6 +12,7 @@ from dtrag.core.cases.evidence import REVIEW_LOG
 from dtrag.core.cases.requests import MAX_QUERY
 from dtrag.core.cases.shared_category import shared_category
 from dtrag.core.cases.similarity import question_hash
+from dtrag.core.cases.votes import CaseRecord, Tally, count_vote
 from dtrag.core.editions import parse_date
 from dtrag.core.taxonomy.review import Item
 from dtrag.ports import CaseStore, Index
@@ -55,21 +56,30 @@ class ReviewCases:
         Corrected: quality 1.0, and earlier cases for the question that cite none of the chosen passages get a
         thumbs_down of the reviewer. Approved: the usual quality and a thumbs_up of the reviewer. Earlier cases that
         cite exactly these passages get a thumbs_up, which closes thumbs-downs of others.
+
+        A reviewer who caused the item (`own`) makes a case as one added by hand: with the usual quality, to be
+        confirmed by others, and without votes on any case.
+
+        Votes are given before the case is stored: stopped in between, the next attempt completes them.
         """
         if not self.enabled or item.decided_at is None:
             return None
         case = await self._case(item, item.decided_at)
-        if case is None or not await self._store.add(case):
+        if case is None:
             return None
-        if item.status == "approved":
-            await self._vote(case, item, FeedbackType.THUMBS_UP, EVERYTHING)
+        if item.proposal.get("own"):
+            return case.case_id if await self._store.add(case) else None
         for other in await self._others(case, item.proposal["question"], scope):
             cited, chosen = ({passage.chunk_id for passage in each.passages} for each in (other, case))
             if cited == chosen:
-                await self._vote(other, item, FeedbackType.THUMBS_UP, scope)
+                await self._store.vote(_vote(other, item, FeedbackType.THUMBS_UP), scope)
             elif item.status == "corrected" and cited.isdisjoint(chosen):
-                await self._vote(other, item, FeedbackType.THUMBS_DOWN, scope)
-        return case.case_id
+                await self._store.vote(_vote(other, item, FeedbackType.THUMBS_DOWN), scope)
+        record = CaseRecord(case)
+        if item.status == "approved":
+            counted = count_vote(case, _vote(case, item, FeedbackType.THUMBS_UP), (), Tally())
+            record = CaseRecord(case) if counted is None else CaseRecord(counted[0], (counted[1],))
+        return case.case_id if await self._store.put(record) else None
 
     async def add_missing(self, items: Iterable[Item]) -> list[str]:
         """As `add`, for answers that were decided while the memory was off; the ids of the new cases."""
@@ -96,6 +106,7 @@ class ReviewCases:
         if not cited:
             return None
         path, node_id = shared_category(cited, taxonomy)
+        own = bool(item.proposal.get("own"))
         return Case(
             case_id=case_id_of(item),
             query=question if self._keeps_text else "",
@@ -104,9 +115,9 @@ class ReviewCases:
             category_path=path,
             node_id=node_id,
             content="\n".join(dict.fromkeys(label(passage) for passage in cited)),
-            quality_score=CORRECTED if item.status == "corrected" else DEFAULT_QUALITY,
+            quality_score=CORRECTED if item.status == "corrected" and not own else DEFAULT_QUALITY,
             passages=tuple(passages),
-            origin="review",
+            origin="manual" if own else "review",
             author=str(item.proposal.get("chosen_by", "")),
             as_of=day,
             created_at=now,
@@ -124,16 +135,16 @@ class ReviewCases:
             and other.passages
         ]
 
-    async def _vote(self, case: Case, item: Item, feedback: FeedbackType, scope: Scope) -> None:
-        vote = Vote(
-            log_id=f"{REVIEW_LOG}{item.item_id}",
-            case_id=case.case_id,
-            feedback=feedback,
-            success=feedback is FeedbackType.THUMBS_UP,
-            voter=str(item.proposal.get("chosen_by", "")),
-            at=datetime.now(UTC),
-        )
-        await self._store.vote(vote, scope)
+
+def _vote(case: Case, item: Item, feedback: FeedbackType) -> Vote:
+    return Vote(
+        log_id=f"{REVIEW_LOG}{item.item_id}",
+        case_id=case.case_id,
+        feedback=feedback,
+        success=feedback is FeedbackType.THUMBS_UP,
+        voter=str(item.proposal.get("chosen_by", "")),
+        at=datetime.now(UTC),
+    )
 
 
 def case_id_of(item: Item) -> str:

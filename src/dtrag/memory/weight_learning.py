@@ -95,6 +95,7 @@ class WeightLearning:
         self._monotonic = monotonic
         self._share, self._share_until = 0.0, float("-inf")
         self._learned = _Learned()
+        self._loading = asyncio.Lock()
         self._latest: LRUCache[str, str] = LRUCache(MOST_ASKERS)
         self._replays: set[asyncio.Task[None]] = set()
         self._writer: BatchWriter[tuple[Experience, str | None]] = BatchWriter(
@@ -193,12 +194,15 @@ class WeightLearning:
 
     async def _load(self, flags: Collection[str]) -> None:
         """What earlier experiences teach, once, if they are kept."""
-        if self._learned.loaded or "experience_replay" not in flags:
+        if "experience_replay" not in flags:
             return
-        self._learned.loaded = True
-        experiences = await self._store.experiences()
-        if len(experiences) >= LEAST_EXPERIENCES:
-            self._learned.values = await asyncio.to_thread(ActionValues.learned, experiences)
+        async with self._loading:
+            if self._learned.loaded:
+                return
+            experiences = await self._store.experiences()
+            if len(experiences) >= LEAST_EXPERIENCES:
+                self._learned.values = await asyncio.to_thread(ActionValues.learned, experiences)
+            self._learned.loaded = True
 
     async def _replay(self) -> None:
         """Learn from a random batch of the stored experiences."""

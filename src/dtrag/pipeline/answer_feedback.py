@@ -78,7 +78,8 @@ class FeedbackOnAnswers:
                 trace_id=identifier, voter=caller.owner, feedback=kind, reason=text, given_at=self._now()
             )
             await self._store.put_feedback(given)
-        done = await self._in_memory(identifier, kind, caller)
+        repeated = [row.feedback for row in earlier] == [kind]
+        done = await self._in_memory(identifier, kind, caller, repeated=repeated)
         outcome = FeedbackOutcome(
             trace_id=str(identifier),
             feedback=kind,
@@ -97,11 +98,13 @@ class FeedbackOnAnswers:
         )
         return outcome
 
-    async def _in_memory(self, trace_id: uuid.UUID, kind: FeedbackType, caller: Caller) -> CaseEffect:
+    async def _in_memory(
+        self, trace_id: uuid.UUID, kind: FeedbackType, caller: Caller, *, repeated: bool
+    ) -> CaseEffect:
         """What the feedback does to the case memory, if it is on."""
         if self._retention is None or FLAG not in active_flags():
             return CaseEffect(note=_OFF)
-        done = await self._retention.feedback(str(trace_id), kind, caller)
+        done = await self._retention.feedback(str(trace_id), kind, caller, repeated=repeated)
         return done if done is not None else CaseEffect(note=_NOT_REMEMBERED)
 
     async def _own(self, trace_id: str | uuid.UUID, caller: Caller) -> uuid.UUID:

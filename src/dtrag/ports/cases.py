@@ -43,7 +43,10 @@ class CaseStore(Protocol):
         """Replace fields in one transaction; the case before and after, or None when unknown or out of scope."""
 
     async def delete(self, case_id: str, scope: Scope) -> bool:
-        """Delete the case with its votes, decisions and the logs that name it; False when unknown or out of scope."""
+        """Delete the case with its votes, decisions and the logs that name only it; other logs no longer name it.
+
+        False when unknown or out of scope.
+        """
 
     async def nearest(self, query: CaseQuery, scope: Scope) -> ScoredCases:
         """The `limit` most similar active cases in scope: exactly those that comparing every case would give."""
@@ -69,6 +72,9 @@ class CaseStore(Protocol):
 
     async def logs(self, scope: Scope, limit: int, *, success_only: bool = False) -> Sequence[CaseLog]:
         """The newest interactions whose category and named cases are all in scope, newest first."""
+
+    async def shown_since(self, since: datetime) -> dict[str, datetime]:
+        """Case id -> when it was last shown with an answer, for those that were shown at `since` or later."""
 
     async def add_decision(self, decision: ReuseDecision) -> None:
         """Store a reuse decision about a stored case; another of the same asker replaces it, but no replay a vote."""

@@ -356,7 +356,7 @@ export interface paths {
         post?: never;
         /**
          * Delete
-         * @description Delete a case, with its votes and the interactions that name it.
+         * @description Delete a case, with its votes and the interactions that name only it.
          */
         delete: operations["delete_cbr_cases__case_id__delete"];
         options?: never;
@@ -393,7 +393,7 @@ export interface paths {
         };
         /**
          * Export
-         * @description Cases and interactions of your scope, as training data.
+         * @description Cases and interactions of your scope, as training data. `dtrag cbr export` exports more than 10,000.
          */
         get: operations["export_cbr_export_get"];
         put?: never;
@@ -4290,10 +4290,9 @@ export interface components {
             log_id: string;
             /**
              * Success
-             * @description Whether the case helped; counted in the success rate.
-             * @default true
+             * @description Whether the case helped; counted in the success rate. Default: it is no thumbs_down.
              */
-            success: boolean;
+            success?: boolean | null;
         };
         /**
          * FeedbackRequest
@@ -10507,6 +10506,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorShape"];
                 };
             };
+            /** @description The disk is too full to add anything; searches and answers still work. */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
         };
     };
     run_chat_run_post: {
@@ -13627,6 +13635,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorShape"];
                 };
             };
+            /** @description The disk is too full to add anything; searches and answers still work. */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
         };
     };
     correct_review__item_id__correct_post: {
@@ -13743,6 +13760,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorShape"];
                 };
             };
+            /** @description The disk is too full to add anything; searches and answers still work. */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
         };
     };
     skip_review__item_id__skip_post: {
@@ -13852,6 +13878,15 @@ export interface operations {
             };
             /** @description The database is unreachable or was built with another analyzer or embedder, or the service is overloaded. */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The disk is too full to add anything; searches and answers still work. */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -14131,6 +14166,15 @@ export interface operations {
             };
             /** @description Too many requests; see Retry-After. */
             429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The case memory is not enabled (CBR_ENABLED). */
+            501: {
                 headers: {
                     [name: string]: unknown;
                 };

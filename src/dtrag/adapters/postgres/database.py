@@ -25,7 +25,7 @@ from dtrag.adapters.postgres.pool import Pool
 from dtrag.adapters.postgres.queries import queries
 from dtrag.adapters.postgres.rows import register_types
 from dtrag.core.access.scope import Scope
-from dtrag.errors import DatabaseUnavailable, StorageFull
+from dtrag.errors import DatabaseUnavailable, InvalidInput, StorageFull
 
 Role = Literal["owner", "search", "reader"]
 ROLES: tuple[Role, ...] = ("owner", "search", "reader")
@@ -123,6 +123,10 @@ class Database:
             ) from error
         except psycopg.OperationalError as error:
             raise DatabaseUnavailable(reason=_sentence(error)) from error
+        except psycopg.DataError as error:
+            raise InvalidInput(
+                f"The database cannot take one of the values: {_sentence(error)} Change it, and send it again."
+            ) from error
 
     @asynccontextmanager
     async def scoped(self, role: Role, scope: Scope) -> AsyncIterator[Connection]:

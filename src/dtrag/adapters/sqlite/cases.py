@@ -297,6 +297,11 @@ class SqliteCases:
             if log.case_ids <= cases.keys() and {passage.document_id for passage in log.passages} <= visible
         ]
 
+    async def shown_since(self, since: datetime) -> dict[str, datetime]:
+        """See `CaseStore`."""
+        found = await self._rows("shown_since", {"since": time_text(since)})
+        return {row["case_id"]: datetime.fromisoformat(row["shown_at"]) for row in found}
+
     async def add_decision(self, decision: ReuseDecision) -> None:
         """See `CaseStore`."""
 

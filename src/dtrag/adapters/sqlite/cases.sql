@@ -138,6 +138,7 @@ create table if not exists cbr_log_cases (
     log_id  text not null,
     primary key (case_id, log_id)
 ) without rowid;
+create index if not exists cbr_log_cases_of_log on cbr_log_cases (log_id, case_id);
 create index if not exists cbr_logs_timestamp on cbr_logs (timestamp, log_id);
 create trigger if not exists cbr_case_added after insert on cbr_cases begin
     update cbr_changes set revision = (select max(revision) + 1 from cbr_changes) where case_id = new.case_id;
@@ -154,13 +155,28 @@ create trigger if not exists cbr_case_renamed after update of case_id on cbr_cas
     insert into cbr_changes select old.case_id, (select coalesce(max(revision), 0) + 1 from cbr_changes)
     where not exists (select 1 from cbr_changes where case_id = old.case_id);
 end;
-create trigger if not exists cbr_case_deleted after delete on cbr_cases begin
+drop trigger if exists cbr_case_deleted;
+create trigger cbr_case_deleted after delete on cbr_cases begin
     update cbr_changes set revision = (select max(revision) + 1 from cbr_changes) where case_id = old.case_id;
     insert into cbr_changes select old.case_id, (select coalesce(max(revision), 0) + 1 from cbr_changes)
     where not exists (select 1 from cbr_changes where case_id = old.case_id);
     delete from cbr_votes where case_id = old.case_id;
     delete from cbr_decisions where case_id = old.case_id;
-    delete from cbr_logs where log_id in (select log_id from cbr_log_cases where case_id = old.case_id);
+    delete from cbr_logs where log_id in (
+        select log_id from cbr_log_cases own where case_id = old.case_id and not exists (
+            select 1 from cbr_log_cases other where other.log_id = own.log_id and other.case_id <> old.case_id
+        )
+    );
+    update cbr_logs set
+        suggested_case_ids = (
+            select json_group_array(value) from json_each(coalesce(suggested_case_ids, '[]')) where value <> old.case_id
+        ),
+        picked_case_ids = (
+            select json_group_array(value) from json_each(coalesce(picked_case_ids, '[]')) where value <> old.case_id
+        ),
+        shown_case_id = nullif(shown_case_id, old.case_id)
+    where log_id in (select log_id from cbr_log_cases where case_id = old.case_id);
+    delete from cbr_log_cases where case_id = old.case_id;
 end;
 create trigger if not exists cbr_log_added after insert on cbr_logs begin
     delete from cbr_log_cases where log_id = new.log_id and case_id in (
@@ -294,6 +310,10 @@ limit :limit
 
 -- name: log_page
 select * from cbr_logs where :after is null or log_id > :after order by log_id limit :limit
+
+-- name: shown_since
+select shown_case_id as case_id, max(timestamp) as shown_at
+from cbr_logs where timestamp >= :since and shown_case_id is not null group by shown_case_id
 
 -- name: forget_logs
 delete from cbr_logs where timestamp < :before

@@ -18,6 +18,12 @@ Status = Literal["active", "archived"]
 LogKind = Literal["suggestion", "answer"]
 DecisionKind = Literal["vote", "replay"]
 DEFAULT_QUALITY = 0.5
+NOTE = "consolidation"
+"""Key of an archived case's metadata: the run, the reason, and what an undo restores."""
+ALIASES = "aliases"
+"""Key of the metadata of a case that others were merged into."""
+RESERVED_METADATA = frozenset({NOTE, ALIASES})
+"""Keys of metadata that only the memory itself writes."""
 
 
 class SimilarityMethod(StrEnum):
@@ -141,6 +147,9 @@ class CaseChange:
         changes = {name: value for name, value in values.items() if value is not None}
         changes.pop("node_id", None)
         changes.pop("author", None)
+        if self.metadata is not None:
+            reserved = {key: value for key, value in case.metadata.items() if key in RESERVED_METADATA}
+            changes["metadata"] = {**self.metadata, **reserved}
         if self.replaces_answer(case):
             changes |= {"origin": "manual", "author": self.author or "", "upvotes": 0, "success_rate": 0.0}
             changes["answered_in"] = None

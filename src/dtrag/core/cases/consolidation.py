@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from dtrag.core.cases.case import Case, Vote
-from dtrag.core.cases.votes import CountedVote, Replacement, bounded
+from dtrag.core.cases.case import ALIASES, NOTE, Case, Vote
+from dtrag.core.cases.votes import CountedVote, Replacement, bounded, one_of_each_voter
 
 POOR_SUCCESS = 0.3
 POOR_USAGE = 10
@@ -21,13 +21,59 @@ UNUSED_USAGE = 100
 """Cases with more use are never archived as unused."""
 RECENT = timedelta(days=7)
 """Cases that were used since then are never archived."""
-NOTE = "consolidation"
-"""Key of an archived case's metadata: the run, the reason, and what an undo restores."""
-ALIASES = "aliases"
-"""Key of the metadata of a case that others were merged into."""
 
 Reason = Literal["merged", "poor", "unused"]
+REASONS: tuple[Reason, ...] = ("merged", "poor", "unused")
 Same = Callable[[str, str], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveNote:
+    """Why a run archived a case. A merged one has its use and votes, which are counted with the case `into`."""
+
+    run: str
+    reason: Reason
+    into: str | None = None
+    usage: int = 0
+    upvotes: int = 0
+    downvotes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """A case that a run merged into another one, whose quality it raised by so much."""
+
+    case_id: str
+    run: str
+    raised: float = 0.0
+
+
+def archive_note(case: Case) -> ArchiveNote | None:
+    """The note of a run that archived the case; None without one, and for one that no run wrote."""
+    note = case.metadata.get(NOTE)
+    if case.status != "archived" or not isinstance(note, Mapping):
+        return None
+    run, into = note.get("run"), note.get("into")
+    counts = [note.get(name, 0) for name in ("usage", "up", "down")]
+    reason = next((each for each in REASONS if each == note.get("reason")), None)
+    if not isinstance(run, str) or reason is None or not (into is None or isinstance(into, str)):
+        return None
+    if not all(type(count) is int and count >= 0 for count in counts):
+        return None
+    return ArchiveNote(run, reason, into, *counts)
+
+
+def aliases_of(case: Case) -> list[Alias]:
+    """The cases that were merged into this one; entries of another form are left out."""
+    entries = case.metadata.get(ALIASES)
+    aliases = []
+    for entry in entries if isinstance(entries, list | tuple) else ():
+        if not isinstance(entry, Mapping):
+            continue
+        case_id, run, raised = entry.get("case_id"), entry.get("run"), entry.get("raised", 0.0)
+        if isinstance(case_id, str) and isinstance(run, str) and type(raised) in {int, float}:
+            aliases.append(Alias(case_id, run, float(raised)))
+    return aliases
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +101,7 @@ def archivings(
     rest = [case for case in active if case.case_id not in merged | stays]
     found = merges
     for case in rest:
-        reason = _reason(case, bool(votes.get(case.case_id)), last_use(case, shown), now)
+        reason = _reason(case, votes.get(case.case_id, ()), last_use(case, shown), now)
         if reason is not None:
             found.append(Archiving(case, reason))
     return found
@@ -66,14 +112,21 @@ def may_be_poor(case: Case) -> bool:
     return case.success_rate < POOR_SUCCESS and POOR_USAGE < case.usage_count <= PROTECTED_USAGE
 
 
-def _reason(case: Case, has_votes: bool, used: datetime, now: datetime) -> Reason | None:
+def _reason(case: Case, votes: Sequence[Vote], used: datetime, now: datetime) -> Reason | None:
     if now - used <= RECENT:
         return None
-    if may_be_poor(case) and has_votes:
+    if may_be_poor(case) and _is_poor(case, votes):
         return "poor"
     if now - used > UNUSED and case.usage_count <= UNUSED_USAGE:
         return "unused"
     return None
+
+
+def _is_poor(case: Case, votes: Sequence[Vote]) -> bool:
+    """As `may_be_poor`, with one vote of each voter: repeated ones are neither use nor failure."""
+    counted = one_of_each_voter(votes)
+    usage = case.usage_count - (len(votes) - len(counted))
+    return bool(counted) and usage > POOR_USAGE and sum(vote.success for vote in counted) / len(counted) < POOR_SUCCESS
 
 
 def duplicates(cases: Iterable[Case], same: Same) -> list[Archiving]:
@@ -121,10 +174,7 @@ def replacements(
     merged = [archiving.case for archiving in group]
     copied = [_copied(vote, kept) for case in merged for vote in votes.get(case.case_id, ())]
     raised = _raised(kept, merged)
-    aliases = [
-        *kept.metadata.get(ALIASES, ()),
-        *({"case_id": case.case_id, "run": run, "raised": raised.get(case.case_id, 0.0)} for case in merged),
-    ]
+    aliases = [*aliases_of(kept), *(Alias(case.case_id, run, raised.get(case.case_id, 0.0)) for case in merged)]
     own = list(votes.get(kept.case_id, ()))
     after = replace(
         kept,
@@ -133,7 +183,7 @@ def replacements(
         upvotes=kept.upvotes + sum(case.upvotes for case in merged),
         downvotes=kept.downvotes + sum(case.downvotes for case in merged),
         success_rate=_success_rate(kept, [*own, *(counted.vote for counted in copied)]),
-        metadata={**kept.metadata, ALIASES: aliases},
+        metadata={**kept.metadata, ALIASES: [asdict(alias) for alias in aliases]},
         updated_at=now,
     )
     return [Replacement(kept, after, tuple(copied)), *changed]
@@ -159,41 +209,43 @@ def _archived(archiving: Archiving, run: str, now: datetime) -> Case:
 
 
 def _copied(vote: Vote, kept: Case) -> CountedVote:
-    return CountedVote(replace(vote, case_id=kept.case_id, log_id=_log_id(vote.case_id, vote.log_id)), 0.0)
+    return CountedVote(replace(vote, case_id=kept.case_id, log_id=merged_log_id(vote.case_id, vote.log_id)), 0.0)
 
 
-def _log_id(case_id: str, log_id: str) -> str:
+def merged_log_id(case_id: str, log_id: str) -> str:
+    """The log id of the copy of a vote on a merged case."""
     return f"{log_id}:merged:{case_id}"  # in this order: the beginning says whether it is the vote of a review
 
 
 def undone(
-    case: Case, kept: Case | None, votes: Mapping[str, Sequence[Vote]], run: str, now: datetime
+    case: Case, note: ArchiveNote, kept: Case | None, votes: Mapping[str, Sequence[Vote]], now: datetime
 ) -> list[Replacement]:
-    """The changes that restore a case which the run archived. Votes on the case that stayed since then remain."""
-    note = case.metadata[NOTE]
+    """The changes that restore a case with this note. Votes on the case that stayed since then remain."""
     restored = replace(
         case,
         status="active",
-        usage_count=case.usage_count + note.get("usage", 0),
-        upvotes=case.upvotes + note.get("up", 0),
-        downvotes=case.downvotes + note.get("down", 0),
+        usage_count=case.usage_count + note.usage,
+        upvotes=case.upvotes + note.upvotes,
+        downvotes=case.downvotes + note.downvotes,
         metadata={name: value for name, value in case.metadata.items() if name != NOTE},
         updated_at=now,
     )
     if kept is None:
         return [Replacement(case, restored)]
-    copies = frozenset(_log_id(case.case_id, vote.log_id) for vote in votes.get(case.case_id, ()))
+    copies = frozenset(merged_log_id(case.case_id, vote.log_id) for vote in votes.get(case.case_id, ()))
     remaining = [vote for vote in votes.get(kept.case_id, ()) if vote.log_id not in copies]
-    entries = list(kept.metadata.get(ALIASES, ()))
-    own = [entry for entry in entries if (entry["case_id"], entry["run"]) == (case.case_id, run)]
-    aliases = [entry for entry in entries if entry not in own]
+    entries = aliases_of(kept)
+    own = [entry for entry in entries if (entry.case_id, entry.run) == (case.case_id, note.run)]
+    if not own:  # it was not merged into this one: nothing of it is counted there
+        return [Replacement(case, restored)]
+    aliases = [asdict(entry) for entry in entries if entry not in own]
     others = {name: value for name, value in kept.metadata.items() if name != ALIASES}
     reduced = replace(
         kept,
-        quality_score=bounded(kept.quality_score - sum(entry.get("raised", 0.0) for entry in own)),
-        usage_count=max(0, kept.usage_count - note.get("usage", 0)),
-        upvotes=max(0, kept.upvotes - note.get("up", 0)),
-        downvotes=max(0, kept.downvotes - note.get("down", 0)),
+        quality_score=bounded(kept.quality_score - sum(entry.raised for entry in own)),
+        usage_count=max(0, kept.usage_count - note.usage),
+        upvotes=max(0, kept.upvotes - note.upvotes),
+        downvotes=max(0, kept.downvotes - note.downvotes),
         success_rate=_success_rate(kept, remaining),
         metadata={**others, ALIASES: aliases} if aliases else others,
         updated_at=now,

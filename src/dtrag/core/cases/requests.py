@@ -69,17 +69,22 @@ class SuggestionRequest(_WithDict):
 
 @dataclass(frozen=True, slots=True)
 class FeedbackRequest(_WithDict):
-    """What a person did with a suggested case. Raises `InvalidInput`."""
+    """What a person did with a suggested case. Raises `InvalidInput`.
+
+    `success` is whether the case helped; by default everything but a thumbs_down is a success.
+    """
 
     log_id: str
     case_id: str
     feedback_type: FeedbackType
-    success: bool = True
+    success: bool | None = None
 
     def __post_init__(self) -> None:
         identifier("log_id", self.log_id)
         identifier("case_id", self.case_id)
         object.__setattr__(self, "feedback_type", _member(FeedbackType, self.feedback_type, "feedback_type"))
+        if self.success is None:
+            object.__setattr__(self, "success", self.feedback_type is not FeedbackType.THUMBS_DOWN)
         if not isinstance(self.success, bool):
             raise InvalidInput("success must be true or false.")
 

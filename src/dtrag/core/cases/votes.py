@@ -13,8 +13,8 @@ STEP = {
     FeedbackType.THUMBS_DOWN: -0.1,
     FeedbackType.IGNORED: 0.0,
 }
-OWN_LIMIT = 0.3
-"""The most that the author of a case can move its quality by own votes, in either direction."""
+VOTER_LIMIT = 0.3
+"""The most that one voter can move the quality of a case, in either direction."""
 POSITIVE = frozenset({FeedbackType.THUMBS_UP, FeedbackType.SELECTED})
 
 
@@ -78,15 +78,15 @@ def count_vote(case: Case, vote: Vote, earlier: Sequence[CountedVote], tally: Ta
     """The case after the vote, and the vote as it is stored; None when it repeats a stored one.
 
     `earlier` are the votes of the same voter on the case. One of the same interaction is replaced: the quality moves by
-    the difference, and the use stays. Without keys there are no authors (""), and no limit.
+    the difference, and the use stays. Without keys all voters are "", and there is no limit.
     """
     replaced = next((counted for counted in earlier if counted.vote.log_id == vote.log_id), None)
     if replaced and (replaced.vote.feedback, replaced.vote.success) == (vote.feedback, vote.success):
         return None
     step = STEP[vote.feedback]
-    if vote.voter and vote.voter == case.author:
+    if vote.voter:
         others = sum(counted.moved for counted in earlier if counted is not replaced)
-        step = min(OWN_LIMIT - others, max(-OWN_LIMIT - others, step))
+        step = min(VOTER_LIMIT - others, max(-VOTER_LIMIT - others, step))
     before = bounded(case.quality_score - (replaced.moved if replaced else 0.0))
     quality = bounded(before + step)
     votes = tally.votes + (replaced is None)
@@ -107,6 +107,12 @@ def _change(replaced: CountedVote | None, vote: Vote, kinds: frozenset[FeedbackT
     return (vote.feedback in kinds) - (replaced is not None and replaced.vote.feedback in kinds)
 
 
+def one_of_each_voter(votes: Sequence[Vote]) -> list[Vote]:
+    """The last vote of each voter, of votes oldest first; without a key ("") all of them."""
+    last = {vote.voter or (vote.voter, number): vote for number, vote in enumerate(votes)}
+    return list(last.values())
+
+
 def voted_log(log: CaseLog | None, vote: Vote, case: Case) -> CaseLog:
     """The interaction after the vote; a new one when there was none."""
     log = log or CaseLog(
@@ -125,3 +131,13 @@ def voted_log(log: CaseLog | None, vote: Vote, case: Case) -> CaseLog:
     if vote.case_id in log.case_ids:
         return log
     return replace(log, suggested_case_ids=(*log.suggested_case_ids, vote.case_id))
+
+
+def without_case(log: CaseLog, case_id: str) -> CaseLog:
+    """The interaction after the case was deleted."""
+    return replace(
+        log,
+        suggested_case_ids=tuple(each for each in log.suggested_case_ids if each != case_id),
+        picked_case_ids=tuple(each for each in log.picked_case_ids if each != case_id),
+        shown_case_id=None if log.shown_case_id == case_id else log.shown_case_id,
+    )

@@ -81,7 +81,8 @@ class ChosenRow(TypedDict):
 class OfferedAnswer:
     """An answer that a person should look at. `cited` and `retrieved` are ids of passages, `reasons` sentences.
 
-    `as_of` is the day of the question as text, "" for today's documents.
+    `as_of` is the day of the question as text, "" for today's documents. `caused_by` is the owner id of the caller
+    whose question or vote queued it, "" without one.
     """
 
     question: str
@@ -92,6 +93,7 @@ class OfferedAnswer:
     cited: Sequence[str] = ()
     retrieved: Sequence[str] = ()
     as_of: str = ""
+    caused_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,8 @@ class Item:
 
     `proposal` of a classification: path, reasons, alternatives, disagreeing; of an answer: question, question_hash,
     text, decision, document_ids (of the cited passages), passages (ids, the cited ones first), cited, reasons, as_of,
-    grant, and once a reviewer decided, `chosen` (`ChosenRow`) and `chosen_by` (owner id of the reviewer). `confidence`
+    grant, caused_by, and once a reviewer decided, `chosen` (`ChosenRow`), `chosen_by` (owner id of the reviewer) and
+    `own` (the reviewer caused the item, and is no administrator of the whole tree). `confidence`
     is None for callers who may not see all documents that it depends on. `node_id` is the proposed node (UNCLASSIFIED
     for none, and for answers). `title` is that of the document, "" for an answer.
     """
@@ -156,7 +159,7 @@ class Decision:
     """A reviewer's decision.
 
     `node_id` is the new node of the document, None when it stays; `chosen` are the passages that answer the question;
-    `owner` is the owner id of the reviewer who chose them.
+    `owner` is the owner id of the reviewer who chose them, and `own` tells that this reviewer caused the item.
     """
 
     status: Status
@@ -166,10 +169,13 @@ class Decision:
     note: str = field(default="")
     chosen: Sequence[ChosenRow] = ()
     owner: str = ""
+    own: bool = False
 
     def addition(self) -> dict[str, Any]:
         """What the decision adds to the proposal of its item."""
-        return {"chosen": list(self.chosen), "chosen_by": self.owner} if self.chosen else {}
+        if not self.chosen:
+            return {}
+        return {"chosen": list(self.chosen), "chosen_by": self.owner, "own": self.own}
 
 
 def _proposal(classification: Classification) -> ProposalRow:

@@ -224,7 +224,7 @@ def set_case(
 
 
 def delete(context: typer.Context, case_id: CaseId, as_json: Json = False) -> int:
-    """Delete a case with its votes and the interactions that name it."""
+    """Delete a case with its votes and the interactions that name only it."""
     with_app(context, lambda opened: opened.cases.delete(case_id))
     from dtrag.delivery.cli.console import data, safe, show_json
 
@@ -251,7 +251,8 @@ def feedback(
     from dtrag.core.cases.case import FeedbackType
 
     case = with_app(
-        context, lambda opened: opened.cases.feedback(log_id, case_id, FeedbackType(vote), success=not failed)
+        context,
+        lambda opened: opened.cases.feedback(log_id, case_id, FeedbackType(vote), success=False if failed else None),
     )
     from dtrag.delivery.cli.console import data, safe, show_json
 

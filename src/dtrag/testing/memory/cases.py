@@ -30,6 +30,7 @@ from dtrag.core.cases.votes import (
     count_vote,
     records_of,
     voted_log,
+    without_case,
 )
 from dtrag.testing.memory.state import MemoryState
 
@@ -92,8 +93,11 @@ class MemoryCases:
             del self._votes[vote_key]
         for decision_key in [key for key in self._decisions if key[0] == case_id]:
             del self._decisions[decision_key]
-        for log_id in [log.log_id for log in self._logs.values() if case_id in log.case_ids]:
-            del self._logs[log_id]
+        for log in [log for log in self._logs.values() if case_id in log.case_ids]:
+            if log.case_ids == {case_id}:
+                del self._logs[log.log_id]
+            else:
+                self._logs[log.log_id] = without_case(log, case_id)
         return True
 
     async def nearest(self, query: CaseQuery, scope: Scope) -> ScoredCases:
@@ -162,6 +166,14 @@ class MemoryCases:
             for log in self._logs.values()
             if log.node_id in scope.nodes and log.case_ids <= cases and cited[log.log_id] <= visible
         ]
+
+    async def shown_since(self, since: datetime) -> dict[str, datetime]:
+        """See `CaseStore`."""
+        shown: dict[str, datetime] = {}
+        for log in self._logs.values():
+            if log.shown_case_id is not None and log.timestamp >= since:
+                shown[log.shown_case_id] = max(log.timestamp, shown.get(log.shown_case_id, since))
+        return shown
 
     async def add_decision(self, decision: ReuseDecision) -> None:
         """See `CaseStore`."""

@@ -49,8 +49,16 @@ update cbr_cases set
     author = :author, answered_in = :answered_in
 where case_id = :case_id
 
+-- The interactions that name only this case.
 -- name: delete_logs
-delete from cbr_logs where case_ids @> array[:case_id]
+delete from cbr_logs where case_ids @> array[:case_id]::text[] and case_ids <@ array[:case_id]::text[]
+
+-- name: unname_case
+update cbr_logs set
+    suggested_case_ids = array_remove(suggested_case_ids, :case_id::text),
+    picked_case_ids = array_remove(picked_case_ids, :case_id::text),
+    shown_case_id = nullif(shown_case_id, :case_id::text), case_ids = array_remove(case_ids, :case_id::text)
+where case_ids @> array[:case_id]::text[]
 
 -- name: delete_case
 delete from cbr_cases where case_id = :case_id
@@ -166,6 +174,10 @@ select * from cbr_logs where not :success_only or success order by logged_at des
 
 -- name: log_page
 select * from cbr_logs where :after::text is null or log_id > :after order by log_id limit :limit
+
+-- name: shown_since
+select shown_case_id as case_id, max(logged_at) as shown_at
+from cbr_logs where logged_at >= :since and shown_case_id is not null group by shown_case_id
 
 -- name: forget_logs
 delete from cbr_logs where logged_at < :before

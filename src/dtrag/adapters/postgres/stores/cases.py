@@ -103,7 +103,7 @@ class PostgresCases:
         """See `CaseStore`."""
 
         async def work(connection: Connection, case: Case, reads: Sequence[Cursor]) -> bool:
-            for name in ("delete_logs", "delete_case", "changed"):
+            for name in ("delete_logs", "unname_case", "delete_case", "changed"):
                 await connection.execute(self._sql[name], {"case_id": case.case_id})
             return True
 
@@ -254,6 +254,10 @@ class PostgresCases:
     async def logs(self, scope: Scope, limit: int, *, success_only: bool = False) -> Sequence[CaseLog]:
         """See `CaseStore`."""
         return [log_of(row) for row in await self._read("logs", scope, success_only=success_only, limit=limit)]
+
+    async def shown_since(self, since: datetime) -> dict[str, datetime]:
+        """See `CaseStore`."""
+        return {row["case_id"]: row["shown_at"] for row in await self._as_owner("shown_since", since=since)}
 
     async def add_decision(self, decision: ReuseDecision) -> None:
         """See `CaseStore`."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Query, Request, Response
 
 from dtrag.core.cases.case import FeedbackType, SimilarityMethod
 from dtrag.delivery.api.dependencies import app_of
@@ -32,13 +33,16 @@ from dtrag.delivery.api.schemas.cbr import (
     SuggestResponse,
 )
 from dtrag.delivery.api.schemas.errors import failures
+from dtrag.memory.case_results import CaseExport
 from dtrag.memory.case_rows import Readiness
-from dtrag.memory.cases import MAX_EXPORTED, MAX_LIMIT
+from dtrag.memory.cases import MAX_LIMIT
 from dtrag.memory.neural_selector import LEAST_INTERACTIONS, LEAST_SUCCESS
 
 router = APIRouter(tags=["cbr"])
 posting = APIRouter(route_class=JsonRoute, tags=["cbr"])
 
+MAX_IN_RESPONSE = 10_000
+"""Cases, and interactions, of one response."""
 _SUGGEST_ERRORS = failures(400, 403, 413, 415, 422, 501, 503)
 _READ_ERRORS = failures(400, 403, 404, 422, 501, 503)
 _LIST_ERRORS = failures(403, 422, 501, 503)
@@ -135,13 +139,13 @@ async def change(request: Request, case_id: str, body: CaseChangeBody) -> Change
 
 @router.delete("/cbr/cases/{case_id}", responses=_READ_ERRORS, dependencies=WRITE)
 async def delete(request: Request, case_id: str) -> DeletedCase:
-    """Delete a case, with its votes and the interactions that name it."""
+    """Delete a case, with its votes and the interactions that name only it."""
     await app_of(request).cases.delete(case_id, caller=caller_of(request))
     add_subjects(request, [case_id])
     return DeletedCase(
         status="success",
         case_id=case_id,
-        message="The case and the interactions that name it were deleted.",
+        message="The case and the interactions that name only it were deleted.",
         deleted_at=_now(),
     )
 
@@ -191,15 +195,20 @@ async def logs(
     )
 
 
-@router.get("/cbr/export", responses=_LIST_ERRORS, dependencies=ADMIN)
+@router.get("/cbr/export", response_model=ExportResponse, responses=_LIST_ERRORS, dependencies=ADMIN)
 async def export(
     request: Request,
     limit: Annotated[
-        int, Query(ge=1, le=MAX_EXPORTED, description="Maximum number of cases, and of interactions.")
-    ] = 10_000,
-) -> ExportResponse:
-    """Cases and interactions of your scope, as training data."""
-    return ExportResponse.of(await app_of(request).cases.export(limit, caller=caller_of(request)), _now())
+        int, Query(ge=1, le=MAX_IN_RESPONSE, description="Maximum number of cases, and of interactions.")
+    ] = MAX_IN_RESPONSE,
+) -> Response:
+    """Cases and interactions of your scope, as training data. `dtrag cbr export` exports more than 10,000."""
+    exported = await app_of(request).cases.export(limit, caller=caller_of(request))
+    return Response(await asyncio.to_thread(_export_json, exported), media_type="application/json")
+
+
+def _export_json(exported: CaseExport) -> str:
+    return ExportResponse.of(exported, _now()).model_dump_json()
 
 
 def _now() -> str:

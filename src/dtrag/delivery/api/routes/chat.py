@@ -63,7 +63,7 @@ async def stream(request: Request, body: ChatRequest) -> Response:
     return EventStream(_events(request, turn, feed), feed.close)
 
 
-@router.post("/chat/feedback", responses=failures(400, 403, 404, 413, 415, 422, 503), dependencies=READ)
+@router.post("/chat/feedback", responses=failures(400, 403, 404, 413, 415, 422, 503, 507), dependencies=READ)
 async def feedback(request: Request, body: FeedbackRequest) -> FeedbackResponse:
     """Stores your feedback on an answer to your question; sent again, it replaces the earlier one."""
     outcome = await app_of(request).feedback.give(

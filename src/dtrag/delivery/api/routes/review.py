@@ -25,7 +25,7 @@ from dtrag.governance.review import MAX_LIMIT
 router = APIRouter(tags=["review"])
 posting = APIRouter(route_class=JsonRoute, tags=["review"])
 
-_DECISION_ERRORS = failures(400, 403, 404, 409, 413, 415, 422, 503)
+_DECISION_ERRORS = failures(400, 403, 404, 409, 413, 415, 422, 503, 507)
 
 
 @router.get("/review", responses=failures(403, 422, 503), dependencies=WRITE)

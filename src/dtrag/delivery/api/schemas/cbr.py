@@ -105,7 +105,9 @@ class FeedbackBody(StrictBody):
         validation_alias=AliasChoices("feedback", "feedback_type"),
         description="thumbs_up and selected raise the quality by .1, thumbs_down lowers it.",
     )
-    success: bool = Field(True, description="Whether the case helped; counted in the success rate.")
+    success: bool | None = Field(
+        None, description="Whether the case helped; counted in the success rate. Default: it is no thumbs_down."
+    )
 
 
 class FeedbackResponse(BaseModel):
