@@ -4,9 +4,10 @@ import { Button } from "../parts/Button";
 import { Dialog } from "../parts/Dialog";
 import { Empty, Failure, Loading } from "../parts/States";
 import { t } from "../text/common";
-import { announcement, announce } from "./announce";
+import { announce } from "./announce";
 import { connection } from "./connection";
 import { ConnectionNotice, SignOutNotice } from "./ConnectionNotice";
+import { LiveRegion } from "./LiveRegion";
 import { Navigation } from "./Navigation";
 import { Options } from "./Options";
 import { href, navigate, route } from "./router";
@@ -25,6 +26,7 @@ export function Shell() {
   const signedIn = session.value.state === "open";
   useEffect(() => setMenu(false), [view]);
   useTitle(main, view);
+  useFocusAfterSignIn(main);
   useShortcuts([
     { keys: "?", label: () => t("keys.help"), run: () => setOptions(true) },
     ...VIEWS.map((target) => ({
@@ -70,9 +72,7 @@ export function Shell() {
         </main>
       </div>
       <Options open={options} onClose={() => setOptions(false)} />
-      <div class="quiet" role="status" aria-live="polite">
-        <span key={announcement.value.number}>{announcement.value.text}</span>
-      </div>
+      <LiveRegion dialog={null} />
     </div>
   );
 }
@@ -92,6 +92,16 @@ function Content() {
       <a href={href("ask")}>{t("shell.toAsk")}</a>
     </Empty>
   );
+}
+
+/** The form for signing in is gone, and the focus with it: it goes on in the content. */
+function useFocusAfterSignIn(main: { current: HTMLElement | null }): void {
+  const { state } = session.value;
+  const wasClosed = useRef(false);
+  useEffect(() => {
+    if (state === "open" && wasClosed.current) main.current?.focus();
+    wasClosed.current = state === "closed";
+  }, [state]);
 }
 
 /** The title of the page, and the focus at the beginning of a view that was opened. */

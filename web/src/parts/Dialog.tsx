@@ -2,6 +2,9 @@
  * where its content cannot be shown again. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
+import { openDialogs } from "../app/announce";
+import { LiveRegion } from "../app/LiveRegion";
+import { route } from "../app/router";
 import { t } from "../text/common";
 import { Button } from "./Button";
 import styles from "./Dialog.module.css";
@@ -28,10 +31,14 @@ export function Dialog({ title, open, onClose, shape = "middle", flush, onlyButt
     const dialog = ref.current;
     if (!dialog || !open) return;
     const before = document.activeElement;
+    const view = route.peek().view;
     dialog.showModal();
+    openDialogs.value = [...openDialogs.peek(), ref];
     return () => {
       dialog.close();
-      if (before instanceof HTMLElement && before.isConnected) before.focus();
+      openDialogs.value = openDialogs.peek().filter((other) => other !== ref);
+      const stays = before instanceof HTMLElement && before.isConnected && route.peek().view === view;
+      (stays ? before : document.getElementById("main"))?.focus();
     };
   }, [open]);
   if (!open) return null;
@@ -63,6 +70,7 @@ export function Dialog({ title, open, onClose, shape = "middle", flush, onlyButt
         </header>
         <div class={flush ? styles.flush : styles.body}>{children}</div>
         {footer && <footer class={styles.footer}>{footer}</footer>}
+        <LiveRegion dialog={ref} />
       </div>
     </dialog>
   );

@@ -31,9 +31,11 @@ interface EmptyProps {
 
 export function Empty({ title, text, alert, children }: EmptyProps) {
   return (
-    <div class={styles.state} role={alert ? "alert" : undefined}>
-      <p class={styles.title}>{title}</p>
-      {text && <p class={styles.text}>{text}</p>}
+    <div class={styles.state}>
+      <div class={styles.words} role={alert ? "alert" : undefined}>
+        <p class={styles.title}>{title}</p>
+        {text && <p class={styles.text}>{text}</p>}
+      </div>
       {children && <div class={styles.actions}>{children}</div>}
     </div>
   );
@@ -86,7 +88,8 @@ export function RetryButton({ seconds, onRetry }: { seconds: number; onRetry: ()
   }, [left]);
   return (
     <Button icon="retry" disabled={left > 0} onClick={onRetry}>
-      {left > 0 ? t("state.retryIn", { n: left }) : t("state.retry")}
+      {t("state.retry")}
+      {left > 0 && <span aria-hidden="true">{t("state.retryIn", { n: left })}</span>}
     </Button>
   );
 }

@@ -66,7 +66,7 @@ const en = {
 
   "state.loading": "Loading …",
   "state.retry": "Try again",
-  "state.retryIn": "Try again ({n} s)",
+  "state.retryIn": "({n} s)",
   "state.unreachable": "The service cannot be reached",
   "state.unreachableHelp": "It may be restarting, or you are offline. The page tries again by itself.",
   "state.unauthorized": "You are not signed in",
@@ -161,7 +161,7 @@ const ko: Record<keyof typeof en, string> = {
 
   "state.loading": "불러오는 중 …",
   "state.retry": "다시 시도",
-  "state.retryIn": "다시 시도 ({n}초)",
+  "state.retryIn": "({n}초)",
   "state.unreachable": "서비스에 연결할 수 없습니다",
   "state.unreachableHelp": "서비스가 다시 시작되는 중이거나 오프라인일 수 있습니다. 자동으로 다시 시도합니다.",
   "state.unauthorized": "로그인하지 않았습니다",

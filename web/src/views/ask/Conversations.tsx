@@ -69,8 +69,12 @@ function List({ onOpened }: { onOpened: () => void }) {
 function Row({ talk, onOpened, onDelete }: { talk: Conversation; onOpened: () => void; onDelete: () => void }) {
   const [asking, setAsking] = useState(false);
   const sure = useRef<HTMLButtonElement>(null);
+  const remove = useRef<HTMLButtonElement>(null);
+  const wasAsking = useRef(false);
   useEffect(() => {
     if (asking) sure.current?.focus();
+    else if (wasAsking.current) remove.current?.focus();
+    wasAsking.current = asking;
   }, [asking]);
   const current = address.read().c === talk.conversation_id;
   return (
@@ -98,6 +102,7 @@ function Row({ talk, onOpened, onDelete }: { talk: Conversation; onOpened: () =>
         <Button
           kind="bare"
           icon="trash"
+          buttonRef={remove}
           label={t("talks.deleteOne", { question: talk.question })}
           onClick={() => setAsking(true)}
         />

@@ -1,15 +1,14 @@
 /** The source of a citation in its document: the quotation and what it needs marked, scrolled there. */
-import { useEffect, useRef, useState } from "preact/hooks";
-import { useResource } from "../../app/resource";
+import { useEffect, useRef } from "preact/hooks";
+import { useDocumentText, windowAround } from "../../app/document-text";
 import { href } from "../../app/router";
 import { viewOf } from "../../app/views";
-import { api } from "../../api/client";
 import type { components } from "../../api/schema";
 import { Button } from "../../parts/Button";
 import { slicePoints, type Span } from "../../parts/code-points";
 import { Highlight } from "../../parts/Highlight";
 import { safeLink } from "../../parts/parse-markdown";
-import { Loaded } from "../../parts/States";
+import { Failure, Loaded } from "../../parts/States";
 import { languageOf } from "../../text/language";
 import { formatDate } from "../../text/texts";
 import { ArticleFacts } from "./ArticleFacts";
@@ -18,24 +17,12 @@ import type { Source } from "./turns";
 import styles from "./SourcePanel.module.css";
 
 type Part = components["schemas"]["DocumentTextShape"];
-/** Code points shown before and after the citation at first, and added by each click. */
+/** Code points shown before and after the citation at first; each click adds twice as many. */
 const AROUND = 4000;
 
 export function SourcePanel({ source, asOf }: { source: Source; asOf: string }) {
-  const [around, setAround] = useState({ before: AROUND, after: AROUND });
   const spans = spansOf(source);
-  const start = Math.max(0, Math.min(...spans.map((span) => span.start)) - around.before);
-  const end = Math.max(...spans.map((span) => span.end)) + around.after;
-  const part = useResource(
-    (signal) =>
-      api.get("/documents/{document_id}/text", {
-        path: { document_id: source.document_id },
-        query: { start, end },
-        signal,
-      }),
-    [source.document_id, start, end],
-  );
-  const wider = (side: "before" | "after") => setAround({ ...around, [side]: around[side] + 2 * AROUND });
+  const part = useDocumentText(source.document_id, windowAround(source, spans, AROUND), 2 * AROUND);
   return (
     <Loaded resource={part} lines={8}>
       {(shown) => (
@@ -43,16 +30,17 @@ export function SourcePanel({ source, asOf }: { source: Source; asOf: string }) 
           <Facts source={source} part={shown} asOf={asOf} />
           <div class={styles.scroller} tabIndex={0} role="group" aria-label={source.title}>
             {shown.start > 0 && (
-              <Button small onClick={() => wider("before")}>
+              <Button small onClick={() => void part.extend("before")}>
                 {t("source.before")}
               </Button>
             )}
             <Text source={source} part={shown} spans={spans} />
             {shown.end < shown.characters && (
-              <Button small onClick={() => wider("after")}>
+              <Button small onClick={() => void part.extend("after")}>
                 {t("source.after")}
               </Button>
             )}
+            {part.furtherProblem && <Failure problem={part.furtherProblem} />}
           </div>
         </div>
       )}

@@ -1,5 +1,5 @@
 /** Audit log: search, pages, and the proof that no line was changed. */
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { announce } from "../../app/announce";
 import { useResource } from "../../app/resource";
 import { api } from "../../api/client";
@@ -30,7 +30,7 @@ export default function AuditView() {
   return (
     <Page title={t("audit.title")} lead={t("audit.lead")}>
       <Verify />
-      <Filters key={JSON.stringify({ ...state, before: 0 })} state={state} />
+      <Filters state={state} />
       <Loaded resource={page} lines={8}>
         {({ lines, before }) => (
           <>
@@ -99,6 +99,7 @@ function Ids({ ids }: { ids: readonly string[] }) {
 
 function Filters({ state }: { state: AuditState }) {
   const [draft, setDraft] = useState(state);
+  useEffect(() => setDraft(state), [JSON.stringify({ ...state, before: 0 })]);
   const change = (part: Partial<AuditState>) => setDraft((before) => ({ ...before, ...part }));
   const search = (event: Event) => {
     event.preventDefault();

@@ -1,11 +1,10 @@
 /** The text of a document in windows around what is marked, cut at its passages. */
-import { useEffect, useRef, useState } from "preact/hooks";
-import { useResource } from "../../app/resource";
-import { api } from "../../api/client";
+import { useEffect, useRef } from "preact/hooks";
+import { useDocumentText } from "../../app/document-text";
 import { Button } from "../../parts/Button";
 import type { Span } from "../../parts/code-points";
 import { Highlight } from "../../parts/Highlight";
-import { Empty, Loaded } from "../../parts/States";
+import { Empty, Failure, Loaded } from "../../parts/States";
 import { blocksOf, type Block } from "./blocks";
 import { address, spanOf, spansOf, type Document, type PassageSpan } from "./state";
 import { t } from "./text";
@@ -19,7 +18,8 @@ export function TextPart({ document }: { document: Document }) {
   const state = address.read();
   const spans = spansOf(state);
   const passage = spanOf(state.passage, "context");
-  const target = Math.min(...spans.map((span) => span.start), ...(passage ? [passage.start] : []));
+  const quote = spans.find((span) => span.kind === "quote");
+  const target = quote?.start ?? Math.min(...spans.map((span) => span.start), ...(passage ? [passage.start] : []));
   const marks = [state.quote, state.context, state.answer, state.passage].flat().join();
   return (
     <Windows
@@ -40,13 +40,8 @@ interface Props {
 }
 
 function Windows({ document, spans, passage, at }: Props) {
-  const [range, setRange] = useState({ start: Math.max(0, at - BEFORE), end: at + WINDOW });
   const box = useRef<HTMLDivElement>(null);
-  const part = useResource(
-    (signal) =>
-      api.get("/documents/{document_id}/text", { path: { document_id: document.document_id }, query: range, signal }),
-    [document.document_id, range.start, range.end],
-  );
+  const part = useDocumentText(document.document_id, { start: Math.max(0, at - BEFORE), end: at + WINDOW }, WINDOW);
   const loaded = part.data !== undefined;
   useEffect(() => {
     const target = box.current?.querySelector('mark[data-kinds~="quote"], mark, [aria-current="true"]');
@@ -59,7 +54,7 @@ function Windows({ document, spans, passage, at }: Props) {
         <div class={styles.part}>
           {spans.length > 0 && <Legend kinds={new Set(spans.map((span) => span.kind))} />}
           {shown.start > 0 && (
-            <Button small onClick={() => setRange({ ...range, start: Math.max(0, range.start - WINDOW) })}>
+            <Button small onClick={() => void part.extend("before")}>
               {t("document.before")}
             </Button>
           )}
@@ -69,10 +64,11 @@ function Windows({ document, spans, passage, at }: Props) {
             ))}
           </div>
           {shown.end < shown.characters && (
-            <Button small onClick={() => setRange({ ...range, end: shown.end + WINDOW })}>
+            <Button small onClick={() => void part.extend("after")}>
               {t("document.after")}
             </Button>
           )}
+          {part.furtherProblem && <Failure problem={part.furtherProblem} />}
         </div>
       )}
     </Loaded>

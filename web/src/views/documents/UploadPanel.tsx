@@ -9,8 +9,8 @@ import { ADVISED_SUFFIXES, CONTENT_TYPES, FILE_KINDS } from "../../parts/file-ki
 import { formatPath, parsePath } from "../../app/query";
 import { chosen, dropped, type Found } from "./files";
 import { t } from "./text";
-import { UploadQueue } from "./UploadQueue";
-import { addFiles, busy, items } from "./uploads";
+import { SkippedOnly, UploadQueue } from "./UploadQueue";
+import { addFiles, busy, items, skipped } from "./uploads";
 import styles from "./UploadPanel.module.css";
 
 const ACCEPTED = [...CONTENT_TYPES.flatMap((type) => FILE_KINDS[type].suffixes), ...ADVISED_SUFFIXES].join(",");
@@ -57,7 +57,7 @@ export function UploadPanel() {
           error={missing ? t("upload.categoryMissing") : undefined}
         />
       </div>
-      {items.value.length > 0 && <UploadQueue />}
+      {items.value.length > 0 ? <UploadQueue /> : skipped.value.size > 0 && <SkippedOnly />}
     </section>
   );
 }

@@ -18,6 +18,7 @@ import {
   retry,
   retryAll,
   skipped,
+  skippedSentence,
   type Item,
   type UploadState,
 } from "./uploads";
@@ -124,13 +125,24 @@ function Failures() {
   );
 }
 
+/** Nothing is added: all files that were chosen are of kinds that are not read. */
+export function SkippedOnly() {
+  return (
+    <div class={styles.queue}>
+      <Skipped />
+      <Button small onClick={clear}>
+        {t("upload.close")}
+      </Button>
+    </div>
+  );
+}
+
 function Skipped() {
   const [open, setOpen] = useState(false);
-  const kinds = [...skipped.value].map(([suffix, paths]) => `${suffix || t("upload.noSuffix")} (${paths.length})`);
   const paths = [...skipped.value.values()].flat();
   return (
     <details class={styles.skipped} open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>{t("upload.skipped", { n: paths.length, kinds: kinds.join(", ") })}</summary>
+      <summary>{skippedSentence(skipped.value)}</summary>
       {open && (
         <ul>
           {paths.map((path) => (

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { Problem } from "../../api/problem";
+import { announcement } from "../../app/announce";
 import type { Found } from "./files";
 import { addFiles, clear, counts, failuresAsCsv, items, pause, retryAll, skipped } from "./uploads";
 
@@ -67,4 +68,11 @@ test("cells of the list cannot become formulas of a spreadsheet", () => {
   expect(failuresAsCsv()).toContain(`"'-a","is ""locked"""`);
   expect(failuresAsCsv()).toContain(`"'=cmd().png"`);
   expect(skipped.value.size).toBe(1);
+});
+
+test("when only files of kinds that are not read were chosen, this is said", () => {
+  addFiles({ files: [], skipped: new Map([[".png", ["a.png", "b.png"]]]), unreadable: [] }, "");
+  expect(announcement.value.text).toBe("2 files of kinds that are not read: .png (2)");
+  expect([items.value.length, skipped.value.size]).toEqual([0, 1]);
+  clear();
 });

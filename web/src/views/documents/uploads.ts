@@ -61,6 +61,12 @@ export function addFiles(found: Found, category: string): void {
   for (const [suffix, paths] of found.skipped) merged.set(suffix, [...(merged.get(suffix) ?? []), ...paths]);
   skipped.value = merged;
   start();
+  if (added.length + unreadable.length === 0 && found.skipped.size > 0) announce(skippedSentence(found.skipped));
+}
+
+export function skippedSentence(paths: ReadonlyMap<string, readonly string[]>): string {
+  const kinds = [...paths].map(([suffix, of]) => `${suffix || t("upload.noSuffix")} (${of.length})`);
+  return t("upload.skipped", { n: [...paths.values()].flat().length, kinds: kinds.join(", ") });
 }
 
 /** The service knows an upload by its name alone: of two with the same name the second would replace the first. */

@@ -39,7 +39,7 @@ export default function SearchView() {
   return (
     <Page title={t("search.title")} lead={t("search.lead")}>
       <div class={styles.controls}>
-        <QueryForm key={state.q} query={state.q} box={box} />
+        <QueryForm query={state.q} box={box} />
         <div class={styles.options}>
           <Segmented
             label={t("search.mode")}
@@ -89,6 +89,9 @@ export default function SearchView() {
 }
 
 function QueryForm({ query, box }: { query: string; box: { current: HTMLInputElement | null } }) {
+  useEffect(() => {
+    if (box.current && box.current.value.trim() !== query) box.current.value = query;
+  }, [query]);
   const search = (event: Event) => {
     event.preventDefault();
     const q = box.current?.value.trim() ?? "";
