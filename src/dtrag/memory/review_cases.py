@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import UTC, datetime
 
-from dtrag.core.access.scope import EVERYTHING, Scope
+from dtrag.core.access.scope import EVERYTHING, Grant, Scope
 from dtrag.core.answers.citation_labels import label
 from dtrag.core.cases.case import DEFAULT_QUALITY, Case, CaseQuery, CitedPassage, FeedbackType, Vote
 from dtrag.core.cases.evidence import REVIEW_LOG
@@ -64,7 +64,7 @@ class ReviewCases:
         """
         if not self.enabled or item.decided_at is None:
             return None
-        case = await self._case(item, item.decided_at)
+        case = await self._case(item, item.decided_at, scope)
         if case is None:
             return None
         if item.proposal.get("own"):
@@ -91,7 +91,8 @@ class ReviewCases:
                     added.append(case_id)
         return added
 
-    async def _case(self, item: Item, now: datetime) -> Case | None:
+    async def _case(self, item: Item, now: datetime, scope: Scope) -> Case | None:
+        """The case of a decided item. It counts in the reviewer's scope; later, in that of the item's readers."""
         question = str(item.proposal["question"])
         passages = [
             CitedPassage(row["chunk_id"], bytes.fromhex(row["content_hash"])) for row in item.proposal.get("chosen", ())
@@ -107,6 +108,8 @@ class ReviewCases:
             return None
         path, node_id = shared_category(cited, taxonomy)
         own = bool(item.proposal.get("own"))
+        readers = item.proposal.get("grant")
+        nodes = Grant.from_json(readers).nodes(taxonomy) if scope.nodes is None and readers else scope.nodes
         return Case(
             case_id=case_id_of(item),
             query=question if self._keeps_text else "",
@@ -120,6 +123,7 @@ class ReviewCases:
             origin="manual" if own else "review",
             author=str(item.proposal.get("chosen_by", "")),
             as_of=day,
+            answered_in=nodes,
             created_at=now,
             updated_at=now,
         )
