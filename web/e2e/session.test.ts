@@ -1,5 +1,5 @@
 /** Signing in, out, and being signed out; two tabs; a service that restarts under an open page. */
-import { afterAll, beforeAll, expect, inject, test } from "vitest";
+import { afterAll, beforeAll, expect, inject, test, vi } from "vitest";
 import { asked, library, waitForAnswer } from "./asking";
 import { close, expectAccessible, inBrowser, LANGUAGES, open, picture } from "./browser";
 import { startService, type Service } from "./service";
@@ -13,8 +13,15 @@ inBrowser("session", () => {
   beforeAll(async () => {
     keyed = await startService(inject("samples"));
     secret = String((await keyed.dtrag("keys", "create", "--name", "kim", "--role", "reader")).secret);
+    await refused({});
   });
   afterAll(() => keyed.stop());
+
+  /** Waits until the service refuses this caller: it takes some seconds to notice keys of another process. */
+  async function refused(headers: Record<string, string>) {
+    const check = async () => expect((await fetch(`${keyed.url}/session`, { headers })).status).toBe(401);
+    await vi.waitFor(check, { timeout: 30_000, interval: 500 });
+  }
 
   async function signedIn() {
     const page = await open("", {}, keyed.url);
@@ -86,6 +93,7 @@ inBrowser("session", () => {
   test("a revoked key ends the session with a sentence", async () => {
     const page = await signedIn();
     await keyed.dtrag("keys", "revoke", "kim");
+    await refused({ Authorization: `Bearer ${secret}` });
     await page.getByRole("button", { name: "Conversations" }).click();
     await page.getByText("Your session has ended. Sign in again.").waitFor();
     await close(page, REFUSED);
