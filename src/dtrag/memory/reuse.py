@@ -35,11 +35,12 @@ from dtrag.core.cases.similarity import question_hash
 from dtrag.core.taxonomy.tree import Taxonomy
 from dtrag.memory.question_vectors import QuestionVectors
 from dtrag.ports import CaseStore, Index
+from dtrag.settings import timeout_multiplier
 
 MOST_CANDIDATES = 20
 """Nearest cases that the gate compares with a question."""
 GATE_S = 0.5
-"""Time for these comparisons in seconds; later ones are left out, and the memory is silent."""
+"""Time for these comparisons in seconds, times PIPELINE_TIMEOUT_MULTIPLIER; later ones are left out, and the memory is silent."""
 COUNTS_S = 10.0
 """How long the counts of a restricted scope are kept, in seconds, once the decisions count instead of the pairs."""
 
@@ -200,7 +201,7 @@ class Reuse:
         Raises `TimeoutError` after the time for the comparisons, so that no thread is busy with an answered question.
         """
         asks_the_same, asked = self._gate(), question_hash(question)
-        end = time.monotonic() + self._gate_seconds
+        end = time.monotonic() + self._gate_seconds * timeout_multiplier()
         same = []
         for case in cases:
             if time.monotonic() >= end:

@@ -31,7 +31,7 @@ from dtrag.pipeline.intent import intent_of, is_greeting
 from dtrag.pipeline.official_words import may_suggest, suggested
 from dtrag.pipeline.plan import planner
 from dtrag.pipeline.plan.planner import complexity_of
-from dtrag.pipeline.recall import Recall, recalling, show_case
+from dtrag.pipeline.recall import recalling, show_case
 from dtrag.pipeline.rewrite import by_rules, standalone
 from dtrag.pipeline.run import Run, of_active_app, preceding_texts, question_statistics
 from dtrag.pipeline.state import Evidence, PipelineState
@@ -140,60 +140,55 @@ async def step2_retrieve(state: PipelineState) -> PipelineState:
     """`retrieved_chunks`, `evidence` with the confidence that it answers the question, and `taxonomy_version`.
 
     Of a question that names provisions by number, these are the first passages. One that may mean several is answered
-    with their names.
+    with their names. The confidence is that of the passages as the search ordered them: the memory does not change it.
     """
     run = running(state)
     async with recalling(state, run) as recall:
-        return await _retrieve(state, run, recall)
-
-
-async def _retrieve(state: PipelineState, run: Run, recall: Recall | None) -> PipelineState:
-    """The confidence is that of the passages as the search ordered them: the memory does not change it."""
-    time = _RetrieveTime()
-    filters = await _filters(state, run)
-    named, of_named = await _named(state, run, filters, time.left(SEARCH_SHARE))
-    if named is not None and (answer := unanswered(state.query, named)):
-        return await _without_provision(state, run, answer)
-    if named is not None and named.asks_only:
-        if recall is not None:
-            await recall.raise_passages(of_named, time.left_after_search())
-        return await _with_provision(state, run, named, of_named, time.left(STATISTICS_SHARE))
-    question = named.question if named is not None else state.search_query or state.query
-    way = await _way_to_answer(state, run)
-    passages, metrics = await run.engine.search(
-        question,
-        run.retrieved,
-        filters,
-        *run.candidates,
-        scope=run.scope,
-        highlight=False,
-        exact_candidates=True,
-        seconds=max(LEAST_SHARE * time.budget, time.left(SEARCH_SHARE)),
-        official_words=state.official_words,
-        choose_weights=None if way is None else way.weights,
-    )
-    ordered = passages if recall is None else await recall.raise_passages(passages, time.left_after_search())
-    state = _with_passages(state, ordered, metrics)
-    try:
-        async with asyncio.timeout(time.left(STATISTICS_SHARE)):
-            official = metrics.pack.terms if metrics.pack is not None else ()
-            snapshot, statistics = await question_statistics(question, run, official)
-            notes = await run.engine.notes_on(question, passages, run.scope)
-    except TimeoutError:
-        return unjudged(state)
-    preceding = await _preceding(state, run, ordered, snapshot, time.left(STATISTICS_SHARE))
-    stored = snapshot.settings.get(SETTING)
-    judged = GREETED
-    if not is_greeting(question):
-        judged = await asyncio.to_thread(
-            confidence_of, question, passages, statistics, stored, metrics.pack, policy=run.policy
+        time = _RetrieveTime()
+        filters = await _filters(state, run)
+        named, of_named = await _named(state, run, filters, time.left(SEARCH_SHARE))
+        if named is not None and (answer := unanswered(state.query, named)):
+            return await _without_provision(state, run, answer)
+        if named is not None and named.asks_only:
+            if recall is not None:
+                await recall.raise_passages(of_named, time.left_after_search())
+            return await _with_provision(state, run, named, of_named, time.left(STATISTICS_SHARE))
+        question = named.question if named is not None else state.search_query or state.query
+        way = await _way_to_answer(state, run)
+        passages, metrics = await run.engine.search(
+            question,
+            run.retrieved,
+            filters,
+            *run.candidates,
+            scope=run.scope,
+            highlight=False,
+            exact_candidates=True,
+            seconds=max(LEAST_SHARE * time.budget, time.left(SEARCH_SHARE)),
+            official_words=state.official_words,
+            choose_weights=None if way is None else way.weights,
         )
-    judged = _explained(judged, metrics)
-    state.evidence = Evidence(tuple(ordered), statistics, metrics, judged, preceding, named, notes)
-    state.taxonomy_version = seen_version(snapshot.taxonomy, run.scope.resolved(snapshot.taxonomy))
-    state.notes += metrics.notes
-    _record_search(run, len(passages), metrics, judged)
-    return state
+        ordered = passages if recall is None else await recall.raise_passages(passages, time.left_after_search())
+        state = _with_passages(state, ordered, metrics)
+        try:
+            async with asyncio.timeout(time.left(STATISTICS_SHARE)):
+                official = metrics.pack.terms if metrics.pack is not None else ()
+                snapshot, statistics = await question_statistics(question, run, official)
+                notes = await run.engine.notes_on(question, passages, run.scope)
+        except TimeoutError:
+            return unjudged(state)
+        preceding = await _preceding(state, run, ordered, snapshot, time.left(STATISTICS_SHARE))
+        stored = snapshot.settings.get(SETTING)
+        judged = GREETED
+        if not is_greeting(question):
+            judged = await asyncio.to_thread(
+                confidence_of, question, passages, statistics, stored, metrics.pack, policy=run.policy
+            )
+        judged = _explained(judged, metrics)
+        state.evidence = Evidence(tuple(ordered), statistics, metrics, judged, preceding, named, notes)
+        state.taxonomy_version = seen_version(snapshot.taxonomy, run.scope.resolved(snapshot.taxonomy))
+        state.notes += metrics.notes
+        _record_search(run, len(passages), metrics, judged)
+        return state
 
 
 async def _filters(state: PipelineState, run: Run) -> dict[str, Any]:

@@ -23,6 +23,7 @@ OPERATOR = (
     "ingest --help",
     "lexicon export",
     "calibrate",
+    "cbr consolidate",
 )
 """Commands without a request: for the operator of the service."""
 _COMMAND = re.compile(r"(?:: |`)dtrag ([a-z]+(?: [a-z]+| FILE| --help)?)(?: \{[^}]*\})?")
