@@ -40,7 +40,7 @@ from dtrag.settings import timeout_multiplier
 MOST_CANDIDATES = 20
 """Nearest cases that the gate compares with a question."""
 GATE_S = 0.5
-"""Time for these comparisons in seconds, times PIPELINE_TIMEOUT_MULTIPLIER; later ones are left out, and the memory is silent."""
+"""Time for these comparisons in seconds, times PIPELINE_TIMEOUT_MULTIPLIER; after it the memory is silent."""
 COUNTS_S = 10.0
 """How long the counts of a restricted scope are kept, in seconds, once the decisions count instead of the pairs."""
 
