@@ -7,9 +7,9 @@ import { close, expectAccessible, inBrowser, open, picture, service } from "./br
 const REFUSALS: [status: number, type: string, title: string, button: string][] = [
   [403, "Forbidden", "Your key does not allow this", "Sign in with another key"],
   [404, "NotFound", "Not found", "Go back"],
-  [429, "TooManyRequests", "Too many requests", "Try again (7 s)"],
+  [429, "TooManyRequests", "Too many requests", "Try again"],
   [500, "InternalError", "This did not work", "Try again"],
-  [503, "Overloaded", "Not available at the moment", "Try again (7 s)"],
+  [503, "Overloaded", "Not available at the moment", "Try again"],
 ];
 const EXPECTED = /Failed to load resource|net::ERR/;
 
