@@ -159,24 +159,24 @@ def _cause(
     author: frozenset[tuple[str, ...]] | None,
 ) -> Cause | None:
     """Why the passage does not support its case any more; None when it does."""
-    found = current.get(passage.chunk_id)
-    if found is None:
+    live_passage = current.get(passage.chunk_id)
+    if live_passage is None:
         return "not valid" if passage.chunk_id in existing else "missing"
-    if author is not None and tuple(found.taxonomy_path) not in author:
+    if author is not None and tuple(live_passage.taxonomy_path) not in author:
         return "outside the author's scope"
-    return None if content_hash(found.text) == passage.content_hash else "changed"
+    return None if content_hash(live_passage.text) == passage.content_hash else "changed"
 
 
 def _self_reference(case: Case, current: Mapping[str, SearchResult]) -> str:
     if case.case_id in {alias.case_id for alias in aliases_of(case)}:
         return "its aliases name the case itself"
     for passage in case.passages:
-        found = current.get(passage.chunk_id)
-        if found is None:
+        live_passage = current.get(passage.chunk_id)
+        if live_passage is None:
             continue
-        if str(found.metadata.get("kind", "")).casefold() in MADE_FROM_ANSWERS:
+        if str(live_passage.metadata.get("kind", "")).casefold() in MADE_FROM_ANSWERS:
             return f"{passage.chunk_id} is of a document that was made from answers"
-        if case.case_id in found.text and _is_distinct(case.case_id):
+        if case.case_id in live_passage.text and _is_distinct(case.case_id):
             return f"{passage.chunk_id} quotes the id of the case"
     return ""
 

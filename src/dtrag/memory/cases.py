@@ -193,7 +193,7 @@ class CaseMemory:
             raise InvalidInput(f"k must be from 1 to {MAX_K}.")
         category = CategoryPath.parse(category_path) if category_path else None
         node_id = taxonomy.find(category) if category else None
-        wanted = CaseQuery(
+        case_query = CaseQuery(
             text=question(query),
             limit=k,
             method=method,
@@ -202,26 +202,26 @@ class CaseMemory:
             prefix=prefix,
             min_quality=case_input.quality(min_quality),
         )
-        found = await self._suggester.nearest(wanted, scope)
+        nearest = await self._suggester.nearest(case_query, scope)
         seconds = time.perf_counter() - started
         log = CaseLog(
             log_id=str(uuid.uuid4()),
             timestamp=self._now(),
-            query=wanted.text if self._keeps_text else "",
-            query_hash=question_hash(wanted.text),
+            query=case_query.text if self._keeps_text else "",
+            query_hash=question_hash(case_query.text),
             category_path=category.names if category else (),
             node_id=node_id,
-            suggested_case_ids=tuple(case.case_id for case, _ in found.cases),
+            suggested_case_ids=tuple(case.case_id for case, _ in nearest.cases),
             execution_time_ms=round(seconds * 1_000, 3),
-            similarity_method=found.method.value,
+            similarity_method=nearest.method.value,
             user_id=caller.owner,
         )
-        notes, log_id = found.notes, await self._logged(log)
+        notes, log_id = nearest.notes, await self._logged(log)
         self.on_suggestion(seconds)
         if log_id is None:
             notes = (*notes, NO_LOG)
-        cases = [(shown(case, taxonomy), score) for case, score in found.cases]
-        return Suggestions(log_id, cases, found.method, log.execution_time_ms, notes)
+        cases = [(shown(case, taxonomy), score) for case, score in nearest.cases]
+        return Suggestions(log_id, cases, nearest.method, log.execution_time_ms, notes)
 
     async def change(
         self,

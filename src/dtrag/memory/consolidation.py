@@ -126,10 +126,10 @@ class Consolidation:
         now = self._now()
         changes: list[Replacement] = []
         for group in groups:
-            kept = group[0].into
-            merged = [archiving.case for archiving in group] if kept is not None else []
-            votes = await self._votes([*merged, *([kept] if kept is not None else [])])
-            changes += replacements(kept, group, votes, run_id, now)
+            target = group[0].into
+            merged = [archiving.case for archiving in group] if target is not None else []
+            votes = await self._votes([*merged, *([target] if target is not None else [])])
+            changes += replacements(target, group, votes, run_id, now)
         return changes
 
     async def _restore(self, case: Case, run_id: str) -> bool:
@@ -137,9 +137,9 @@ class Consolidation:
             note = archive_note(case)
             if note is None or note.run != run_id:
                 return False
-            kept = await self._store.get(note.into, EVERYTHING) if note.into is not None else None
-            votes = await self._votes([case, *([kept] if kept is not None else [])])
-            if await self._store.replace(undone(case, note, kept, votes, self._now())):
+            target = await self._store.get(note.into, EVERYTHING) if note.into is not None else None
+            votes = await self._votes([case, *([target] if target is not None else [])])
+            if await self._store.replace(undone(case, note, target, votes, self._now())):
                 return True
             current = await self._store.get(case.case_id, EVERYTHING)
             if current is None:

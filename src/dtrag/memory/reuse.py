@@ -147,12 +147,12 @@ class Reuse:
         taxonomy = (await self._index.snapshot()).taxonomy
         scope = viewer.resolved(taxonomy)
         try:
-            found, candidates = await self.with_same_question(question, scope)
+            matching, candidates = await self.with_same_question(question, scope)
         except TimeoutError:
             return Recalled(silence="late")
-        if not found:
+        if not matching:
             return Recalled(silence="other_question" if candidates else "no_case", candidates=candidates)
-        same = [case for case in found if case.answers_for(scope.nodes)]
+        same = [case for case in matching if case.answers_for(scope.nodes)]
         if not same:
             return Recalled(silence="other_scope", candidates=candidates)
         current = await self.current(same, scope, taxonomy)
@@ -200,7 +200,7 @@ class Reuse:
 
         Raises `TimeoutError` after the time for the comparisons, so that no thread is busy with an answered question.
         """
-        asks_the_same, asked = self._gate(), question_hash(question)
+        asks_the_same, asked_hash = self._gate(), question_hash(question)
         end = time.monotonic() + self._gate_seconds * timeout_multiplier()
         same = []
         for case in cases:
@@ -208,7 +208,7 @@ class Reuse:
                 raise TimeoutError
             if case.as_of != scope.as_of:
                 continue
-            if asks_the_same(case.query, question).same if case.query else case.query_hash == asked:
+            if asks_the_same(case.query, question).same if case.query else case.query_hash == asked_hash:
                 same.append(case)
         return same
 

@@ -299,8 +299,8 @@ class SqliteCases:
 
     async def shown_since(self, since: datetime) -> dict[str, datetime]:
         """See `CaseStore`."""
-        found = await self._rows("shown_since", {"since": time_text(since)})
-        return {row["case_id"]: datetime.fromisoformat(row["shown_at"]) for row in found}
+        shown = await self._rows("shown_since", {"since": time_text(since)})
+        return {row["case_id"]: datetime.fromisoformat(row["shown_at"]) for row in shown}
 
     async def add_decision(self, decision: ReuseDecision) -> None:
         """See `CaseStore`."""

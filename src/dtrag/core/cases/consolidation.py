@@ -99,12 +99,12 @@ def archivings(
     merged = {archiving.case.case_id for archiving in merges}
     stays = {archiving.into.case_id for archiving in merges if archiving.into is not None}
     rest = [case for case in active if case.case_id not in merged | stays]
-    found = merges
+    planned = list(merges)
     for case in rest:
         reason = _reason(case, votes.get(case.case_id, ()), last_use(case, shown), now)
         if reason is not None:
-            found.append(Archiving(case, reason))
-    return found
+            planned.append(Archiving(case, reason))
+    return planned
 
 
 def may_be_poor(case: Case) -> bool:
@@ -138,16 +138,16 @@ def duplicates(cases: Iterable[Case], same: Same) -> list[Archiving]:
     for case in cases:
         if case.passages:
             groups[case.node_id, case.category_path, case.as_of, frozenset(case.passages)].append(case)
-    found = []
+    merges = []
     for group in groups.values():
-        stays: list[Case] = []
+        targets: list[Case] = []
         for case in sorted(group, key=_rank):
-            kept = next((other for other in stays if _are_same(other, case, same)), None)
-            if kept is None:
-                stays.append(case)
+            target = next((other for other in targets if _are_same(other, case, same)), None)
+            if target is None:
+                targets.append(case)
             else:
-                found.append(Archiving(case, "merged", kept))
-    return found
+                merges.append(Archiving(case, "merged", target))
+    return merges
 
 
 def _rank(case: Case) -> tuple[float, float, datetime, str]:
@@ -161,39 +161,39 @@ def _are_same(left: Case, right: Case, same: Same) -> bool:
 
 
 def replacements(
-    kept: Case | None, group: Sequence[Archiving], votes: Mapping[str, Sequence[Vote]], run: str, now: datetime
+    target: Case | None, group: Sequence[Archiving], votes: Mapping[str, Sequence[Vote]], run: str, now: datetime
 ) -> list[Replacement]:
-    """The changes that archive these cases; `kept` gets the use and the votes of those that are merged into it.
+    """The changes that archive these cases; `target` gets the use and the votes of those that are merged into it.
 
-    The quality of `kept` stays, unless that of a case from a review is higher. Votes are copied, with log ids that
+    The quality of `target` stays, unless that of a case from a review is higher. Votes are copied, with log ids that
     `undone` finds.
     """
     changed = [Replacement(archiving.case, _archived(archiving, run, now)) for archiving in group]
-    if kept is None:
+    if target is None:
         return changed
     merged = [archiving.case for archiving in group]
-    copied = [_copied(vote, kept) for case in merged for vote in votes.get(case.case_id, ())]
-    raised = _raised(kept, merged)
-    aliases = [*aliases_of(kept), *(Alias(case.case_id, run, raised.get(case.case_id, 0.0)) for case in merged)]
-    own = list(votes.get(kept.case_id, ()))
+    copied = [_copied(vote, target) for case in merged for vote in votes.get(case.case_id, ())]
+    raised = _raised(target, merged)
+    aliases = [*aliases_of(target), *(Alias(case.case_id, run, raised.get(case.case_id, 0.0)) for case in merged)]
+    own = list(votes.get(target.case_id, ()))
     after = replace(
-        kept,
-        quality_score=bounded(kept.quality_score + sum(raised.values())),
-        usage_count=kept.usage_count + sum(case.usage_count for case in merged),
-        upvotes=kept.upvotes + sum(case.upvotes for case in merged),
-        downvotes=kept.downvotes + sum(case.downvotes for case in merged),
-        success_rate=_success_rate(kept, [*own, *(counted.vote for counted in copied)]),
-        metadata={**kept.metadata, ALIASES: [asdict(alias) for alias in aliases]},
+        target,
+        quality_score=bounded(target.quality_score + sum(raised.values())),
+        usage_count=target.usage_count + sum(case.usage_count for case in merged),
+        upvotes=target.upvotes + sum(case.upvotes for case in merged),
+        downvotes=target.downvotes + sum(case.downvotes for case in merged),
+        success_rate=_success_rate(target, [*own, *(counted.vote for counted in copied)]),
+        metadata={**target.metadata, ALIASES: [asdict(alias) for alias in aliases]},
         updated_at=now,
     )
-    return [Replacement(kept, after, tuple(copied)), *changed]
+    return [Replacement(target, after, tuple(copied)), *changed]
 
 
-def _raised(kept: Case, merged: Sequence[Case]) -> dict[str, float]:
+def _raised(target: Case, merged: Sequence[Case]) -> dict[str, float]:
     """The reviewed case of the highest quality, and by how much it raises that of the case that stays."""
     reviewed = [case for case in merged if case.origin == "review"]
-    best = max(reviewed, key=lambda case: case.quality_score, default=kept)
-    difference = round(best.quality_score - kept.quality_score, 6)
+    best = max(reviewed, key=lambda case: case.quality_score, default=target)
+    difference = round(best.quality_score - target.quality_score, 6)
     return {best.case_id: difference} if difference > 0 else {}
 
 
@@ -208,8 +208,8 @@ def _archived(archiving: Archiving, run: str, now: datetime) -> Case:
     return replace(case, status="archived", usage_count=0, upvotes=0, downvotes=0, metadata=metadata, updated_at=now)
 
 
-def _copied(vote: Vote, kept: Case) -> CountedVote:
-    return CountedVote(replace(vote, case_id=kept.case_id, log_id=merged_log_id(vote.case_id, vote.log_id)), 0.0)
+def _copied(vote: Vote, target: Case) -> CountedVote:
+    return CountedVote(replace(vote, case_id=target.case_id, log_id=merged_log_id(vote.case_id, vote.log_id)), 0.0)
 
 
 def merged_log_id(case_id: str, log_id: str) -> str:
@@ -218,7 +218,7 @@ def merged_log_id(case_id: str, log_id: str) -> str:
 
 
 def undone(
-    case: Case, note: ArchiveNote, kept: Case | None, votes: Mapping[str, Sequence[Vote]], now: datetime
+    case: Case, note: ArchiveNote, target: Case | None, votes: Mapping[str, Sequence[Vote]], now: datetime
 ) -> list[Replacement]:
     """The changes that restore a case with this note. Votes on the case that stayed since then remain."""
     restored = replace(
@@ -230,27 +230,27 @@ def undone(
         metadata={name: value for name, value in case.metadata.items() if name != NOTE},
         updated_at=now,
     )
-    if kept is None:
+    if target is None:
         return [Replacement(case, restored)]
     copies = frozenset(merged_log_id(case.case_id, vote.log_id) for vote in votes.get(case.case_id, ()))
-    remaining = [vote for vote in votes.get(kept.case_id, ()) if vote.log_id not in copies]
-    entries = aliases_of(kept)
+    remaining = [vote for vote in votes.get(target.case_id, ()) if vote.log_id not in copies]
+    entries = aliases_of(target)
     own = [entry for entry in entries if (entry.case_id, entry.run) == (case.case_id, note.run)]
     if not own:  # it was not merged into this one: nothing of it is counted there
         return [Replacement(case, restored)]
     aliases = [asdict(entry) for entry in entries if entry not in own]
-    others = {name: value for name, value in kept.metadata.items() if name != ALIASES}
+    others = {name: value for name, value in target.metadata.items() if name != ALIASES}
     reduced = replace(
-        kept,
-        quality_score=bounded(kept.quality_score - sum(entry.raised for entry in own)),
-        usage_count=max(0, kept.usage_count - note.usage),
-        upvotes=max(0, kept.upvotes - note.upvotes),
-        downvotes=max(0, kept.downvotes - note.downvotes),
-        success_rate=_success_rate(kept, remaining),
+        target,
+        quality_score=bounded(target.quality_score - sum(entry.raised for entry in own)),
+        usage_count=max(0, target.usage_count - note.usage),
+        upvotes=max(0, target.upvotes - note.upvotes),
+        downvotes=max(0, target.downvotes - note.downvotes),
+        success_rate=_success_rate(target, remaining),
         metadata={**others, ALIASES: aliases} if aliases else others,
         updated_at=now,
     )
-    return [Replacement(kept, reduced, removed=copies), Replacement(case, restored)]
+    return [Replacement(target, reduced, removed=copies), Replacement(case, restored)]
 
 
 def _success_rate(case: Case, votes: Sequence[Vote]) -> float:

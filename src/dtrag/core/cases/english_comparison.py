@@ -68,8 +68,8 @@ def _moved_number(left: Reading, right: Reading) -> str:
     texts = [{unit.text for unit in reading.units} for reading in (left, right)]
     here, there = (dict(value.rsplit(" ", 1) for value in reading.values("counted")) for reading in (left, right))
     for number in sorted(here.keys() & there.keys()):
-        one, other = here[number], there[number]
-        if one != other and one in texts[1] and other in texts[0]:
+        left_text, right_text = here[number], there[number]
+        if left_text != right_text and left_text in texts[1] and right_text in texts[0]:
             return f"number belongs to another word: {number}"
     return ""
 
@@ -106,15 +106,15 @@ def _modality(left: Reading, right: Reading) -> str:
 
 
 def _limits(left: Reading, right: Reading) -> str:
-    for one, other in ((left, right), (right, left)):
-        here, there = one.values("marker"), set(other.values("marker"))
+    for limited, other in ((left, right), (right, left)):
+        limited_marks, other_marks = limited.values("marker"), set(other.values("marker"))
         if (
-            "maximum" in here
-            and "maximum" not in there
-            and not (one.aspects & _LIMITED and "may" in there and "minimum" not in there)
+            "maximum" in limited_marks
+            and "maximum" not in other_marks
+            and not (limited.aspects & _LIMITED and "may" in other_marks and "minimum" not in other_marks)
         ):
             return "only in one: a maximum"
-        if "any" in here and not {"any"} & there and there & _QUANTITIES:
+        if "any" in limited_marks and not {"any"} & other_marks and other_marks & _QUANTITIES:
             return "quantity differs"
     return ""
 
@@ -133,15 +133,21 @@ def _same_direction(left: Unit, right: Unit, *, passive: bool) -> bool:
 
 
 def _mistyped(left: Unit, right: Unit) -> bool:
-    one, other = left.written, right.written
-    if (left.known and right.known) or not (one.isalpha() and other.isalpha()) or one[0] != other[0]:
+    left_word, right_word = left.written, right.written
+    if (
+        (left.known and right.known)
+        or not (left_word.isalpha() and right_word.isalpha())
+        or left_word[0] != right_word[0]
+    ):
         return False
-    errors = allowed_errors(one, other)
+    errors = allowed_errors(left_word, right_word)
     if left.known or right.known:
-        return distance(one, other, errors) <= errors or distance(left.text, right.text, errors) <= errors > 0
-    if left.name or right.name or min(len(one), len(other)) < 7 or one[-2:] != other[-2:]:
+        return (
+            distance(left_word, right_word, errors) <= errors or distance(left.text, right.text, errors) <= errors > 0
+        )
+    if left.name or right.name or min(len(left_word), len(right_word)) < 7 or left_word[-2:] != right_word[-2:]:
         return False
-    return distance(one, other, 1) <= 1
+    return distance(left_word, right_word, 1) <= 1
 
 
 def _units(left: Reading, right: Reading) -> str:
@@ -149,12 +155,12 @@ def _units(left: Reading, right: Reading) -> str:
 
     texts = {unit.text for unit in left.units}, {unit.text for unit in right.units}
 
-    def similar(one: Unit, other: Unit) -> bool:
-        if not _same_direction(one, other, passive=passive):
+    def similar(left_unit: Unit, right_unit: Unit) -> bool:
+        if not _same_direction(left_unit, right_unit, passive=passive):
             return False
-        if one.text == other.text or one.meanings & other.meanings:
+        if left_unit.text == right_unit.text or left_unit.meanings & right_unit.meanings:
             return True
-        return one.text not in texts[1] and other.text not in texts[0] and _mistyped(one, other)
+        return left_unit.text not in texts[1] and right_unit.text not in texts[0] and _mistyped(left_unit, right_unit)
 
     pairs = matched(left.units, right.units, similar)
     left_rest = _unmatched(left.units, {at for at, _ in pairs})
@@ -185,9 +191,9 @@ def _persons(left: Reading, right: Reading, pairs: Sequence[Match]) -> str:
     if left.speaker == right.speaker:
         return ""
     for at, place in pairs:
-        one, other = left.units[at], right.units[place]
-        if one.party and (one.role or _function(left, at)) != (other.role or _function(right, place)):
-            return f"who does it differs: {one.written}"
+        left_unit, right_unit = left.units[at], right.units[place]
+        if left_unit.party and (left_unit.role or _function(left, at)) != (right_unit.role or _function(right, place)):
+            return f"who does it differs: {left_unit.written}"
     return ""
 
 
@@ -229,21 +235,26 @@ def _exchanged(left: Reading, right: Reading, pairs: Sequence[Match]) -> str:
     ordered = bool(left.values("sequence") or right.values("sequence"))
     listed = any(len(left.values(kind)) > 1 for kind in ("number", "date"))
     for (at, place), (later, later_place) in _following(pairs):
-        one, two, first, second = left.units[at], left.units[later], right.units[place], right.units[later_place]
-        if place < later_place or one.text == two.text:
+        unit, later_unit, partner, later_partner = (
+            left.units[at],
+            left.units[later],
+            right.units[place],
+            right.units[later_place],
+        )
+        if place < later_place or unit.text == later_unit.text:
             continue
-        verbs = one.verb and two.verb
+        verbs = unit.verb and later_unit.verb
         between = any(at < here < later and later_place < there < place for here, there in pairs)
         if (verbs and (ordered or between)) or (listed and left.values("number") == right.values("number")):
-            return f"order differs: {one.written}, {two.written}"
-        if one.verb or two.verb:
+            return f"order differs: {unit.written}, {later_unit.written}"
+        if unit.verb or later_unit.verb:
             continue
-        if one.group == two.group and first.group == second.group:
-            return f"order differs: {one.written}, {two.written}"
-        changed = (one.role != first.role) + (two.role != second.role)
-        persons = one.party and two.party and left.passive == right.passive
-        if changed == 2 or (persons and not (one.role and two.role)):
-            return f"order differs: {one.written}, {two.written}"
+        if unit.group == later_unit.group and partner.group == later_partner.group:
+            return f"order differs: {unit.written}, {later_unit.written}"
+        changed = (unit.role != partner.role) + (later_unit.role != later_partner.role)
+        persons = unit.party and later_unit.party and left.passive == right.passive
+        if changed == 2 or (persons and not (unit.role and later_unit.role)):
+            return f"order differs: {unit.written}, {later_unit.written}"
     return ""
 
 

@@ -197,7 +197,7 @@ def read_english(question: str, folded: str) -> Reading:
     whether = bool(re.match(r"(?:if|whether)\b(?!.*,)", text)) or bool(_AUXILIARY_START.search(text))
     text, aspects = _aspects(text, wording, whether=whether)
     text, phrases = _phrases(text, wording)
-    text, found = _marked(text, wording)
+    text, markers = _marked(text, wording)
     reader = _Reader(names, wording, phrases)
     if who and "who" in aspects:
         reader.state_value("who", "object")
@@ -205,7 +205,7 @@ def read_english(question: str, folded: str) -> Reading:
         reader.state_value("sequence", "stated")
     if inverted:
         reader.state_value("inverted", "object")
-    return reader.reading(text, compact, aspects, found)
+    return reader.reading(text, compact, aspects, markers)
 
 
 def _with_country(question: str, folded: str) -> str:
@@ -291,11 +291,11 @@ class _Reader:
         self._statements: dict[str, list[str]] = {}
         self._units: list[Unit] = []
 
-    def reading(self, text: str, compact: str, aspects: frozenset[str], found: Sequence[str]) -> Reading:
+    def reading(self, text: str, compact: str, aspects: frozenset[str], markers: Sequence[str]) -> Reading:
         words = self._wording.words
         tokens = _TOKEN.findall(text)
         speaker = any(token in words["pronouns"] for token in tokens)
-        for name in found:
+        for name in markers:
             self.state_value("marker", name)
         if any(token in words["objects"] for token in tokens):
             self.state_value("marker", "me")

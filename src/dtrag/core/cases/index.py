@@ -198,12 +198,12 @@ class CaseIndex:
         if query.min_quality > 0:
             mask &= columns["quality"][:size] >= query.min_quality
         if query.category_path is not None:
-            wanted = [
+            categories = [
                 number
                 for path, number in self._categories.items()
                 if in_category(path, query.category_path, prefix=query.prefix)
             ]
-            in_path = np.isin(columns["category"][:size], wanted)
+            in_path = np.isin(columns["category"][:size], categories)
             if query.nodes is not None:
                 node = columns["node"][:size]
                 in_path = np.where(node == NO_NODE, in_path, np.isin(node, list(query.nodes)))

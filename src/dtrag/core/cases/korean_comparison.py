@@ -50,8 +50,8 @@ def difference(left: Reading, right: Reading, synonyms: Synonyms | None) -> str:
 def _statements(left: Reading, right: Reading) -> str:
     if left.aspects != right.aspects and not _quantity_noun(left, right) and not _time_limit(left, right):
         return f"asks something else: {'+'.join(sorted(left.aspects))} / {'+'.join(sorted(right.aspects))}"
-    asked = () if _quantity_noun(left, right) else ("asked",)
-    for kind in ("number", *asked, "direction", "scope"):
+    quantity = () if _quantity_noun(left, right) else ("asked",)
+    for kind in ("number", *quantity, "direction", "scope"):
         here, there = left.values(kind), right.values(kind)
         if here != there:
             return f"{kind} differs: {', '.join(here) or 'none'} / {', '.join(there) or 'none'}"
@@ -67,18 +67,17 @@ def _statements(left: Reading, right: Reading) -> str:
 
 def _time_limit(left: Reading, right: Reading) -> bool:
     """Whether one asks for the time limit (기한) and the other by when, within or before how many days."""
-    limits = ({"limit"}, {"deadline"}), ({"limit"}, {"speed"}), ({"limit"}, {"advance"})
-    return any(set(left.aspects) == one and set(right.aspects) == other for one, other in limits) or any(
-        set(right.aspects) == one and set(left.aspects) == other for one, other in limits
-    )
+    noun, questions = {"limit"}, ({"deadline"}, {"speed"}, {"advance"})
+    aspects = (set(left.aspects), set(right.aspects))
+    return any(aspects in ((noun, question), (question, noun)) for question in questions)
 
 
 def _quantity_noun(left: Reading, right: Reading) -> str:
     """The last noun of the one question (비율) if the other one asks for that quantity (몇 퍼센트); "" if not."""
-    for one, other in ((left, right), (right, left)):
-        if one.aspects != {"which"} or not one.units:
+    for with_noun, other in ((left, right), (right, left)):
+        if with_noun.aspects != {"which"} or not with_noun.units:
             continue
-        noun = one.units[-1].text
+        noun = with_noun.units[-1].text
         if _quantities().get(noun) == (" ".join(sorted(other.aspects)), *other.values("asked")):
             return noun
     return ""
@@ -102,11 +101,11 @@ def _modality(left: Reading, right: Reading) -> str:
     clash = (must[0] and not must[1] and may[1]) or (must[1] and not must[0] and may[0])
     if clash or ("whether" in left.aspects and must[0] != must[1]):
         return "may or must differs"
-    for one, one_marks, other_marks in ((left, here, there), (right, there, here)):
+    for question, own_marks, other_marks in ((left, here, there), (right, there, here)):
         if (
-            "maximum" in one_marks
+            "maximum" in own_marks
             and "maximum" not in other_marks
-            and (not one.aspects & _LIMITED or "minimum" in other_marks or "may" not in other_marks | one_marks)
+            and (not question.aspects & _LIMITED or "minimum" in other_marks or "may" not in other_marks | own_marks)
         ):
             return "only in one: a maximum"
     return ""
@@ -118,14 +117,18 @@ def _units(left: Reading, right: Reading, synonyms: Synonyms | None) -> str:
 
     texts = {unit.text for unit in left.units}, {unit.text for unit in right.units}
 
-    def similar(one: Unit, other: Unit) -> bool:
-        if not _same_role(one, other, voice=voice, directed=directed):
+    def similar(left_unit: Unit, right_unit: Unit) -> bool:
+        if not _same_role(left_unit, right_unit, voice=voice, directed=directed):
             return False
-        if frozenset({one.text, other.text}) in _converse():
+        if frozenset({left_unit.text, right_unit.text}) in _converse():
             return False
-        if one.text == other.text or one.meanings & other.meanings:
+        if left_unit.text == right_unit.text or left_unit.meanings & right_unit.meanings:
             return True
-        return one.text not in texts[1] and other.text not in texts[0] and _mistyped(one, other, synonyms)
+        return (
+            left_unit.text not in texts[1]
+            and right_unit.text not in texts[0]
+            and _mistyped(left_unit, right_unit, synonyms)
+        )
 
     pairs = matched(left.units, right.units, similar)
     left_rest = [at for at in range(len(left.units)) if at not in {here for here, _ in pairs}]
@@ -198,12 +201,12 @@ _ATTRIBUTES = frozenset({"does", "done", "received"})
 _NEUTRAL_ROLES = frozenset({"", "during", "at", "if", "then", "topic", "of", "object", "subject", "into"})
 
 
-def _same_role(one: Unit, other: Unit, *, voice: int, directed: bool) -> bool:
+def _same_role(left: Unit, right: Unit, *, voice: int, directed: bool) -> bool:
     """Whether the cases of a word in the two questions agree; `voice` as `_voice`."""
-    roles = {one.role, other.role}
-    party = one.party or other.party
+    roles = {left.role, right.role}
+    party = left.party or right.party
     if voice and party:
-        active, passive = (one.role, other.role) if voice > 0 else (other.role, one.role)
+        active, passive = (left.role, right.role) if voice > 0 else (right.role, left.role)
         return passive in _IN_PASSIVE.get(active, {active}) or not passive
     if len(roles) == 1:
         return True
@@ -232,19 +235,22 @@ def _voice(left: Reading, right: Reading) -> int:
     return int(right.passive) - int(left.passive)
 
 
-def _mistyped(one: Unit, other: Unit, synonyms: Synonyms | None) -> bool:
+def _mistyped(left: Unit, right: Unit, synonyms: Synonyms | None) -> bool:
     """Whether two words are one word with a wrong letter. Words of two syllables need the vocabulary of a lexicon."""
-    if one.verb or other.verb or min(len(one.text), len(other.text)) < (3 if synonyms is None else 2):
+    if left.verb or right.verb or min(len(left.text), len(right.text)) < (3 if synonyms is None else 2):
         return False
-    if distance(letters(one.text), letters(other.text), 1) != 1:
+    if distance(letters(left.text), letters(right.text), 1) != 1:
         return False
-    known = [unit.known or (synonyms is not None and synonyms.knows(unit.text)) for unit in (one, other)]
-    if all(known) or (not any(known) and (min(len(one.text), len(other.text)) < LONG or one.text[0] != other.text[0])):
+    known = [unit.known or (synonyms is not None and synonyms.knows(unit.text)) for unit in (left, right)]
+    if all(known) or (
+        not any(known) and (min(len(left.text), len(right.text)) < LONG or left.text[0] != right.text[0])
+    ):
         return False
     at = next(
-        (at for at, pair in enumerate(zip(one.text, other.text, strict=False)) if pair[0] != pair[1]), len(one.text) - 1
+        (at for at, pair in enumerate(zip(left.text, right.text, strict=False)) if pair[0] != pair[1]),
+        len(left.text) - 1,
     )
-    return not all(_is_part_known(unit.text, at, synonyms) for unit in (one, other))
+    return not all(_is_part_known(unit.text, at, synonyms) for unit in (left, right))
 
 
 def _is_part_known(word: str, at: int, synonyms: Synonyms | None) -> bool:
@@ -261,18 +267,18 @@ def _without_synonyms(
 ) -> tuple[list[int], list[int]]:
     """The unmatched units without those that the lexicon explains by official words of the other side."""
     here, there = list(left_rest), list(right_rest)
-    for one, other, rest, mine, theirs in (
+    for own_question, other_question, rest, own_remaining, other_remaining in (
         (left, right, left_rest, here, there),
         (right, left, right_rest, there, here),
     ):
-        explained = synonyms.official([one.units[at].written for at in rest])
+        explained = synonyms.official([own_question.units[at].written for at in rest])
         for numbers, official in sorted(explained, key=lambda pair: -len(pair[0])):
             positions = [rest[number] for number in numbers]
-            partner = next((at for at in theirs if other.units[at].text in official), None)
-            if partner is not None and set(positions) <= set(mine):
-                theirs.remove(partner)
+            partner = next((at for at in other_remaining if other_question.units[at].text in official), None)
+            if partner is not None and set(positions) <= set(own_remaining):
+                other_remaining.remove(partner)
                 for at in positions:
-                    mine.remove(at)
+                    own_remaining.remove(at)
     return here, there
 
 
@@ -293,10 +299,14 @@ def _order(left: Reading, right: Reading, pairs: Sequence[Match], *, voice: int)
         return f"belongs to another clause: {moved}"
     for number, (at, place) in enumerate(pairs):
         for later, later_place in pairs[number + 1 :]:
-            one, two = left.units[at], left.units[later]
-            first, second = right.units[place], right.units[later_place]
-            if place > later_place and one.text != two.text and _is_exchange(one, two, first, second, voice=voice):
-                return f"order differs: {one.text}, {two.text}"
+            unit, later_unit = left.units[at], left.units[later]
+            partner, later_partner = right.units[place], right.units[later_place]
+            if (
+                place > later_place
+                and unit.text != later_unit.text
+                and _is_exchange(unit, later_unit, partner, later_partner, voice=voice)
+            ):
+                return f"order differs: {unit.text}, {later_unit.text}"
     return ""
 
 
@@ -304,12 +314,12 @@ def _moved_clause(left: Reading, right: Reading, pairs: Sequence[Match]) -> str:
     """A word with a case that stands in the clause of another verb than its partner does."""
     partners = dict(pairs)
     for at, place in pairs:
-        one, other = left.units[at], right.units[place]
-        if one.role not in _OF_A_CLAUSE or other.role not in _OF_A_CLAUSE:
+        left_unit, right_unit = left.units[at], right.units[place]
+        if left_unit.role not in _OF_A_CLAUSE or right_unit.role not in _OF_A_CLAUSE:
             continue
         here, there = _clause_end(left.units, at), _clause_end(right.units, place)
         if here in partners and there in partners.values() and partners[here] != there:
-            return one.text
+            return left_unit.text
     return ""
 
 
@@ -323,13 +333,13 @@ def _clause_end(units: Sequence[Unit], at: int) -> int:
     return next((place for place in following if units[place].verb or units[place].role in _CLAUSE_ENDS), -1)
 
 
-def _is_exchange(one: Unit, two: Unit, first: Unit, second: Unit, *, voice: int) -> bool:
-    """Whether two words in another order (`first` is `one`, `second` is `two`) have exchanged their parts."""
-    if one.group == two.group and first.group == second.group:
+def _is_exchange(unit: Unit, later_unit: Unit, partner: Unit, later_partner: Unit, *, voice: int) -> bool:
+    """Whether two words have exchanged their parts; their partners are in the other order."""
+    if unit.group == later_unit.group and partner.group == later_partner.group:
         return True
-    changed = (one.role != first.role) + (two.role != second.role)
-    if one.verb or two.verb:
+    changed = (unit.role != partner.role) + (later_unit.role != later_partner.role)
+    if unit.verb or later_unit.verb:
         return changed == 2 and not voice
-    if (changed == 2 or (changed and one.party and two.party)) and not voice:
+    if (changed == 2 or (changed and unit.party and later_unit.party)) and not voice:
         return True
-    return one.role == two.role == first.role == second.role and one.role in _EXPLICIT
+    return unit.role == later_unit.role == partner.role == later_partner.role and unit.role in _EXPLICIT

@@ -160,7 +160,7 @@ def read_korean(folded: str) -> Reading:
     text = " ".join(wording.chatter.sub(" ", text).split()).strip(" ,.!?;")
     compact = re.sub(r"[^가-힣a-z0-9]", "", text)
     whether = bool(_WHETHER.search(text)) or bool(_INDIRECT.search(folded))
-    who = [role for found, role in _WHO_ROLES if found.search(text)][:1]
+    who = [role for pattern, role in _WHO_ROLES if pattern.search(text)][:1]
     text, by = re.subn(r"에 ?의(?:해서?|하여)(?![가-힣])", "에의해 ", text)
     text, numbers = korean_numbers(text)
     text, aspects, asked_units = _aspects(text, wording, whether=whether)
@@ -183,13 +183,13 @@ def read_korean(folded: str) -> Reading:
 def _aspects(text: str, wording: Wording, *, whether: bool) -> tuple[str, frozenset[str], list[str]]:
     """The text with the wordings of what is asked as marks, the aspects, and the counters of 몇."""
     spelt = letters(text)
-    asked: list[str] = []
-    for name, found in wording.aspects:
-        spelt = found.sub(f" ⟦{name}⟧ ", spelt)
+    counters: list[str] = []
+    for name, aspect_pattern in wording.aspects:
+        spelt = aspect_pattern.sub(f" ⟦{name}⟧ ", spelt)
     text = unicodedata.normalize("NFC", spelt)
     aspects = set(re.findall(r"⟦([a-z_]+)⟧", text)) - {"number"}
     if "count" in aspects:
-        asked = [_counter(counter) for counter in re.findall(r"⟦count⟧\s*([가-힣]+)", text)]
+        counters = [_counter(counter) for counter in re.findall(r"⟦count⟧\s*([가-힣]+)", text)]
         text = _COUNTED.sub(r"\1 ", text)
     if "which_case" in aspects:
         aspects = (aspects - {"which_case", "when"}) | {"which"}
@@ -206,8 +206,8 @@ def _aspects(text: str, wording: Wording, *, whether: bool) -> tuple[str, frozen
     if aspects == {"which_of"}:
         aspects = {"which"}
     if aspects == {"whether"} or (not aspects and whether):
-        return text, frozenset({"whether"}), asked
-    return text, frozenset(aspects or {"which"}), asked
+        return text, frozenset({"whether"}), counters
+    return text, frozenset(aspects or {"which"}), counters
 
 
 _COUNTERS = {"번": "회", "살": "세", "차": "회", "인": "명", "사": "명", "분": "명"}
@@ -222,8 +222,8 @@ def _counter(written: str) -> str:
 
 def _marked(text: str, wording: Wording) -> tuple[str, list[str]]:
     spelt = letters(text)
-    for name, found in wording.markers:
-        spelt = found.sub(lambda match, name=name: f"{_stem_ending(match)} ⟦m_{name}⟧ ", spelt)  # type: ignore[misc]
+    for name, marker_pattern in wording.markers:
+        spelt = marker_pattern.sub(lambda match, name=name: f"{_stem_ending(match)} ⟦m_{name}⟧ ", spelt)  # type: ignore[misc]
     text = unicodedata.normalize("NFC", spelt)
     return text, [name.removesuffix("_next") for name in re.findall(r"⟦m_([a-z_]+)⟧", text)]
 
@@ -322,8 +322,8 @@ def _directed(units: Sequence[Unit]) -> list[Unit]:
     goal = any(unit.role in {"into", "to", "until"} for unit in units)
     result: list[Unit] = []
     following: Unit | None = None
-    for given in reversed(units):
-        unit = given
+    for original in reversed(units):
+        unit = original
         if unit.role == "done" and not (following is not None and following.party):
             unit = replace(unit, role="")
         if unit.role == "place":

@@ -186,7 +186,9 @@ def korean_numbers(text: str) -> tuple[str, list[str]]:
     )
     text = re.sub(
         tail,
-        lambda match: "⟦number⟧ " + (found[0] if (found := re.findall("이상|이하|만$|마다", match.group())) else ""),
+        lambda match: (
+            "⟦number⟧ " + (suffixes[0] if (suffixes := re.findall("이상|이하|만$|마다", match.group())) else "")
+        ),
         text,
     )
     return text, values

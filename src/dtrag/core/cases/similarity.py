@@ -50,9 +50,11 @@ def cosine(first: bytes | None, second: bytes | None) -> float:
     """The cosine of two vectors (float32), at least 0.0, to six places; 0.0 without one of them."""
     if not first or not second or len(first) != len(second):
         return 0.0
-    one, other = (np.frombuffer(vector, dtype=np.float32).astype(np.float64) for vector in (first, second))
-    lengths = float(np.linalg.norm(one)) * float(np.linalg.norm(other))
-    return round(min(1.0, max(0.0, float(one @ other) / lengths)), 6) if lengths else 0.0
+    first_values, second_values = (
+        np.frombuffer(vector, dtype=np.float32).astype(np.float64) for vector in (first, second)
+    )
+    lengths = float(np.linalg.norm(first_values)) * float(np.linalg.norm(second_values))
+    return round(min(1.0, max(0.0, float(first_values @ second_values) / lengths)), 6) if lengths else 0.0
 
 
 def case_similarity(query: CaseQuery, case: Case) -> float:

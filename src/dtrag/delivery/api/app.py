@@ -63,6 +63,35 @@ ABOUT = """Answers over an organisation's documents, with the passages that prov
 
 Every failure has the body `{"detail": "<one sentence>", "type": "<kind>", "request_id": "<id>"}`."""
 
+OPEN_ROUTES = (health, page, session)
+"""Modules whose routes answer without a key, or declare their failures without one themselves."""
+KEYED_ROUTES = (
+    search,
+    neural,
+    chat,
+    conversations,
+    traces,
+    document_texts,
+    documents,
+    regulations,
+    review,
+    cbr,
+    taxonomy,
+    lexicon,
+    agents,
+    tools,
+    filters,
+    audit,
+    isolation,
+    keys,
+    settings_routes,
+    evaluations,
+    metrics,
+    docs,
+    openai,
+)
+"""Modules whose routes need a key where keys are required, and are limited in rate."""
+
 _NO_TELEMETRY = TelemetryConfig(tracing=False, metrics=False, logs=False, operation_spans=False, auto_configure=False)
 # FastAPI would otherwise look into the environment for exporters, and export what requests were about.
 
@@ -70,12 +99,7 @@ _NO_TELEMETRY = TelemetryConfig(tracing=False, metrics=False, logs=False, operat
 def create_app(settings: Settings) -> FastAPI:
     """The ASGI application; its lifespan opens the `App` (and raises what opening raises) and closes it."""
     public = origins_of(settings.public_origins, PUBLIC)
-    origins = PageOrigins(public, origins_of(settings.cors_allowed_origins))
     service = Service(settings, public_origins=public)
-
-    def valid_keys() -> Keys:
-        return service.app.keys
-
     api = FastAPI(
         title="dtrag",
         version=__version__,
@@ -85,55 +109,40 @@ def create_app(settings: Settings) -> FastAPI:
         docs_url=None,  # the framework's page loads its scripts from another site
         redoc_url=None,
         telemetry=_NO_TELEMETRY,
-        middleware=[
-            Middleware(Pacing),
-            Middleware(RequestLog, telemetry=service.telemetry.requests),
-            Middleware(Audited, audit=lambda: service.app.audit),
-            Middleware(Guard, host=settings.host, origins=origins, keys=valid_keys),
-            Middleware(Cors, origins=origins, keys=valid_keys),
-            Middleware(Forwarding, trusted=trusted_networks(settings.trusted_proxies)),
-            Middleware(
-                Authentication,
-                keys=valid_keys,
-                sessions=lambda: service.app.sessions,
-                limits=service.limits,
-                origins=origins,
-            ),
-            Middleware(BodyLimit, limit=_limits(settings)),
-        ],
+        middleware=_middleware(service, PageOrigins(public, origins_of(settings.cors_allowed_origins))),
     )
     api.state.service = service
     errors.install(api)
-    api.include_router(health.router)
-    api.include_router(page.router)
-    api.include_router(session.router)
-    for module in (
-        search,
-        neural,
-        chat,
-        conversations,
-        traces,
-        document_texts,
-        documents,
-        regulations,
-        review,
-        cbr,
-        taxonomy,
-        lexicon,
-        agents,
-        tools,
-        filters,
-        audit,
-        isolation,
-        keys,
-        settings_routes,
-        evaluations,
-        metrics,
-        docs,
-        openai,
-    ):
+    for module in OPEN_ROUTES:
+        api.include_router(module.router)
+    for module in KEYED_ROUTES:
         api.include_router(module.router, responses=failures(401, 429))
     return api
+
+
+def _middleware(service: Service, origins: PageOrigins) -> list[Middleware]:
+    """What every request passes, outermost first."""
+    settings = service.settings
+
+    def valid_keys() -> Keys:
+        return service.app.keys
+
+    return [
+        Middleware(Pacing),
+        Middleware(RequestLog, telemetry=service.telemetry.requests),
+        Middleware(Audited, audit=lambda: service.app.audit),
+        Middleware(Guard, host=settings.host, origins=origins, keys=valid_keys),
+        Middleware(Cors, origins=origins, keys=valid_keys),
+        Middleware(Forwarding, trusted=trusted_networks(settings.trusted_proxies)),
+        Middleware(
+            Authentication,
+            keys=valid_keys,
+            sessions=lambda: service.app.sessions,
+            limits=service.limits,
+            origins=origins,
+        ),
+        Middleware(BodyLimit, limit=_limits(settings)),
+    ]
 
 
 @asynccontextmanager
