@@ -76,6 +76,11 @@ async def test_the_json_is_that_of_the_command_line(built: House) -> None:
     assert page["citations"] == everything["citations"][2:5]
     assert (page["total"], page["limit"], page["offset"]) == (len(citations), 3, 2)
     assert (await client.get("/regulations/citations?limit=1001")).status_code == 422
+    for kind in ("missing", "appendix"):
+        of_kind = (await client.get(f"/regulations/citations?kind={kind}&limit=1000")).json()
+        assert of_kind["citations"] == plain([asdict(row) for row in citations if row.kind == kind])
+        assert of_kind["total"] == len(of_kind["citations"]) > 0
+    assert (await client.get("/regulations/citations?kind=other")).status_code == 422
 
 
 async def test_a_search_finds_each_article_once(built: House) -> None:
@@ -171,6 +176,22 @@ async def test_a_text_is_verified_in_the_scope_of_the_caller(built: House) -> No
     ).json()
     assert str(confined).replace("비밀", "") == str(elsewhere).replace("없는", "")
     assert "비밀차고규정" not in str([row["target"] for row in confined["citations"]])
+
+
+async def test_quotations_are_compared_only_with_what_the_caller_may_see(built: House) -> None:
+    open_text = (await show(built.clients["all"], "차량관리규정 제2조")).json()["text"]
+    hidden_text = (await show(built.clients["all"], "비밀차고규정 제2조")).json()["text"]
+    text = f"차량관리규정 제2조는 “{open_text}”이다.\n비밀차고규정 제2조는 “{hidden_text}”이다."
+    seen = {
+        name: (await client.post("/regulations/verify", json={"text": text})).json()["quotations"]
+        for name, client in built.clients.items()
+    }
+    assert [row["status"] for row in seen["all"]] == ["verbatim", "verbatim"]
+    assert [row["target"] for row in seen["all"]] == ["차량관리규정 제2조", "비밀차고규정 제2조"]
+    assert [row["status"] for row in seen["open"]] == ["verbatim", "unchecked"]
+    assert seen["open"][1]["target"] is None
+    for row in seen["all"]:
+        assert text[row["start"] : row["end"]] == row["text"]
 
 
 async def test_the_regulation_of_bare_references(built: House) -> None:

@@ -143,15 +143,19 @@ def test_wrong_own_entries_are_refused(cli: Cli, tmp_path: Path) -> None:
 
 def test_the_citations_of_a_file_are_verified(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "draft.md").write_text(
-        "# 안내\n\n학칙 제21조(학위의 수여)와 제99조\n\n「장학금지급규칙」 제2조", "utf-8"
+        "# 안내\n\n학칙 제21조(학위의 수여)와 제99조\n\n「장학금지급규칙」 제2조\n\n"
+        "학칙 제21조는 “학위를 팔 수 있다.”라고 한다.",
+        "utf-8",
     )
     ran = cli.call("regulations", "verify", tmp_path / "draft.md", "--json")
     assert ran.code == exit_codes.FAILURE
     assert_shape(ran.json, SHAPES["dtrag regulations verify"])
-    assert [row["status"] for row in ran.json["citations"]] == ["exists", "missing", "title_mismatch"]
+    assert [row["status"] for row in ran.json["citations"]] == ["exists", "missing", "title_mismatch", "exists"]
+    assert [row["status"] for row in ran.json["quotations"]] == ["different"]
     people = cli.call("regulations", "verify", tmp_path / "draft.md")
     assert "line 3: 제99조: missing. 학칙 has no 제99조. There are 제1조–" in " ".join(people.out.split())
-    assert "1 exists, 1 missing, 1 title_mismatch" in people.err
+    assert "line 7: “학위를 팔 수 있다.”: not in the text of 학칙 제21조" in " ".join(people.out.split())
+    assert "2 exists, 1 missing, 1 title_mismatch" in people.err
 
 
 def test_exit_codes_of_a_verification(cli: Cli, tmp_path: Path) -> None:

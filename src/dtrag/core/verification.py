@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 CitationStatus = Literal["exists", "missing", "title_mismatch", "repealed", "unclear"]
+QuotationStatus = Literal["verbatim", "same_letters", "different", "unchecked"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +31,24 @@ class VerifiedCitation:
 
 
 @dataclass(frozen=True, slots=True)
+class VerifiedQuotation:
+    """Words in quotation marks beside a citation: `text` is `[start:end]` of the text, in code points.
+
+    `verbatim`: they are in the text of `target`, character by character. `same_letters`: only blanks, punctuation or
+    the form of letters differ. `different`: they are not in it. `unchecked`: there is no text of what is cited to
+    compare them with, and `target` is None.
+    """
+
+    start: int
+    end: int
+    text: str
+    status: QuotationStatus
+    target: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Verification:
-    """The citations of a text in its order, and their number by status.
+    """The citations of a text in its order, and their number by status; the words that it quotes from provisions.
 
     `document_ids` are the documents of the regulations that were read for it.
     """
@@ -39,14 +56,20 @@ class Verification:
     citations: tuple[VerifiedCitation, ...]
     counts: dict[str, int]
     document_ids: tuple[str, ...] = ()
+    quotations: tuple[VerifiedQuotation, ...] = ()
 
     @classmethod
-    def of(cls, citations: Iterable[VerifiedCitation], document_ids: Iterable[str]) -> Verification:
+    def of(
+        cls,
+        citations: Iterable[VerifiedCitation],
+        document_ids: Iterable[str],
+        quotations: Iterable[VerifiedQuotation] = (),
+    ) -> Verification:
         """With the counts of all statuses."""
         citations = tuple(citations)
         numbers = Counter(citation.status for citation in citations)
         counts = {status: numbers[status] for status in get_args(CitationStatus)}
-        return cls(citations, counts, tuple(dict.fromkeys(document_ids)))
+        return cls(citations, counts, tuple(dict.fromkeys(document_ids)), tuple(quotations))
 
     @property
     def all_exist(self) -> bool:

@@ -176,18 +176,24 @@ class Regulations:
         regulation: str | None = None,
         *,
         to: str | None = None,
+        kind: str | None = None,
         scope: Viewer | None = None,
         as_of: AsOf = None,
     ) -> list[ProvisionCitation]:
         """The citations in one regulation, or in all of them, in the order of the text.
 
-        With `to` only those of that provision (`학칙 제21조`): who cites it. Raises `NotFound` for an unknown name.
+        With `to` only those of that provision (`학칙 제21조`): who cites it; with `kind` only those of that kind
+        (`missing`). Raises `NotFound` for an unknown name.
         """
         snapshot, within, collection = await self._collection(scope, as_of)
         only = collection.named(regulation) if regulation is not None else None
         cached = await self._citations_of(snapshot, within, collection, only)
         target = find_provision(to, collection).name if to is not None else None
-        return [citation for citation in cached if target is None or target in citation.targets]
+        return [
+            citation
+            for citation in cached
+            if (target is None or target in citation.targets) and (kind is None or citation.kind == kind)
+        ]
 
     async def _citations_of(
         self, snapshot: IndexSnapshot, within: Scope, collection: Collection, only: Regulation | None

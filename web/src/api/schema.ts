@@ -7807,7 +7807,7 @@ export interface components {
         };
         /**
          * VerificationResponse
-         * @description The citations of a text in its order.
+         * @description The citations and quotations of a text in its order.
          */
         VerificationResponse: {
             /**
@@ -7822,6 +7822,11 @@ export interface components {
             counts: {
                 [key: string]: number;
             };
+            /**
+             * Quotations
+             * @description The words that it quotes beside citations.
+             */
+            quotations: components["schemas"]["VerifiedQuotationShape"][];
         };
         /**
          * VerifiedCitationShape
@@ -7869,6 +7874,38 @@ export interface components {
              * @description The title of the article in the collection.
              */
             title: string | null;
+        };
+        /**
+         * VerifiedQuotationShape
+         * @description Words in quotation marks, compared with the provision that is cited beside them.
+         */
+        VerifiedQuotationShape: {
+            /**
+             * End
+             * @description End of the words (exclusive).
+             */
+            end: number;
+            /**
+             * Start
+             * @description Start of the words, in code points of the text; without the quotation marks.
+             */
+            start: number;
+            /**
+             * Status
+             * @description verbatim: they are in the text of the target, character by character; same_letters: only blanks, punctuation or the form of letters differ; different: they are not in it; unchecked: there is no text to compare them with.
+             * @enum {string}
+             */
+            status: "verbatim" | "same_letters" | "different" | "unchecked";
+            /**
+             * Target
+             * @description The provision with whose text they were compared; null if unchecked.
+             */
+            target: string | null;
+            /**
+             * Text
+             * @description The words, verbatim.
+             */
+            text: string;
         };
         /**
          * VersionList
@@ -12826,6 +12863,8 @@ export interface operations {
             query?: {
                 /** @description Regulations as they were valid on this day, such as 2024-03-01; without it today's. */
                 as_of?: string | null;
+                /** @description Only citations of this kind. */
+                kind?: ("internal" | "other-regulation" | "appendix" | "addendum" | "external-law" | "repealed" | "missing") | null;
                 /** @description Maximum number of entries. */
                 limit?: number;
                 /** @description Number of entries to skip. */

@@ -16,11 +16,17 @@ from dtrag.delivery.cli.file_documents import documents_of
 from dtrag.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from dtrag.core.verification import VerifiedCitation
+    from dtrag.core.verification import QuotationStatus, VerifiedCitation, VerifiedQuotation
     from dtrag.settings import Settings
 
 MOST_CHARACTERS = 1_000_000
 """Maximum read from standard input or a file; how much is verified at once is decided later."""
+
+IN_WORDS: dict[QuotationStatus, str] = {
+    "verbatim": "verbatim in",
+    "same_letters": "in other blanks or punctuation in",
+    "different": "not in the text of",
+}
 
 
 def verify(
@@ -51,13 +57,19 @@ def verify(
     from dtrag.delivery.cli.console import data, note, plural, safe, show_json
 
     if as_json:
-        show_json({"citations": [asdict(citation) for citation in verified.citations], "counts": verified.counts})
+        citations = [asdict(citation) for citation in verified.citations]
+        quotations = [asdict(quotation) for quotation in verified.quotations]
+        show_json({"citations": citations, "counts": verified.counts, "quotations": quotations})
     else:
         line_starts = [0, *(place + 1 for place, character in enumerate(text) if character == "\n")]
         for citation in verified.citations:
             line = bisect_right(line_starts, citation.start)
             style = "dim" if citation.status == "exists" else None
             data().print(safe(_described(citation, line)), soft_wrap=True, style=style)
+        for quotation in verified.quotations:
+            line = bisect_right(line_starts, quotation.start)
+            style = "dim" if quotation.status == "verbatim" else None
+            data().print(safe(_compared(quotation, line)), soft_wrap=True, style=style)
     if not verified.citations:
         note(f"The text has no citations of regulations ({plural(len(text), 'character')} read).")
     else:
@@ -73,6 +85,14 @@ def _described(citation: VerifiedCitation, line: int) -> str:
         return f"{described} → {citation.target}" + (f"({citation.title})" if citation.title else "")
     described += f". {citation.reason}" if citation.reason else ""
     return described + (f" There are {citation.range}." if citation.range else "")
+
+
+def _compared(quotation: VerifiedQuotation, line: int) -> str:
+    """Line 3: “휴학은 4학기까지로 한다.”: verbatim in 학칙 제2조."""
+    described = f"line {line}: “{' '.join(quotation.text.split())}”"
+    if quotation.target is None:
+        return f"{described}: not compared: there is no text of what is cited beside it"
+    return f"{described}: {IN_WORDS[quotation.status]} {quotation.target}"
 
 
 def _standard_input() -> str:

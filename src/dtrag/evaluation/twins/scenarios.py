@@ -122,6 +122,7 @@ async def regulations(visit: Visit) -> None:
     for name in NAMES:
         await visit.send("GET", "/regulations/outline", query=f"?regulation={quote(name)}")
     await visit.send("GET", "/regulations/citations")
+    await visit.send("GET", "/regulations/citations", query="?kind=missing")
     await visit.send("GET", "/regulations/citations", query=f"?regulation={quote(visit.chance.choice(NAMES))}")
     name = quote(visit.chance.choice(NAMES))
     await visit.send("GET", "/regulations/diff", query=f"?regulation={name}&before=2019-01-01&after=2026-01-01")

@@ -32,6 +32,7 @@ from dtrag.delivery.api.schemas.regulations import (
     VerificationBody,
     VerificationResponse,
 )
+from dtrag.packs.regulation_ko.citations import Kind
 
 T = TypeVar("T")
 AsOf = Annotated[
@@ -117,6 +118,7 @@ async def citations(
         str | None,
         Query(max_length=MAX_REFERENCE, description="Only citations of this provision.", examples=["학칙 제21조"]),
     ] = None,
+    kind: Annotated[Kind | None, Query(description="Only citations of this kind.")] = None,
     as_of: AsOf = None,
     limit: Annotated[int, Query(ge=1, le=MAX_LIMIT, description="Maximum number of entries.")] = 100,
     offset: Offset = 0,
@@ -126,7 +128,7 @@ async def citations(
 
     async def read() -> tuple[list[RegulationSummary], list[ProvisionCitation]]:
         sources = await collection.regulations(regulation, scope=scope, as_of=as_of)
-        return sources, await collection.citations(regulation, to=to, scope=scope, as_of=as_of)
+        return sources, await collection.citations(regulation, to=to, kind=kind, scope=scope, as_of=as_of)
 
     sources, cited = await _admitted(request, read)
     page = cited[offset : offset + limit]

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from dtrag.core.provisions import ShownProvision
-from dtrag.core.verification import CitationStatus
+from dtrag.core.verification import CitationStatus, QuotationStatus
 from dtrag.delivery.api.schemas.base import StrictBody
 from dtrag.delivery.api.schemas.common import Passage
 from dtrag.delivery.api.schemas.search import AsOf, Text
@@ -71,13 +71,30 @@ class VerifiedCitationShape(BaseModel):
     reason: str = Field(description="Why the status is not exists; empty otherwise.")
 
 
+class VerifiedQuotationShape(BaseModel):
+    """Words in quotation marks, compared with the provision that is cited beside them."""
+
+    model_config = _RESPONSE
+
+    start: int = Field(description="Start of the words, in code points of the text; without the quotation marks.")
+    end: int = Field(description="End of the words (exclusive).")
+    text: str = Field(description="The words, verbatim.")
+    status: QuotationStatus = Field(
+        description="verbatim: they are in the text of the target, character by character; same_letters: only blanks, "
+        "punctuation or the form of letters differ; different: they are not in it; unchecked: there is no text to "
+        "compare them with."
+    )
+    target: str | None = Field(description="The provision with whose text they were compared; null if unchecked.")
+
+
 class VerificationResponse(BaseModel):
-    """The citations of a text in its order."""
+    """The citations and quotations of a text in its order."""
 
     model_config = _RESPONSE
 
     citations: list[VerifiedCitationShape] = Field(description="The citations.")
     counts: dict[str, int] = Field(description="Number of citations by status, for all five statuses.")
+    quotations: list[VerifiedQuotationShape] = Field(description="The words that it quotes beside citations.")
 
 
 class RegulationShape(BaseModel):

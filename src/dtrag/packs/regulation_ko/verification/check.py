@@ -15,6 +15,7 @@ from dtrag.packs.regulation_ko.collection import Collection, Regulation
 from dtrag.packs.regulation_ko.verification.judge import Judge
 from dtrag.packs.regulation_ko.verification.names_in_text import NamesInText
 from dtrag.packs.regulation_ko.verification.own_text import own_regulations
+from dtrag.packs.regulation_ko.verification.quotations import Quotation, read_quotations
 from dtrag.packs.regulation_ko.verification.reader import Citation, Place, read_citations
 from dtrag.packs.regulation_ko.verification.rule_names import RuleNames, WrittenName
 from dtrag.packs.regulation_ko.verification.written_text import WrittenText
@@ -29,6 +30,7 @@ class ReadText:
 
     text: WrittenText
     citations: tuple[Citation, ...]
+    quotations: tuple[Quotation, ...] = ()
     own: tuple[RegulationText, ...] = ()
     """The regulations that the text itself contains."""
 
@@ -40,19 +42,28 @@ class ReadText:
         by_document = {text.document_id: text for text in texts}
         editions = {key: [by_document[each] for each in keys] for key, keys in self.editions.items()}
         judge = Judge(editions | {text.document_id: [text] for text in self.own})
-        return Verification.of(
-            [
-                judge.verified(citation, *self.text.span(citation.start, citation.end), self.text.original)
-                for citation in self.citations
-            ],
-            map(str, by_document),
-        )
+        original = self.text.original
+        verified = [
+            judge.verified(citation, *self.text.span(citation.start, citation.end), original)
+            for citation in self.citations
+        ]
+        quotations = [
+            judge.quoted(
+                self.citations[quotation.citation],
+                verified[quotation.citation],
+                *self.text.span(quotation.start, quotation.end),
+                original,
+            )
+            for quotation in self.quotations
+        ]
+        return Verification.of(verified, map(str, by_document), quotations)
 
 
 def read_text(text: str, collection: Collection, default: Regulation | None = None) -> ReadText:
     """The citations of a text; `default` is the regulation of references before any name.
 
-    In a text that is itself a regulation (a draft), references without a name are to its own articles.
+    In a text that is itself a regulation (a draft), references without a name are to its own articles, and quotation
+    marks surround words that it changes or defines.
     """
     written = WrittenText.of(text)
     own = own_regulations(written.composed)
@@ -65,7 +76,8 @@ def read_text(text: str, collection: Collection, default: Regulation | None = No
         behind = start + len(own_text.text)
     citations += _read_part(written, rules, behind, len(written.prepared), default)
     own_texts = tuple(own_text for _, own_text, _ in own)
-    return ReadText(written, tuple(citations), own_texts, _editions(citations, own_texts, collection))
+    quotations = () if own else tuple(read_quotations(written, citations))
+    return ReadText(written, tuple(citations), quotations, own_texts, _editions(citations, own_texts, collection))
 
 
 def _read_part(

@@ -7,7 +7,7 @@ import itertools
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from dtrag.core.provisions import Provision, RegulationText
@@ -87,6 +87,34 @@ class RegulationContents:
         if number not in self._article_texts:
             self._article_texts[number] = [read_article(text) for _, text in self._articles.get(number, ())]
         return self._article_texts[number]
+
+    def provision_texts(self, numbers: Iterable[Number]) -> list[str]:
+        """The texts of the articles with these numbers."""
+        return [text for number in numbers for _, text in self._articles.get(number, ())]
+
+    def texts_labelled(self, labels: Collection[str]) -> list[str]:
+        """The texts of the provisions with one of these labels."""
+        return [
+            text.text[provision.start : provision.end]
+            for text in self._texts
+            for provision in text.provisions
+            if provision.label in labels
+        ]
+
+    @property
+    def addendum_texts(self) -> list[str]:
+        """The texts of all addenda."""
+        return [
+            text.text[provision.start : provision.end]
+            for text in self._texts
+            for provision in text.provisions
+            if provision.kind == "addendum"
+        ]
+
+    @property
+    def whole_texts(self) -> list[str]:
+        """The texts of the valid editions."""
+        return [text.text for text in self._texts]
 
     @functools.cached_property
     def _appendices(self) -> dict[AppendixKey, list[str]]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from dtrag.core.provisions import RegulationText
-from dtrag.core.verification import CitationStatus, VerifiedCitation
+from dtrag.core.verification import CitationStatus, VerifiedCitation, VerifiedQuotation
 from dtrag.packs.regulation_ko.amendments import dates
 from dtrag.packs.regulation_ko.catalog import Number, article_label
 from dtrag.packs.regulation_ko.collection import ADDENDUM, Regulation
@@ -24,6 +24,7 @@ from dtrag.packs.regulation_ko.verification.part_judgements import (
     part_of_any,
     worst,
 )
+from dtrag.packs.regulation_ko.verification.quotations import compared
 from dtrag.packs.regulation_ko.verification.reader import AMBIGUOUS, Citation
 from dtrag.packs.regulation_ko.verification.references import WHOLE, Part, numbers_of
 
@@ -44,6 +45,30 @@ class Judge:
         return VerifiedCitation(
             start, end, text[start:end], judged.status, judged.target, judged.range, judged.title, judged.reason
         )
+
+    def quoted(
+        self, citation: Citation, verified: VerifiedCitation, start: int, end: int, text: str
+    ) -> VerifiedQuotation:
+        """The words `[start, end)` of the original text, compared with what is cited."""
+        cited = self._texts_of(citation) if verified.status in {"exists", "title_mismatch"} else []
+        if not cited:
+            return VerifiedQuotation(start, end, text[start:end], "unchecked")
+        return VerifiedQuotation(start, end, text[start:end], compared(text[start:end], cited), verified.target)
+
+    def _texts_of(self, citation: Citation) -> list[str]:
+        """The texts of the cited provisions; that of the whole regulation for its name or a chapter."""
+        regulation = citation.name and (citation.name.regulation or citation.name.near)
+        if not regulation:
+            return []
+        contents = self._of(regulation)
+        if citation.kind == "article" and citation.number is not None:
+            first, last = numbers_of(citation.number, citation.until or citation.number)
+            return contents.provision_texts(dict.fromkeys([first, *_between(first, last), last]))
+        if citation.kind == "appendix":
+            return contents.texts_labelled(contents.appendices(citation.label))
+        if citation.kind == "addendum":
+            return contents.addendum_texts
+        return contents.whole_texts
 
     def _judge(self, citation: Citation) -> Judgement:
         name = citation.name
