@@ -114,6 +114,7 @@ async def test_explanations_are_returned(
         "vector_rank": None,
         "fused_rank": 1,
         "terms": ["bicycl"],
+        "expansions": [],
     }
     assert body["metrics"]["absent"] == [
         {"document_id": "e", "reason": "It is the 31st of the list.", "chunk_id": "e:4", "explanation": reasons},

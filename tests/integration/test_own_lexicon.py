@@ -83,6 +83,41 @@ async def test_the_query_expander_uses_the_own_entries_of_the_open_app(
     assert MultiStageQueryExpander(lexicon=own).expand("뽀로로").stage1_synonyms == ("정정기간",)
 
 
+async def test_an_explained_search_lists_what_the_lexicon_added(app: App) -> None:
+    question = "뽀로로, 학교를 잠깐 쉬고 싶어요"
+    await app.lexicon.add("뽀로로", "수업연한")
+    plain, without = await app.search(question, 10)
+    results, metrics = await app.search(question, 10, explain=True)
+    assert without.expansions == ()
+    assert [(row.chunk_id, row.hybrid_score) for row in results] == [(row.chunk_id, row.hybrid_score) for row in plain]
+    own = next(expansion for expansion in metrics.expansions if expansion.field == "own")
+    assert (own.words, own.form, own.matched_by) == (("뽀로로",), "뽀로로", "words")
+    assert [term.text for term in own.official] == ["수업연한"]
+    built = [expansion for expansion in metrics.expansions if expansion.field != "own"]
+    assert any("휴학" in term.text for expansion in built for term in expansion.official)
+    entries = {(form, word) for entry in built_in().entries for form in entry.spoken for word in entry.official}
+    for expansion in built:
+        assert set(expansion.words) <= {"학교를", "잠깐", "쉬고", "싶어요"}
+        assert all((expansion.form, term.text) in entries for term in expansion.official)
+        assert all(0 < term.weight <= 1 for term in expansion.official)
+    added = {term.text for expansion in metrics.expansions for term in expansion.official}
+    first = results[0].explanation
+    assert first is not None
+    assert first.expansions
+    assert added.issuperset(first.expansions)
+    assert all(word in f"{results[0].title} {results[0].text}" for word in first.expansions if " " not in word)
+    assert (await app.search(question, 5, explain=True, mode="lexical"))[1].expansions == ()
+
+
+async def test_a_search_without_regulations_in_scope_has_no_expansions(databases: Databases, tmp_path: Path) -> None:
+    note = tmp_path / "note.md"
+    note.write_text("# 휴학\n\n휴학은 신청해야 한다.\n", "utf-8")
+    async with open_app(databases.settings()) as opened:
+        assert not (await opened.ingest(note, "Notes")).failed
+        _, metrics = await opened.search("학교를 잠깐 쉬고 싶어요", 5, explain=True)
+    assert metrics.expansions == ()
+
+
 def shuffled(entries: Sequence[Entry], seed: int) -> list[Entry]:
     """The entries with the official words of others."""
     official = [entry.official for entry in entries]

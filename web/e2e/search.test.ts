@@ -63,6 +63,19 @@ inBrowser("search", () => {
     await close(page);
   });
 
+  test("an everyday question lists the official words that the lexicon added, and which passages contain them", async () => {
+    const page = await open(at(KOREAN));
+    await page.locator("summary", { hasText: "Added by the lexicon: 휴학" }).click();
+    const row = page.locator("details li").filter({ has: page.locator("strong", { hasText: /쉬고/ }) });
+    await row.first().waitFor();
+    expect(await row.first().innerText()).toMatch(/휴학[\s\S]*0\.\d\d[\s\S]*Entry “/);
+    await page.locator("article").first().getByText("By the lexicon:").waitFor();
+    const added = await page.locator("details li span[lang=ko]").allInnerTexts();
+    const inPassage = page.locator("article").first().locator("p", { hasText: "By the lexicon:" }).locator("span");
+    for (const word of (await inPassage.allInnerTexts()).slice(1)) expect(added).toContain(word);
+    await close(page);
+  });
+
   test("the copied command makes the same search", async () => {
     const page = await open(at(ENGLISH, "&k=3"));
     await page.locator("article table").first().waitFor();

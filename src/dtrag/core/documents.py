@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from dtrag.core.editions import Edition
+from dtrag.core.query_expansion import QueryExpansion
 
 if TYPE_CHECKING:
     import numpy as np
@@ -185,7 +186,7 @@ class Explanation:
 
     `bm25` is the raw score, `bm25_score` its share of the highest possible one; `cosine` is None without a vector.
     Ranks start at 1 in each list of candidates; None: not a candidate. `terms` are the words of the query in the
-    passage.
+    passage, and `expansions` the words that a lexicon added to the query and that are in it.
     """
 
     bm25: float
@@ -197,6 +198,7 @@ class Explanation:
     vector_rank: int | None
     fused_rank: int | None
     terms: tuple[str, ...] = ()
+    expansions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +235,8 @@ class SearchMetrics:
     (such as: no vectors, because the embedder does not support the query's language). `absent` explains the documents
     that an explained search asked about and did not find. `diversity_ratio` is the share of distinct documents among
     the first ten results. `missing_editions` names the works without a text of the day `as_of`; it is one of the notes.
-    `pack` is None unless a pack ranked the results.
+    `pack` is None unless a pack ranked the results. `expansions` are the words that a lexicon added to the query of an
+    explained search.
     """
 
     mode: str = "hybrid"
@@ -255,6 +258,7 @@ class SearchMetrics:
     absent: tuple[Absence, ...] = ()
     missing_editions: str = ""
     pack: PackFindings | None = None
+    expansions: tuple[QueryExpansion, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import Protocol
 from dtrag.core.access.scope import Scope, Viewer
 from dtrag.core.documents import PackFindings, SearchResult
 from dtrag.core.provisions import RegulationText
+from dtrag.core.query_expansion import QueryExpansion
 from dtrag.ports.index import IndexSnapshot
 
 
@@ -23,6 +24,9 @@ class QueryReading(Protocol):
     @property
     def note(self) -> str:
         """What the caller should know about the interpretation, as a sentence; "" for nothing."""
+
+    def expansions(self) -> tuple[QueryExpansion, ...]:
+        """The words of a lexicon behind the terms in `added`, entry by entry; read for explained searches only."""
 
 
 @dataclass(frozen=True, slots=True)

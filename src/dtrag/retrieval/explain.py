@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from dtrag.core.access.scope import SearchFilters
 from dtrag.core.documents import Absence, Explanation, SearchResult, uuid_or_none
+from dtrag.core.query_expansion import QueryExpansion
 from dtrag.core.text.analysis import Analyzer
 from dtrag.core.text.questions import content
 from dtrag.ports import Index
@@ -31,13 +32,14 @@ class Explainer:
     ranking: Ranking
     rerank_scores: Mapping[str, float] = field(default_factory=dict)
     """Scores of the passages that a reranker has read."""
+    expansions: Sequence[QueryExpansion] = ()
+    """The words that a lexicon added to the query."""
 
     async def explained(self, results: Sequence[SearchResult]) -> list[SearchResult]:
         """The results, each with its explanation."""
         sums, cosines = await self._raw_scores([result.chunk_id for result in results])
         return [
-            replace(result, explanation=self._explanation(result.chunk_id, sums, cosines, self._matched_words(result)))
-            for result in results
+            replace(result, explanation=self._explanation(result.chunk_id, sums, cosines, result)) for result in results
         ]
 
     async def absences(self, results: Sequence[SearchResult]) -> tuple[Absence, ...]:
@@ -65,13 +67,12 @@ class Explainer:
             ),
         )
         passages = await self.index.fetch([best], target.scope, target.snapshot.taxonomy)
-        matched = self._matched_words(passages[best]) if best in passages else ()
         reason = (
             self._ranked_too_low(ranks[best] + 1, best)
             if best in ranks
             else self._not_a_candidate(sums.get(best, 0.0), cosines.get(best))
         )
-        return Absence(name, reason, best, self._explanation(best, sums, cosines, matched))
+        return Absence(name, reason, best, self._explanation(best, sums, cosines, passages.get(best)))
 
     async def _is_admitted(self, chunk_id: str) -> bool:
         taxonomy = self.target.snapshot.taxonomy
@@ -96,8 +97,9 @@ class Explainer:
         return min(1.0, total / query.ceiling) if query.ceiling else 0.0
 
     def _explanation(
-        self, key: str, sums: Mapping[str, float], cosines: Mapping[str, float], matched: tuple[str, ...]
+        self, key: str, sums: Mapping[str, float], cosines: Mapping[str, float], passage: SearchResult | None
     ) -> Explanation:
+        passage_terms = self._terms(passage) if passage is not None else frozenset()
         return Explanation(
             bm25=sums.get(key, 0.0),
             bm25_score=self._share(sums.get(key, 0.0)),
@@ -107,13 +109,21 @@ class Explainer:
             lexical_rank=_rank(self.ranking.lexical.scores, key),
             vector_rank=_rank(self.ranking.vector.scores, key),
             fused_rank=_rank(self.ranking.order, key),
-            terms=matched,
+            terms=self._matched_words(passage_terms),
+            expansions=self._matched_expansions(passage_terms),
         )
 
-    def _matched_words(self, passage: SearchResult) -> tuple[str, ...]:
+    def _terms(self, passage: SearchResult) -> frozenset[str]:
+        return frozenset(self.analyzer.terms(" ".join((passage.title, *passage.breadcrumb, passage.text))))
+
+    def _matched_expansions(self, passage_terms: frozenset[str]) -> tuple[str, ...]:
+        """The added words of which the passage contains every index term."""
+        texts = dict.fromkeys(term.text for expansion in self.expansions for term in expansion.official)
+        return tuple(text for text in texts if passage_terms.issuperset(self.analyzer.terms(text)))
+
+    def _matched_words(self, passage_terms: frozenset[str]) -> tuple[str, ...]:
         """The words of the query, as the caller wrote them, that share an index term with the passage."""
-        matched_terms = set(self.analyzer.terms(" ".join((passage.title, *passage.breadcrumb, passage.text))))
-        matched_terms &= set(self.analyzer.terms(content(self.request.query)))
+        matched_terms = passage_terms.intersection(self.analyzer.terms(content(self.request.query)))
         words = [word.strip(".,;:!?\"'“”()[]") for word in self.request.query.split()]
         return tuple(dict.fromkeys(word for word in words if not matched_terms.isdisjoint(self.analyzer.terms(word))))
 

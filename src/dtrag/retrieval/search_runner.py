@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from dtrag.core.documents import Absence, PackFindings, SearchMetrics, SearchResult
 from dtrag.core.metrics.ranking import diversity_ratio
+from dtrag.core.query_expansion import QueryExpansion
 from dtrag.core.text.analysis import Analyzer, language
 from dtrag.errors import DtragError
 from dtrag.ports import Index, NamedPassages, QueryPack, QueryReading
@@ -80,7 +82,8 @@ class SearchRunner:
         if ranking.lexical.note:  # an incomplete result, which must not be cached
             degraded.append("lexical")
         degraded += ["rerank"] if reranked.failed else []
-        results, absent = await self._presented(search, ranking, reranked)
+        expansions = reading.expansions() if reading is not None and request.explain else ()
+        results, absent = await self._presented(search, ranking, reranked, expansions)
         reading_note = reading.note if reading is not None else ""
         notes = (
             _rebuilding_note(search.target),
@@ -105,6 +108,7 @@ class SearchRunner:
             absent=absent,
             missing_editions=missing_editions,
             pack=findings,
+            expansions=expansions,
         )
 
     async def _named(self, search: Search, degraded: list[str]) -> NamedPassages | None:
@@ -189,7 +193,7 @@ class SearchRunner:
         return passages, findings
 
     async def _presented(
-        self, search: Search, ranking: Ranking, reranked: RerankOutcome
+        self, search: Search, ranking: Ranking, reranked: RerankOutcome, expansions: Sequence[QueryExpansion]
     ) -> tuple[list[SearchResult], tuple[Absence, ...]]:
         """The results with highlights and explanations, and the explained absences."""
         request, results = search.request, reranked.results
@@ -197,7 +201,7 @@ class SearchRunner:
             results = self._passages.highlight(request.query, results)
         if not request.explain:
             return results, ()
-        explainer = Explainer(self._index, self._analyzer, request, search.target, ranking, reranked.scores)
+        explainer = Explainer(self._index, self._analyzer, request, search.target, ranking, reranked.scores, expansions)
         return await explainer.explained(results), await explainer.absences(results)
 
 

@@ -4093,6 +4093,54 @@ export interface components {
             title: string;
         };
         /**
+         * ExpansionShape
+         * @description What one entry of the lexicon added to the query.
+         */
+        ExpansionShape: {
+            /**
+             * Field
+             * @description The field of life that the entry belongs to; own: added by administrators.
+             */
+            field: string;
+            /**
+             * Form
+             * @description The everyday expression of the entry that they match.
+             */
+            form: string;
+            /**
+             * Matched By
+             * @description Whether the very words matched, a synonym, or a corrected spelling.
+             * @enum {string}
+             */
+            matched_by: "words" | "synonym" | "spelling";
+            /**
+             * Official
+             * @description The added words, best first.
+             */
+            official: components["schemas"]["ExpansionTermShape"][];
+            /**
+             * Words
+             * @description The words of the query, normalised, that the entry explains.
+             */
+            words: string[];
+        };
+        /**
+         * ExpansionTermShape
+         * @description An official word that the lexicon added to the query.
+         */
+        ExpansionTermShape: {
+            /**
+             * Text
+             * @description The official word.
+             */
+            text: string;
+            /**
+             * Weight
+             * @description Its weight in the lexical search; the query's own words have 1.
+             */
+            weight: number;
+        };
+        /**
          * ExplanationShape
          * @description The scores and ranks of a passage; ranks count from 1 and are null outside of that list.
          */
@@ -4112,6 +4160,11 @@ export interface components {
              * @description Cosine with the query; null without a vector.
              */
             cosine: number | null;
+            /**
+             * Expansions
+             * @description Words of the passage that the lexicon added to the query.
+             */
+            expansions: string[];
             /**
              * Fused
              * @description Score after fusion; null if in neither list.
@@ -5120,6 +5173,11 @@ export interface components {
              * @description Embedding of the query.
              */
             embedding_time: number;
+            /**
+             * Expansions
+             * @description What the lexicon added to the query; [] unless explain is set and the search uses the lexicon.
+             */
+            expansions: components["schemas"]["ExpansionShape"][];
             /**
              * Fetch Time
              * @description Fetching of the passages.

@@ -81,6 +81,7 @@ def search(
         show_json({"query": text, "mode": metrics.mode, "results": rows, "metrics": metrics_row})
     else:
         show(results)
+        _show_expansions(metrics)
         _show_absent(metrics)
     show_notes(metrics, empty=page.empty)
     return OK
@@ -145,6 +146,23 @@ def show(results: Sequence[SearchResult]) -> None:
         console.print()
 
 
+def _show_expansions(metrics: SearchMetrics) -> None:
+    from rich.text import Text
+
+    from dtrag.delivery.cli.console import data, paragraph, safe
+
+    if not metrics.expansions:
+        return
+    console = data()
+    paragraph(console, Text("Added by the lexicon:", style="bold"))
+    for expansion in metrics.expansions:
+        words = " ".join(expansion.words)
+        official = ", ".join(f"{term.text} {term.weight:.2f}" for term in expansion.official)
+        entry = f"{expansion.form!r} in {expansion.field}, matched by {expansion.matched_by}"
+        paragraph(console, Text(safe(f"{words} → {official} ({entry})")), 3)
+    console.print()
+
+
 def _show_absent(metrics: SearchMetrics) -> None:
     from rich.text import Text
 
@@ -176,6 +194,8 @@ def _reasons(explanation: Explanation) -> str:
     if explanation.rerank is not None:
         parts.append(f"reranked {explanation.rerank:.3f}")
     parts.append(f"matches {', '.join(explanation.terms)}" if explanation.terms else "no word matches")
+    if explanation.expansions:
+        parts.append(f"added by the lexicon: {', '.join(explanation.expansions)}")
     return " · ".join(parts)
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from dtrag.core.query_expansion import ExpansionTerm, QueryExpansion
 from dtrag.core.text.analysis import Analyzer, term_id, terms
 from dtrag.core.text.questions import content, weighted_terms, without_particle
 from dtrag.packs.regulation_ko.lexicon import OWN_FIELD, Lexicon, Match, words_of
@@ -78,6 +79,19 @@ class Reading:
             )
         )
 
+    def expansions(self) -> tuple[QueryExpansion, ...]:
+        """The entries of the lexicon that match the question, with those official words that were added to it."""
+        words, added = words_of(self.question), {term for term, _ in self.lexicon_terms}
+        expansions = []
+        for number, official in sorted(_official_weights(self.matches).items()):
+            match = self.matches[number]
+            new = [(text, weight) for text, weight in official if not added.isdisjoint(map(term_id, terms(text)))]
+            if new:
+                added_terms = tuple(ExpansionTerm(text, weight) for text, weight in new)
+                explained = tuple(words[position] for position in match.words)
+                expansions.append(QueryExpansion(explained, match.form, match.entry.field, match.by, added_terms))
+        return tuple(expansions)
+
     def term_ids(self) -> list[int]:
         """Every term that a statistic is needed of."""
         ids = {term for term, _ in (*self.own, *self.added)}
@@ -95,8 +109,7 @@ def read(question: str, lexicon: Lexicon, analyzer: Analyzer = Analyzer()) -> Re
 def _read(question: str, lexicon: Lexicon, analyzer: Analyzer) -> Reading:
     words = words_of(question)
     matches = lexicon.matches(question)
-    longer = {position for match in matches if match.size > 1 for position in match.words}
-    weights = _official_weights(matches, longer)
+    weights = _official_weights(matches)
     own = tuple(weighted_terms(question, analyzer))
     return Reading(
         question,
@@ -107,11 +120,12 @@ def _read(question: str, lexicon: Lexicon, analyzer: Analyzer) -> Reading:
     )
 
 
-def _official_weights(matches: Sequence[Match], longer: set[int]) -> dict[int, list[tuple[str, float]]]:
+def _official_weights(matches: Sequence[Match]) -> dict[int, list[tuple[str, float]]]:
     """Position of a match -> its official words with their weights.
 
     Where an own and a built-in entry have the same form, the built-in words weigh less than the own ones.
     """
+    longer = {position for match in matches if match.size > 1 for position in match.words}
     weighed: dict[int, list[tuple[str, float]]] = {}
     below_own: dict[str, float] = {}
     own_first = sorted(enumerate(matches), key=lambda numbered: numbered[1].entry.field != OWN_FIELD)

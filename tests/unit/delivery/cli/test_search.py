@@ -12,13 +12,15 @@ from rich.cells import cell_len
 
 from dtrag.core.access.confinement import OWNER
 from dtrag.core.documents import Absence, Explanation, SearchMetrics, SearchResult
+from dtrag.core.query_expansion import ExpansionTerm, QueryExpansion
 from dtrag.delivery.cli import own_process
 from dtrag.delivery.local import operations
 from dtrag.retrieval.highlight import highlights
 from tests.integration.cli_process import Cli, assert_shape, documented_shapes
 
 TEXT = "A full-time employee has 26 days of paid annual leave, and 휴학은 최대 6학기까지 할 수 있다. " * 3
-WHY = Explanation(12.34, 0.81, 0.7312, 1.0, 0.97, 1, 2, 1, ("annual", "leav"))
+WHY = Explanation(12.34, 0.81, 0.7312, 1.0, 0.97, 1, 2, 1, ("annual", "leav"), ("연차휴가",))
+ADDED = QueryExpansion(("annual", "leave"), "annual leave", "english", "words", (ExpansionTerm("연차휴가", 0.8),))
 FOUND = SearchResult(
     "d:1",
     TEXT,
@@ -45,7 +47,8 @@ class Told:
         explained = {name: getattr(FOUND, name) for name in FOUND.__slots__}
         result = SearchResult(**(explained | {"explanation": WHY})) if options.get("explain") else FOUND
         absent = (ABSENT,) if options.get("explain_documents") else ()
-        return [result], SearchMetrics(final_results=1, degraded=("rerank",), absent=absent)
+        added = (ADDED,) if options.get("explain") else ()
+        return [result], SearchMetrics(final_results=1, degraded=("rerank",), absent=absent, expansions=added)
 
     async def counts(self) -> tuple[int, int]:
         return (1, 1)
@@ -103,6 +106,8 @@ def test_a_pipe_gets_plain_text_of_80_columns(cli: Cli, told: Told) -> None:
     assert max(map(cell_len, ran.out.splitlines())) <= 80
     assert "words 0.810 (sum 12.34), rank 1 · meaning 0.731, rank 2" in " ".join(ran.out.split())
     assert "matches annual, leav" in " ".join(ran.out.split())
+    assert "added by the lexicon: 연차휴가" in " ".join(ran.out.split())
+    assert "annual leave → 연차휴가 0.80 ('annual leave' in english, matched by words)" in " ".join(ran.out.split())
     assert f"Not found: {ABSENT.document_id}" in ran.out
     assert "not among the candidates" in " ".join(ran.out.split())
     assert "left out: rerank" in ran.err
@@ -122,4 +127,6 @@ def test_json_carries_marks_and_reasons(cli: Cli, told: Told) -> None:
     start, end = row["highlights"][0]
     assert row["text"][start:end] == "annual"
     assert row["explanation"]["cosine"] == 0.7312
+    assert printed["results"][0]["explanation"]["expansions"] == ["연차휴가"]
+    assert printed["metrics"]["expansions"][0]["official"] == [{"text": "연차휴가", "weight": 0.8}]
     assert printed["metrics"]["absent"][0]["reason"] == ABSENT.reason

@@ -78,7 +78,7 @@ function Text({ hit }: { hit: Hit }) {
 
 function Terms({ hit, query }: { hit: Hit; query: string }) {
   if (!hit.explanation) return null;
-  const { terms } = hit.explanation;
+  const { terms, expansions } = hit.explanation;
   const missing = missingWords(query, terms);
   return (
     <div class={styles.terms}>
@@ -97,6 +97,16 @@ function Terms({ hit, query }: { hit: Hit; query: string }) {
           <span>{t("hit.missing")}</span>
           {missing.map((word) => (
             <Badge key={word}>{word}</Badge>
+          ))}
+        </p>
+      )}
+      {expansions.length > 0 && (
+        <p>
+          <span>{t("hit.expansions")}</span>
+          {expansions.map((word) => (
+            <Badge key={word} tone="accent">
+              {word}
+            </Badge>
           ))}
         </p>
       )}

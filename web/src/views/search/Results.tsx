@@ -5,6 +5,7 @@ import { Bars } from "../../parts/Bars";
 import { Button } from "../../parts/Button";
 import { Empty } from "../../parts/States";
 import { formatSeconds } from "../../text/texts";
+import { Expansions } from "./Expansions";
 import { HitCard } from "./HitCard";
 import { address, filterCount, MOST_HITS, type SearchState } from "./state";
 import { t, type SearchKey } from "./text";
@@ -36,6 +37,7 @@ export function Results({ response, state, onClear }: Props) {
       </div>
       <Notices metrics={metrics} />
       <Times metrics={metrics} />
+      <Expansions expansions={metrics.expansions} />
       {results.length === 0 ? (
         <Empty title={t("search.none")} text={filterCount(state) > 0 ? t("search.noneFiltered") : t("search.noneHelp")}>
           {filterCount(state) > 0 && <Button onClick={onClear}>{t("filters.clear")}</Button>}

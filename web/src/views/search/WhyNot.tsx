@@ -81,6 +81,9 @@ function Answer({ response, id }: { response: Response; id: string }) {
           {absence.explanation.terms.length > 0 && (
             <p class={styles.small}>{t("why.terms", { words: absence.explanation.terms.join(", ") })}</p>
           )}
+          {absence.explanation.expansions.length > 0 && (
+            <p class={styles.small}>{t("why.expansions", { words: absence.explanation.expansions.join(", ") })}</p>
+          )}
         </div>
       )}
     </div>

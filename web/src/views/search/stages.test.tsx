@@ -13,6 +13,7 @@ const explanation: Explanation = {
   vector_rank: 3,
   fused_rank: 4,
   terms: ["leave", "days"],
+  expansions: [],
 };
 const hit: Hit = {
   chunk_id: "d:3",

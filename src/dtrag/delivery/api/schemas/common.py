@@ -28,6 +28,7 @@ class ExplanationShape(BaseModel):
     vector_rank: int | None = Field(description="Rank among the vector candidates.")
     fused_rank: int | None = Field(description="Rank after fusion.")
     terms: list[str] = Field(description="Query terms in the passage.")
+    expansions: list[str] = Field(description="Words of the passage that the lexicon added to the query.")
 
 
 class AbsenceShape(BaseModel):
@@ -67,6 +68,29 @@ class Passage(BaseModel):
     explanation: ExplanationShape | None = Field(description="Its scores and ranks; null unless requested.")
 
 
+class ExpansionTermShape(BaseModel):
+    """An official word that the lexicon added to the query."""
+
+    model_config = _RESPONSE
+
+    text: str = Field(description="The official word.")
+    weight: float = Field(description="Its weight in the lexical search; the query's own words have 1.")
+
+
+class ExpansionShape(BaseModel):
+    """What one entry of the lexicon added to the query."""
+
+    model_config = _RESPONSE
+
+    words: list[str] = Field(description="The words of the query, normalised, that the entry explains.")
+    form: str = Field(description="The everyday expression of the entry that they match.")
+    field: str = Field(description="The field of life that the entry belongs to; own: added by administrators.")
+    matched_by: Literal["words", "synonym", "spelling"] = Field(
+        description="Whether the very words matched, a synonym, or a corrected spelling."
+    )
+    official: list[ExpansionTermShape] = Field(description="The added words, best first.")
+
+
 class Metrics(BaseModel):
     """Times (in seconds) and counts of a search."""
 
@@ -90,6 +114,9 @@ class Metrics(BaseModel):
     correlation_id: str = Field(description="The X-Correlation-ID of the request.")
     absent: list[AbsenceShape] = Field(
         description="The explain_documents that are not among the results, with reasons."
+    )
+    expansions: list[ExpansionShape] = Field(
+        description="What the lexicon added to the query; [] unless explain is set and the search uses the lexicon."
     )
 
 
