@@ -236,7 +236,9 @@ class App:
         self.conversations = Conversations(stores.conversations, stores.sight, self.index, days=days, record=record)
         self.traces = Traces.of(settings, stores.traces, stores.sight, self.index)
         vectors = QuestionVectors(self._query_embedder)
-        self.reuse = Reuse(stores.cases, self.index, gate, committed=COMMITTED_PAIRS, vectors=vectors)
+        self.reuse = Reuse(
+            stores.cases, self.index, gate, committed=COMMITTED_PAIRS, vectors=vectors, delta=settings.cbr_delta
+        )
         self.retention = Retention.of(settings, stores.cases, self.index, self.reuse)
         self.retention.on_thumbs_down = self.review.offer_rated
         self.feedback = FeedbackOnAnswers(self.traces, stores.traces, retention=self.retention, record=record)

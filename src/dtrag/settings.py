@@ -276,6 +276,11 @@ class Settings:
         also="CBR_CACHE_TTL",
     )
     cbr_log_days: int = _setting(365, "Days that interactions with the case memory are kept; 0 for no limit.")
+    cbr_delta: float = _setting(
+        0.05,
+        "Largest accepted share of wrong reuse decisions, above 0 and below 1; 0.05 needs a lower bound of .95. `dtrag "
+        "cbr stats` shows the bound.",
+    )
     cbr_text: str = _setting("on", "on or off: whether the case memory stores the texts of questions.")
     host: str = _setting("127.0.0.1", "Address that `dtrag up` listens on.")
     port: int = _setting(8001, "Port that `dtrag up` listens on.")

@@ -15,6 +15,7 @@ import pytest
 from dtrag.core.access.api_key import Caller, Key
 from dtrag.core.access.scope import EVERYTHING, Access, Grant
 from dtrag.core.cases.case import ALIASES, Case, CaseChange, CaseLog, CitedPassage, FeedbackType, content_hash
+from dtrag.core.cases.evidence import REVIEW_LOG
 from dtrag.core.taxonomy.review import OfferedAnswer
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.errors import Conflict, FeatureOff, Forbidden, NotFound
@@ -80,6 +81,8 @@ async def test_only_the_same_questions_about_the_same_passages_are_merged(stores
         case("other passage", QUESTION, passages=[f"{KETTLE}:0"]),
         case("other category", QUESTION, ["Board"], **cited),
         case("other day", QUESTION, as_of=NOON.date(), **cited),
+        case("part of the tree", QUESTION, answered_in=frozenset({2, 3}), **cited),
+        case("other part of the tree", QUESTION, answered_in=frozenset({2}), **cited),
         case("no passage", QUESTION),
         case("no passage either", QUESTION),
     )
@@ -90,7 +93,7 @@ async def test_only_the_same_questions_about_the_same_passages_are_merged(stores
     assert [(each.case.case_id, each.reason) for each in dry.archived] == [("same", "merged")]
     assert await every(stores) == before
     report = await consolidation(stores).run()
-    assert (report.count("merged"), report.examined, report.changed_meanwhile) == (1, 8, 0)
+    assert (report.count("merged"), report.examined, report.changed_meanwhile) == (1, 10, 0)
     after = await every(stores)
     kept, same = after["kept"], after["same"]
     assert (kept.usage_count, kept.upvotes, kept.downvotes, kept.success_rate) == (5, 3, 2, 0.6)
@@ -351,6 +354,35 @@ async def test_the_audit_names_what_needs_a_person(stores: Stores) -> None:
     assert not clean.needs_a_person
     await stores.writer.delete(BOILER, EVERYTHING)
     assert (await CaseAuditor(stores.cases, stores.index, stores.keys, stores.agents).audit()).count("stale") == 2
+
+
+async def test_the_audit_names_cases_with_an_open_thumbs_down(stores: Stores) -> None:
+    taxonomy, _, _ = await filled(stores)
+    [passage] = (await stores.index.fetch([f"{LEAVE}:0"], EVERYTHING, taxonomy)).values()
+    live = CitedPassage(passage.chunk_id, content_hash(passage.text))
+    names = ("down", "taken back", "reviewed", "up", "archived")
+    for number, name in enumerate(names):
+        status = "archived" if name == "archived" else "active"
+        await add(stores, replace(case(name, f"Question {number}?", ["HR"], status=status), passages=(live,)))
+        await voted(stores, name, name == "up")
+    await add(stores, case("only suggested", "Without passages?"))
+    await voted(stores, "only suggested", False)
+    auditor = CaseAuditor(stores.cases, stores.index, stores.keys, stores.agents)
+
+    async def voted_down() -> dict[str, str]:
+        audit = await auditor.audit()
+        rows = {row["case_id"]: row["details"] for row in audit.rows if row["finding"] == "voted_down"}
+        assert audit.needs_a_person is bool(rows)
+        return rows
+
+    assert sorted(await voted_down()) == ["down", "reviewed", "taken back"]
+    later = NOON + timedelta(hours=1)
+    await stores.cases.vote(vote("taken back", log_id="again", voter="v0", at=later), EVERYTHING)
+    await stores.cases.vote(vote("reviewed", log_id=f"{REVIEW_LOG}1", voter="reviewer", at=later), EVERYTHING)
+    await stores.cases.vote(vote("down", DOWN, log_id="other", voter="v1", success=False, at=later), EVERYTHING)
+    assert await voted_down() == {"down": "2 open: decide about its question in dtrag review, or archive it"}
+    await stores.cases.change("down", CaseChange(status="archived"), later, EVERYTHING)
+    assert await voted_down() == {}
 
 
 async def test_a_superseded_article_is_not_valid_except_on_its_day(stores: Stores) -> None:

@@ -12,8 +12,9 @@ from typing import Literal, TypedDict
 
 from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.access.scope import EVERYTHING
-from dtrag.core.cases.case import Case, CitedPassage, content_hash
+from dtrag.core.cases.case import Case, CitedPassage, DecisionCounts, content_hash
 from dtrag.core.cases.consolidation import aliases_of, duplicates
+from dtrag.core.cases.evidence import standing_of
 from dtrag.core.documents import SearchResult
 from dtrag.core.taxonomy.tree import Taxonomy
 from dtrag.memory.maintenance import pages, require_maintainer
@@ -23,16 +24,17 @@ from dtrag.ports import AgentStore, CaseStore, Index, KeyStore
 MADE_FROM_ANSWERS = frozenset({"answer", "answers", "case", "cases"})
 """Values of `metadata["kind"]` of documents that were made from answers or cases."""
 
-Finding = Literal["stale", "duplicate", "self_referring", "never_used", "without_vote", "out_of_reach"]
+Finding = Literal["stale", "duplicate", "self_referring", "voted_down", "never_used", "without_vote", "out_of_reach"]
 FINDINGS: dict[Finding, str] = {
     "stale": "cite a passage that changed, or that is gone or outside the author's scope",
     "duplicate": "ask the same as another case and cite the same passages",
     "self_referring": "cite a document that was made from answers, or themselves",
+    "voted_down": "are not reused because of an open thumbs-down",
     "never_used": "were never used",
     "without_vote": "have no vote of a person",
     "out_of_reach": "are in no category of an agent",
 }
-NEED_A_PERSON: frozenset[Finding] = frozenset({"stale", "duplicate", "self_referring"})
+NEED_A_PERSON: frozenset[Finding] = frozenset({"stale", "duplicate", "self_referring", "voted_down"})
 Cause = Literal["missing", "changed", "not valid", "outside the author's scope"]
 
 
@@ -110,6 +112,7 @@ class CaseAuditor:
                 rows.append(row)
                 if row["finding"] == "stale":
                     stale.add(row["case_id"])
+            rows += await self._voted_down(cases)
         rows += _figures(active, reach if agents else None)
         same = await asyncio.to_thread(gate)
         rows += await asyncio.to_thread(_duplicates, active, lambda left, right: same(left, right).same)
@@ -117,6 +120,20 @@ class CaseAuditor:
         rows.sort(key=lambda row: (order.index(row["finding"]), row["case_id"]))
         cited = sum(bool(case.passages) for case in active)
         return CaseAudit(len(active), archived, cited - len(stale), len(active) - cited, len(agents), tuple(rows))
+
+    async def _voted_down(self, cases: Sequence[Case]) -> list[AuditRow]:
+        """Cases that are reused for nobody, because the last vote of some caller is a thumbs-down."""
+        suspected = [case for case in cases if case.passages and case.downvotes]
+        if not suspected:
+            return []
+        votes = await self._store.votes([case.case_id for case in suspected], EVERYTHING)
+        return [
+            _row(
+                case, "voted_down", details=f"{count:,} open: decide about its question in dtrag review, or archive it"
+            )
+            for case in suspected
+            if (count := standing_of(case, votes.get(case.case_id, ()), DecisionCounts()).open_thumbs_down)
+        ]
 
     async def _authors(self, taxonomy: Taxonomy) -> Authors:
         """The keys that are restricted to a part of the tree."""

@@ -33,6 +33,7 @@ from dtrag.core.cases.evidence import (
 )
 from dtrag.core.cases.similarity import question_hash
 from dtrag.core.taxonomy.tree import Taxonomy
+from dtrag.errors import InvalidInput
 from dtrag.memory.question_vectors import QuestionVectors
 from dtrag.ports import CaseStore, Index
 from dtrag.settings import timeout_multiplier
@@ -94,7 +95,7 @@ class Reuse:
 
     `gate` returns the gate; its first call may take a while. `committed` counts the decisions of the gate on the
     committed trap pairs; they are the evidence until the collection has enough decisions of its own. `delta` is the
-    largest accepted share of wrong decisions.
+    largest accepted share of wrong decisions. Raises `InvalidInput` for one outside of (0, 1).
     """
 
     def __init__(
@@ -108,6 +109,8 @@ class Reuse:
         delta: float = DELTA,
         gate_seconds: float = GATE_S,
     ) -> None:
+        if not 0.0 < delta < 1.0:
+            raise InvalidInput(f"DTRAG_CBR_DELTA is {delta:g}, but must be above 0 and below 1.")
         self._store = store
         self._index = index
         self._gate = gate

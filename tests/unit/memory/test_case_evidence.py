@@ -17,6 +17,7 @@ from dtrag.core.access.scope import EVERYTHING, Access, Grant, Scope
 from dtrag.core.cases.case import Case, CaseChange, CitedPassage, DecisionCounts, ReuseDecision, content_hash
 from dtrag.core.cases.similarity import question_hash
 from dtrag.core.taxonomy.tree import CategoryPath
+from dtrag.errors import InvalidInput
 from dtrag.memory.reuse import Gate, Reuse
 from dtrag.pipeline.recall import FLAG
 from dtrag.pipeline.state import PipelineResponse
@@ -215,6 +216,19 @@ async def test_counts_of_a_restricted_scope_are_kept(app: App, monkeypatch: pyte
     await app.reuse.evidence(EVERYTHING)
     await app.reuse.evidence(EVERYTHING)
     assert read == [branch, EVERYTHING, EVERYTHING]
+
+
+@pytest.mark.parametrize("delta", [0.0, 1.0, 5.0])
+async def test_delta_must_be_a_share(delta: float) -> None:
+    with pytest.raises(InvalidInput, match="DTRAG_CBR_DELTA"):
+        async with open_in_memory(cbr_delta=delta):
+            pass
+
+
+async def test_with_a_strict_delta_nothing_is_reused() -> None:
+    async with open_in_memory(cbr_delta=0.0001) as strict:
+        evidence = await strict.reuse.evidence(EVERYTHING)
+    assert (evidence.allowed, evidence.delta, evidence.basis) == (False, 0.0001, "committed pairs")
 
 
 async def test_comparisons_that_take_too_long_end_and_the_memory_is_silent(app: App) -> None:

@@ -22,8 +22,8 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done
 def audit(context: typer.Context, as_json: Json = False) -> int:
     """Check that every case can be traced to live sources.
 
-    The exit code is 1 when cases need a person: stale ones, duplicates, and
-    ones that refer to themselves.
+    The exit code is 1 when cases need a person: stale ones, duplicates, ones
+    that refer to themselves, and ones that a reader voted down.
     """
     report = with_app(context, lambda opened: opened.case_auditor.audit())
     from dtrag.delivery.cli.console import cropped, data, note, plural, safe, show_json, table

@@ -21,6 +21,7 @@ from dtrag.core.cases.evidence import (
     standing_of,
 )
 from dtrag.core.metrics.proportion import clopper_pearson
+from dtrag.settings import Settings
 from dtrag.testing.builders import MINUTE, NOON
 from tests.cases import each
 
@@ -56,6 +57,15 @@ def test_a_collection_is_allowed_exactly_when_its_bound_suffices(
     assert evidence.lower_bound == clopper_pearson(counts.correct, counts.total)[0]
     assert evidence.allowed == (evidence.lower_bound >= 1 - DELTA)
     assert evidence.reason.endswith(".")
+
+
+def test_a_stricter_delta_silences_the_memory_and_the_setting_has_the_documented_default() -> None:
+    decisions = DecisionCounts(100, 0)
+    assert collection_evidence(decisions, COMMITTED).allowed
+    strict = collection_evidence(decisions, COMMITTED, 0.01)
+    assert (strict.allowed, strict.delta) == (False, 0.01)
+    assert strict.reason.endswith("is less than 0.99.")
+    assert Settings.load(environ={}).cbr_delta == DELTA
 
 
 @given(COUNTS)
