@@ -122,7 +122,7 @@ class CaseAuditor:
         return CaseAudit(len(active), archived, cited - len(stale), len(active) - cited, len(agents), tuple(rows))
 
     async def _voted_down(self, cases: Sequence[Case]) -> list[AuditRow]:
-        """Cases that are reused for nobody, because the last vote of some caller is a thumbs-down."""
+        """Cases that are not reused, because the last vote of some caller is a thumbs-down."""
         suspected = [case for case in cases if case.passages and case.downvotes]
         if not suspected:
             return []
