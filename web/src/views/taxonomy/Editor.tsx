@@ -15,14 +15,15 @@ import { DraftPanel } from "./DraftPanel";
 import { OperationDialog, type Action } from "./OperationDialog";
 import { applied, changedKeys, MOST_OPERATIONS, type Operation } from "./operations";
 import { sentenceOf, pathText } from "./sentences";
-import { addOperation, draftOperations, select, selectedPath } from "./state";
+import { SplitDialog } from "./SplitDialog";
+import { addOperation, draftOperations, redoLast, select, selectedPath, undoLast, undoneOperations } from "./state";
 import { t } from "./text";
 import styles from "./Editor.module.css";
 
 const KEYS: Partial<Record<string, Action>> = { F2: "rename", Insert: "add", Delete: "remove" };
 const SELECTED = "[role=treeitem][aria-selected=true]";
 const FIRST = "[role=treeitem][tabindex='0']";
-const ON_CATEGORY = ["add", "rename", "move", "merge", "remove"] as const;
+const ON_CATEGORY = ["add", "rename", "move", "merge", "split", "remove"] as const;
 
 export function Editor() {
   const tree = useResource(
@@ -38,7 +39,7 @@ export function Editor() {
 
 function Draft({ version, tree }: { version: string; tree: Branch[] }) {
   const frame = useRef<HTMLDivElement>(null);
-  const [action, setAction] = useState<Action | null>(null);
+  const [action, setAction] = useState<Action | "split" | null>(null);
   const moveFocus = useRef(false);
   const mayEdit = mayWholeTreeAs("admin");
   const operations = mayEdit ? draftOperations() : [];
@@ -57,7 +58,7 @@ function Draft({ version, tree }: { version: string; tree: Branch[] }) {
     });
   }, [operations.length]);
 
-  function begin(next: Action) {
+  function begin(next: Action | "split") {
     if (!full) setAction(next);
   }
   function pressed(key: string, branch: Branch): boolean {
@@ -74,9 +75,21 @@ function Draft({ version, tree }: { version: string; tree: Branch[] }) {
     announce(t("draft.added", { sentence: sentenceOf(operation) }));
   }
 
+  const undone = undoneOperations();
+  function step(event: KeyboardEvent) {
+    if (!(event.ctrlKey || event.metaKey) || event.altKey || !mayEdit) return;
+    const key = event.key.toLocaleLowerCase();
+    const again = key === "y" || (key === "z" && event.shiftKey);
+    if (!again && key !== "z") return;
+    event.preventDefault();
+    if (again ? undone.length : operations.length) moveFocus.current = true;
+    if (again) redoLast();
+    else undoLast();
+  }
+
   return (
     <div class={styles.editor}>
-      <section class={styles.tree} ref={frame} aria-labelledby="taxonomy-tree">
+      <section class={styles.tree} ref={frame} aria-labelledby="taxonomy-tree" onKeyDown={step}>
         <h2 id="taxonomy-tree">{t(operations.length ? "tree.draft" : "tree.active", { version })}</h2>
         {draft.tree.length === 0 ? (
           <Empty title={t("tree.empty")} text={t(mayEdit ? "tree.emptyHelp" : "tree.emptyRead")}>
@@ -124,9 +137,18 @@ function Draft({ version, tree }: { version: string; tree: Branch[] }) {
             </div>
           )}
         </section>
-        {mayEdit && <DraftPanel version={version} operations={operations} misfit={draft.misfit} />}
+        {mayEdit && <DraftPanel version={version} operations={operations} undone={undone} misfit={draft.misfit} />}
       </div>
-      {action && (action === "addTop" || selected) && (
+      {action === "split" && selected && (
+        <SplitDialog
+          tree={draft.tree}
+          path={selected.path}
+          origins={draft.origins.get(pathKey(selected.path)) ?? []}
+          onApply={add}
+          onClose={() => setAction(null)}
+        />
+      )}
+      {action && action !== "split" && (action === "addTop" || selected) && (
         <OperationDialog
           action={action}
           tree={draft.tree}

@@ -21,7 +21,7 @@ interface Props {
   onClose: () => void;
 }
 
-const LONGEST_NAME = 200;
+export const LONGEST_NAME = 200;
 const FORM = "taxonomy-operation";
 
 export function OperationDialog({ action, tree, path, onApply, onClose }: Props) {

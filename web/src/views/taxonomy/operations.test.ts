@@ -3,7 +3,10 @@ import { documentsIn, type Branch } from "../../parts/branches";
 import { route } from "../../app/router";
 import { applied, operationFrom, readOperations, type Operation } from "./operations";
 import { sentenceOf } from "./sentences";
-import { addOperation, address, draftOperations, keepOperations, selectedPath } from "./state";
+import { keywordsOf, splitFrom, tooManyKeywords } from "./split";
+import * as state from "./state";
+
+const { addOperation, address, draftOperations, keepOperations, selectedPath } = state;
 
 const branch = (path: string[], documents: number, children: Branch[] = []): Branch => ({
   path,
@@ -83,6 +86,57 @@ test("the draft is in the address", () => {
   keepOperations(1);
   expect(draftOperations()).toEqual([operation]);
   address.set({ op: [], at: "" });
+});
+
+test("what was undone can be redone until another operation is added", () => {
+  addOperation({ op: "add", path: ["A"] });
+  addOperation({ op: "add", path: ["B"] });
+  state.undoLast();
+  state.undoLast();
+  state.undoLast();
+  expect(draftOperations()).toEqual([]);
+  state.redoLast();
+  expect(draftOperations()).toEqual([{ op: "add", path: ["A"] }]);
+  expect(state.undoneOperations()).toEqual([{ op: "add", path: ["B"] }]);
+  addOperation({ op: "add", path: ["C"] });
+  state.redoLast();
+  expect(draftOperations().map((operation) => operation.op === "add" && operation.path)).toEqual([["A"], ["C"]]);
+  state.discard();
+  expect(route.value.query.toString()).not.toContain("op=");
+});
+
+test("the form of a split gives its operation", () => {
+  expect(keywordsOf(" contract, party，clause、 party\n")).toEqual(["contract", "party", "clause"]);
+  expect(tooManyKeywords(Array.from({ length: 101 }, (_, n) => `w${n}`).join())).toBe(true);
+  expect(tooManyKeywords("x".repeat(101))).toBe(true);
+  const parts = [
+    { id: 1, name: " Contracts ", keywords: "contract, party" },
+    { id: 2, name: "", keywords: "" },
+    { id: 3, name: "Courts", keywords: "" },
+  ];
+  const split = splitFrom(["Law"], parts, [{ document: "d-1", title: "Appeal", part: 3 }]);
+  expect(split.into).toEqual([
+    { name: "Contracts", keywords: ["contract", "party"] },
+    { name: "Courts", documents: ["d-1"] },
+  ]);
+  expect(splitFrom(["Law"], [{ id: 1, name: "", keywords: "word" }], []).into).toEqual([
+    { name: "", keywords: ["word"] },
+  ]);
+  expect(sentenceOf(split)).toBe("Split Law into Contracts (contract, party); Courts (1 picked document)");
+});
+
+test("the documents of a category of the draft are found where they are in the active tree", () => {
+  const operations: Operation[] = [
+    { op: "rename", path: ["AI"], name: "Research" },
+    { op: "merge", paths: [["Law", "ml"]], into: ["Research", "ML"] },
+    { op: "delete", path: ["Research", "NLP"] },
+  ];
+  const { origins } = applied(tree, operations);
+  expect(origins.get("Research")).toEqual([["AI"], ["AI", "NLP"]]);
+  expect(origins.get("Research/ML")).toEqual([
+    ["AI", "ML"],
+    ["Law", "ml"],
+  ]);
 });
 
 test("an operation is one sentence", () => {

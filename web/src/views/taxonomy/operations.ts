@@ -66,12 +66,13 @@ export function readOperations(texts: readonly string[]): Operation[] {
   });
 }
 
-/** Where the changed category is afterwards. */
+/** Where the changed category is afterwards; of a split, the first new one. */
 export function resultOf(operation: Operation): Path {
   if (operation.op === "rename") return [...operation.path.slice(0, -1), operation.name];
   if (operation.op === "move") return [...operation.to, operation.path.at(-1) ?? ""];
   if (operation.op === "merge") return operation.into;
   if (operation.op === "delete") return operation.to ?? operation.path.slice(0, -1);
+  if (operation.op === "split") return [...operation.path, ...operation.into.slice(0, 1).map(({ name }) => name)];
   return operation.path;
 }
 
@@ -79,26 +80,33 @@ interface Node {
   name: string;
   documents: number;
   children: Node[];
+  /** Categories of the given tree whose documents are here. */
+  origins: Path[];
 }
 
 export interface Draft {
   tree: Branch[];
+  /** Categories of the given tree whose documents a category of the draft has, by `pathKey`. */
+  origins: ReadonlyMap<string, readonly Path[]>;
   /** Index of the first operation that does not fit, and why; later ones are not applied. */
   misfit: { index: number; error: Misfit } | null;
 }
 
 /** The tree after the operations. Documents count as they will be, except those of a split: only the service knows. */
 export function applied(tree: readonly Branch[], operations: readonly Operation[]): Draft {
-  const root: Node = { name: "", documents: 0, children: tree.map(copied) };
+  const root: Node = { ...leaf(""), children: tree.map(copied) };
+  let misfit: Draft["misfit"] = null;
   for (const [index, operation] of operations.entries()) {
     try {
       apply(root, operation);
     } catch (error) {
       if (!(error instanceof Misfit)) throw error;
-      return { tree: branches(root, []), misfit: { index, error } };
+      misfit = { index, error };
+      break;
     }
   }
-  return { tree: branches(root, []), misfit: null };
+  const origins = new Map<string, readonly Path[]>();
+  return { tree: branches(root, [], origins), origins, misfit };
 }
 
 function apply(root: Node, operation: Operation): void {
@@ -150,6 +158,7 @@ function merge(root: Node, path: Path, into: Path): void {
 
 function join(node: Node, target: Node): void {
   target.documents += node.documents;
+  target.origins.push(...node.origins);
   for (const child of node.children) {
     const same = target.children.find((other) => sameName(other.name, child.name));
     if (same) join(child, same);
@@ -164,6 +173,7 @@ function remove(root: Node, path: Path, to: Path): void {
   const parent = at(root, path.slice(0, -1));
   parent.children.splice(parent.children.indexOf(node), 1);
   heir.documents += total(node);
+  heir.origins.push(...originsIn(node));
 }
 
 function place(parent: Node, node: Node, depth: number): void {
@@ -189,20 +199,22 @@ function at(root: Node, path: Path): Node {
 
 const sameName = (name: string, other: string) => keyOf(name) === keyOf(other);
 const keyOf = (name: string) => name.normalize("NFKC").trim().toLocaleLowerCase();
-const leaf = (name: string): Node => ({ name, documents: 0, children: [] });
+const leaf = (name: string): Node => ({ name, documents: 0, children: [], origins: [] });
 const contains = (node: Node, other: Node): boolean =>
   node === other || node.children.some((child) => contains(child, other));
 const heightOf = (node: Node): number => 1 + Math.max(0, ...node.children.map(heightOf));
 const total = (node: Node): number => node.children.reduce((sum, child) => sum + total(child), node.documents);
+const originsIn = (node: Node): Path[] => [...node.origins, ...node.children.flatMap(originsIn)];
 
-function copied(branch: Branch): Node {
-  return { name: branch.name, documents: branch.documents ?? 0, children: branch.children.map(copied) };
+function copied({ path, name, documents = 0, children }: Branch): Node {
+  return { name, documents, children: children.map(copied), origins: [path] };
 }
 
-function branches(node: Node, path: Path): Branch[] {
+function branches(node: Node, path: Path, origins: Map<string, readonly Path[]>): Branch[] {
   return [...node.children].sort(byName).map((child) => {
     const own = [...path, child.name];
-    return { path: own, name: child.name, documents: child.documents, children: branches(child, own) };
+    origins.set(pathKey(own), child.origins);
+    return { path: own, name: child.name, documents: child.documents, children: branches(child, own, origins) };
   });
 }
 
@@ -210,5 +222,11 @@ const byName = (one: Node, other: Node) => one.name.localeCompare(other.name);
 
 /** Keys of the categories that the operations made or changed, to mark them in the tree. */
 export function changedKeys(operations: readonly Operation[]): ReadonlySet<string> {
-  return new Set(operations.filter(({ op }) => op !== "delete").map((operation) => pathKey(resultOf(operation))));
+  return new Set(
+    operations.flatMap((operation) => {
+      if (operation.op === "delete") return [];
+      const parts = operation.op === "split" ? operation.into.map(({ name }) => [...operation.path, name]) : [];
+      return [resultOf(operation), ...parts].map(pathKey);
+    }),
+  );
 }

@@ -1,5 +1,5 @@
 /** Operations and paths in words. */
-import type { Misfit, Operation, Path } from "./operations";
+import type { Misfit, Operation, Part, Path } from "./operations";
 import { t } from "./text";
 
 export const pathText = (path: Path): string => path.join(" / ");
@@ -25,9 +25,15 @@ export function sentenceOf(operation: Operation): string {
     case "split":
       return t("op.split", {
         path: pathText(operation.path),
-        parts: operation.into.map((part) => part.name).join(", "),
+        parts: operation.into.map(partText).join("; "),
       });
   }
+}
+
+function partText({ name, keywords = [], documents = [] }: Part): string {
+  const rules = [keywords.join(", "), documents.length > 0 && t("op.picked", { n: documents.length })];
+  const text = rules.filter(Boolean).join(", ");
+  return text ? `${name} (${text})` : name;
 }
 
 export const misfitText = (error: Misfit): string => t(`misfit.${error.kind}`, { subject: error.subject });

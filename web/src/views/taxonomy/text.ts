@@ -1,6 +1,8 @@
 import { texts } from "../../text/texts";
+import * as split from "./split-text";
 
 const en = {
+  ...split.en,
   "view.title": "Categories",
   "view.lead":
     "Keys and agents see branches of this tree. A change is proposed, looked at, and then activated as a whole.",
@@ -15,7 +17,8 @@ const en = {
   "tree.emptyHelp": "Documents bring their categories with them, or you begin with the first one here.",
   "tree.emptyRead": "Nothing in your scope has a category.",
   "tree.changed": "changed",
-  "tree.keys": "On a category: F2 renames, Insert adds below it, Delete removes. The numbers count documents.",
+  "tree.keys":
+    "On a category: F2 renames, Insert adds below it, Delete removes; Ctrl+Z undoes. The numbers count documents.",
   "tree.readOnly": "To change the tree, sign in with an administrator's key for all categories.",
 
   "edit.title": "Selected category",
@@ -26,6 +29,7 @@ const en = {
   "edit.rename": "Rename",
   "edit.move": "Move",
   "edit.merge": "Merge",
+  "edit.split": "Split",
   "edit.remove": "Remove",
   "edit.search": "Search its documents",
 
@@ -34,6 +38,7 @@ const en = {
   "do.rename": "Rename “{path}”",
   "do.move": "Move “{path}”",
   "do.merge": "Merge “{path}” into another category",
+  "do.split": "Split “{path}”",
   "do.remove": "Remove “{path}”",
   "do.name": "Name",
   "do.moveHint": "Select its new parent. Its documents move with it, and keys and agents keep their access.",
@@ -61,14 +66,16 @@ const en = {
   "op.merge": "Merge {paths} into {into}",
   "op.delete": "Remove {path}; documents go to {to}",
   "op.split": "Split {path} into {parts}",
+  "op.picked": "{n} picked {n|document|documents}",
   "op.top": "the top of the tree",
   "op.parent": "the parent",
 
   "draft.title": "Draft",
   "draft.count": "{n} {n|change|changes}, not yet proposed. Back in the browser undoes one, too.",
-  "draft.empty": "No changes. What you add, rename, move, merge or remove is collected here first.",
+  "draft.empty": "No changes. What you add, rename, move, merge, split or remove is collected here first.",
   "draft.misfit": "Change {n} does not fit the tree: {why} Undo from there.",
   "draft.undo": "Undo the last",
+  "draft.redo": "Redo",
   "draft.undoFrom": "Undo from change {n}",
   "draft.discard": "Discard all",
   "draft.why": "Reason (for the record)",
@@ -77,6 +84,8 @@ const en = {
   "draft.proposed": "Version {version} is proposed. It has no effect before it is activated.",
   "draft.added": "Added to the draft: {sentence}.",
   "draft.undone": "Undone. The draft has {n} {n|change|changes}.",
+  "draft.redone": "Done again. The draft has {n} {n|change|changes}.",
+  "draft.split": "Which documents a split moves is shown after the proposal, before you activate it.",
 
   "versions.none": "There is no version yet.",
   "versions.active": "Active",
@@ -138,6 +147,7 @@ const en = {
 };
 
 const ko: Record<keyof typeof en, string> = {
+  ...split.ko,
   "view.title": "분류",
   "view.lead": "키와 에이전트는 이 분류의 가지를 봅니다. 변경은 먼저 제안하고, 영향을 확인한 뒤, 한 번에 적용합니다.",
   "tab.label": "이 화면의 부분",
@@ -151,7 +161,8 @@ const ko: Record<keyof typeof en, string> = {
   "tree.emptyHelp": "문서를 올리면 그 분류가 생깁니다. 여기서 첫 분류를 만들 수도 있습니다.",
   "tree.emptyRead": "볼 수 있는 범위에 분류가 없습니다.",
   "tree.changed": "변경됨",
-  "tree.keys": "분류에서 F2는 이름 변경, Insert는 아래에 추가, Delete는 삭제입니다. 숫자는 문서 수입니다.",
+  "tree.keys":
+    "분류에서 F2는 이름 변경, Insert는 아래에 추가, Delete는 삭제, Ctrl+Z는 되돌리기입니다. 숫자는 문서 수입니다.",
   "tree.readOnly": "분류를 바꾸려면 전체 분류를 보는 관리자 키로 로그인하세요.",
 
   "edit.title": "선택한 분류",
@@ -162,6 +173,7 @@ const ko: Record<keyof typeof en, string> = {
   "edit.rename": "이름 변경",
   "edit.move": "이동",
   "edit.merge": "병합",
+  "edit.split": "분할",
   "edit.remove": "삭제",
   "edit.search": "이 분류의 문서 검색",
 
@@ -170,6 +182,7 @@ const ko: Record<keyof typeof en, string> = {
   "do.rename": "‘{path}’ 이름 변경",
   "do.move": "‘{path}’ 이동",
   "do.merge": "‘{path}’ 병합",
+  "do.split": "‘{path}’ 분할",
   "do.remove": "‘{path}’ 삭제",
   "do.name": "이름",
   "do.moveHint": "새 상위 분류를 선택하세요. 문서도 함께 옮겨지고, 키와 에이전트의 접근은 그대로입니다.",
@@ -196,14 +209,16 @@ const ko: Record<keyof typeof en, string> = {
   "op.merge": "{paths} 병합: {into}",
   "op.delete": "{path} 삭제, 문서는 {to}(으)로",
   "op.split": "{path} 분할: {parts}",
+  "op.picked": "지정한 문서 {n}건",
   "op.top": "트리의 맨 위",
   "op.parent": "상위 분류",
 
   "draft.title": "초안",
   "draft.count": "변경 {n}건, 아직 제안 전입니다. 브라우저의 뒤로 가기로도 하나씩 되돌립니다.",
-  "draft.empty": "변경이 없습니다. 추가, 이름 변경, 이동, 병합, 삭제가 먼저 여기에 모입니다.",
+  "draft.empty": "변경이 없습니다. 추가, 이름 변경, 이동, 병합, 분할, 삭제가 먼저 여기에 모입니다.",
   "draft.misfit": "{n}번 변경이 트리에 맞지 않습니다: {why} 거기부터 되돌리세요.",
   "draft.undo": "마지막 변경 되돌리기",
+  "draft.redo": "다시 실행",
   "draft.undoFrom": "{n}번 변경부터 되돌리기",
   "draft.discard": "모두 버리기",
   "draft.why": "사유 (기록용)",
@@ -212,6 +227,8 @@ const ko: Record<keyof typeof en, string> = {
   "draft.proposed": "버전 {version}을 제안했습니다. 적용하기 전에는 효력이 없습니다.",
   "draft.added": "초안에 추가했습니다: {sentence}.",
   "draft.undone": "되돌렸습니다. 초안의 변경은 {n}건입니다.",
+  "draft.redone": "다시 실행했습니다. 초안의 변경은 {n}건입니다.",
+  "draft.split": "분할로 어떤 문서가 옮겨지는지는 제안한 뒤 적용하기 전에 보여 줍니다.",
 
   "versions.none": "아직 버전이 없습니다.",
   "versions.active": "사용 중",
