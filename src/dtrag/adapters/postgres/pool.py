@@ -1,7 +1,9 @@
 """Connections of one role: made when they are needed, kept for the next use, and given up when the server is gone.
 
-There is no background reconnection and so no back-off: who finds no living connection makes one, and hears at once
-when the server refuses. The first request after an outage therefore waits for one connection and nothing else.
+There is no background reconnection and so no back-off: a caller that finds no living connection makes one, and gets the
+error at once when the server is away. The first request after an outage therefore waits for one connection and nothing
+else. A server that lives but takes no more connections (its limit is reached, its disk is full to the last byte) is no
+outage: the caller waits for a connection that others use.
 """
 
 from __future__ import annotations
@@ -11,7 +13,8 @@ import logging
 import select
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from typing import Literal
 
 import psycopg
 from psycopg import AsyncConnection
@@ -55,8 +58,9 @@ class Pool:
         self._slots = asyncio.Semaphore(size)
         self._idle: list[tuple[Connection, float]] = []
         self._made_at: dict[Connection, float] = {}
+        self._returned = asyncio.Event()
         self._connecting = 0
-        self._refused = False
+        self._last_attempt: Literal["made", "refused", "unreachable"] = "made"
         self._closed = False
 
     @asynccontextmanager
@@ -83,26 +87,40 @@ class Pool:
             await self._discard(self._idle.pop()[0])
 
     async def _take(self) -> Connection:
-        while self._idle:
-            connection, _ = self._idle.pop()  # the one used last: the others may grow old
-            if await _is_alive(connection):
-                return connection
-            await self._discard(connection)
-            self._on_lost()
-        if self._refused and self._connecting:
-            raise _refusal()  # one attempt at a time: where an address swallows them, each takes `connect_s`
+        waiting_until = time.monotonic() + self._wait_s
+        while True:
+            while self._idle:
+                connection, _ = self._idle.pop()  # the one used last: the others may grow old
+                if await _is_alive(connection):
+                    return connection
+                await self._discard(connection)
+                self._on_lost()
+            if self._last_attempt == "unreachable" and self._connecting:
+                raise _refusal()  # one attempt at a time: where an address swallows them, each takes `connect_s`
+            self._returned.clear()
+            try:
+                return await self._attempt()
+            except psycopg.OperationalError as error:
+                remaining_s = waiting_until - time.monotonic()
+                if not _answered(error) or not self._made_at or remaining_s <= 0:
+                    self._on_lost()
+                    raise _refusal() from error
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._returned.wait(), remaining_s)
+
+    async def _attempt(self) -> Connection:
+        """A new connection. Raises `psycopg.OperationalError`, which is logged when it is the first of a series."""
         self._connecting += 1
         try:
             connection = await self._connect()
         except psycopg.OperationalError as error:
-            if not self._refused:
-                _LOG.warning("the database cannot be reached", exc_info=error)
-            self._refused = True
-            self._on_lost()
-            raise _refusal() from error
+            if self._last_attempt == "made":
+                _LOG.warning("no connection to the database can be made", exc_info=error)
+            self._last_attempt = "refused" if _answered(error) else "unreachable"
+            raise
         finally:
             self._connecting -= 1
-        self._refused = False
+        self._last_attempt = "made"
         return connection
 
     async def _connect(self) -> Connection:
@@ -120,12 +138,14 @@ class Pool:
     async def _give_back(self, connection: Connection) -> None:
         now = time.monotonic()
         whole = not connection.closed and connection.info.transaction_status == TransactionStatus.IDLE
-        if whole and not self._closed and now - self._made_at[connection] < MAX_AGE_S:
+        usable = now - self._made_at[connection] < MAX_AGE_S or self._last_attempt == "refused"
+        if whole and usable and not self._closed:
             self._idle.append((connection, now))
         else:
             if connection.broken:
                 self._on_lost()
             await self._discard(connection)
+        self._returned.set()
         if self._idle and now - self._idle[0][1] > MAX_IDLE_S:
             await self._discard(self._idle.pop(0)[0])
 
@@ -136,6 +156,11 @@ class Pool:
 
 def _refusal() -> DatabaseUnavailable:
     return DatabaseUnavailable(reason="no connection can be made at the moment.")
+
+
+def _answered(error: psycopg.OperationalError) -> bool:
+    """Whether the server itself refused the connection; libpq gives no error code for that, only the message."""
+    return "FATAL:" in str(error)
 
 
 async def _is_alive(connection: Connection) -> bool:
