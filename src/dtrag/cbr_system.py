@@ -44,13 +44,14 @@ from dtrag.core.cases.requests import (
     question,
 )
 from dtrag.core.cases.similarity import cosine, question_hash, similarity
+from dtrag.core.cases.statistics import Readiness
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.core.text.analysis import Analyzer
 from dtrag.errors import Conflict, InvalidInput, NoActiveApp, NotFound
 from dtrag.loop_thread import LoopThread
 from dtrag.memory import case_input
 from dtrag.memory.case_results import CaseExport
-from dtrag.memory.case_rows import Readiness, log_row, statistics_row, training_data
+from dtrag.memory.case_rows import log_row, statistics_row, training_data
 from dtrag.memory.cases import MAX_EXPORTED
 from dtrag.memory.question_vectors import QuestionVectors
 from dtrag.memory.suggesting import Suggester

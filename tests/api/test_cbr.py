@@ -39,6 +39,7 @@ SUGGESTION = {
 @pytest.fixture(autouse=True)
 def enabled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CBR_ENABLED", "true")
+    monkeypatch.setenv("FEATURE_NEURAL_CASE_SELECTOR", "true")
 
 
 @pytest_asyncio.fixture(params=["postgres", "sqlite"])
@@ -280,6 +281,39 @@ async def test_a_foreign_case_is_like_an_unknown_one(built: House, boss: httpx2.
         scoped = await (await built.client("scoped-admin", ["AI/ML"], "admin")).get(path)
         assert (scoped.status_code, CANARY in scoped.text) == (200, False)
     assert (await boss.get(f"/cbr/cases/{foreign['case_id']}")).json()["quality_score"] == 0.6
+
+
+async def test_a_narrow_scope_is_told_no_category_outside(built: House, boss: httpx2.AsyncClient) -> None:
+    """Not even the former path of a category that was moved into the scope."""
+    scoped = await built.client("scoped-admin", ["AI/ML"], "admin")
+    paths = (["AI", "ML"], ["HR", "Salary"], ["AIX", "Y"])
+    for path in paths:
+        case_id = (await add(boss, category_path=path, query=f"What does {path[-1]} find?"))["case_id"]
+        log_id = (await suggest(boss, f"What does {path[-1]} find?", category_path=path))["log_id"]
+        await vote(boss, log_id, case_id)
+
+    async def told() -> tuple[Any, set[str], set[str]]:
+        """The categories of figures, of interactions and of all cases; no other name is in any response."""
+        responses = {path: await scoped.get(path) for path in ("/cbr/stats", "/cbr/logs", "/cbr/export", "/cbr/cases")}
+        hits = await scoped.post("/search/neural", json={"query": "What does Salary find?"})
+        for response in (*responses.values(), hits):
+            assert response.status_code == 200, response.text
+            assert '"HR' not in response.text and "AIX" not in response.text
+        stats, logs, export, cases = (response.json() for response in responses.values())
+        rows = [*export["training_data"]["cases"], *cases["cases"], *hits.json()["hits"]]
+        interactions = [*logs["logs"], *export["training_data"]["interactions"]]
+        assert export["training_data"]["statistics"] == stats["cbr_system_stats"]
+        return (
+            stats["cbr_system_stats"]["category_distribution"],
+            {"/".join(row["category_path"]) for row in interactions},
+            {"/".join(row["category_path"]) for row in rows},
+        )
+
+    assert await told() == ({"AI/ML": 1}, {"AI/ML"}, {"AI/ML"})
+    version = await built.app.taxonomy.propose([{"op": "move", "path": "HR/Salary", "to": "AI/ML"}])
+    await built.app.taxonomy.activate(version.version, accept_widening=True)
+    both = {"AI/ML", "AI/ML/Salary"}
+    assert await told() == ({"AI/ML": 1, "AI/ML/Salary": 1}, both, both)
 
 
 async def test_readers_read_and_vote_only(built: House, boss: httpx2.AsyncClient) -> None:

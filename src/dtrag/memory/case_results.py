@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
-from dtrag.core.cases.case import Case, CaseLog, CaseStatistics, ScoredCases, SimilarityMethod
+from dtrag.core.cases.case import Case, CaseLog, ScoredCases, SimilarityMethod
+from dtrag.core.cases.statistics import CaseStatistics, CategoryCount
 from dtrag.core.taxonomy.tree import Taxonomy
 
 
@@ -45,8 +47,20 @@ class CaseExport:
     complete: bool
 
 
-def shown(case: Case, taxonomy: Taxonomy) -> Case:
-    """The case with the current path of its category."""
-    if case.node_id is None or case.node_id not in taxonomy.nodes:
-        return case
-    return replace(case, category_path=taxonomy.path(case.node_id))
+InCategory = TypeVar("InCategory", Case, CaseLog, CategoryCount)
+
+
+def shown(stored: InCategory, taxonomy: Taxonomy) -> InCategory:
+    """The case, interaction or count with the current path of its category.
+
+    The path as it was written may name a category that the caller does not see, from which it was moved since.
+    """
+    if stored.node_id is None or stored.node_id not in taxonomy.nodes:
+        return stored
+    return replace(stored, category_path=taxonomy.path(stored.node_id))
+
+
+def shown_statistics(statistics: CaseStatistics, taxonomy: Taxonomy) -> CaseStatistics:
+    """The figures with the current paths of categories."""
+    categories = tuple(shown(category, taxonomy) for category in statistics.largest_categories)
+    return replace(statistics, largest_categories=categories)

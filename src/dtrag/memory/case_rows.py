@@ -2,38 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
-from dtrag.core.cases.case import Case, CaseLog, CaseStatistics
+from dtrag.core.cases.case import Case, CaseLog
+from dtrag.core.cases.statistics import CaseStatistics, Readiness
 from dtrag.memory.case_results import CaseExport, ListedCase
-from dtrag.memory.neural_selector import LEAST_INTERACTIONS, LEAST_SUCCESS
 
 Row = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Readiness:
-    """Whether there are enough good interactions to train a selector of cases."""
-
-    interactions: int
-    successes: int
-    success_rate: float
-
-    @classmethod
-    def of(cls, statistics: CaseStatistics) -> Readiness:
-        """The readiness of these figures."""
-        return cls(statistics.total_interactions, statistics.successful_interactions, round(statistics.success_rate, 6))
-
-    @property
-    def sufficient(self) -> bool:
-        """Whether there are at least 1,000 interactions."""
-        return self.interactions >= LEAST_INTERACTIONS
-
-    @property
-    def ready(self) -> bool:
-        """Whether there are enough interactions, of which at least .70 were successful."""
-        return self.sufficient and self.success_rate >= LEAST_SUCCESS
 
 
 def case_row(case: Case) -> Row:

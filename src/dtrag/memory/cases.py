@@ -22,7 +22,6 @@ from dtrag.core.cases.case import (
     CaseChange,
     CaseLog,
     CaseQuery,
-    CaseStatistics,
     FeedbackType,
     ReuseDecision,
     SimilarityMethod,
@@ -32,13 +31,14 @@ from dtrag.core.cases.case import (
 from dtrag.core.cases.evidence import counts_as_decision
 from dtrag.core.cases.requests import MAX_K, question
 from dtrag.core.cases.similarity import question_hash
+from dtrag.core.cases.statistics import CaseStatistics
 from dtrag.core.editions import parse_date
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
 from dtrag.core.text.analysis import clean
 from dtrag.errors import Conflict, FeatureOff, IncompleteRequest, InvalidInput, NotFound, StorageFull
 from dtrag.memory import case_input
 from dtrag.memory.archived_cases import vote_target
-from dtrag.memory.case_results import CaseExport, CasePage, ListedCase, Suggestions, shown
+from dtrag.memory.case_results import CaseExport, CasePage, ListedCase, Suggestions, shown, shown_statistics
 from dtrag.memory.freshness import cited_passages, stale_passages
 from dtrag.memory.log_expiry import LogExpiry
 from dtrag.memory.question_vectors import QuestionVectors
@@ -339,13 +339,13 @@ class CaseMemory:
         """The newest interactions whose category and cases are all in the caller's scope, newest first."""
         if not 1 <= limit <= MAX_LIMIT:
             raise InvalidInput(f"limit must be from 1 to {MAX_LIMIT:,}.")
-        _, scope = await self._scope(caller)
-        return await self._store.logs(scope, limit, success_only=success_only)
+        taxonomy, scope = await self._scope(caller)
+        return [shown(log, taxonomy) for log in await self._store.logs(scope, limit, success_only=success_only)]
 
     async def statistics(self, *, caller: Caller = LOCAL) -> CaseStatistics:
         """Figures over the cases and interactions in the caller's scope."""
-        _, scope = await self._scope(caller)
-        return await self._store.statistics(scope)
+        taxonomy, scope = await self._scope(caller)
+        return shown_statistics(await self._store.statistics(scope), taxonomy)
 
     async def statistics_of_all(self) -> CaseStatistics:
         """Figures over everything, for metrics. Raises `FeatureOff` and `DatabaseUnavailable`."""
@@ -360,7 +360,7 @@ class CaseMemory:
         """Up to `limit` cases, and as many of the newest interactions, of the caller's scope; audited."""
         if not 1 <= limit <= MAX_EXPORTED:
             raise InvalidInput(f"limit must be from 1 to {MAX_EXPORTED:,}.")
-        _, scope = await self._scope(caller)
+        taxonomy, scope = await self._scope(caller)
         cases: list[Case] = []
         while len(cases) <= limit:
             after = cases[-1].case_id if cases else None
@@ -370,9 +370,14 @@ class CaseMemory:
             cases += batch
         interactions = await self._store.logs(scope, limit + 1)
         complete = len(cases) <= limit and len(interactions) <= limit
-        statistics = await self._store.statistics(scope)
+        statistics = shown_statistics(await self._store.statistics(scope), taxonomy)
         await self._changed(caller, "cases.export", cases=min(len(cases), limit))
-        return CaseExport(tuple(cases[:limit]), tuple(interactions[:limit]), statistics, complete)
+        return CaseExport(
+            tuple(shown(case, taxonomy) for case in cases[:limit]),
+            tuple(shown(log, taxonomy) for log in interactions[:limit]),
+            statistics,
+            complete,
+        )
 
     def _require_enabled(self) -> None:
         if not self.enabled:

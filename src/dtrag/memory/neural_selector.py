@@ -15,12 +15,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from dtrag.core.access.scope import Scope, Viewer
-from dtrag.core.cases.case import Case, CaseQuery, CaseStatistics, SimilarityMethod
+from dtrag.core.cases.case import Case, CaseQuery, SimilarityMethod
+from dtrag.core.cases.statistics import Readiness
 from dtrag.core.ranking.bm25 import LexicalQuery, bm25_weight
 from dtrag.core.ranking.fusion import ScoreNormalizer
 from dtrag.core.text.analysis import Analyzer, language, term_id
 from dtrag.core.text.questions import weighted_terms
 from dtrag.errors import DtragError, InvalidInput
+from dtrag.memory.case_results import shown
 from dtrag.ports import CaseStore, Embedder, Index, speaks
 from dtrag.settings import timeout_multiplier
 
@@ -29,8 +31,6 @@ CANDIDATES = 50
 MAX_HITS = 50
 SECONDS = 0.1
 """Time for the vectors, times PIPELINE_TIMEOUT_MULTIPLIER."""
-LEAST_INTERACTIONS, LEAST_SUCCESS = 1_000, 0.7
-"""Interactions with feedback, and the share of successful ones, from which the vectors count."""
 MODES = ("hybrid", "neural", "bm25")
 
 
@@ -52,16 +52,6 @@ class CaseSearch:
     mode: str
     reason: str
     seconds: float
-
-
-def readiness(statistics: CaseStatistics) -> str:
-    """Why the vectors do not count yet; "" when they do."""
-    total, success = statistics.total_interactions, statistics.success_rate
-    if total < LEAST_INTERACTIONS:
-        return f"{total:,} of {LEAST_INTERACTIONS:,} interactions with feedback are there."
-    if success < LEAST_SUCCESS:
-        return f"{success:.0%} of the interactions were successful; {LEAST_SUCCESS:.0%} are needed."
-    return ""
 
 
 class NeuralSelector:
@@ -95,7 +85,7 @@ class NeuralSelector:
         vectors: dict[str, tuple[Case, float]] = {}
         reason = ""
         if mode != "bm25":
-            reason = readiness(await self._cases.statistics(scope))
+            reason = Readiness.of(await self._cases.statistics(scope)).missing
             if not reason:
                 vectors, reason = await self._by_vectors(query, category, scope)
         ran = "bm25_fallback" if reason else mode
@@ -104,7 +94,8 @@ class NeuralSelector:
             candidates |= {case.case_id: case for case, _ in lexical}
         bm25 = {} if ran == "neural" else await self._bm25(query, list(candidates.values()), scope)
         cosines = {case_id: score for case_id, (_, score) in vectors.items()}
-        return CaseSearch(_hits(candidates, cosines, bm25, ran)[:limit], ran, reason, time.perf_counter() - started)
+        shown_cases = {key: shown(case, snapshot.taxonomy) for key, case in candidates.items()}
+        return CaseSearch(_hits(shown_cases, cosines, bm25, ran)[:limit], ran, reason, time.perf_counter() - started)
 
     async def _by_words(
         self, query: str, category: tuple[str, ...] | None, scope: Scope

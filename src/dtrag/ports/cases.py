@@ -12,12 +12,12 @@ from dtrag.core.cases.case import (
     CaseChange,
     CaseLog,
     CaseQuery,
-    CaseStatistics,
     DecisionCounts,
     ReuseDecision,
     ScoredCases,
     Vote,
 )
+from dtrag.core.cases.statistics import CaseStatistics
 from dtrag.core.cases.votes import CaseRecord, Replacement
 
 

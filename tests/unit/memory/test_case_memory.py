@@ -14,9 +14,10 @@ from dtrag import App
 from dtrag.core.access.api_key import Caller, Role
 from dtrag.core.access.scope import Access, Grant, Scope
 from dtrag.core.cases.case import Case, CaseLog, FeedbackType, SimilarityMethod, Vote
+from dtrag.core.cases.statistics import Readiness, VoterCount
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.errors import Conflict, FeatureOff, Forbidden, IncompleteRequest, InvalidInput, NotFound, StorageFull
-from dtrag.memory.case_rows import Readiness, training_data
+from dtrag.memory.case_rows import training_data
 from dtrag.memory.cases import NO_LOG
 from dtrag.settings import set_feature_flag
 from dtrag.testing import Models, add_texts, open_in_memory
@@ -321,6 +322,6 @@ async def test_the_export_says_whether_it_is_complete(app: App) -> None:
     whole = training_data(await app.cases.export(3), "2026-01-01T00:00:00+00:00")
     assert whole["training_data"]["metadata"]["complete"] is True
     assert [row["case_id"] for row in whole["training_data"]["cases"]] == ["case-0", "case-1", "case-2"]
-    statistics = replace((await app.cases.statistics()), total_interactions=1_000, successful_interactions=700)
+    statistics = replace((await app.cases.statistics()), voters=[VoterCount("", False, 1_000, 700)])
     assert Readiness.of(statistics).ready
-    assert not Readiness.of(replace(statistics, successful_interactions=699)).ready
+    assert not Readiness.of(replace(statistics, voters=[VoterCount("", False, 1_000, 699)])).ready

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
 from dtrag.core.access.scope import EVERYTHING, Scope
-from dtrag.core.cases.case import Case, CaseStatistics, FeedbackType, Vote
+from dtrag.core.cases.case import Case, FeedbackType, Vote
+from dtrag.core.cases.statistics import LEAST_INTERACTIONS, CaseStatistics, Readiness, VoterCount
 from dtrag.core.text.analysis import Analyzer
 from dtrag.errors import EmbedderFailed, InvalidInput
-from dtrag.memory.neural_selector import LEAST_INTERACTIONS, NeuralSelector, readiness
+from dtrag.memory.neural_selector import NeuralSelector
 from dtrag.ports import Embedder, Stores
 from dtrag.testing.builders import NOON, case
 from dtrag.testing.memory.stores import memory_stores
 from tests.toy import ToyEmbedder
 
 LEAVE, WAGE, BOILER = "How many days of leave are there?", "When is the wage paid?", "Who repairs the boiler?"
+
+
+VOTERS = ("kim", "lee", "park", "choi")
 
 
 @dataclass(frozen=True)
@@ -34,8 +39,8 @@ def embedded(case_id: str, query: str, **values: object) -> Case:
     return case(case_id, query, vector=vector, **values)  # type: ignore[arg-type]
 
 
-async def filled(*, votes: int = 0, successes: int | None = None) -> Stores:
-    """Three cases, and as many votes on the first."""
+async def filled(*, votes: int = 0, successes: int | None = None, voters: Sequence[str] = VOTERS) -> Stores:
+    """Three cases, and as many votes on the first, of these callers in turn."""
     stores = memory_stores()
     for case_id, query in (("leave", LEAVE), ("wage", WAGE), ("boiler", BOILER)):
         await stores.cases.add(embedded(case_id, query))
@@ -45,7 +50,7 @@ async def filled(*, votes: int = 0, successes: int | None = None) -> Stores:
             case_id="leave",
             feedback=FeedbackType.SELECTED,
             success=successes is None or number < successes,
-            voter="kim",
+            voter=voters[number % len(voters)],
             at=NOON,
         )
         await stores.cases.vote(vote, EVERYTHING)
@@ -66,8 +71,35 @@ async def test_before_it_is_ready_words_decide_and_the_reason_is_told() -> None:
 
 @pytest.mark.parametrize(("votes", "successes", "ready"), [(999, 999, False), (1000, 699, False), (1000, 700, True)])
 def test_readiness_needs_interactions_and_success(votes: int, successes: int, ready: bool) -> None:
-    statistics = CaseStatistics(total_interactions=votes, successful_interactions=successes)
-    assert (readiness(statistics) == "") is ready
+    readiness = Readiness.of(CaseStatistics(voters=[VoterCount("", False, votes, successes)]))
+    assert (readiness.ready, readiness.missing == "") == (ready, ready)
+
+
+@pytest.mark.parametrize(
+    ("voters", "interactions", "successes", "ready"),
+    [
+        ([VoterCount("kim", False, 5_000, 5_000)], 250, 250, False),
+        ([VoterCount("kim", False, 5_000, 5_000), VoterCount("lee", False, 700, 350)], 500, 375, False),
+        ([VoterCount("kim", True, 1_000, 800)], 1_000, 800, True),
+        ([VoterCount("kim", False, 5_000, 0), VoterCount("lee", True, 1_000, 1_000)], 1_250, 1_000, True),
+        ([VoterCount("", False, 5_000, 4_000)], 5_000, 4_000, True),
+        ([VoterCount(name, False, 250, 200) for name in VOTERS], 1_000, 800, True),
+        ([VoterCount(name, False, 249, 249) for name in VOTERS], 996, 996, False),
+    ],
+)
+def test_the_suggestions_of_one_key_count_up_to_a_quarter(
+    voters: list[VoterCount], interactions: int, successes: int, ready: bool
+) -> None:
+    statistics = CaseStatistics(voters=voters)
+    readiness = Readiness.of(statistics)
+    assert (readiness.interactions, readiness.successes, readiness.ready) == (interactions, successes, ready)
+    assert statistics.total_interactions == sum(voter.interactions for voter in voters)
+
+
+async def test_one_key_cannot_make_it_ready() -> None:
+    flooded = selector(await filled(votes=LEAST_INTERACTIONS, voters=["kim"]))
+    found = await flooded.search("days of leave", viewer=EVERYTHING)
+    assert (found.mode, found.reason) == ("bm25_fallback", "250 of 1,000 interactions with feedback are there.")
 
 
 async def test_when_it_is_ready_meaning_and_words_decide() -> None:

@@ -6175,7 +6175,7 @@ export interface components {
             sufficient_data: boolean;
             /**
              * Total Interactions
-             * @description Interactions.
+             * @description Interactions with feedback that count: of suggestions to one key at most 250.
              */
             total_interactions: number;
         };

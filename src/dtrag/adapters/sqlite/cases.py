@@ -13,6 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
 
+from dtrag.adapters.case_columns import FORGOTTEN, STATISTICS, decision_counts, statistics_of
 from dtrag.adapters.sqlite.connection import SQL, CaseFile, rows, transaction, translated
 from dtrag.adapters.sqlite.rows import (
     case_of,
@@ -34,7 +35,6 @@ from dtrag.core.cases.case import (
     CaseChange,
     CaseLog,
     CaseQuery,
-    CaseStatistics,
     DecisionCounts,
     ReuseDecision,
     ScoredCases,
@@ -43,6 +43,7 @@ from dtrag.core.cases.case import (
 )
 from dtrag.core.cases.index import CaseIndex
 from dtrag.core.cases.similarity import admits
+from dtrag.core.cases.statistics import CaseStatistics
 from dtrag.core.cases.votes import CaseRecord, Replacement, Tally, count_vote, records_of, voted_log
 from dtrag.errors import DatabaseUnavailable, StorageFull
 
@@ -50,8 +51,6 @@ T = TypeVar("T")
 Ranked = list[tuple[str, float]]
 Visible = Callable[[Collection[uuid.UUID], Scope], Awaitable[frozenset[uuid.UUID]]]
 """Which of these documents exist and are in scope."""
-FORGOTTEN = ("forget_support", "forget_confirmations")
-"""Statements that delete what confirmed a case that becomes another one."""
 _CANDIDATES = 256
 """Cases of a limited scope that are checked at once; more than are returned, so that hidden ones cost no time."""
 
@@ -142,7 +141,7 @@ class SqliteCases:
                     now = next(iter(_cases(connection, [case_id])), None)
                     if now is None:
                         return True, None
-                    if seen is not None and (seen.node_id, seen.passages) != (now.node_id, now.passages):
+                    if seen is not None and seen.is_elsewhere(now):
                         return False, None  # it was moved meanwhile: whether it is in scope has to be checked again
                     return True, work(connection, now)
 
@@ -185,18 +184,14 @@ class SqliteCases:
     def _current_index(self, connection: sqlite3.Connection, query: CaseQuery) -> CaseIndex:
         """The index with all changes; with embeddings where the query compares them."""
         if query.method is SimilarityMethod.SEMANTIC and not self._index.vectors:
-            self._index = CaseIndex(vectors=True, cache_seconds=self._index.cache_seconds)
+            self._index = self._index.emptied(vectors=True)
         index = self._index
         revision = rows(connection, "revision", {})[0]["revision"]
         if revision < index.revision:  # an older state of the file was restored
-            index = self._index = CaseIndex(vectors=index.vectors, cache_seconds=index.cache_seconds)
+            index = self._index = index.emptied(vectors=index.vectors)
         if revision != index.revision:
-            for row in connection.execute(SQL["changes"], {"known": index.revision, "vectors": index.vectors}):
-                if row["case_id"] is None:
-                    index.remove(row["changed_id"])
-                else:
-                    index.put(entry_of(row))
-                index.revision = row["revision"]
+            values = {"known": index.revision, "vectors": index.vectors}
+            index.apply(connection.execute(SQL["changes"], values), entry_of)
             index.revision = max(index.revision, revision)
         return index
 
@@ -315,29 +310,15 @@ class SqliteCases:
         """See `CaseStore`."""
         if scope.nodes is not None:
             counted = {row["case_id"]: row for row in await self._rows("decisions_by_case", {"case_id": case_id})}
-            rows = [counted[visible] for visible in await self.of(list(counted), scope)]
-            correct, total = (sum(row[name] for row in rows) for name in ("correct", "total"))
-            return DecisionCounts(correct, total - correct)
-        counts = (await self._rows("decision_counts", {"case_id": case_id}))[0]
-        return DecisionCounts(counts["correct"], counts["total"] - counts["correct"])
+            return decision_counts([counted[visible] for visible in await self.of(list(counted), scope)])
+        return decision_counts(await self._rows("decision_counts", {"case_id": case_id}))
 
     async def statistics(self, scope: Scope) -> CaseStatistics:
         """See `CaseStore`."""
         ids = {"cases": None, "logs": None} if scope.nodes is None else await self._ids_in_scope(scope)
 
         def work(connection: sqlite3.Connection) -> CaseStatistics:
-            totals, interactions = rows(connection, "case_totals", ids)[0], rows(connection, "log_totals", ids)[0]
-            most_used = rows(connection, "most_used", ids)
-            categories = rows(connection, "largest_categories", ids)
-            return CaseStatistics(
-                **totals,
-                **interactions,
-                most_used_case=most_used[0]["case_id"] if most_used else None,
-                category_distribution={"/".join(path_of(row["category_path"])): row["cases"] for row in categories},
-                similarity_method_usage={
-                    row["similarity_method"]: row["logs"] for row in rows(connection, "methods", ids)
-                },
-            )
+            return statistics_of({name: rows(connection, name, ids) for name in STATISTICS}, path_of)
 
         return await self._file.run(work)
 

@@ -339,16 +339,23 @@ where usage_count > 0 and (:cases is null or case_id in (select value from json_
 order by usage_count desc, case_id limit 1
 
 -- name: largest_categories
-select category_path, count(*) as cases
+select node_id, max(category_path) as category_path, count(*) as cases
 from cbr_cases where :cases is null or case_id in (select value from json_each(:cases))
-group by category_path order by cases desc, category_path limit 10
+group by node_id, case when node_id is null then category_path end
+order by cases desc, 2 limit 10
 
--- name: log_totals
-select count(*) filter (where feedback is not null) as total_interactions,
-       count(*) filter (where feedback is not null and success_flag = 1) as successful_interactions,
-       coalesce(avg(execution_time_ms) filter (where kind = 'suggestion' and similarity_method <> ''), 0.0)
-           as average_response_time_ms
-from cbr_logs where :logs is null or log_id in (select value from json_each(:logs))
+-- name: response_time
+select coalesce(avg(execution_time_ms), 0.0) as average_response_time_ms
+from cbr_logs
+where kind = 'suggestion' and similarity_method <> ''
+      and (:logs is null or log_id in (select value from json_each(:logs)))
+
+-- name: voters
+select user_id, kind = 'answer' as answered, count(*) as interactions,
+       count(*) filter (where success_flag = 1) as successes
+from cbr_logs
+where feedback is not null and (:logs is null or log_id in (select value from json_each(:logs)))
+group by 1, 2 order by 1, 2
 
 -- name: methods
 select similarity_method, count(*) as logs

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import TypeVar, get_args
 
+from dtrag.adapters import case_columns as columns
 from dtrag.core.cases.case import (
     Case,
     CaseLog,
@@ -18,7 +19,6 @@ from dtrag.core.cases.case import (
     Origin,
     ReuseDecision,
     Status,
-    Vote,
 )
 from dtrag.core.cases.index import CaseEntry
 from dtrag.core.cases.votes import CountedVote
@@ -33,28 +33,14 @@ _DECISION_KINDS: tuple[DecisionKind, ...] = get_args(DecisionKind)
 
 def case_values(case: Case) -> dict[str, object]:
     """The parameters of the statements that write a case."""
-    return {
-        "case_id": case.case_id,
-        "query": case.query,
+    return columns.case_columns(case) | {
         "category_path": _json(case.category_path),
-        "content": case.content,
-        "quality_score": case.quality_score,
-        "usage_count": case.usage_count,
-        "success_rate": case.success_rate,
         "metadata": _json(case.metadata),
         "created_at": time_text(case.created_at),
         "updated_at": time_text(case.updated_at),
-        "query_hash": case.query_hash,
-        "node_id": case.node_id,
         "passages": _passages_json(case.passages),
-        "origin": case.origin,
-        "author": case.author,
         "as_of": case.as_of.isoformat() if case.as_of else None,
         "answered_in": None if case.answered_in is None else _json(sorted(case.answered_in)),
-        "upvotes": case.upvotes,
-        "downvotes": case.downvotes,
-        "status": case.status,
-        "vector": case.vector,
     }
 
 
@@ -103,23 +89,13 @@ def entry_of(row: Row) -> CaseEntry:
 
 def log_values(log: CaseLog) -> dict[str, object]:
     """The parameters of `put_log`."""
-    return {
-        "log_id": log.log_id,
+    return columns.log_columns(log) | {
         "timestamp": time_text(log.timestamp),
-        "query": log.query,
         "category_path": _json(log.category_path),
         "suggested_case_ids": _json(log.suggested_case_ids),
         "picked_case_ids": _json(log.picked_case_ids),
         "success_flag": log.success,
-        "feedback": log.feedback.value if log.feedback else None,
-        "execution_time_ms": log.execution_time_ms,
-        "similarity_method": log.similarity_method,
-        "user_id": log.user_id,
-        "query_hash": log.query_hash,
-        "node_id": log.node_id,
-        "kind": log.kind,
         "passages": _passages_json(log.passages),
-        "shown_case_id": log.shown_case_id,
         "as_of": log.as_of.isoformat() if log.as_of else None,
         "details": _json(log.details),
     }
@@ -151,53 +127,22 @@ def log_of(row: Row) -> CaseLog:
 
 def vote_values(counted: CountedVote) -> dict[str, object]:
     """The parameters of `put_vote`."""
-    vote = counted.vote
-    return {
-        "case_id": vote.case_id,
-        "voter": vote.voter,
-        "log_id": vote.log_id,
-        "feedback": vote.feedback.value,
-        "success": vote.success,
-        "moved": counted.moved,
-        "voted_at": time_text(vote.at),
-    }
+    return columns.vote_values(counted, time_text(counted.vote.at))
 
 
 def vote_of(row: Row) -> CountedVote:
     """The vote of a row."""
-    vote = Vote(
-        log_id=row["log_id"],
-        case_id=row["case_id"],
-        feedback=FeedbackType(row["feedback"]),
-        success=bool(row["success"]),
-        voter=row["voter"],
-        at=_when(row["voted_at"]),
-    )
-    return CountedVote(vote, row["moved"])
+    return columns.vote_of(row, _when(row["voted_at"]))
 
 
 def decision_values(decision: ReuseDecision) -> dict[str, object]:
     """The parameters of `put_decision`."""
-    return {
-        "case_id": decision.case_id,
-        "log_id": decision.log_id,
-        "kind": decision.kind,
-        "correct": decision.correct,
-        "decided_at": time_text(decision.at),
-        "asker": decision.asker,
-    }
+    return columns.decision_values(decision, time_text(decision.at))
 
 
 def decision_of(row: Row) -> ReuseDecision:
     """The decision of a row."""
-    return ReuseDecision(
-        case_id=row["case_id"],
-        log_id=row["log_id"],
-        kind=_known(_DECISION_KINDS, row["kind"]),
-        correct=bool(row["correct"]),
-        at=_when(row["decided_at"]),
-        asker=row["asker"],
-    )
+    return columns.decision_of(row, _known(_DECISION_KINDS, row["kind"]), _when(row["decided_at"]))
 
 
 def path_of(value: str | None) -> tuple[str, ...]:

@@ -110,6 +110,10 @@ class Case:
         parts += (f"{passage.chunk_id} {passage.content_hash.hex()}" for passage in self.passages)
         return hashlib.sha256("\n".join(parts).encode("utf-8", "replace")).hexdigest()
 
+    def is_elsewhere(self, other: Case) -> bool:
+        """Whether this state of a case may be in other scopes than the other state of it."""
+        return (self.node_id, self.passages) != (other.node_id, other.passages)
+
     def answers_for(self, nodes: frozenset[int] | None) -> bool:
         """Whether it was answered in a scope that holds all these nodes (None: the whole tree).
 
@@ -257,29 +261,6 @@ class DecisionCounts:
     def total(self) -> int:
         """All of them."""
         return self.correct + self.wrong
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CaseStatistics:
-    """Figures over the cases and interactions that a scope holds. Times in milliseconds, shares in [0, 1]."""
-
-    total_cases: int = 0
-    archived_cases: int = 0
-    total_interactions: int = 0
-    """Interactions with feedback."""
-    successful_interactions: int = 0
-    average_response_time_ms: float = 0.0
-    average_quality_score: float = 0.0
-    total_usage_count: int = 0
-    most_used_case: str | None = None
-    category_distribution: Mapping[str, int] = field(default_factory=dict)
-    """The ten largest categories, as joined paths."""
-    similarity_method_usage: Mapping[str, int] = field(default_factory=dict)
-
-    @property
-    def success_rate(self) -> float:
-        """Share of successful ones of the interactions with feedback; 0.0 without any."""
-        return self.successful_interactions / self.total_interactions if self.total_interactions else 0.0
 
 
 ScoredCases = Sequence[tuple[Case, float]]

@@ -6,7 +6,7 @@ import time
 import uuid
 from array import array
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,6 +78,19 @@ class CaseIndex:
             "id_low": np.zeros(_GROWTH, np.uint64),
         }
         self._matrix = None
+
+    def emptied(self, *, vectors: bool) -> CaseIndex:
+        """An empty index with the same settings; `vectors` as there."""
+        return CaseIndex(vectors=vectors, cache_seconds=self.cache_seconds, clock=self._clock)
+
+    def apply(self, changes: Iterable[Mapping[str, Any]], entry_of: Callable[[Any], CaseEntry]) -> None:
+        """Add, replace and remove what these rows of `changes` name, up to the revision of the last one."""
+        for row in changes:
+            if row["case_id"] is None:
+                self.remove(row["changed_id"])
+            else:
+                self.put(entry_of(row))
+            self.revision = row["revision"]
 
     def __len__(self) -> int:
         return len(self._slots)

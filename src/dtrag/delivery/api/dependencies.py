@@ -12,7 +12,7 @@ from fastapi import Request
 
 from dtrag import embedding_service
 from dtrag.app import App
-from dtrag.core.cases.case import CaseStatistics
+from dtrag.core.cases.statistics import CaseStatistics
 from dtrag.delivery.api.built_page import BuiltPage, built_page
 from dtrag.delivery.api.filter_metrics import FilterWatch
 from dtrag.delivery.api.isolation_runs import IsolationRuns

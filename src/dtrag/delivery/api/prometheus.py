@@ -17,7 +17,8 @@ from prometheus_client.metrics_core import Metric
 
 from dtrag.concurrency import Load
 from dtrag.core.access.filter_attacks import KINDS, AttemptKind
-from dtrag.core.cases.case import CaseStatistics, FeedbackType
+from dtrag.core.cases.case import FeedbackType
+from dtrag.core.cases.statistics import CaseStatistics
 from dtrag.core.documents import SearchMetrics
 from dtrag.core.metrics.ranking import percentile
 from dtrag.core.trace import StepTrace

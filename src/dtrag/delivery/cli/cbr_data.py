@@ -12,8 +12,8 @@ from dtrag.delivery.cli.exit_codes import OK
 
 if TYPE_CHECKING:
     from dtrag.app import App
-    from dtrag.core.cases.case import CaseStatistics
     from dtrag.core.cases.evidence import CollectionEvidence
+    from dtrag.core.cases.statistics import CaseStatistics
     from dtrag.memory.migration import Migrated
 
 FILE = "cbr_system.db"
@@ -27,8 +27,9 @@ def stats(context: typer.Context, as_json: Json = False) -> int:
         return await opened.cases.statistics(), await opened.reuse.evidence(EVERYTHING)
 
     statistics, evidence = with_app(context, read)
+    from dtrag.core.cases.statistics import Readiness
     from dtrag.delivery.cli.console import data, facts, show_json
-    from dtrag.memory.case_rows import Readiness, statistics_row
+    from dtrag.memory.case_rows import statistics_row
 
     readiness = Readiness.of(statistics)
     if as_json:
@@ -40,9 +41,9 @@ def stats(context: typer.Context, as_json: Json = False) -> int:
         ("Quality", f"{statistics.average_quality_score:.2f} on average"),
         ("Votes", f"{statistics.total_usage_count:,}"),
         ("Most votes", statistics.most_used_case or "none yet"),
-        ("Interactions", f"{statistics.total_interactions:,}, {readiness.success_rate:.0%} successful"),
+        ("Interactions", f"{statistics.total_interactions:,}, {statistics.success_rate:.0%} successful"),
         ("Suggestions", f"{statistics.average_response_time_ms:.1f} ms on average"),
-        ("Selector", "ready to be trained" if readiness.ready else "needs 1,000 interactions, 70 % successful"),
+        ("Selector", "ready to be trained" if readiness.ready else readiness.missing),
         ("Reuse", ("allowed. " if evidence.allowed else "not allowed. ") + evidence.reason),
         *(("" if number else "Categories", f"{name}: {count:,}") for number, (name, count) in enumerate(largest)),
     ]

@@ -24,6 +24,7 @@ from dtrag.core.cases.case import (
     SimilarityMethod,
 )
 from dtrag.core.cases.similarity import admits, case_similarity, order
+from dtrag.core.cases.statistics import VoterCount
 from dtrag.core.cases.votes import CountedVote, Replacement, bounded
 from dtrag.core.documents import document_id
 from dtrag.ports import Stores
@@ -450,6 +451,23 @@ class CaseLogContract:
         assert figures.most_used_case == "two"
         assert figures.category_distribution == {"Handbook": 2, "Handbook/Leave": 1}
         assert figures.similarity_method_usage == {"cosine": 2}
+
+    async def test_figures_by_node_and_by_voter(self, stores: Stores) -> None:
+        await stores.cases.add(case("new", path=("HR", "Leave"), node_id=7))
+        await stores.cases.add(case("old", path=("Staff", "Leave"), node_id=7))
+        await stores.cases.add(case("outside", path=("Staff", "Leave")))
+        await stores.cases.add_log(log("answer", kind="answer", user_id="kim"))
+        await stores.cases.add_log(log("unvoted", user_id="kim"))
+        for log_id, voter, success in (("answer", "kim", True), ("first", "kim", False), ("second", "lee", True)):
+            await stores.cases.vote(vote("new", log_id=log_id, voter=voter, success=success), EVERYTHING)
+        figures = await stores.cases.statistics(EVERYTHING)
+        assert [(each.node_id, each.cases) for each in figures.largest_categories] == [(7, 2), (None, 1)]
+        assert figures.category_distribution == {"Staff/Leave": 3}
+        assert sorted(figures.voters, key=lambda each: (each.user_id, each.answered)) == [
+            VoterCount("kim", False, 1, 0),
+            VoterCount("kim", True, 1, 1),
+            VoterCount("lee", False, 1, 1),
+        ]
 
 
 class CaseSightContract:

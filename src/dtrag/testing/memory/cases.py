@@ -14,13 +14,13 @@ from dtrag.core.cases.case import (
     CaseChange,
     CaseLog,
     CaseQuery,
-    CaseStatistics,
     DecisionCounts,
     ReuseDecision,
     ScoredCases,
     Vote,
 )
 from dtrag.core.cases.similarity import admits, case_similarity, order
+from dtrag.core.cases.statistics import CaseStatistics, CategoryCount, VoterCount
 from dtrag.core.cases.votes import (
     POSITIVE,
     CaseRecord,
@@ -196,18 +196,16 @@ class MemoryCases:
         voted = [log for log in logs if log.feedback is not None]
         times = [log.execution_time_ms for log in logs if log.kind == "suggestion" and log.similarity_method]
         used = [case for case in cases if case.usage_count]
-        categories = Counter("/".join(case.category_path) for case in cases)
         methods = Counter(log.similarity_method for log in logs if log.similarity_method)
         return CaseStatistics(
             total_cases=sum(case.status == "active" for case in cases),
             archived_cases=sum(case.status != "active" for case in cases),
-            total_interactions=len(voted),
-            successful_interactions=sum(bool(log.success) for log in voted),
+            voters=_voters(voted),
             average_response_time_ms=fmean(times) if times else 0.0,
             average_quality_score=fmean(case.quality_score for case in cases) if cases else 0.0,
             total_usage_count=sum(case.usage_count for case in cases),
             most_used_case=min(used, key=lambda case: (-case.usage_count, case.case_id)).case_id if used else None,
-            category_distribution=dict(sorted(categories.items(), key=lambda pair: (-pair[1], pair[0]))[:10]),
+            largest_categories=_largest_categories(cases),
             similarity_method_usage=dict(sorted(methods.items())),
         )
 
@@ -255,3 +253,21 @@ class MemoryCases:
 
     async def close(self) -> None:
         """Nothing is open."""
+
+
+def _voters(logs: Sequence[CaseLog]) -> tuple[VoterCount, ...]:
+    """The interactions by caller and kind."""
+    grouped: dict[tuple[str, bool], list[bool]] = {}
+    for log in logs:
+        grouped.setdefault((log.user_id, log.kind == "answer"), []).append(bool(log.success))
+    return tuple(VoterCount(*key, len(successes), sum(successes)) for key, successes in sorted(grouped.items()))
+
+
+def _largest_categories(cases: Sequence[Case]) -> Sequence[CategoryCount]:
+    """Cases by node, or by written path where they have none."""
+    grouped: dict[tuple[int | None, tuple[str, ...]], list[tuple[str, ...]]] = {}
+    for case in cases:
+        key = (None, case.category_path) if case.node_id is None else (case.node_id, ())
+        grouped.setdefault(key, []).append(case.category_path)
+    counts = [CategoryCount(max(paths), node, len(paths)) for (node, _), paths in grouped.items()]
+    return sorted(counts, key=lambda category: (-category.cases, category.category_path))[:10]

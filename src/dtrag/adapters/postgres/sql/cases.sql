@@ -192,14 +192,18 @@ from cbr_cases
 select case_id from cbr_cases where usage_count > 0 order by usage_count desc, case_id limit 1
 
 -- name: largest_categories
-select category_path, count(*) as cases from cbr_cases group by category_path order by 2 desc, category_path limit 10
+select node_id, max(category_path) as category_path, count(*) as cases
+from cbr_cases group by node_id, case when node_id is null then category_path end
+order by cases desc, 2 limit 10
 
--- name: log_totals
-select count(*) filter (where feedback is not null) as total_interactions,
-       count(*) filter (where feedback is not null and success) as successful_interactions,
-       coalesce(avg(execution_time_ms) filter (where kind = 'suggestion' and similarity_method <> ''), 0)
-           as average_response_time_ms
-from cbr_logs
+-- name: response_time
+select coalesce(avg(execution_time_ms), 0) as average_response_time_ms
+from cbr_logs where kind = 'suggestion' and similarity_method <> ''
+
+-- name: voters
+select user_id, kind = 'answer' as answered, count(*) as interactions,
+       count(*) filter (where success) as successes
+from cbr_logs where feedback is not null group by 1, 2 order by 1, 2
 
 -- name: methods
 select similarity_method, count(*) as logs

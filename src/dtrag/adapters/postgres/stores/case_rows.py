@@ -8,33 +8,20 @@ from typing import Any
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from dtrag.core.cases.case import Case, CaseLog, CitedPassage, FeedbackType, ReuseDecision, Vote
+from dtrag.adapters import case_columns as columns
+from dtrag.core.cases.case import Case, CaseLog, CitedPassage, FeedbackType, ReuseDecision
 from dtrag.core.cases.index import CaseEntry
 from dtrag.core.cases.votes import CountedVote
 
 
 def case_values(case: Case) -> dict[str, object]:
     """The parameters of the statements that write a case."""
-    return {
-        "case_id": case.case_id,
-        "query": case.query,
-        "query_hash": case.query_hash,
+    return columns.case_columns(case) | {
         "category_path": list(case.category_path),
-        "node_id": case.node_id,
-        "content": case.content,
         **_passage_values(case.passages),
-        "quality_score": case.quality_score,
-        "usage_count": case.usage_count,
-        "success_rate": case.success_rate,
-        "upvotes": case.upvotes,
-        "downvotes": case.downvotes,
-        "origin": case.origin,
-        "author": case.author,
-        "status": case.status,
         "as_of": case.as_of,
         "answered_in": None if case.answered_in is None else sorted(case.answered_in),
         "metadata": Jsonb(dict(case.metadata)),
-        "vector": case.vector,
         "created_at": case.created_at,
         "updated_at": case.updated_at,
     }
@@ -72,24 +59,14 @@ def entry_of(row: DictRow) -> CaseEntry:
 
 def log_values(log: CaseLog) -> dict[str, object]:
     """The parameters of `put_log`."""
-    return {
-        "log_id": log.log_id,
+    return columns.log_columns(log) | {
         "logged_at": log.timestamp,
-        "kind": log.kind,
-        "query": log.query,
-        "query_hash": log.query_hash,
         "category_path": list(log.category_path),
-        "node_id": log.node_id,
         "suggested_case_ids": list(log.suggested_case_ids),
         "picked_case_ids": list(log.picked_case_ids),
-        "shown_case_id": log.shown_case_id,
         "case_ids": sorted(log.case_ids),
         **_passage_values(log.passages),
         "success": log.success,
-        "feedback": log.feedback.value if log.feedback else None,
-        "execution_time_ms": log.execution_time_ms,
-        "similarity_method": log.similarity_method,
-        "user_id": log.user_id,
         "as_of": log.as_of,
         "details": Jsonb(dict(log.details)),
     }
@@ -108,53 +85,22 @@ def log_of(row: DictRow) -> CaseLog:
 
 def vote_values(counted: CountedVote) -> dict[str, object]:
     """The parameters of `put_vote`."""
-    vote = counted.vote
-    return {
-        "case_id": vote.case_id,
-        "voter": vote.voter,
-        "log_id": vote.log_id,
-        "feedback": vote.feedback.value,
-        "success": vote.success,
-        "moved": counted.moved,
-        "voted_at": vote.at,
-    }
+    return columns.vote_values(counted, counted.vote.at)
 
 
 def vote_of(row: DictRow) -> CountedVote:
     """The vote of a row."""
-    vote = Vote(
-        log_id=row["log_id"],
-        case_id=row["case_id"],
-        feedback=FeedbackType(row["feedback"]),
-        success=row["success"],
-        voter=row["voter"],
-        at=row["voted_at"],
-    )
-    return CountedVote(vote, row["moved"])
+    return columns.vote_of(row, row["voted_at"])
 
 
 def decision_values(decision: ReuseDecision) -> dict[str, object]:
     """The parameters of `put_decision`."""
-    return {
-        "case_id": decision.case_id,
-        "log_id": decision.log_id,
-        "kind": decision.kind,
-        "correct": decision.correct,
-        "decided_at": decision.at,
-        "asker": decision.asker,
-    }
+    return columns.decision_values(decision, decision.at)
 
 
 def decision_of(row: DictRow) -> ReuseDecision:
     """The decision of a row."""
-    return ReuseDecision(
-        case_id=row["case_id"],
-        log_id=row["log_id"],
-        kind=row["kind"],
-        correct=row["correct"],
-        at=row["decided_at"],
-        asker=row["asker"],
-    )
+    return columns.decision_of(row, row["kind"], row["decided_at"])
 
 
 def _passage_values(passages: Sequence[CitedPassage]) -> dict[str, object]:

@@ -12,6 +12,7 @@ from weakref import WeakValueDictionary
 from psycopg import AsyncCursor, Rollback
 from psycopg.rows import DictRow
 
+from dtrag.adapters.case_columns import FORGOTTEN, STATISTICS, decision_counts, statistics_of
 from dtrag.adapters.postgres.database import Connection, Database
 from dtrag.adapters.postgres.queries import queries
 from dtrag.adapters.postgres.stores.case_rows import (
@@ -31,7 +32,6 @@ from dtrag.core.cases.case import (
     CaseChange,
     CaseLog,
     CaseQuery,
-    CaseStatistics,
     DecisionCounts,
     ReuseDecision,
     ScoredCases,
@@ -40,12 +40,11 @@ from dtrag.core.cases.case import (
 )
 from dtrag.core.cases.index import CaseIndex
 from dtrag.core.cases.similarity import admits
+from dtrag.core.cases.statistics import CaseStatistics
 from dtrag.core.cases.votes import CaseRecord, Replacement, Tally, count_vote, records_of, voted_log
 
 T = TypeVar("T")
 Cursor = AsyncCursor[DictRow]
-FORGOTTEN = ("forget_support", "forget_confirmations")
-"""Statements that delete what confirmed a case that becomes another one."""
 _CANDIDATES = 64
 """Cases of a limited scope that are checked at once, at least; more than are returned, so that hidden ones cost no
 time."""
@@ -149,7 +148,7 @@ class PostgresCases:
                 if row is None:
                     return None
                 case = case_of(row)
-                if seen is not None and (seen.node_id, seen.passages) != (case.node_id, case.passages):
+                if seen is not None and seen.is_elsewhere(case):
                     raise Rollback  # it was moved meanwhile: whether it is in scope has to be checked again
                 return await work(connection, case, reads)
 
@@ -158,7 +157,7 @@ class PostgresCases:
         count = query.limit if scope.nodes is None else max(_CANDIDATES, 4 * query.limit)
         async with self._lock:
             if query.method is SimilarityMethod.SEMANTIC and not self._index.vectors:
-                self._index = CaseIndex(vectors=True, cache_seconds=self._index.cache_seconds)
+                self._index = self._index.emptied(vectors=True)
         updates = 0
         while True:
             async with self._lock:
@@ -192,14 +191,14 @@ class PostgresCases:
             row = await (await connection.execute(self._sql["revision"])).fetchone()
             index, revision = self._index, row["revision"] if row else 0
             if revision < index.revision:  # an older state of the database was restored
-                index = self._index = CaseIndex(vectors=index.vectors, cache_seconds=index.cache_seconds)
+                index = self._index = index.emptied(vectors=index.vectors)
             while index.revision < revision:
                 values = {"known": index.revision, "vectors": index.vectors, "limit": _CHANGES}
                 rows = await (await connection.execute(self._sql["changes"], values)).fetchall()
                 if len(rows) < _SMALL // 100:
-                    _update(index, rows)
+                    index.apply(rows, entry_of)
                 else:
-                    await asyncio.to_thread(_update, index, rows)
+                    await asyncio.to_thread(index.apply, rows, entry_of)
                 if len(rows) < _CHANGES:
                     index.revision = max(index.revision, revision)
 
@@ -270,25 +269,14 @@ class PostgresCases:
         if scope.nodes is not None:
             counted = {row["case_id"]: row for row in await self._as_owner("decisions_by_case", case_id=case_id)}
             visible = await self._read("ids_in_scope", scope, case_ids=list(counted))
-            rows = [counted[row["case_id"]] for row in visible]
-            correct, total = (sum(row[name] for row in rows) for name in ("correct", "total"))
-            return DecisionCounts(correct, total - correct)
-        (counts,) = await self._as_owner("decision_counts", case_id=case_id)
-        return DecisionCounts(counts["correct"], counts["total"] - counts["correct"])
+            return decision_counts(counted[row["case_id"]] for row in visible)
+        return decision_counts(await self._as_owner("decision_counts", case_id=case_id))
 
     async def statistics(self, scope: Scope) -> CaseStatistics:
         """See `CaseStore`."""
-        names = ("case_totals", "log_totals", "most_used", "largest_categories", "methods")
         async with self._database.scoped("reader", scope) as connection:
-            cursors = [await connection.execute(self._sql[name]) for name in names]
-            totals, interactions, most_used, categories, methods = [await each.fetchall() for each in cursors]
-        return CaseStatistics(
-            **totals[0],
-            **interactions[0],
-            most_used_case=most_used[0]["case_id"] if most_used else None,
-            category_distribution={"/".join(row["category_path"]): row["cases"] for row in categories},
-            similarity_method_usage={row["similarity_method"]: row["logs"] for row in methods},
-        )
+            cursors = {name: await connection.execute(self._sql[name]) for name in STATISTICS}
+            return statistics_of({name: await cursor.fetchall() for name, cursor in cursors.items()}, tuple)
 
     async def forget_logs(self, before: datetime) -> int:
         """See `CaseStore`."""
@@ -348,12 +336,3 @@ class PostgresCases:
     async def _read(self, name: str, scope: Scope, **values: object) -> list[DictRow]:
         async with self._database.scoped("reader", scope) as connection:
             return await (await connection.execute(self._sql[name], values)).fetchall()
-
-
-def _update(index: CaseIndex, rows: Sequence[DictRow]) -> None:
-    for row in rows:
-        if row["case_id"] is None:
-            index.remove(row["changed_id"])
-        else:
-            index.put(entry_of(row))
-        index.revision = row["revision"]

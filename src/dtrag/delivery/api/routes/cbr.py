@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Request, Response
 
 from dtrag.core.cases.case import FeedbackType, SimilarityMethod
+from dtrag.core.cases.statistics import LEAST_INTERACTIONS, LEAST_SUCCESS, Readiness
 from dtrag.delivery.api.dependencies import app_of
 from dtrag.delivery.api.json_body import JsonRoute
 from dtrag.delivery.api.middleware.audit import add_subjects
@@ -34,9 +35,7 @@ from dtrag.delivery.api.schemas.cbr import (
 )
 from dtrag.delivery.api.schemas.errors import failures
 from dtrag.memory.case_results import CaseExport
-from dtrag.memory.case_rows import Readiness
 from dtrag.memory.cases import MAX_LIMIT
-from dtrag.memory.neural_selector import LEAST_INTERACTIONS, LEAST_SUCCESS
 
 router = APIRouter(tags=["cbr"])
 posting = APIRouter(route_class=JsonRoute, tags=["cbr"])

@@ -6,15 +6,16 @@ from typing import Literal
 
 from pydantic import AliasChoices, BaseModel, Field
 
-from dtrag.core.cases.case import DEFAULT_QUALITY, Case, CaseLog, CaseStatistics
+from dtrag.core.cases.case import DEFAULT_QUALITY, Case, CaseLog
 from dtrag.core.cases.evidence import CollectionEvidence
 from dtrag.core.cases.requests import MAX_CONTENT, MAX_ID, MAX_K, MAX_QUERY
+from dtrag.core.cases.statistics import MOST_OF_A_KEY, CaseStatistics, Readiness
 from dtrag.core.taxonomy.tree import MAX_DEPTH
 from dtrag.delivery.api.schemas.base import StrictBody
 from dtrag.delivery.api.schemas.search import JsonObject, Text
 from dtrag.memory.case_input import MAX_PASSAGES
 from dtrag.memory.case_results import CaseExport, CasePage, ListedCase, Suggestions
-from dtrag.memory.case_rows import Readiness, case_row, listed_row, log_row, statistics_row, training_data
+from dtrag.memory.case_rows import case_row, listed_row, log_row, statistics_row, training_data
 
 TARGET_MS = 200.0
 """Longest mean time of a suggestion (AC-ORCH-004)."""
@@ -272,7 +273,9 @@ class PerformanceShape(BaseModel):
 class ReadinessShape(BaseModel):
     """Whether there are enough good interactions for the neural selector."""
 
-    total_interactions: int = Field(description="Interactions.")
+    total_interactions: int = Field(
+        description=f"Interactions with feedback that count: of suggestions to one key at most {MOST_OF_A_KEY}."
+    )
     sufficient_data: bool = Field(description="Whether there are at least 1,000.")
     data_quality_score: float = Field(description="The success rate.")
     ready_for_training: bool = Field(description="Whether there are enough, and at least .70 successful.")
