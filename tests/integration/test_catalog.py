@@ -103,7 +103,7 @@ LOCAL_LIMITS = {
     "cases.logs": "log_id",
     "cases.log_page": "log_id",
     "cases.most_used": "case_id",
-    "cases.largest_categories": "category_path",
+    "cases.largest_categories": "node_id",
     "learning.trim": "experience_id",
 }
 """Statements with a limit over tables of their own, and their keys."""

@@ -342,7 +342,7 @@ order by usage_count desc, case_id limit 1
 select node_id, max(category_path) as category_path, count(*) as cases
 from cbr_cases where :cases is null or case_id in (select value from json_each(:cases))
 group by node_id, case when node_id is null then category_path end
-order by cases desc, 2 limit 10
+order by cases desc, category_path, node_id limit 10
 
 -- name: response_time
 select coalesce(avg(execution_time_ms), 0.0) as average_response_time_ms

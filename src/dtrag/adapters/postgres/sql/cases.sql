@@ -194,7 +194,7 @@ select case_id from cbr_cases where usage_count > 0 order by usage_count desc, c
 -- name: largest_categories
 select node_id, max(category_path) as category_path, count(*) as cases
 from cbr_cases group by node_id, case when node_id is null then category_path end
-order by cases desc, 2 limit 10
+order by cases desc, category_path, node_id limit 10
 
 -- name: response_time
 select coalesce(avg(execution_time_ms), 0) as average_response_time_ms
