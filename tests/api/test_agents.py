@@ -341,3 +341,21 @@ async def test_changes_and_refusals_are_in_the_audit_log(built: House, a: httpx2
     assert all(row["actor"] == "a" for row in rows)
     assert [list(row["subjects"]) for row in rows] == [[own["agent_id"]]] * 2 + [[]] + [[own["agent_id"]]]
     assert all([branch["path"] for branch in row["scope"]] == [["AI", "ML"]] for row in rows)
+
+
+async def test_a_declined_question_offers_only_headings_and_counts_of_the_scope(
+    boss: httpx2.AsyncClient, a: httpx2.AsyncClient
+) -> None:
+    question = f"Which machine paints {CANARY} zeppelins and harbour ferries yellow on cold Sundays?"
+    for path, body in (("/ask", {"question": question}), ("/chat/run", {"message": question})):
+        whole, own = [(await client.post(path, json=body)).json() for client in (boss, a)]
+        assert CANARY not in whole["declined"]["unknown_words"]
+        assert own["declined"]["searched"] < whole["declined"]["searched"]
+        assert CANARY in own["declined"]["unknown_words"]
+        assert {heading["label"] for heading in own["declined"]["nearest"]} <= {"Trees", "Descent"}
+        assert any(heading["label"] == "Pay" for heading in whole["declined"]["nearest"])
+        metadata = own.get("metadata", own)
+        codes = [statement["code"] for statement in metadata["reason_statements"]]
+        assert codes[1:] == ["searched", "unknown_words", "nearest_headings"]
+        assert " ".join(each["text"] for each in metadata["reason_statements"]) == metadata["reason"]
+        assert [each["text"] for each in metadata["note_statements"]] == metadata["notes"]

@@ -1,7 +1,7 @@
 /** The Ask view in use, over a real service. */
 import type { Page, Route } from "playwright-core";
 import { expect, test } from "vitest";
-import { asked, leave, library, waitForAnswer } from "./asking";
+import { asked, leave, library, waitForAnswer, zeppelin } from "./asking";
 import { close, expectAccessible, inBrowser, open, service } from "./browser";
 
 const marks = (page: Page) => page.locator("article a[id^=source-]");
@@ -109,6 +109,18 @@ inBrowser("Ask in use", () => {
     expect(await page.locator("article").innerText()).toContain("Not answered");
     await page.getByRole("button", { name: "Ask in all documents" }).click();
     await page.locator("article", { hasText: "26 days" }).waitFor();
+    await close(page);
+  });
+
+  test("a declined question says in Korean what was searched, and a near heading opens its passage", async () => {
+    const page = await open(asked(zeppelin.en), { language: "ko" });
+    await page.getByText(/볼 수 있는 구절 [\d,]+개를 찾아보았습니다/).waitFor();
+    const card = page.locator("article");
+    await card.locator("details summary").first().click();
+    await card.getByText("가장 가까운 제목:").waitFor();
+    for (const text of await card.locator("details [lang]").allTextContents()) expect(text).toMatch(/[가-힣]/);
+    await card.locator("ul a").first().click();
+    await page.locator('mark[data-kinds~="context"]').first().waitFor();
     await close(page);
   });
 

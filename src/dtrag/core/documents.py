@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from dtrag.core.editions import Edition
 from dtrag.core.query_expansion import QueryExpansion
+from dtrag.core.statements import Statement, all_statements
 
 if TYPE_CHECKING:
     import numpy as np
@@ -260,6 +261,11 @@ class SearchMetrics:
     pack: PackFindings | None = None
     expansions: tuple[QueryExpansion, ...] = ()
 
+    @property
+    def note_statements(self) -> tuple[Statement, ...]:
+        """The notes with codes."""
+        return all_statements(self.notes)
+
 
 @dataclass(frozen=True, slots=True)
 class CitationContext:
@@ -324,6 +330,29 @@ class AnsweredBefore:
 
 
 @dataclass(frozen=True, slots=True)
+class NearestHeading:
+    """The heading of a passage that is near to a question without answering it, with the span of the passage."""
+
+    label: str
+    chunk_id: str
+    document_id: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Declined:
+    """Why the documents do not answer: how many passages were searched, and which words occur in none of them.
+
+    `nearest` are the headings of the best passages: where to look. All of it is what the caller may see.
+    """
+
+    searched: int
+    unknown_words: tuple[str, ...]
+    nearest: tuple[NearestHeading, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """The result of `ask`. `confidence` in [0, 1]; `stages` in milliseconds; `cost` in won.
 
@@ -331,6 +360,8 @@ class Answer:
 
     `decision` is `answer`, `review` (an answer on weak evidence: check the sources) or `abstain`. `unfinished`: the
     time limit was reached before an answer; the decision is `review`. `answered_before` is a case of the memory.
+    `declined` says what was searched when the decision is `abstain`; None for a greeting, and for a question that names
+    a provision which does not exist. `reason_statements` and `note_statements` are `reason` and `notes` with codes.
     """
 
     question: str
@@ -347,6 +378,9 @@ class Answer:
     trace_id: str = ""
     unfinished: bool = False
     answered_before: AnsweredBefore | None = None
+    declined: Declined | None = None
+    reason_statements: tuple[Statement, ...] = ()
+    note_statements: tuple[Statement, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

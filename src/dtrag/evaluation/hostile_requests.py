@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from dtrag.core.answers.confidence import words_of
+from dtrag.core.answers.reasons import words_of
 from dtrag.core.cases.case import SimilarityMethod
 from dtrag.evaluation.canaries import COMMON, TOKEN, Garden, Hidden, Identity, token
 

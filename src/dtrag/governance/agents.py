@@ -17,6 +17,7 @@ from dtrag.core.agent import MILLION, Agent, Edition, Spending, allowed_tools
 from dtrag.core.chat import Message, Usage
 from dtrag.core.documents import Answer, SearchMetrics, SearchResult, uuid_or_none
 from dtrag.core.manifest import AgentManifest, manifest_from_category
+from dtrag.core.statements import stated
 from dtrag.core.taxonomy.review import OfferedAnswer
 from dtrag.core.taxonomy.tree import Taxonomy
 from dtrag.errors import BudgetSpent, Conflict, FilterBypass, InvalidInput, NotFound
@@ -29,9 +30,14 @@ from dtrag.retrieval.engine import HybridSearchEngine
 from dtrag.settings import Settings
 
 MAX_LIMIT = 1_000
-SPENT = "The agent's budget for today is used up: no language model was called, the answer is quoted."
-HITL = "The confidence is below the agent's threshold: the answer is in the review queue."
-HITL_FULL = "The confidence is below the agent's threshold, but the review queue is full: check the sources."
+SPENT = stated(
+    "budget_spent", "The agent's budget for today is used up: no language model was called, the answer is quoted."
+)
+HITL = stated("agent_review", "The confidence is below the agent's threshold: the answer is in the review queue.")
+HITL_FULL = stated(
+    "review_queue_full",
+    "The confidence is below the agent's threshold, but the review queue is full: check the sources.",
+)
 
 
 class ReviewQueue(Protocol):

@@ -18,6 +18,7 @@ from dtrag.core.access.scope import EVERYTHING, Grant, Scope, Viewer, lies_withi
 from dtrag.core.cases.case import CaseLog
 from dtrag.core.documents import SearchResult, uuid_or_none
 from dtrag.core.editions import parse_date
+from dtrag.core.statements import stated
 from dtrag.core.taxonomy.classification import Classification
 from dtrag.core.taxonomy.review import MAX_NOTE, Decision, Item, OfferedAnswer
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
@@ -40,7 +41,7 @@ from dtrag.ports import Index, Recorder, ReviewStore, unrecorded
 MAX_LIMIT = 1_000
 MAX_TEXT = 200_000
 """Longest text to classify, in characters; only its first 3,000 words are used."""
-IN_REVIEW = "The confidence is low: the answer is in the review queue."
+IN_REVIEW = stated("in_review", "The confidence is low: the answer is in the review queue.")
 MOST_DECIDED = 10_000
 """Decided answers that are examined at once."""
 _LOG = logging.getLogger(__name__)

@@ -204,6 +204,7 @@ def _response(state: PipelineState) -> PipelineResponse:
         debate=getattr(state, "debate_result", None),
         unfinished=state.unfinished,
         answered_before=state.answered_before,
+        declined=steps.declined_of(state),
     )
 
 

@@ -9,8 +9,17 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from dtrag.core.answers.confidence import Confidence
 from dtrag.core.chat import Usage
-from dtrag.core.documents import Answer, AnsweredBefore, Citation, ContextKind, SearchMetrics, SearchResult
+from dtrag.core.documents import (
+    Answer,
+    AnsweredBefore,
+    Citation,
+    ContextKind,
+    Declined,
+    SearchMetrics,
+    SearchResult,
+)
 from dtrag.core.ranking.bm25 import LexicalStatistics
+from dtrag.core.statements import all_statements, statements_of
 from dtrag.core.text.sentences import Preceding
 from dtrag.ports import NamedPassages
 from dtrag.tools.registry import JsonObject
@@ -174,7 +183,7 @@ class PipelineResponse:
 
     `decision` is answer, review (an answer on weak evidence) or abstain; `model` is None for an answer of quotations.
     `unfinished`: the question was not answered in time, and it is unknown what the documents say. `confidence` is
-    calibrated; `baseline_confidence` is the formula of the acceptance text.
+    calibrated; `baseline_confidence` is the formula of the acceptance text. `declined` as in `Answer`.
     """
 
     query: str
@@ -200,6 +209,7 @@ class PipelineResponse:
     debate: DebateResult | None = None
     unfinished: bool = False
     answered_before: AnsweredBefore | None = None
+    declined: Declined | None = None
 
     def as_answer(self) -> Answer:
         """The same as `App.ask` returns it; the times of the stages in milliseconds."""
@@ -218,4 +228,7 @@ class PipelineResponse:
             trace_id=self.trace_id,
             unfinished=self.unfinished,
             answered_before=self.answered_before,
+            declined=self.declined,
+            reason_statements=statements_of(self.reason),
+            note_statements=all_statements(self.notes),
         )

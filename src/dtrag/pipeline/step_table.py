@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from dtrag.concurrency import limit_clock
+from dtrag.core.statements import stated
 from dtrag.core.trace import StepTrace
 from dtrag.pipeline import steps
 from dtrag.pipeline.answer.citations import sources_of
@@ -133,7 +134,7 @@ async def _within_budget(step: Step, state: PipelineState, run: Run) -> Pipeline
         outcome = "timeout"
         _LOG.warning("%s", error)
         state.degraded.append(step.name)
-        state.notes.append(f"{error}; the answer was made without it.")
+        state.notes.append(stated("step_late", "{error}; the answer was made without it.", error=error, step=step.name))
         if step.fallback is not None:
             state = await _fall_back(step.fallback, state)
     seconds = limit_clock() - started
@@ -148,6 +149,5 @@ async def _fall_back(fallback: StepFunction, state: PipelineState) -> PipelineSt
         async with asyncio.timeout(FALLBACK_S * timeout_multiplier()):
             return await fallback(state)
     except TimeoutError:
-        return unfinished(
-            state, steps.running(state), "Nothing could be made in time.", searched=state.evidence is not None
-        )
+        late = stated("nothing_in_time", "Nothing could be made in time.")
+        return unfinished(state, steps.running(state), late, searched=state.evidence is not None)

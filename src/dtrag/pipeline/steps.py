@@ -15,8 +15,10 @@ from typing import Any
 from dtrag.concurrency import limit_clock
 from dtrag.core.access.visible_tree import seen_version
 from dtrag.core.answers.confidence import SETTING, Confidence, confidence, confidence_of
-from dtrag.core.documents import SearchMetrics, SearchResult
+from dtrag.core.answers.reasons import declined
+from dtrag.core.documents import Declined, SearchMetrics, SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics
+from dtrag.core.statements import joined, stated
 from dtrag.core.text.sentences import Preceding
 from dtrag.errors import DatabaseUnavailable, DtragError, InvalidInput, LanguageModelFailed, Overloaded
 from dtrag.memory.weight_learning import WayToAnswer
@@ -52,8 +54,12 @@ STATISTICS_SHARE = 0.95
 """Share of that time until which the statistics of the question's terms, needed for the confidence, must arrive."""
 CASES_SHARE = 0.1
 """Share of that time for which a finished search waits for the case memory, which works beside it."""
-GREETED = Confidence(0.0, "abstain", "A greeting asks nothing of the documents.")
-UNJUDGED = Confidence(0.0, "review", "How far the passages answer could not be judged in time: check the sources.")
+GREETED = Confidence(0.0, "abstain", stated("greeting", "A greeting asks nothing of the documents."))
+UNJUDGED = Confidence(
+    0.0,
+    "review",
+    stated("not_judged", "How far the passages answer could not be judged in time: check the sources."),
+)
 
 
 def running(state: PipelineState) -> Run:
@@ -231,7 +237,7 @@ def _explained(judged: Confidence, metrics: SearchMetrics) -> Confidence:
     """An abstention says first of which regulations there was no text of the day to search."""
     if judged.decision != "abstain" or not metrics.missing_editions:
         return judged
-    return replace(judged, reason=f"{metrics.missing_editions} {judged.reason}")
+    return replace(judged, reason=joined(metrics.missing_editions, judged.reason))
 
 
 def _record_search(run: Run, passages: int, metrics: SearchMetrics, judged: Confidence) -> None:
@@ -387,6 +393,14 @@ async def step7_respond(state: PipelineState) -> PipelineState:
     return state
 
 
+def declined_of(state: PipelineState) -> Declined | None:
+    """What was searched for a question that the documents do not answer; None when nothing was searched for it."""
+    evidence = state.evidence
+    if state.decision != "abstain" or evidence is None or evidence.confidence is GREETED:
+        return None
+    return declined(state.search_query or state.query, evidence.passages, evidence.statistics)
+
+
 def baseline(state: PipelineState) -> float:
     """The confidence of the acceptance text: the best chunk's score, halved for one source, 0 without any."""
     top = max((float(chunk.get("score", 0.0)) for chunk in state.retrieved_chunks), default=0.0)
@@ -396,7 +410,8 @@ def baseline(state: PipelineState) -> float:
 def unjudged(state: PipelineState) -> PipelineState:
     """The state with passages of unknown confidence; without passages, the answer that the search did not finish."""
     if not state.retrieved_chunks:
-        return unfinished(state, running(state), "The search took longer than it may.", searched=False)
+        late = stated("search_late", "The search took longer than it may.")
+        return unfinished(state, running(state), late, searched=False)
     state.degraded.append("confidence")
     return state
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dtrag.core.access.visible_tree import seen_version
+from dtrag.core.statements import stated
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
 from dtrag.core.taxonomy.versions import active_paths, parse_version
 from dtrag.errors import NotFound
@@ -31,11 +32,17 @@ async def paths_in_active_tree(state: PipelineState, run: Run) -> list[list[str]
         translated += active_ones
         missing += [] if active_ones else [str(path)]
     state.notes.append(
-        f"The categories are those of version {version.version} of the tree, with the documents that they have now, in "
-        f"version {active.version}."
+        stated(
+            "earlier_tree",
+            "The categories are those of version {version} of the tree, with the documents that they have now, in "
+            "version {active}.",
+            version=version.version,
+            active=active.version,
+        )
     )
     if missing:
-        state.notes.append(f"Of these categories the active tree has none: {', '.join(missing)}.")
+        gone = "Of these categories the active tree has none: {categories}."
+        state.notes.append(stated("categories_gone", gone, categories=", ".join(missing)))
     return translated
 
 

@@ -17,6 +17,7 @@ from cachetools import LRUCache
 from dtrag.core.access.scope import Scope, Viewer
 from dtrag.core.documents import PackFindings, SearchResult
 from dtrag.core.ranking.bm25 import K1, LexicalQuery, LexicalStatistics, idf
+from dtrag.core.statements import stated
 from dtrag.core.text.analysis import Analyzer, language
 from dtrag.errors import DtragError, InvalidInput
 from dtrag.packs.regulation_ko.catalog import article_number
@@ -51,7 +52,11 @@ INLINE_QUESTION = 200
 """Characters of a question, and of all its articles together, that are interpreted and ranked at once (about 10 ms).
 Longer ones use a thread, so that other requests need not wait."""
 INLINE_TEXT = 100_000
-_SHORTENED = f"The regulation pack interpreted the first {MAX_QUESTION:,} characters of the question only."
+_SHORTENED = stated(
+    "question_shortened",
+    "The regulation pack interpreted the first {characters} characters of the question only.",
+    characters=f"{MAX_QUESTION:,}",
+)
 _ARTICLE_ONLY = re.compile(r"제\s*\d{1,4}\s*조(?:\s*의\s*\d{1,3})?")
 
 

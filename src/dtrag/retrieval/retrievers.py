@@ -16,6 +16,7 @@ from dtrag import embedding_service
 from dtrag.concurrency import DaemonThreads
 from dtrag.core.documents import Vector
 from dtrag.core.ranking.bm25 import LexicalQuery
+from dtrag.core.statements import stated
 from dtrag.core.text.analysis import Analyzer, language
 from dtrag.core.text.questions import weighted_terms
 from dtrag.errors import InvalidInput
@@ -166,11 +167,14 @@ class QueryEmbedder:
     def unsupported_reason(self, query: str) -> str:
         """Why the query cannot be embedded, as a sentence; "" when it can."""
         if self.embedder is None:
-            return "No embedder is available: lexical search only. See `dtrag models list`."
+            return stated("no_embedder", "No embedder is available: lexical search only. See `dtrag models list`.")
         code = language(query)
         if not speaks(self.embedder, code):
-            return (
-                f"The embedder {self.embedder.id} does not support the query's language ({code}): lexical search only."
+            return stated(
+                "embedder_language",
+                "The embedder {embedder} does not support the query's language ({language}): lexical search only.",
+                embedder=self.embedder.id,
+                language=code,
             )
         return ""
 

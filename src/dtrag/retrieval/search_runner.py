@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from dtrag.core.documents import Absence, PackFindings, SearchMetrics, SearchResult
 from dtrag.core.metrics.ranking import diversity_ratio
 from dtrag.core.query_expansion import QueryExpansion
+from dtrag.core.statements import stated
 from dtrag.core.text.analysis import Analyzer, language
 from dtrag.errors import DtragError
 from dtrag.ports import Index, NamedPassages, QueryPack, QueryReading
@@ -224,5 +225,8 @@ def _with_chosen_weights(search: Search, candidates: Candidates) -> Search:
 
 def _rebuilding_note(target: SearchTarget) -> str:
     if target.is_rebuilding:
-        return "The index is being rebuilt and incomplete; if no `dtrag reindex` is running, run it again."
+        return stated(
+            "index_rebuilding",
+            "The index is being rebuilt and incomplete; if no `dtrag reindex` is running, run it again.",
+        )
     return ""

@@ -1729,6 +1729,8 @@ export interface components {
              * @description answer, review (on weak evidence), or abstain: the documents do not answer.
              */
             decision: string;
+            /** @description What was searched when the decision is abstain; null otherwise, for a greeting, and for a question that names a provision which does not exist. */
+            declined?: components["schemas"]["DeclinedShape"] | null;
             /**
              * Degraded
              * @description Stages that failed and were left out.
@@ -1745,6 +1747,11 @@ export interface components {
              */
             model: string | null;
             /**
+             * Note Statements
+             * @description The notes with codes.
+             */
+            note_statements: components["schemas"]["StatementShape"][];
+            /**
              * Notes
              * @description Notes for the reader.
              */
@@ -1759,6 +1766,11 @@ export interface components {
              * @description How the confidence was reached.
              */
             reason: string;
+            /**
+             * Reason Statements
+             * @description The sentences of reason with codes.
+             */
+            reason_statements: components["schemas"]["StatementShape"][];
             /**
              * Stages
              * @description Duration of each stage in milliseconds.
@@ -2256,6 +2268,8 @@ export interface components {
              * @description answer, review (on weak evidence), or abstain: the documents do not answer.
              */
             decision: string;
+            /** @description What was searched when the decision is abstain; null otherwise, for a greeting, and for a question that names a provision which does not exist. */
+            declined?: components["schemas"]["DeclinedShape"] | null;
             /**
              * Degraded
              * @description Stages that failed and were left out.
@@ -2266,6 +2280,11 @@ export interface components {
              * @description The language model that wrote the answer; null for quotations.
              */
             model: string | null;
+            /**
+             * Note Statements
+             * @description The notes with codes.
+             */
+            note_statements: components["schemas"]["StatementShape"][];
             /**
              * Notes
              * @description Notes for the reader.
@@ -2281,6 +2300,11 @@ export interface components {
              * @description How the confidence was reached.
              */
             reason: string;
+            /**
+             * Reason Statements
+             * @description The sentences of reason with codes.
+             */
+            reason_statements: components["schemas"]["StatementShape"][];
             /**
              * Stages
              * @description Duration of each stage in milliseconds.
@@ -2947,6 +2971,11 @@ export interface components {
              */
             model: string | null;
             /**
+             * Note Statements
+             * @description The notes with codes.
+             */
+            note_statements: components["schemas"]["StatementShape"][];
+            /**
              * Notes
              * @description Notes for the reader.
              */
@@ -2956,6 +2985,11 @@ export interface components {
              * @description How the confidence was reached.
              */
             reason: string;
+            /**
+             * Reason Statements
+             * @description The sentences of reason with codes.
+             */
+            reason_statements: components["schemas"]["StatementShape"][];
             /**
              * Step Timings
              * @description Duration of each executed step, in seconds.
@@ -3040,6 +3074,8 @@ export interface components {
              * @description The conversation; send it with the next question.
              */
             conversation_id: string;
+            /** @description What was searched when the decision is abstain; null otherwise, for a greeting, and for a question that names a provision which does not exist. */
+            declined?: components["schemas"]["DeclinedShape"] | null;
             /** @description Intent, times, decision, costs and notes. */
             metadata: components["schemas"]["ChatMetadata"];
             /**
@@ -3597,6 +3633,27 @@ export interface components {
              * @description Branches of its scope that do not exist yet; they grant nothing.
              */
             unresolved: string[];
+        };
+        /**
+         * DeclinedShape
+         * @description What was searched for a question that the documents do not answer; all of it is what you may see.
+         */
+        DeclinedShape: {
+            /**
+             * Nearest
+             * @description Headings of the best passages; at most three.
+             */
+            nearest: components["schemas"]["NearestHeadingShape"][];
+            /**
+             * Searched
+             * @description Passages that were searched.
+             */
+            searched: number;
+            /**
+             * Unknown Words
+             * @description Words of the question that occur in none of them; at most five.
+             */
+            unknown_words: string[];
         };
         /**
          * DeletedCase
@@ -5199,6 +5256,11 @@ export interface components {
              */
             mode: string;
             /**
+             * Note Statements
+             * @description The notes with codes.
+             */
+            note_statements: components["schemas"]["StatementShape"][];
+            /**
              * Notes
              * @description Notes for the reader.
              */
@@ -5295,6 +5357,37 @@ export interface components {
              * @description The path after.
              */
             to: string[];
+        };
+        /**
+         * NearestHeadingShape
+         * @description The heading of a passage that is near to the question without answering it.
+         */
+        NearestHeadingShape: {
+            /**
+             * Chunk Id
+             * @description The passage.
+             */
+            chunk_id: string;
+            /**
+             * Document Id
+             * @description Its document.
+             */
+            document_id: string;
+            /**
+             * End
+             * @description End of the passage (exclusive), in code points of the document's text.
+             */
+            end: number;
+            /**
+             * Label
+             * @description Regulation and article, or title and heading.
+             */
+            label: string;
+            /**
+             * Start
+             * @description Start of the passage, in code points of the document's text.
+             */
+            start: number;
         };
         /**
          * NeuralHit
@@ -7017,6 +7110,29 @@ export interface components {
              * @description Number of such citations.
              */
             total: number;
+        };
+        /**
+         * StatementShape
+         * @description A sentence for the reader with its code, to be said in another language.
+         */
+        StatementShape: {
+            /**
+             * Code
+             * @description What it says, such as searched; stable. Empty: only the text is known.
+             */
+            code: string;
+            /**
+             * Text
+             * @description The sentence, in English or in the language of the question.
+             */
+            text: string;
+            /**
+             * Values
+             * @description The variable parts of the sentence by name, as written in it.
+             */
+            values: {
+                [key: string]: string;
+            };
         };
         /**
          * StatisticsShape

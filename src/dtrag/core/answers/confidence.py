@@ -13,15 +13,14 @@ from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any, Literal
 
-from dtrag.core.answers.citation_labels import cited_label
 from dtrag.core.answers.evidence import PACK_SIGNALS, SIGNALS, signals
+from dtrag.core.answers.reasons import Decision, advice, evidence_in_words, nearest
 from dtrag.core.documents import PackFindings, SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics
-from dtrag.core.text.analysis import language, term_id, terms
-from dtrag.core.text.questions import content
+from dtrag.core.statements import joined, stated
+from dtrag.core.text.analysis import language
 from dtrag.errors import InvalidInput
 
-Decision = Literal["answer", "review", "abstain"]
 Policy = Literal["careful", "balanced", "eager"]
 COSTS: Mapping[Policy, float] = {"careful": 3.0, "balanced": 1.0, "eager": 1 / 3}
 """Policy -> the cost of a wrong answer relative to that of a question declined although it could be answered; 1 is the
@@ -173,20 +172,16 @@ def confidence_of(
     answer must be. About 2 ms for ten passages.
     """
     if not passages:
-        return Confidence(0.0, "abstain", f"No passage holds a word of the question. {advice(question, statistics)}")
+        nothing = stated("no_passage", "No passage holds a word of the question.")
+        return Confidence(0.0, "abstain", joined(nothing, advice(question, statistics)))
     values = judged_signals(question, passages, statistics, pack)
     name = model_name(question, values)
     weights = weights_for(stored)
     value = weights.models[name].probability(values)
     decision = decide(value, weights.thresholds[name].at_cost(COSTS[policy]))
-    evidence = _evidence(name, values)
+    reason = evidence_in_words(decision, name, values)
     if decision == "abstain":
-        reason = f"Too little evidence: {evidence}. {advice(question, statistics)} {nearest(passages)}"
-    elif decision == "review":
-        reason = f"Weak evidence, check the sources: {evidence}."
-    else:
-        stated = evidence.removeprefix("at best ")
-        reason = f"{stated[0].upper()}{stated[1:]}."
+        reason = joined(reason, advice(question, statistics), nearest(passages))
     return Confidence(round(value, 3), decision, reason, values)
 
 
@@ -195,52 +190,3 @@ def judged_signals(
 ) -> dict[str, float]:
     """The signals that a question is judged by: those of the passages, and those of the pack that ranked them."""
     return signals(question, passages, statistics) | (dict(pack.signals) if pack is not None else {})
-
-
-def _evidence(model: str, values: Mapping[str, float]) -> str:
-    """The signals that the model decides by, in words."""
-    if model == "regulations":
-        score, explained = values["regulation_score"], values["regulation_situations"]
-        return (
-            f"the best regulation reaches {score:.0%} of a full text score, the lexicon explains {explained:.0%} of "
-            f"the question's words as a situation, and the first article covers "
-            f"{'the whole question' if values['regulation_covered'] else 'a part of the question'}"
-        )
-    evidence = (
-        f"at best a passage holds {values['coverage']:.0%} of what the question asks about, by weight of its words, "
-        f"and reaches {values['lexical']:.0%} of the highest possible text score"
-    )
-    return f"{evidence}; a number of the question is not in it" if values["numbers"] else evidence
-
-
-def nearest(passages: Sequence[SearchResult], most: int = 3) -> str:
-    """The headings of the best passages, in words: where to look although they do not answer."""
-    headings = list(dict.fromkeys(map(cited_label, passages)))[:most]
-    return f"Nearest headings: {'; '.join(headings)}."
-
-
-def advice(question: str, statistics: LexicalStatistics) -> str:
-    """What was searched, and what would help. `statistics` as for `confidence_of`."""
-    searched = f"Searched: {statistics.chunks:,} passages that you may see."
-    if not statistics.chunks:
-        return "There is nothing that you may see: add documents, or ask in another category."
-    unknown = unknown_words(question, statistics)
-    if unknown:
-        named = ", ".join(f'"{word}"' for word in unknown)
-        return f"{searched} Nowhere in them: {named}. Say it in other words, or add documents that tell of it."
-    return f"{searched} All words occur, but not together: ask more closely, or add documents that tell of it."
-
-
-def unknown_words(question: str, statistics: LexicalStatistics, most: int = 5) -> list[str]:
-    """Words of the question's content, as written, of which no term occurs in any passage."""
-    unknown: list[str] = []
-    for word in words_of(question):
-        ids = [term_id(term) for term in terms(word)]
-        if ids and not any(map(statistics.document_frequency, ids)) and word not in unknown:
-            unknown.append(word)
-    return unknown[:most]
-
-
-def words_of(question: str) -> list[str]:
-    """The words of the question's content without punctuation around them."""
-    return [word.strip("\"'“”‘’「」『』()[]{}<>.,;:!?·…") for word in content(question).split()]

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dtrag.core.chat import Reply
 from dtrag.core.documents import PackFindings, SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics
+from dtrag.core.statements import joined, stated
 from dtrag.core.text.analysis import language
 from dtrag.core.text.sentences import Preceding
 from dtrag.errors import LanguageModelFailed, ModelNotAllowed, Overloaded
@@ -76,21 +77,26 @@ async def compose(state: PipelineState, run: Run) -> PipelineState:
                 seconds=seconds,
             )
     except (LanguageModelFailed, Overloaded) as error:
-        state.notes.append(str(error))
-        # A model that must not be called has not failed.
-        return await (quote if isinstance(error, ModelNotAllowed) else quote_after_failure)(state, run)
+        has_failed = not isinstance(error, ModelNotAllowed)  # a model that must not be called has not failed
+        state.notes.append(stated("model_failed" if has_failed else "model_not_allowed", "{error}", error=error))
+        return await (quote_after_failure if has_failed else quote)(state, run)
     return await _with_reply(state, run, reply)
 
 
 async def _with_reply(state: PipelineState, run: Run, reply: Reply | None) -> PipelineState:
     if reply is None:
-        return abstained(state, run, "The language model found no answer in the passages.")
+        nothing = stated("model_no_answer", "The language model found no answer in the passages.")
+        return abstained(state, run, nothing)
     text = reply.text.strip() if reply.finished else whole_sentences(reply.text)
     if not text:
-        state.notes.append("The language model's answer broke off in its first sentence.")
+        state.notes.append(
+            stated("model_broke_off_early", "The language model's answer broke off in its first sentence.")
+        )
         return await quote_after_failure(state, run)
     if not reply.finished:
-        state.notes.append("The language model's answer broke off; its last sentence is left out.")
+        state.notes.append(
+            stated("model_broke_off", "The language model's answer broke off; its last sentence is left out.")
+        )
     state.answer, state.model = text, reply.model
     return state
 
@@ -104,7 +110,8 @@ def whole_sentences(text: str) -> str:
 def abstained(state: PipelineState, run: Run, reason: str) -> PipelineState:
     """The state with the answer that the documents do not answer, or that a partial search cannot tell."""
     if not {"lexical", "vector"}.isdisjoint(state.degraded):
-        return unfinished(state, run, f"A part of the search failed or was late. {reason}", searched=False)
+        partial = stated("search_partial", "A part of the search failed or was late.")
+        return unfinished(state, run, joined(partial, reason), searched=False)
     state.answer, state.model, state.citations = nothing_found(state.query), None, ()
     state.decision, state.reason = "abstain", reason
     run.emit("replace", {"text": state.answer})

@@ -26,6 +26,7 @@ from dtrag.core.answers.grounding import (
     support_of,
 )
 from dtrag.core.documents import Citation, SearchResult
+from dtrag.core.statements import stated
 from dtrag.core.text.analysis import language
 from dtrag.core.text.sentences import NOTHING_BEFORE, Preceding
 from dtrag.pipeline.answer.citation_marks import UNSUPPORTED, MarkedSentence, read_marks, urls
@@ -54,7 +55,9 @@ _LOG = logging.getLogger(__name__)
 
 _SEMANTIC_SHARE = 0.6
 """Share of the step's budget for the check with the embedder; the lexical check takes about 10 ms."""
-NO_SENTENCE_SUPPORTED = "The language model's answer was not supported by the passages and is not shown."
+NO_SENTENCE_SUPPORTED = stated(
+    "nothing_supported", "The language model's answer was not supported by the passages and is not shown."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,15 +323,23 @@ def _notes(
     sentences: Sequence[CheckedSentence], invented: Sequence[int], listed: bool, dropped: Sequence[tuple[str, str]]
 ) -> tuple[str, ...]:
     notes = [
-        f"Not supported by the passages, marked {UNSUPPORTED}: “{_short(sentence.text)}”: {sentence.reason}."
+        stated(
+            "sentence_marked",
+            "Not supported by the passages, marked {mark}: “{sentence}”: {reason}.",
+            mark=UNSUPPORTED,
+            sentence=_short(sentence.text),
+            reason=sentence.reason,
+        )
         for sentence in sentences
         if not sentence.supported
     ]
-    notes += [f"Not supported by the passages, left out: “{_short(text)}”: {reason}." for text, reason in dropped]
+    left_out = "Not supported by the passages, left out: “{sentence}”: {reason}."
+    notes += [stated("sentence_left_out", left_out, sentence=_short(text), reason=reason) for text, reason in dropped]
     if invented:
-        notes.append(f"Citations of passages that do not exist were removed: {_listed(invented)}.")
+        removed = "Citations of passages that do not exist were removed: {numbers}."
+        notes.append(stated("citations_removed", removed, numbers=_listed(invented)))
     if listed:
-        notes.append("A list of sources that the language model wrote was removed.")
+        notes.append(stated("source_list_removed", "A list of sources that the language model wrote was removed."))
     return tuple(notes)
 
 
@@ -358,7 +369,12 @@ async def verify(state: PipelineState, run: Run) -> PipelineState:
         return state
     if supported < len(checked.sentences):
         state.decision = "review"
-        state.reason = f"{len(checked.sentences) - supported} of {len(checked.sentences)} sentences have no support."
+        state.reason = stated(
+            "sentences_unsupported",
+            "{unsupported} of {sentences} sentences have no support.",
+            unsupported=len(checked.sentences) - supported,
+            sentences=len(checked.sentences),
+        )
     if checked.text != state.answer:
         run.emit("replace", {"text": checked.text})
     state.answer, state.citations = checked.text, checked.citations

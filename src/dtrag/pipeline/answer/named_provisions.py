@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from dtrag.core.answers.confidence import Confidence
 from dtrag.core.documents import SearchResult
+from dtrag.core.statements import stated
 from dtrag.core.text.analysis import language
 from dtrag.pipeline.answer.extractive import Quote
 from dtrag.ports import NamedPassages
@@ -51,7 +52,8 @@ def _quote(place: int, text: str, start: int, end: int) -> list[Quote]:
 
 def judged(named: NamedPassages) -> Confidence:
     """The confidence of an answer that is the text which the question names."""
-    return Confidence(1.0, "answer", f"The question names {', '.join(named.names)}.")
+    reason = stated("names_provision", "The question names {provisions}.", provisions=", ".join(named.names))
+    return Confidence(1.0, "answer", reason)
 
 
 def unanswered(question: str, named: NamedPassages) -> tuple[str, str] | None:
@@ -69,18 +71,21 @@ def unanswered(question: str, named: NamedPassages) -> tuple[str, str] | None:
     else:
         end = f"\nand {more:,} more" if more > 0 else ""
         text = f"Which regulation do you mean? {len(named.choices):,} of them have it.\n{listed}{end}"
-    return text, f"The question may mean {len(named.choices):,} provisions; name the regulation."
+    several = "The question may mean {count} provisions; name the regulation."
+    return text, stated("several_provisions", several, count=f"{len(named.choices):,}")
 
 
 def _absent(named: NamedPassages, *, korean: bool) -> tuple[str, str]:
     if named.deleted:
         on = f" ({named.deleted_on})" if named.deleted_on else ""
         text = f"{named.absent}: 삭제된 조항입니다{on}." if korean else f"{named.absent} was deleted{on}."
-        return text, f"{named.absent} has been deleted (삭제){on}."
+        deleted = "{provision} has been deleted (삭제){on}."
+        return text, stated("provision_deleted", deleted, provision=named.absent, on=on)
     existing = named.existing.replace(" to ", "~") if korean else named.existing
     text = (
         f"{named.absent}: 이 규정에 없는 조항입니다. 있는 조항: {existing}."
         if korean
         else f"There is no {named.absent}. The regulation has {existing}."
     )
-    return text, f"There is no {named.absent}. The regulation has {named.existing}."
+    absent = "There is no {provision}. The regulation has {existing}."
+    return text, stated("no_provision", absent, provision=named.absent, existing=named.existing)

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from dtrag.concurrency import limit_clock
 from dtrag.core.chat import Usage
 from dtrag.core.debate import DebateResult
+from dtrag.core.statements import stated
 from dtrag.errors import InvalidInput, LanguageModelFailed, ModelNotAllowed, Overloaded
 from dtrag.pipeline import model_calls
 from dtrag.pipeline.answer.extractive import nothing_found
@@ -85,12 +86,24 @@ class DebateEngine:
             raise InvalidInput(f"max_rounds is {requested!r}, but must be a whole number from 1 to {MAX_ROUNDS}.")
         rounds = min(requested, MAX_ROUNDS)
         if requested > MAX_ROUNDS:
-            progress.notes.append(f"A debate has at most {MAX_ROUNDS} rounds; {requested} were requested.")
+            progress.notes.append(
+                stated(
+                    "debate_rounds_limited",
+                    "A debate has at most {most} rounds; {requested} were requested.",
+                    most=MAX_ROUNDS,
+                    requested=requested,
+                )
+            )
         while rounds > 1 and 2 * rounds + 1 > self._max_calls:
             rounds -= 1
         if rounds < min(requested, MAX_ROUNDS):
             progress.notes.append(
-                f"{self._max_calls} calls allow a debate of {rounds} rounds; the others were left out."
+                stated(
+                    "debate_calls_limited",
+                    "{calls} calls allow a debate of {rounds} rounds; the others were left out.",
+                    calls=self._max_calls,
+                    rounds=rounds,
+                )
             )
         return rounds
 
@@ -130,7 +143,7 @@ async def _run_rounds(
         await _run_round(agents, progress, number)
         finished_rounds = number
         if all(argument.abstains for argument in progress.latest):
-            progress.notes.append("The agents found no answer in the passages.")
+            progress.notes.append(stated("agents_no_answer", "The agents found no answer in the passages."))
             return nothing_found(progress.query), False
     return (None, True) if finished_rounds == 1 else await _conclude(run, progress)
 
@@ -154,8 +167,16 @@ async def _run_round(agents: tuple[DebateAgent, DebateAgent], progress: Progress
             side.append(outcome)
             progress.record(outcome, f"{agent.role} answer of round {number}")
         else:
-            consequence = "its previous answer is used" if side else "only the other answer is used"
-            progress.notes.append(f"The {agent.role} agent failed in round {number}; {consequence}: {outcome}")
+            progress.notes.append(
+                stated(
+                    "agent_failed_later" if side else "agent_failed_first",
+                    "The {agent} agent failed in round {round}; "
+                    + ("its previous answer is used: {error}" if side else "only the other answer is used: {error}"),
+                    agent=agent.role,
+                    round=number,
+                    error=outcome,
+                )
+            )
     failures = [outcome for outcome in outcomes if not isinstance(outcome, Argument)]
     if not progress.latest:
         raise _failure_of_both(failures)
@@ -191,7 +212,7 @@ async def _conclude(run: Run, progress: Progress) -> tuple[str, bool]:
     """The latest answers as one: by the synthesis, or merged without a call."""
     answers = [argument.text for argument in progress.latest]
     if same(*answers):
-        progress.notes.append("Both agents gave the same answer.")
+        progress.notes.append(stated("agents_agree", "Both agents gave the same answer."))
         answers = answers[:1]
     if progress.has_time_for("synthesis"):
         try:
@@ -199,7 +220,8 @@ async def _conclude(run: Run, progress: Progress) -> tuple[str, bool]:
         except (LanguageModelFailed, Overloaded) as error:
             if not progress.remaining:
                 raise
-            progress.notes.append(f"The synthesis failed; both answers were merged without it: {error}")
+            merged_note = "The synthesis failed; both answers were merged without it: {error}"
+            progress.notes.append(stated("synthesis_failed", merged_note, error=error))
     usable = [argument.text for argument in progress.latest if not argument.abstains]
     if len(usable) < 2 or len(answers) == 1:
         return usable[0], True
@@ -224,7 +246,7 @@ async def _synthesise(run: Run, progress: Progress, answers: Sequence[str]) -> t
     synthesis = argument_of(reply, SYNTHESIS_TOKENS)
     progress.record(synthesis, "synthesis")
     if synthesis.abstains:
-        progress.notes.append("The synthesis found no answer in the passages.")
+        progress.notes.append(stated("synthesis_no_answer", "The synthesis found no answer in the passages."))
         return nothing_found(progress.query), False
     return synthesis.text, True
 
@@ -263,7 +285,7 @@ class Progress:
         """Whether one more phase will probably end in time; if not, the answers so far are used."""
         if self.remaining >= self.longest_round:
             return True
-        self.notes.append(f"There was no time left for the {phase}.")
+        self.notes.append(stated("debate_no_time", "There was no time left for the {phase}.", phase=phase))
         return False
 
     def record(self, answer: Argument, name: str) -> None:
@@ -271,7 +293,7 @@ class Progress:
         self.usage += answer.usage
         self.models.append(answer.model)
         if answer.cut:
-            self.notes.append(f"The {name} was too long and was cut.")
+            self.notes.append(stated("debate_text_cut", "The {text} was too long and was cut.", text=name))
 
 
 def begin(query: str, context: Sequence[Mapping[str, Any] | str], ends: float) -> Progress:
@@ -282,12 +304,15 @@ def begin(query: str, context: Sequence[Mapping[str, Any] | str], ends: float) -
         raise InvalidInput("The context is a list of passages: dicts with the key 'text'.")
     progress = Progress(query.strip(), texts(context[:MAX_PASSAGES]), ends)
     if len(progress.query) > MAX_QUERY:
-        progress.notes.append(f"The question was trimmed to its first {MAX_QUERY:,} characters.")
+        trimmed = "The question was trimmed to its first {characters} characters."
+        progress.notes.append(stated("debate_question_trimmed", trimmed, characters=f"{MAX_QUERY:,}"))
         progress.query = progress.query[:MAX_QUERY].rstrip()
     if len(context) > MAX_PASSAGES:
-        progress.notes.append(f"The agents were shown the first {MAX_PASSAGES} of {len(context)} passages.")
+        shown = "The agents were shown the first {shown} of {passages} passages."
+        progress.notes.append(stated("debate_passages_limited", shown, shown=MAX_PASSAGES, passages=len(context)))
     if not progress.passages:
-        progress.notes.append("There were no passages, so the agents could not cite anything.")
+        nothing = "There were no passages, so the agents could not cite anything."
+        progress.notes.append(stated("debate_without_passages", nothing))
     return progress
 
 

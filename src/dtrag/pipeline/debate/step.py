@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 
+from dtrag.core.statements import CodedText, stated
 from dtrag.errors import InvalidInput, LanguageModelFailed, ModelNotAllowed
 from dtrag.pipeline.answer.citations import passages_of
 from dtrag.pipeline.answer.compose import tool_lines
@@ -14,6 +15,7 @@ from dtrag.pipeline.state import PipelineState
 from dtrag.pipeline.timeouts import budget_of
 
 _LOG = logging.getLogger(__name__)
+_UNFINISHED = "The debate did not finish ({reason}); the answer was composed without it."
 SURE = 0.9
 """Calibrated confidence from which on there is no debate: at most one in ten such answers is wrong, so ten debates
 (fifty model calls) could improve at most one answer."""
@@ -43,20 +45,22 @@ async def debate(state: PipelineState, run: Run) -> PipelineState:
         )
     except TimeoutError:
         _LOG.warning("Debate timeout - using initial answer (from step5)")
-        return _without_debate(state, run, "timeout")
+        return _without_debate(state, run, stated("debate_late", _UNFINISHED, reason="timeout"))
     except ModelNotAllowed as error:
-        return _without_debate(state, run, str(error), degraded=False)  # a used-up budget is not a failure
+        # A used-up budget is not a failure.
+        return _without_debate(state, run, stated("debate_not_allowed", _UNFINISHED, reason=error), degraded=False)
     except LanguageModelFailed as error:
         _LOG.warning("Debate failed - using initial answer (from step5): %s", error)
-        return _without_debate(state, run, "failed")
+        return _without_debate(state, run, stated("debate_failed", _UNFINISHED, reason="failed"))
     if result.final_answer is None:
         state.notes += result.notes
-        return _without_debate(state, run, "it ended after one round")
+        return _without_debate(state, run, stated("debate_short", _UNFINISHED, reason="it ended after one round"))
     state.answer, state.debate_result = result.final_answer, result
     if result.answered:
         state.model = " + ".join(result.models)
     else:
-        state.decision, state.reason = "abstain", "The debate found no answer in the passages."
+        state.decision = "abstain"
+        state.reason = stated("debate_no_answer", "The debate found no answer in the passages.")
     state.step_timings["debate"] = result.elapsed
     state.notes += result.notes
     run.recording.facts["debate"] = f"{result.rounds} rounds, {result.llm_calls} calls"
@@ -64,11 +68,11 @@ async def debate(state: PipelineState, run: Run) -> PipelineState:
     return state
 
 
-def _without_debate(state: PipelineState, run: Run, reason: str, *, degraded: bool = True) -> PipelineState:
+def _without_debate(state: PipelineState, run: Run, note: CodedText, *, degraded: bool = True) -> PipelineState:
     """The state with a note about the debate that gave no answer."""
     state.degraded += ["debate"] if degraded else []
-    state.notes.append(f"The debate did not finish ({reason}); the answer was composed without it.")
-    run.recording.facts["debate"] = reason
+    state.notes.append(note)
+    run.recording.facts["debate"] = note.statements[0].values["reason"]
     return state
 
 

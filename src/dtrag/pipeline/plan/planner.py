@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import Literal
 
+from dtrag.core.statements import stated
 from dtrag.errors import LanguageModelFailed, Overloaded
 from dtrag.pipeline import model_calls
 from dtrag.pipeline.plan.arithmetic import expression_of
@@ -66,7 +67,8 @@ async def plan(query: str, run: Run, *, seconds: float) -> Plan:
         return await _by_model(query, run, run.model, allowed, min(seconds, LONGEST_S))
     except (LanguageModelFailed, Overloaded, InvalidPlan, TimeoutError) as error:
         reason = str(error) or f"it took longer than {min(seconds, LONGEST_S):g} s."
-        note = f"The language model's plan could not be used, rules planned instead: {reason}"
+        failed = "The language model's plan could not be used, rules planned instead: {reason}"
+        note = stated("plan_failed", failed, reason=reason)
         return _plan(inputs, complexity, reasoning, strategy="fallback", notes=(note,))
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from dtrag.core.chat import Message
 from dtrag.core.prompt_fence import boundary, fenced
+from dtrag.core.statements import stated
 from dtrag.tools.registry import JsonObject, Tool
 
 MAX_TOKENS = 400
@@ -72,7 +73,8 @@ def choice_of(text: str, allowed: Mapping[str, Tool]) -> Choice:
         if mistake is None:
             inputs[name] = values
         elif len(notes) < MAX_TOOLS:
-            notes.append(f"The planned tool {name!r} was left out: {mistake}.")
+            left_out = "The planned tool {tool} was left out: {mistake}."
+            notes.append(stated("tool_left_out", left_out, tool=repr(name), mistake=mistake))
     reasoning = reply.get("reasoning")
     summary = " ".join(reasoning.split())[:MAX_REASONING] if isinstance(reasoning, str) else ""
     return Choice(inputs, summary or "Planned by the language model.", tuple(notes))

@@ -14,7 +14,6 @@ from dtrag.core.answers.confidence import (
     COSTS,
     LogisticModel,
     Thresholds,
-    advice,
     confidence,
     confidence_of,
     decide,
@@ -22,12 +21,13 @@ from dtrag.core.answers.confidence import (
     models_of,
     policy_of,
     shipped,
-    unknown_words,
     weights_for,
 )
 from dtrag.core.answers.evidence import SIGNALS
+from dtrag.core.answers.reasons import advice, declined, unknown_words
 from dtrag.core.documents import PackFindings, SearchResult
 from dtrag.core.ranking.bm25 import LexicalStatistics
+from dtrag.core.statements import statements_of
 from dtrag.core.text.analysis import term_id, terms
 from dtrag.errors import InvalidInput
 
@@ -169,6 +169,14 @@ def test_the_advice_names_words_that_occur_nowhere() -> None:
     assert len(unknown_words(" ".join(f"word{n}x" for n in range(50)), STATISTICS)) == 5
 
 
+def test_a_declined_question_says_what_was_searched_and_each_heading_once() -> None:
+    passages = [_passage("kettle valve", 0.1), _passage("boiler ticket", 0.1)]
+    told = declined("Does the kettle fly?", passages, STATISTICS)
+    assert (told.searched, told.unknown_words) == (5, ("fly",))
+    assert [heading.chunk_id for heading in told.nearest] == [passages[0].chunk_id]
+    assert declined("제12조", passages, LexicalStatistics()).searched == 2
+
+
 def test_korean_words_that_occur_in_part_count_as_known() -> None:
     statistics = _statistics("기숙사 신청 기간")
     assert unknown_words("기숙사에서 자전거 보관이 가능한가요?", statistics) == ["자전거", "보관"]
@@ -179,12 +187,18 @@ def test_the_reason_of_a_regulation_names_the_signals_that_decided() -> None:
     weak = PackFindings({"regulation_score": 0.1, "regulation_situations": 0.0, "regulation_covered": 0.0})
     passages = [_passage("휴학은 두 학기까지 한다.", 0.8)]
     answered = confidence_of("학교 쉬고 싶어요", passages, STATISTICS, None, strong)
-    declined = confidence_of("학교 쉬고 싶어요", passages, STATISTICS, None, weak)
+    refused = confidence_of("학교 쉬고 싶어요", passages, STATISTICS, None, weak)
     assert answered.decision == "answer"
     assert answered.reason.startswith("The best regulation reaches 90% of a full text score")
-    assert declined.decision == "abstain"
-    assert "reaches 10%" in declined.reason
-    assert "a part of the question" in declined.reason
+    assert refused.decision == "abstain"
+    assert "reaches 10%" in refused.reason
+    assert "a part of the question" in refused.reason
+    assert [each.code for each in statements_of(refused.reason)] == [
+        "evidence_regulations_part",
+        "searched",
+        "unknown_words",
+        "nearest_headings",
+    ]
 
 
 @given(st.floats(0.01, 0.99), st.floats(0.01, 0.99))

@@ -10,6 +10,8 @@ import { Markdown } from "../../parts/Markdown";
 import { Loaded } from "../../parts/States";
 import { formatPercent } from "../../text/texts";
 import { address } from "./state";
+import { partNames } from "../../text/part-names";
+import { sayStatement } from "../../text/statements";
 import { t } from "./text";
 import styles from "./Agents.module.css";
 
@@ -81,12 +83,12 @@ function Shown({ answer }: { answer: Answer }) {
       {answer.hitl_required && <p>{t("ask.review")}</p>}
       {answer.unfinished && <p class={styles.warn}>{t("ask.unfinished")}</p>}
       {answer.degraded.length > 0 && (
-        <p class={styles.warn}>{t("ask.degraded", { names: answer.degraded.join(", ") })}</p>
+        <p class={styles.warn}>{t("ask.degraded", { names: partNames(answer.degraded) })}</p>
       )}
       {answer.model ? <Markdown text={answer.text} /> : <p class={styles.plain}>{answer.text}</p>}
-      {answer.notes.map((note) => (
-        <p key={note} class={styles.small}>
-          {note}
+      {answer.note_statements.map(sayStatement).map(({ text, lang }) => (
+        <p key={text} class={styles.small} lang={lang}>
+          {text}
         </p>
       ))}
       {answer.citations.length > 0 && (

@@ -4,7 +4,9 @@ import { viewOf } from "../../app/views";
 import { Button } from "../../parts/Button";
 import { CopyButton } from "../../parts/CopyButton";
 import { Failure } from "../../parts/States";
+import { StatementItems } from "../../parts/Statements";
 import { languageOf } from "../../text/language";
+import { partNames } from "../../text/part-names";
 import { AnsweredBefore } from "./AnsweredBefore";
 import { AnswerText } from "./AnswerText";
 import { Confidence, judgementOf } from "./Confidence";
@@ -44,24 +46,20 @@ export function TurnCard({ turn, last }: { turn: Turn; last: boolean }) {
 
 /** What the answer rests on. */
 function Evidence({ turn, answer }: { turn: Turn; answer: Answer }) {
-  const { degraded, notes, hitl_required } = answer.metadata;
+  const { degraded, note_statements: notes, hitl_required } = answer.metadata;
   return (
     <>
       <Confidence answer={answer} />
       {judgementOf(answer) === "abstain" && <DeclinedAnswer turn={turn} answer={answer} />}
       {answer.answered_before && <AnsweredBefore before={answer.answered_before} />}
       {hitl_required && <p class={styles.note}>{t("ask.waiting")}</p>}
-      {degraded.length > 0 && <p class={styles.warning}>{t("ask.degraded", { parts: degraded.join(", ") })}</p>}
+      {degraded.length > 0 && <p class={styles.warning}>{t("ask.degraded", { parts: partNames(degraded) })}</p>}
       {turn.sources.length > 0 && <Sources turn={turn} />}
       {notes.length > 0 && (
         <details class={styles.notes}>
           <summary>{t("ask.notes", { n: notes.length })}</summary>
           <ul>
-            {notes.map((note) => (
-              <li key={note} lang={languageOf(note)}>
-                {note}
-              </li>
-            ))}
+            <StatementItems statements={notes} />
           </ul>
         </details>
       )}

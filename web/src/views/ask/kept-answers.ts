@@ -19,11 +19,14 @@ const MOST = 40;
 function read(): Kept[] {
   try {
     const value: unknown = JSON.parse(sessionStorage.getItem(KEY) ?? "[]");
-    return Array.isArray(value) ? (value as Kept[]) : [];
+    return Array.isArray(value) ? (value as Kept[]).filter(isComplete) : [];
   } catch {
     return []; // storage is switched off: earlier answers are shown without their sources
   }
 }
+
+/** An earlier edition of the page stored answers without some of today's fields. */
+const isComplete = ({ answer }: Kept): boolean => Array.isArray(answer.metadata.note_statements);
 
 export function keepAnswer(conversation: string, { question, settings }: Turn, answer: Answer): void {
   try {

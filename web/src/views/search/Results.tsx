@@ -3,7 +3,9 @@ import type { components } from "../../api/schema";
 import { Badge } from "../../parts/Badge";
 import { Bars } from "../../parts/Bars";
 import { Button } from "../../parts/Button";
+import { StatementItems } from "../../parts/Statements";
 import { Empty } from "../../parts/States";
+import { partNames } from "../../text/part-names";
 import { formatSeconds } from "../../text/texts";
 import { Expansions } from "./Expansions";
 import { HitCard } from "./HitCard";
@@ -67,13 +69,9 @@ function Notices({ metrics }: { metrics: Metrics }) {
   return (
     <ul class={styles.notices}>
       {metrics.degraded.length > 0 && (
-        <li class={styles.degraded}>{t("search.degraded", { parts: metrics.degraded.join(", ") })}</li>
+        <li class={styles.degraded}>{t("search.degraded", { parts: partNames(metrics.degraded) })}</li>
       )}
-      {metrics.notes.map((note) => (
-        <li key={note} lang="en">
-          {note}
-        </li>
-      ))}
+      <StatementItems statements={metrics.note_statements} />
     </ul>
   );
 }

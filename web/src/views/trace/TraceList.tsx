@@ -11,6 +11,7 @@ import { Segmented } from "../../parts/Segmented";
 import { Empty, Loaded } from "../../parts/States";
 import { formatDateTime, formatPercent, formatSeconds } from "../../text/texts";
 import { Decision } from "./Decision";
+import { partNames } from "../../text/part-names";
 import { t } from "./text";
 import type { TraceLine } from "./trace-facts";
 import styles from "./TraceList.module.css";
@@ -94,7 +95,7 @@ function Line({ line }: { line: TraceLine }) {
       <p class={styles.facts}>
         <Decision decision={line.decision} />
         {line.degraded.length > 0 && (
-          <Badge tone="warn">{t("trace.degraded", { parts: line.degraded.join(", ") })}</Badge>
+          <Badge tone="warn">{t("trace.degraded", { parts: partNames(line.degraded) })}</Badge>
         )}
         <span>{formatPercent(line.confidence)}</span>
         <span>{formatSeconds(line.seconds)}</span>

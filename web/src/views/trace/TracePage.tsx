@@ -12,6 +12,7 @@ import { Calls } from "./Calls";
 import { DebateColumns } from "./DebateColumns";
 import { Decision } from "./Decision";
 import { Documents } from "./Documents";
+import { partNames } from "../../text/part-names";
 import { t } from "./text";
 import { debateOf, toolCalls, usageOf, type ToolCall, type Trace } from "./trace-facts";
 import { Waterfall } from "./Waterfall";
@@ -111,7 +112,7 @@ function Facts({ trace }: { trace: Trace }) {
         ))}
       </dl>
       {trace.degraded.length > 0 && (
-        <p class={styles.degraded}>{t("trace.degradedWhy", { parts: trace.degraded.join(", ") })}</p>
+        <p class={styles.degraded}>{t("trace.degradedWhy", { parts: partNames(trace.degraded) })}</p>
       )}
     </div>
   );

@@ -16,6 +16,7 @@ import psycopg
 from dtrag.adapters.postgres.database import Connection, Database
 from dtrag.adapters.postgres.locks import Lock
 from dtrag.adapters.postgres.queries import queries
+from dtrag.core.statements import stated
 from dtrag.errors import DatabaseUnavailable
 
 _LOG = logging.getLogger(__name__)
@@ -52,13 +53,16 @@ class StrictIndex:
 
     def note(self) -> str:
         """What people should know of a search that has read only `MOST_READ` passages."""
-        head = f"Mode strict has read the {MOST_READ:,} best passages by words only, others may be missing: its index "
+        head = "Mode strict has read the {passages} best passages by words only, others may be missing: its index "
+        most = f"{MOST_READ:,}"
         if self._forbidden:
             statement = queries("strict")["create_index"]
-            return f"{head}may not be created by this database user. Let the owner of dtrag.chunks run: {statement}"
+            owner = f"{head}may not be created by this database user. Let the owner of dtrag.chunks run: {{statement}}"
+            return stated("strict_index_forbidden", owner, passages=most, statement=statement)
         if self._creation is None or self._creation.done():
-            return f"{head}could not be created; the log has the reason, and it is tried again in ten minutes."
-        return f"{head}is being created. Search again in a few minutes."
+            failed = f"{head}could not be created; the log has the reason, and it is tried again in ten minutes."
+            return stated("strict_index_failed", failed, passages=most)
+        return stated("strict_index_pending", f"{head}is being created. Search again in a few minutes.", passages=most)
 
     async def close(self) -> None:
         """Wait a little for a creation that has begun, then end it; what is half done is removed by the next one."""

@@ -8,14 +8,20 @@ from pydantic import BaseModel, Field, WithJsonSchema
 
 from dtrag.core.chat import Message, Role
 from dtrag.core.conversation import MAX_ID
+from dtrag.core.statements import all_statements, statements_of
 from dtrag.delivery.api.chat_turn import ChatTurn, TurnAnswer
 from dtrag.delivery.api.schemas.base import StrictBody
 from dtrag.delivery.api.schemas.common import (
     CONTEXT,
     DISPLAY,
     HIGHLIGHTS,
+    NOTE_STATEMENTS,
+    REASON_STATEMENTS,
     AnsweredBefore,
     ContextShape,
+    Declined,
+    DeclinedShape,
+    StatementShape,
     answered_before,
 )
 from dtrag.delivery.api.schemas.search import AsOf, Filters, JsonObject, RequestBody, Text
@@ -172,8 +178,10 @@ class ChatMetadata(BaseModel):
         description="Whether the time limit was reached: it is unknown whether the documents answer the question."
     )
     reason: str = Field(description="How the confidence was reached.")
+    reason_statements: list[StatementShape] = Field(description=REASON_STATEMENTS)
     degraded: list[str] = Field(description="Parts that failed and were left out; llm for the language model.")
     notes: list[str] = Field(description="Notes for the reader.")
+    note_statements: list[StatementShape] = Field(description=NOTE_STATEMENTS)
     model: str | None = Field(description="The language model that wrote the answer; null for quotations.")
     tokens: int = Field(description="Input and output tokens of language models.")
     cost: float = Field(description="Cost in won; 0 without a model and for a model without a known price.")
@@ -199,6 +207,7 @@ class ChatResponse(BaseModel):
     sources: list[SourceShape] = Field(description="One for each [n].")
     confidence: float = Field(description="The probability that the documents answer this, in [0, 1].")
     answered_before: AnsweredBefore = None
+    declined: Declined = None
     metadata: ChatMetadata = Field(description="Intent, times, decision, costs and notes.")
 
     @classmethod
@@ -212,6 +221,7 @@ class ChatResponse(BaseModel):
             sources=[SourceShape.model_validate(source) for source in response.sources],
             confidence=response.confidence,
             answered_before=answered_before(response.answered_before),
+            declined=None if response.declined is None else DeclinedShape.model_validate(response.declined),
             metadata=_metadata(turn, answer),
         )
 
@@ -225,8 +235,10 @@ def _metadata(turn: ChatTurn, answer: TurnAnswer) -> ChatMetadata:
         decision=response.decision,
         unfinished=response.unfinished,
         reason=response.reason,
+        reason_statements=[StatementShape.model_validate(each) for each in statements_of(response.reason)],
         degraded=list(response.degraded),
         notes=list(response.notes),
+        note_statements=[StatementShape.model_validate(each) for each in all_statements(response.notes)],
         model=response.model,
         tokens=response.usage.tokens,
         cost=response.cost,

@@ -42,6 +42,20 @@ class AbsenceShape(BaseModel):
     explanation: ExplanationShape | None = Field(description="The scores and ranks of that passage.")
 
 
+class StatementShape(BaseModel):
+    """A sentence for the reader with its code, to be said in another language."""
+
+    model_config = _RESPONSE
+
+    code: str = Field(description="What it says, such as searched; stable. Empty: only the text is known.")
+    text: str = Field(description="The sentence, in English or in the language of the question.")
+    values: dict[str, str] = Field(description="The variable parts of the sentence by name, as written in it.")
+
+
+REASON_STATEMENTS = "The sentences of reason with codes."
+NOTE_STATEMENTS = "The notes with codes."
+
+
 class Passage(BaseModel):
     """A result passage; scores are in [0, 1]."""
 
@@ -111,6 +125,7 @@ class Metrics(BaseModel):
     cache_hit: bool = Field(description="Whether the results came from the cache.")
     degraded: list[str] = Field(description="Stages that failed and were left out.")
     notes: list[str] = Field(description="Notes for the reader.")
+    note_statements: list[StatementShape] = Field(description=NOTE_STATEMENTS)
     correlation_id: str = Field(description="The X-Correlation-ID of the request.")
     absent: list[AbsenceShape] = Field(
         description="The explain_documents that are not among the results, with reasons."
@@ -262,6 +277,37 @@ def answered_before(case: object | None) -> AnsweredBeforeShape | None:
     return None if case is None else AnsweredBeforeShape.model_validate(case)
 
 
+class NearestHeadingShape(BaseModel):
+    """The heading of a passage that is near to the question without answering it."""
+
+    model_config = _RESPONSE
+
+    label: str = Field(description="Regulation and article, or title and heading.")
+    chunk_id: str = Field(description="The passage.")
+    document_id: str = Field(description="Its document.")
+    start: int = Field(description=f"Start of the passage, {_SPAN}.")
+    end: int = Field(description=f"End of the passage (exclusive), {_SPAN}.")
+
+
+class DeclinedShape(BaseModel):
+    """What was searched for a question that the documents do not answer; all of it is what you may see."""
+
+    model_config = _RESPONSE
+
+    searched: int = Field(description="Passages that were searched.")
+    unknown_words: list[str] = Field(description="Words of the question that occur in none of them; at most five.")
+    nearest: list[NearestHeadingShape] = Field(description="Headings of the best passages; at most three.")
+
+
+Declined = Annotated[
+    DeclinedShape | None,
+    Field(
+        description="What was searched when the decision is abstain; null otherwise, for a greeting, and for a "
+        "question that names a provision which does not exist."
+    ),
+]
+
+
 class AskResponse(BaseModel):
     """The answer with its citations, or that the documents do not answer."""
 
@@ -273,9 +319,11 @@ class AskResponse(BaseModel):
     confidence: float = Field(description="Confidence in [0, 1].")
     decision: str = Field(description="answer, review (on weak evidence), or abstain: the documents do not answer.")
     reason: str = Field(description="How the confidence was reached.")
+    reason_statements: list[StatementShape] = Field(description=REASON_STATEMENTS)
     stages: dict[str, float] = Field(description="Duration of each stage in milliseconds.")
     degraded: list[str] = Field(description="Stages that failed and were left out.")
     notes: list[str] = Field(description="Notes for the reader.")
+    note_statements: list[StatementShape] = Field(description=NOTE_STATEMENTS)
     model: str | None = Field(description="The language model that wrote the answer; null for quotations.")
     cost: float = Field(description="Cost of its language model calls, in won.")
     trace_id: str = Field(description="The id of its trace: GET /traces/{id}.")
@@ -283,6 +331,7 @@ class AskResponse(BaseModel):
         description="Whether the time limit was reached: it is unknown whether the documents answer the question."
     )
     answered_before: AnsweredBefore = None
+    declined: Declined = None
 
 
 class DocumentShape(BaseModel):
