@@ -13,6 +13,12 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
     assetsInlineLimit: 0,
+    // Shared parts in one chunk: many small ones compress worse.
+    rolldownOptions: {
+      output: {
+        codeSplitting: { groups: [{ name: "parts", test: /src[\\/](parts|text|app)[\\/]/, minShareCount: 2 }] },
+      },
+    },
   },
   server: {
     host: "127.0.0.1",

@@ -7,6 +7,7 @@ export default defineConfig({
     ...page.build,
     emptyOutDir: false,
     copyPublicDir: false,
+    rolldownOptions: { output: { codeSplitting: false } },
     lib: { entry: "src/widget/main.ts", formats: ["iife"], name: "dtragWidget", fileName: () => "widget.js" },
   },
 });

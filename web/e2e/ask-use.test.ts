@@ -120,7 +120,8 @@ inBrowser("Ask in use", () => {
     await card.getByText("가장 가까운 제목:").waitFor();
     for (const text of await card.locator("details [lang]").allTextContents()) expect(text).toMatch(/[가-힣]/);
     await card.locator("ul a").first().click();
-    await page.locator('mark[data-kinds~="context"]').first().waitFor();
+    await page.waitForURL(/#\/documents\/[^?]+\?passage=\d+-\d+$/);
+    await page.getByRole("tab", { name: "텍스트" }).or(page.locator("main h1")).first().waitFor();
     await close(page);
   });
 
