@@ -31,9 +31,10 @@ from dtrag.assembly import (
 from dtrag.concurrency import Admission
 from dtrag.core.access import confinement
 from dtrag.core.access.api_key import LOCAL
-from dtrag.core.access.scope import Scope, Viewer
+from dtrag.core.access.scope import Scope, SearchFilters, Viewer
 from dtrag.core.answers.confidence import policy_of
 from dtrag.core.cases.evidence import COMMITTED_PAIRS
+from dtrag.core.document_listing import WHOLE_LIST, DocumentListing
 from dtrag.core.document_selection import DocumentTarget, file_path, select
 from dtrag.core.documents import Answer, DocumentSummary, SearchMetrics, SearchResult, uuid_or_none
 from dtrag.core.editions import parse_date
@@ -497,24 +498,44 @@ class App:
             return response, False
         return replace(response, notes=(*response.notes, IN_REVIEW)), True
 
-    async def _resolved(self, viewer: Viewer | None) -> tuple[Scope, Taxonomy]:
-        """What the viewer may see in the active version of the tree, and that version."""
+    async def _resolved(
+        self, viewer: Viewer | None, category: Sequence[str] | str | None = None
+    ) -> tuple[Scope, Taxonomy]:
+        """What the viewer may see (of a branch) in the active version of the tree, and that version."""
         taxonomy = (await self.index.snapshot()).taxonomy
-        return confinement.bounded(viewer).resolved(taxonomy), taxonomy
+        within = confinement.bounded(viewer).resolved(taxonomy)
+        if category is not None:
+            within = SearchFilters.parse({"taxonomy_paths": [category]}).scope(taxonomy, within)
+        return within, taxonomy
 
     async def documents(
-        self, limit: int = 100, offset: int = 0, *, scope: Viewer | None = None
+        self,
+        limit: int = 100,
+        offset: int = 0,
+        *,
+        category: Sequence[str] | str | None = None,
+        listing: DocumentListing = WHOLE_LIST,
+        scope: Viewer | None = None,
     ) -> list[DocumentSummary]:
-        """A page of the documents, newest first."""
+        """A page of the documents of a branch that `listing` selects and sorts; without it all, the newest first.
+
+        `DocumentListing.parse("leave", sort="title")` searches titles and names of files.
+        """
         if not (1 <= limit <= MOST_LISTED and offset >= 0):
             raise InvalidInput(f"limit must be from 1 to {MOST_LISTED:,} and offset at least 0.")
-        within, taxonomy = await self._resolved(scope)
-        return await self.index.documents(within, taxonomy, limit=limit, offset=offset)
+        within, taxonomy = await self._resolved(scope, category)
+        return await self.index.documents(within, taxonomy, limit=limit, offset=offset, listing=listing)
 
-    async def counts(self, *, scope: Viewer | None = None) -> tuple[int, int]:
-        """Numbers of documents and chunks."""
-        within, _ = await self._resolved(scope)
-        return await self.index.counts(within)
+    async def counts(
+        self,
+        *,
+        category: Sequence[str] | str | None = None,
+        listing: DocumentListing = WHOLE_LIST,
+        scope: Viewer | None = None,
+    ) -> tuple[int, int]:
+        """Numbers of documents and chunks, of a branch and of those that `listing` selects."""
+        within, _ = await self._resolved(scope, category)
+        return await self.index.counts(within, listing)
 
     async def document(self, document_id: str, *, scope: Viewer | None = None) -> tuple[DocumentSummary, str]:
         """A document and its text. Raises `NotFound`."""

@@ -52,6 +52,40 @@ async def test_round_trip(client: httpx2.AsyncClient, service: Service) -> None:
     assert back.json()["documents"] == [{"document_id": key, "file": "quokka.md", "unchanged": False}]
 
 
+async def test_a_list_is_searched_filtered_sorted_and_continued(client: httpx2.AsyncClient) -> None:
+    for title, name, sentences in (("Bee", b"bee.md", 2), ("ant", b"ant.md", 1), ("Cicada", b"cicada.md", 3)):
+        text = f"# {title}\n\n" + "The insectarium opens. " * sentences
+        body = form(("files", name, text.encode()), ("category", None, b"Insects/Small"))
+        assert (await client.post("/documents", content=body, headers=FORM)).status_code == 201
+
+    async def titles(**query: str) -> list[str]:
+        listed = (await client.get("/documents", params=query)).json()
+        assert listed["total"]["documents"] >= len(listed["documents"])
+        return [document["title"] for document in listed["documents"]]
+
+    assert await titles(category="Insects", sort="title") == ["ant", "Bee", "Cicada"]
+    assert await titles(category="Insects", sort="largest") == ["Cicada", "Bee", "ant"]
+    assert await titles(category="Insects", sort="oldest") == ["Bee", "ant", "Cicada"]
+    assert await titles(q="CICADA.md") == ["Cicada"]
+    assert await titles(category="Insects", q="cicada", type="application/pdf") == []
+    assert await titles(category="Insects/None") == []
+    first = (await client.get("/documents", params={"category": "Insects", "sort": "title", "limit": "2"})).json()
+    assert first["total"]["documents"] == 3
+    following = {"category": "Insects", "sort": "title", "limit": "2", "after": first["next"]}
+    last = (await client.get("/documents", params=following)).json()
+    assert [document["title"] for document in last["documents"]] == ["Cicada"]
+    assert last["next"] is None
+    for wrong in (
+        {"sort": "size"},
+        {"after": "title:x:y", "sort": "title"},
+        {"type": "text/x"},
+        {"q": "x" * 201},
+        {"x": "1"},
+    ):
+        assert_failure(await client.get("/documents", params=wrong), 422)
+    assert_failure(await client.get("/documents", params={"after": first["next"], "sort": "newest"}), 422)
+
+
 async def test_the_same_name_replaces(client: httpx2.AsyncClient) -> None:
     first = await client.post("/documents", content=file_form(b"menu.txt", b"Soup of parsnipolis."), headers=FORM)
     second = await client.post("/documents", content=file_form(b"menu.txt", b"Stew of turniplandia."), headers=FORM)

@@ -13,6 +13,7 @@ from dtrag.adapters.postgres.database import scope_statement
 from dtrag.adapters.postgres.queries import queries
 from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.core.access.scope import Scope
+from dtrag.core.document_listing import SORTS
 from tests.cases import each
 from tests.store import Databases, Store
 
@@ -294,7 +295,7 @@ def test_every_limit_has_a_total_order() -> None:
         name: " ".join(text.lower().split()) for name, text in STATEMENTS.items() if re.search(r"\blimit [%\d]", text)
     }
     assert set(limited) == {
-        "content.documents",
+        *(f"content.documents_{sort}" for sort in SORTS),
         "content.passage_spans",
         "folders.read_documents_of",
         "search.strict",
@@ -316,7 +317,7 @@ def test_every_limit_has_a_total_order() -> None:
             assert re.search(rf"(?:^|, |q\.){LOCAL_LIMITS[name]}(?: desc)?$", last.strip()), name
             continue
         key = (
-            r"(?:\w\.)?document_id$"
+            r"(?:\w\.)?document_id(?: desc)?$"
             if "documents" in name or name == "taxonomy.examples"
             else r"\w\.document_id, \w\.ordinal$"
         )

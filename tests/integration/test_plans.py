@@ -6,6 +6,7 @@ import json
 import random
 import uuid
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from typing import Any, cast
 
 import pytest_asyncio
@@ -19,6 +20,7 @@ from dtrag.adapters.postgres.lexical.strict_index import StrictIndex
 from dtrag.adapters.postgres.queries import filtered, queries
 from dtrag.adapters.postgres.server.server import EmbeddedServer
 from dtrag.core.access.scope import Scope
+from dtrag.core.document_listing import SORTS
 from dtrag.core.text.analysis import ANALYZER
 from dtrag.settings import Settings
 from dtrag.testing.builders import indexed_document
@@ -26,6 +28,7 @@ from tests.store import Databases
 from tests.toy import ToyEmbedder
 
 DOCUMENTS = 800
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 PER_DOCUMENT = 4
 EMBEDDER = ToyEmbedder()
 
@@ -130,6 +133,25 @@ async def test_passages_are_read_by_key_under_row_security(database: Database) -
         plan = await nodes(database, "reader", queries("content")["chunks_by_key"], values, scope)
         assert {"chunks_pkey", "documents_pkey"} <= indexes(plan)
         assert scanned(plan) == set()
+
+
+async def test_lists_are_read_in_the_order_of_their_index(database: Database) -> None:
+    keys: dict[str, object] = {"title": "toy:5", "largest": 500, "smallest": 100, "newest": NOW, "oldest": NOW}
+    orders = {"newest": "documents_processed_at", "oldest": "documents_processed_at", "title": "documents_title"}
+    without_sorting = (
+        "set local enable_sort = off",
+        "set local enable_seqscan = off",
+        "set local enable_bitmapscan = off",
+    )
+    for sort in SORTS:
+        values = {"as_of": NOW.date(), "text": "", "content_types": None, "limit": 10, "offset": 0}
+        for after in ({"after": None, "after_key": None}, {"after": uuid.UUID(int=5), "after_key": keys[sort]}):
+            statement = queries("content")[f"documents_{sort}"]
+            plan = await nodes(database, "reader", statement, values | after, None, *without_sorting)
+            assert indexes(plan) - {"passage_validity_pkey"} == {orders.get(sort, "documents_size")}, sort
+            assert not any(node["Node Type"] == "Sort" for node in plan), sort
+            keyed = [node for node in plan if "Index Cond" in node and node["Relation Name"] == "documents"]
+            assert bool(keyed) == (after["after"] is not None), sort
 
 
 async def test_a_document_is_read_by_key(database: Database) -> None:

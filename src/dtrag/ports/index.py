@@ -9,6 +9,7 @@ from datetime import date, datetime
 from typing import Any, Protocol
 
 from dtrag.core.access.scope import EVERYTHING, NO_FILTERS, Scope, SearchFilters
+from dtrag.core.document_listing import WHOLE_LIST, DocumentListing
 from dtrag.core.document_text import DocumentText, PassageSpan
 from dtrag.core.documents import DocumentSummary, Draft, IndexedDocument, SearchResult, Vector
 from dtrag.core.editions import Edition, WorkBeginning
@@ -123,9 +124,9 @@ class DocumentIndex(Index, Protocol):
     """An index that also lists its documents and shows their texts."""
 
     async def documents(
-        self, scope: Scope, taxonomy: Taxonomy, *, limit: int, offset: int = 0
+        self, scope: Scope, taxonomy: Taxonomy, *, limit: int, offset: int = 0, listing: DocumentListing = WHOLE_LIST
     ) -> list[DocumentSummary]:
-        """A page of the documents in scope, newest first."""
+        """A page of the documents in scope that the listing has, in its order."""
 
     async def document(
         self, document_id: uuid.UUID, scope: Scope, taxonomy: Taxonomy
@@ -143,8 +144,8 @@ class DocumentIndex(Index, Protocol):
     ) -> tuple[list[PassageSpan], int] | None:
         """A page of the passages of a document in scope, in order, and their total number, or None."""
 
-    async def counts(self, scope: Scope) -> tuple[int, int]:
-        """Numbers of documents and of passages in scope."""
+    async def counts(self, scope: Scope, listing: DocumentListing = WHOLE_LIST) -> tuple[int, int]:
+        """Numbers of documents and of passages in scope that the listing has, wherever it begins."""
 
     async def close(self) -> None:
         """Stop work in the background."""

@@ -617,7 +617,7 @@ export interface paths {
         };
         /**
          * Documents
-         * @description The documents, the newest first.
+         * @description The documents, the newest first unless `sort` says otherwise.
          */
         get: operations["documents_documents_get"];
         put?: never;
@@ -3761,7 +3761,7 @@ export interface components {
         };
         /**
          * DocumentList
-         * @description A page of the documents, the newest first.
+         * @description A page of the documents.
          */
         DocumentList: {
             /**
@@ -3775,11 +3775,16 @@ export interface components {
              */
             limit: number;
             /**
+             * Next
+             * @description The `after` of the next page; null at the end.
+             */
+            next: string | null;
+            /**
              * Offset
-             * @description Documents before this page.
+             * @description Documents before this page, counted from `after`.
              */
             offset: number;
-            /** @description The documents and passages that you may see. */
+            /** @description The documents that match and that you may see, and their passages. */
             total: components["schemas"]["Total"];
         };
         /**
@@ -11261,10 +11266,20 @@ export interface operations {
     documents_documents_get: {
         parameters: {
             query?: {
+                /** @description The `next` of the page before; with the same other fields. */
+                after?: string;
+                /** @description Only this branch, such as HR/Leave. */
+                category?: string;
                 /** @description Maximum number of entries. */
                 limit?: number;
                 /** @description Number of entries to skip. */
                 offset?: number;
+                /** @description Text in the title or in the path of the file, in any case. */
+                q?: string;
+                /** @description newest, oldest, title, largest or smallest (in characters). */
+                sort?: "newest" | "oldest" | "title" | "largest" | "smallest";
+                /** @description Only these content types, such as application/pdf; may be repeated. */
+                type?: string[];
             };
             header?: never;
             path?: never;
@@ -11283,6 +11298,15 @@ export interface operations {
             };
             /** @description The key is missing or invalid. */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description Your key does not allow it, or the filters reach outside your scope. */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -15,6 +15,7 @@ from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from dtrag.adapters.postgres.queries import queries
+from dtrag.core.document_listing import search_name, sort_title
 from dtrag.core.documents import Chunk, ChunkedDocument, Draft, IndexedChunk, IndexedDocument, ParsedDocument
 from dtrag.core.editions import Edition
 from dtrag.core.ranking.segments import quantised
@@ -80,6 +81,8 @@ def _document_row(document: IndexedDocument, segment_id: uuid.UUID, now: datetim
         segment_id,
         now,
         document.source_path,
+        search_name(parsed.title, document.source_uri, document.source_path),
+        sort_title(parsed.title),
         *_edition_columns(document.edition),
     )
 

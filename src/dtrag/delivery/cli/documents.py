@@ -6,6 +6,7 @@ import sys
 import uuid
 from collections.abc import Sequence
 from dataclasses import asdict
+from enum import Enum
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urldefrag
 
@@ -20,8 +21,20 @@ if TYPE_CHECKING:
 
     from dtrag.app import App
     from dtrag.core.documents import DocumentSummary
+    from dtrag.delivery.local.results import DocumentPage
 
 app = typer.Typer(rich_markup_mode=None, invoke_without_command=True, help="List, show and delete documents.")
+
+
+class Order(Enum):
+    """The orders of a list."""
+
+    newest = "newest"
+    oldest = "oldest"
+    title = "title"
+    largest = "largest"
+    smallest = "smallest"
+
 
 SHOWN = 10
 """Number of documents in a preview."""
@@ -36,7 +49,7 @@ def documents(
 ) -> int:
     """List, show and delete documents. Without a command: list."""
     if context.invoked_subcommand is None:
-        return _list(context, limit, offset, direct, as_json)
+        return list_documents(context, limit=limit, offset=offset, direct=direct, as_json=as_json)
     if as_json or direct or (limit, offset) != (100, 0):
         raise typer.BadParameter(f"give the options after `documents {context.invoked_subcommand}`")
     return OK
@@ -44,10 +57,41 @@ def documents(
 
 @app.command("list")
 def list_documents(
-    context: typer.Context, limit: Limit = 100, offset: Offset = 0, direct: Direct = False, as_json: Json = False
+    context: typer.Context,
+    text: Annotated[
+        str, typer.Argument(metavar="[TEXT]", help="Text in the title or in the path of the file, in any case.")
+    ] = "",
+    *,
+    category: Annotated[str | None, typer.Option(metavar="PATH", help='Only this branch, such as "AI/ML".')] = None,
+    content_type: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--type", metavar="TYPE", help="Only this content type, such as application/pdf; may be repeated."
+        ),
+    ] = None,
+    sort: Annotated[Order, typer.Option(help="The order; sizes are numbers of characters.")] = Order.newest,
+    after: Annotated[str, typer.Option(metavar="NEXT", help="The `next` of the page before, from --json.")] = "",
+    limit: Limit = 100,
+    offset: Offset = 0,
+    direct: Direct = False,
+    as_json: Json = False,
 ) -> int:
     """List the documents with their files, the newest first."""
-    return _list(context, limit, offset, direct, as_json)
+    from dtrag.delivery.cli.reading import read
+    from dtrag.delivery.local.results import DocumentPage
+
+    listing = {"text": text, "content_types": content_type, "sort": sort.value, "after": after}
+    arguments = {"limit": limit, "offset": offset, "category": category, "listing": listing}
+    page = read(context, "documents", arguments, DocumentPage, direct=direct)
+    if as_json:
+        from dtrag.delivery.cli.console import show_json
+
+        rows = [asdict(summary) for summary in page.documents]
+        total = {"documents": page.total, "chunks": page.chunks}
+        show_json({"documents": rows, "total": total, "limit": limit, "offset": offset, "next": page.next})
+        return OK
+    _show_page(page, selects=bool(text or category or content_type))
+    return OK
 
 
 @app.command("show")
@@ -165,18 +209,9 @@ def _confirmed(selected: Sequence[DocumentSummary]) -> bool:
     return typer.confirm("Delete these documents?", err=True)
 
 
-def _list(context: typer.Context, limit: int, offset: int, direct: bool, as_json: bool) -> int:
-    from dtrag.delivery.cli.reading import read
-    from dtrag.delivery.local.results import DocumentPage
+def _show_page(page: DocumentPage, *, selects: bool) -> None:
+    from dtrag.delivery.cli.console import data, note, plural
 
-    page = read(context, "documents", {"limit": limit, "offset": offset}, DocumentPage, direct=direct)
-    from dtrag.delivery.cli.console import data, note, plural, show_json
-
-    if as_json:
-        rows = [asdict(summary) for summary in page.documents]
-        total = {"documents": page.total, "chunks": page.chunks}
-        show_json({"documents": rows, "total": total, "limit": limit, "offset": offset})
-        return OK
     console = data()
     for summary in page.documents:
         _show_row(summary, console)
@@ -184,9 +219,10 @@ def _list(context: typer.Context, limit: int, offset: int, direct: bool, as_json
         files = {urldefrag(summary.source_url).url for summary in page.documents}
         shown = f"{len(page.documents):,} of {plural(page.total, 'document')}"
         note(f"{shown}, from {plural(len(files), 'file')}; {plural(page.chunks, 'chunk')} altogether")
+    elif selects:
+        note("No document matches. Try another text, or fewer filters.")
     else:
         note("There are no documents yet. Index some with: dtrag ingest FOLDER")
-    return OK
 
 
 def _show_row(summary: DocumentSummary, console: Console) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dtrag.core.access.confinement import OWNER
+from dtrag.core.document_listing import DocumentListing, continuation
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
 from dtrag.delivery.local.results import (
     AnswerResult,
@@ -49,9 +50,14 @@ async def _search(
     return SearchResults(results, metrics, not results and (await app.counts(scope=OWNER))[0] == 0)
 
 
-async def _documents(app: App, limit: int, offset: int) -> DocumentPage:
-    total, chunks = await app.counts(scope=OWNER)
-    return DocumentPage(await app.documents(limit, offset, scope=OWNER), total, chunks)
+async def _documents(
+    app: App, limit: int, offset: int, category: str | None = None, listing: Mapping[str, Any] | None = None
+) -> DocumentPage:
+    await check_categories(app, [category] if category else None)
+    selected = DocumentListing.parse(**(listing or {}))
+    total, chunks = await app.counts(category=category, listing=selected, scope=OWNER)
+    page = await app.documents(limit, offset, category=category, listing=selected, scope=OWNER)
+    return DocumentPage(page, total, chunks, continuation(page[-1], selected.sort) if len(page) == limit else None)
 
 
 async def _document(app: App, document_id: str) -> DocumentResult:

@@ -51,11 +51,12 @@ class SearchResults:
 
 @dataclass(frozen=True, slots=True)
 class DocumentPage:
-    """A page of documents, and the total numbers of documents and chunks."""
+    """A page of documents, the total numbers of matching documents and chunks, and the `after` of the next page."""
 
     documents: list[DocumentSummary]
     total: int
     chunks: int
+    next: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

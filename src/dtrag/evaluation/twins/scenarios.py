@@ -11,6 +11,7 @@ import uuid
 from typing import Any
 from urllib.parse import quote
 
+from dtrag.core.document_listing import SORTS
 from dtrag.evaluation.twins import case_memory
 from dtrag.evaluation.twins.library import SHARED, UPLOADED
 from dtrag.evaluation.twins.registry import EXEMPT, SCENARIOS, routes_tried, scenario
@@ -238,6 +239,12 @@ async def documents(visit: Visit) -> None:
     listed = await visit.send("GET", "/documents", query=f"?limit=6&offset={offset}")
     for row in listed.json.get("documents", [])[:2]:
         await visit.send("GET", "/documents/{document_id}", document_id=row["document_id"])
+    branch = "/".join(visit.chance.choice((visit.words.own_path(), visit.words.hidden_path())))
+    sort = visit.chance.choice(SORTS)
+    for query in (f"q={quote(visit.words.word())}&sort={sort}", f"category={quote(branch)}&sort={sort}"):
+        await visit.send("GET", "/documents", query=f"?limit=3&{query}")
+    following = await visit.send("GET", "/documents", query=f"?limit=2&sort={sort}")
+    await visit.send("GET", "/documents", query=f"?limit=2&sort={sort}&after={quote(following.json.get('next') or '')}")
     foreign = visit.chance.choice((visit.world.known["hidden document"], str(uuid.UUID(int=9)), "..%2f..%2fetc"))
     await visit.send("GET", "/documents/{document_id}", document_id=foreign)
     await visit.send("DELETE", "/documents/{document_id}", document_id=foreign)

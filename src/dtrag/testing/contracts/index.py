@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import unicodedata
 import uuid
 
 import numpy as np
 import pytest
 
 from dtrag.core.access.scope import EVERYTHING, NO_FILTERS, Scope, SearchFilters
-from dtrag.core.documents import document_id
+from dtrag.core.document_listing import DocumentListing, Sort, continuation, sort_title
+from dtrag.core.documents import DocumentSummary, document_id
 from dtrag.core.ranking.bm25 import LexicalQuery, LexicalStatistics
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
 from dtrag.core.text.analysis import term_id, terms
@@ -275,6 +277,49 @@ class IndexContract:
         assert times == sorted(times, reverse=True)
         pages = [await stores.index.documents(EVERYTHING, taxonomy, limit=3, offset=offset) for offset in (0, 3)]
         assert [row.document_id for page in pages for row in page] == [row.document_id for row in everything]
+
+    async def test_lists_are_searched_sorted_and_continued(self, stores: Stores) -> None:
+        taxonomy, machines, _ = await filled(stores)
+        everything = await stores.index.documents(EVERYTHING, taxonomy, limit=10)
+        expected: dict[Sort, list[DocumentSummary]] = {
+            "newest": everything,
+            "oldest": everything[::-1],
+            "title": sorted(everything, key=lambda row: (sort_title(row.title), row.document_id)),
+            "largest": sorted(everything, key=lambda row: (-row.characters, row.document_id)),
+            "smallest": sorted(everything, key=lambda row: (-row.characters, row.document_id))[::-1],
+        }
+        for sort, rows in expected.items():
+            collected: list[DocumentSummary] = []
+            after = ""
+            while page := await stores.index.documents(
+                EVERYTHING, taxonomy, limit=2, listing=DocumentListing.parse(sort=sort, after=after)
+            ):
+                collected += page
+                after = continuation(page[-1], sort)
+            assert [row.document_id for row in collected] == [row.document_id for row in rows], sort
+            seen = await stores.index.documents(machines, taxonomy, limit=10, listing=DocumentListing(sort=sort))
+            assert [row for row in rows if row.document_id in {str(KETTLE), str(BOILER)}] == seen, sort
+        for text, titles in (("KETTLE man", {"Kettle manual"}), ("kettle%", set()), ("k_ttle", set())):
+            listing = DocumentListing.parse(text)
+            rows = await stores.index.documents(EVERYTHING, taxonomy, limit=10, listing=listing)
+            assert {row.title for row in rows} == titles
+            assert await stores.index.counts(EVERYTHING, listing) == (len(rows), sum(row.chunks for row in rows))
+        listing = DocumentListing.parse("kettle", ["application/pdf"])
+        assert await stores.index.counts(EVERYTHING, listing) == (0, 0)
+        assert await stores.index.documents(NOTHING, taxonomy, limit=10, listing=DocumentListing.parse("e")) == []
+
+    async def test_names_are_searched_in_any_case_and_form_without_folders_of_the_server(self, stores: Stores) -> None:
+        taxonomy = (await stores.index.snapshot()).taxonomy
+        composed, path = "학칙 Été", "규정/Leave.MD"
+        decomposed = unicodedata.normalize("NFD", composed)
+        one = indexed_document("file:///srv/secret/a.md", ["Text."], title="One")
+        two = indexed_document("file:///srv/secret/b.md", ["Text."], title=decomposed, source_path=path)
+        await stores.writer.write([one, two])
+        for text in (composed, composed.lower(), decomposed.upper(), "규정/leave"):
+            rows = await stores.index.documents(EVERYTHING, taxonomy, limit=10, listing=DocumentListing.parse(text))
+            assert [row.document_id for row in rows] == [str(two.document_id)], text
+        for text, count in (("a.md", 1), ("secret", 0), ("srv", 0)):
+            assert (await stores.index.counts(EVERYTHING, DocumentListing.parse(text)))[0] == count, text
 
     async def test_a_document_is_shown_in_scope_only(self, stores: Stores) -> None:
         taxonomy, machines, staff = await filled(stores)

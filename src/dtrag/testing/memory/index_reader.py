@@ -7,11 +7,13 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from typing import Any
 
 import numpy as np
 
 from dtrag.core.access.addresses import shown_address
 from dtrag.core.access.scope import EVERYTHING, NO_FILTERS, Scope, SearchFilters
+from dtrag.core.document_listing import WHOLE_LIST, DocumentListing, Position, sort_title
 from dtrag.core.document_text import DocumentText, PassageSpan
 from dtrag.core.documents import DocumentSummary, IndexedChunk, SearchResult, Vector
 from dtrag.core.editions import WorkBeginning, days
@@ -162,19 +164,32 @@ class MemoryIndex:
         return before
 
     async def documents(
-        self, scope: Scope, taxonomy: Taxonomy, *, limit: int, offset: int = 0
+        self, scope: Scope, taxonomy: Taxonomy, *, limit: int, offset: int = 0, listing: DocumentListing = WHOLE_LIST
     ) -> list[DocumentSummary]:
-        """Documents in scope, the newest first."""
-        newest = sorted(
-            filter(lambda stored: stored.is_listed(scope), self._state.seen(scope)),
-            key=lambda stored: -stored.processed_at.timestamp(),
-        )
-        return [_summary(stored, taxonomy, scope) for stored in newest[offset : offset + limit]]
+        """A page of the documents in scope that the listing has, in its order."""
+        descends = listing.sort in {"newest", "largest"}
+        rows = sorted(self._listed(scope, listing), key=lambda stored: stored.written.document_id)
+        if listing.sort in {"oldest", "smallest"}:
+            rows.reverse()
+        rows.sort(key=lambda stored: _sort_key(stored, listing), reverse=descends)
+        if listing.after is not None:
+            rows = [stored for stored in rows if _is_behind(stored, listing, listing.after)]
+        return [_summary(stored, taxonomy, scope) for stored in rows[offset : offset + limit]]
 
-    async def counts(self, scope: Scope) -> tuple[int, int]:
-        """Numbers of documents and chunks in scope."""
-        seen = [stored for stored in self._state.seen(scope) if stored.is_listed(scope)]
-        return len(seen), sum(stored.valid_passages(scope) for stored in seen)
+    async def counts(self, scope: Scope, listing: DocumentListing = WHOLE_LIST) -> tuple[int, int]:
+        """Numbers of documents and chunks in scope that the listing has."""
+        rows = self._listed(scope, listing)
+        return len(rows), sum(stored.valid_passages(scope) for stored in rows)
+
+    def _listed(self, scope: Scope, listing: DocumentListing) -> list[StoredDocument]:
+        rows = []
+        for stored in self._state.seen(scope):
+            written, document = stored.written, stored.written.document
+            if stored.is_listed(scope) and listing.admits(
+                document.title, written.source_uri, written.source_path, document.content_type
+            ):
+                rows.append(stored)
+        return rows
 
     async def document(
         self, document_id: uuid.UUID, scope: Scope, taxonomy: Taxonomy
@@ -324,6 +339,20 @@ def _result(passage: _Passage, taxonomy: Taxonomy, scope: Scope) -> SearchResult
         start=chunk.start,
         end=chunk.end,
     )
+
+
+def _sort_key(stored: StoredDocument, listing: DocumentListing) -> Any:
+    if listing.sort == "title":
+        return sort_title(stored.written.document.title)
+    return stored.processed_at if listing.sort in {"newest", "oldest"} else len(stored.written.document.text)
+
+
+def _is_behind(stored: StoredDocument, listing: DocumentListing, after: Position) -> bool:
+    key, document_id = _sort_key(stored, listing), stored.written.document_id
+    descends = listing.sort in {"newest", "largest"}
+    if key != after.key:
+        return bool(key < after.key if descends else key > after.key)
+    return document_id > after.document_id if descends or listing.sort == "title" else document_id < after.document_id
 
 
 def _summary(stored: StoredDocument, taxonomy: Taxonomy, scope: Scope) -> DocumentSummary:

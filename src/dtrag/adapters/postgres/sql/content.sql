@@ -31,12 +31,56 @@ where v.document_id = d.document_id and v.valid_from <= :as_of and (v.valid_unti
 -- fragment: valid
 (d.effective_from is null or exists (select {valid_passages}))
 
--- name: documents
+-- fragment: listed
+-- The text is in the folded column: no function of an expression runs for each row.
+{valid}
+and (:text::text = '' or strpos(d.search_name, :text::text) > 0)
+and (:content_types::text[] is null or d.content_type = any (:content_types::text[]))
+
+-- fragment: page_of_documents
+-- A list goes on behind the position (:after_key, :after); the first comparison of each is one that an index answers.
 select document_id, title, source_uri, source_path, content_type, node_id, language, chunks, characters, metadata, processed_at,
        effective_from, superseded_from
 from documents d
-where {valid}
-order by processed_at desc, document_id
+where {listed}
+
+-- name: without_order_index
+-- For lists that need most rows anyway: reading them in the order of an index jumps through the table.
+set local enable_indexscan = off
+
+-- name: documents_newest
+{page_of_documents}
+and (:after::uuid is null or (d.processed_at <= :after_key::timestamptz
+     and (d.processed_at < :after_key::timestamptz or d.document_id > :after::uuid)))
+order by d.processed_at desc, d.document_id
+limit :limit offset :offset
+
+-- name: documents_oldest
+{page_of_documents}
+and (:after::uuid is null or (d.processed_at >= :after_key::timestamptz
+     and (d.processed_at > :after_key::timestamptz or d.document_id < :after::uuid)))
+order by d.processed_at, d.document_id desc
+limit :limit offset :offset
+
+-- name: documents_title
+{page_of_documents}
+and (:after::uuid is null or (d.sort_title >= :after_key::text
+     and (d.sort_title > :after_key::text or d.document_id > :after::uuid)))
+order by d.sort_title, d.document_id
+limit :limit offset :offset
+
+-- name: documents_largest
+{page_of_documents}
+and (:after::uuid is null or (d.characters <= :after_key::int
+     and (d.characters < :after_key::int or d.document_id > :after::uuid)))
+order by d.characters desc, d.document_id
+limit :limit offset :offset
+
+-- name: documents_smallest
+{page_of_documents}
+and (:after::uuid is null or (d.characters >= :after_key::int
+     and (d.characters > :after_key::int or d.document_id < :after::uuid)))
+order by d.characters, d.document_id desc
 limit :limit offset :offset
 
 -- name: document_count
@@ -45,7 +89,7 @@ select count(*) as documents,
            sum(case when d.effective_from is null then d.chunks else (select sum(v.last - v.first + 1) {valid_passages}) end), 0
        ) as chunks
 from documents d
-where {valid}
+where {listed}
 
 -- name: document
 select document_id, title, source_uri, source_path, content_type, node_id, language, chunks, characters, metadata, processed_at, text,

@@ -50,7 +50,7 @@ select document_id from documents where document_id = any (:document_ids) and se
 -- One statement a document. {document}, {chunks} and {lexical} take rows of placeholders.
 with document as (
     insert into documents (document_id, source_id, source_uri, title, content_type, language, node_id, metadata, text,
-                           chunks, characters, fingerprint, segment_id, processed_at, source_path, work_code, work_name,
+                           chunks, characters, fingerprint, segment_id, processed_at, source_path, search_name, sort_title, work_code, work_name,
                            work_id, effective_from, ends_on, article_dates, repeals, retained)
     values {document}
 ), content as (
@@ -70,7 +70,7 @@ values {lexical}
 
 -- name: write_empty
 insert into documents (document_id, source_id, source_uri, title, content_type, language, node_id, metadata, text,
-                       chunks, characters, fingerprint, segment_id, processed_at, source_path, work_code, work_name,
+                       chunks, characters, fingerprint, segment_id, processed_at, source_path, search_name, sort_title, work_code, work_name,
                        work_id, effective_from, ends_on, article_dates, repeals, retained)
 values {document}
 

@@ -14,18 +14,22 @@ from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException, MultiPartParser
 
 from dtrag.core.access.api_key import Caller
+from dtrag.core.access.scope import CONTENT_TYPES
+from dtrag.core.document_listing import MAX_TEXT, DocumentListing, Sort, continuation
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.delivery.api.dependencies import Service, app_of, service_of
 from dtrag.delivery.api.errors import error_body
+from dtrag.delivery.api.filter_policy import refuse_bypass
 from dtrag.delivery.api.json_body import media_type
 from dtrag.delivery.api.permissions import READ, WRITE, caller_of
 from dtrag.delivery.api.request_tasks import until_gone
-from dtrag.delivery.api.schemas.base import Offset
+from dtrag.delivery.api.schemas.base import MAX_OFFSET
 from dtrag.delivery.api.schemas.common import (
     DocumentList,
     DocumentShape,
@@ -49,6 +53,9 @@ router = APIRouter(tags=["documents"])
 
 SHOWN_ID = 60
 MAX_LIMIT = 1_000
+MAX_CATEGORY = 1_000
+MAX_TYPES = len(CONTENT_TYPES)
+MAX_AFTER = 1_000
 
 _FORM = {
     "requestBody": {
@@ -118,22 +125,41 @@ async def upload(request: Request) -> Response:
     return JSONResponse({**error_body(f"{files}: {first.reason}", "ParseFailed"), **body}, 422)
 
 
-@router.get("/documents", responses=failures(422, 503), dependencies=READ)
-async def documents(
-    request: Request,
-    limit: Annotated[int, Query(ge=1, le=MAX_LIMIT, description="Maximum number of entries.")] = 100,
-    offset: Offset = 0,
-) -> DocumentList:
-    """The documents, the newest first."""
-    app, access = app_of(request), caller_of(request).access
-    page = await app.documents(limit, offset, scope=access)
+class ListQuery(BaseModel):
+    """Which documents a list has, and in which order."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    q: str = Field("", max_length=MAX_TEXT, description="Text in the title or in the path of the file, in any case.")
+    category: str = Field("", max_length=MAX_CATEGORY, description="Only this branch, such as HR/Leave.")
+    type: list[str] = Field(
+        [], max_length=MAX_TYPES, description="Only these content types, such as application/pdf; may be repeated."
+    )
+    sort: Sort = Field("newest", description="newest, oldest, title, largest or smallest (in characters).")
+    after: str = Field(
+        "", max_length=MAX_AFTER, description="The `next` of the page before; with the same other fields."
+    )
+    limit: int = Field(100, ge=1, le=MAX_LIMIT, description="Maximum number of entries.")
+    offset: int = Field(0, ge=0, le=MAX_OFFSET, description="Number of entries to skip.")
+
+
+@router.get("/documents", responses=failures(403, 422, 503), dependencies=READ)
+async def documents(request: Request, query: Annotated[ListQuery, Query()]) -> DocumentList:
+    """The documents, the newest first unless `sort` says otherwise."""
+    app, caller = app_of(request), caller_of(request)
+    category = CategoryPath.parse(query.category).names if query.category else None
+    if category:
+        await refuse_bypass(request, {"taxonomy_paths": [list(category)]}, caller)
+    listing = DocumentListing.parse(query.q, query.type, query.sort, query.after)
+    page = await app.documents(query.limit, query.offset, category=category, listing=listing, scope=caller.access)
     request.state.subjects = [document.document_id for document in page]
-    total_documents, total_chunks = await app.counts(scope=access)
+    total_documents, total_chunks = await app.counts(category=category, listing=listing, scope=caller.access)
     return DocumentList(
         documents=[DocumentShape.model_validate(document) for document in page],
         total=Total(documents=total_documents, chunks=total_chunks),
-        limit=limit,
-        offset=offset,
+        limit=query.limit,
+        offset=query.offset,
+        next=continuation(page[-1], query.sort) if len(page) == query.limit else None,
     )
 
 

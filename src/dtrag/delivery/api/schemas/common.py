@@ -367,12 +367,13 @@ class Total(BaseModel):
 
 
 class DocumentList(BaseModel):
-    """A page of the documents, the newest first."""
+    """A page of the documents."""
 
     documents: list[DocumentShape] = Field(description="The documents of this page.")
-    total: Total = Field(description="The documents and passages that you may see.")
+    total: Total = Field(description="The documents that match and that you may see, and their passages.")
     limit: int = Field(description="The requested page size.")
-    offset: int = Field(description="Documents before this page.")
+    offset: int = Field(description="Documents before this page, counted from `after`.")
+    next: str | None = Field(description="The `after` of the next page; null at the end.")
 
 
 class UploadedDocument(BaseModel):
