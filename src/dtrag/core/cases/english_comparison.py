@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from dtrag.core.cases.reading import Reading, Unit
 from dtrag.core.cases.spelling_distance import allowed_errors, distance
+from dtrag.core.cases.subjects import exchanged_subject
 from dtrag.core.cases.unit_matching import Match, matched, rebound, without_joined, without_repeated
 
 _LENIENT_MARKERS = frozenset({"may", "must", "maximum", "any", "also", "during"})
@@ -180,6 +181,8 @@ def _units(left: Reading, right: Reading) -> str:
         hard = rests[0]
     if hard:
         return f"only in one: {hard[0].written}"
+    if exchanged := exchanged_subject(left, right, pairs):
+        return f"who does it differs: {exchanged}"
     return _persons(left, right, pairs) or _order(left, right, pairs)
 
 

@@ -12,6 +12,7 @@ import Stemmer
 from dtrag.core.cases.quantities import ENGLISH_MONTHS, english_number, number_with_unit
 from dtrag.core.cases.reading import Reading, Unit
 from dtrag.core.cases.spelling_distance import distance
+from dtrag.core.cases.subjects import EnglishSubjects
 from dtrag.core.cases.wording import Wording, listed, raw_wording, synonym_phrases
 
 _stemmer = Stemmer.Stemmer("english")
@@ -68,6 +69,7 @@ _PARTICLES = frozenset({"off", "out", "down", "away", "back"})
 """Adverbs that turn a verb around, with a noun after them or without: turn it off."""
 _PRONOUN_WITHIN = re.compile(r"\b([a-z]+) (?:it|them) (over|back|in|out|off|up|away|forward|on)\b(?= *(?:$|[?.!,]))")
 """A pronoun within a verb of two words: carry it over."""
+_PRONOUN = re.compile(r"\b(?:i|we)\b")
 _TO = frozenset({"to"})
 _TOKEN = re.compile(r"⟦[a-z_]+⟧|⟪\d+⟫|\d+(?:[.,:/]\d+)*(?:st|nd|rd|th)?%?|[a-z]+(?:\+\+|#)?|[€$£%§,;]|[^\W\d_]+|\d+")
 _AUXILIARIES = "do does did is are was were am can could may might must should shall will would has have had".split()
@@ -220,7 +222,7 @@ def _with_country(question: str, folded: str) -> str:
 def _aspects(text: str, wording: Wording, *, whether: bool) -> tuple[str, frozenset[str]]:
     """The text with the wordings of what is asked as marks, and the aspects."""
     for name, pattern in wording.aspects:
-        text = pattern.sub(lambda match, name=name: f" ⟦{name}⟧ {' '.join(filter(None, match.groups()))} ", text)  # type: ignore[misc]
+        text = pattern.sub(functools.partial(_asked, name), text)
     marks = list(re.finditer(r"⟦([a-z_]+)⟧", text))
     aspects = set()
     for mark in marks:
@@ -263,8 +265,22 @@ def _phrases(text: str, wording: Wording) -> tuple[str, list[tuple[str, frozense
 def _marked(text: str, wording: Wording) -> tuple[str, list[str]]:
     """The text with statements (negation, modality, quantity) as marks, and their names in order."""
     for name, pattern in wording.markers:
-        text = pattern.sub(f" ⟦m_{name}⟧ ", text)
+        text = pattern.sub(functools.partial(_stated, name), text)
     return text, re.findall(r"⟦m_([a-z_]+)⟧", text)
+
+
+def _asked(name: str, match: re.Match[str]) -> str:
+    return f" ⟦{name}⟧ {' '.join(filter(None, match.groups()))} {_author(match)} "
+
+
+def _stated(name: str, match: re.Match[str]) -> str:
+    return f" ⟦m_{name}⟧ {_author(match)} "
+
+
+def _author(match: re.Match[str]) -> str:
+    """The pronoun within a wording (do I have to): the words after it have the author as their subject."""
+    pronoun = _PRONOUN.search(match.group())
+    return pronoun.group() if pronoun else ""
 
 
 @dataclass
@@ -290,6 +306,7 @@ class _Reader:
         self._names = names
         self._statements: dict[str, list[str]] = {}
         self._units: list[Unit] = []
+        self._subjects = EnglishSubjects()
 
     def reading(self, text: str, compact: str, aspects: frozenset[str], markers: Sequence[str]) -> Reading:
         words = self._wording.words
@@ -308,7 +325,8 @@ class _Reader:
             (kind, tuple(values if kind in _ORDERED else sorted(values)))
             for kind, values in sorted(self._statements.items())
         )
-        return Reading("en", compact, statements, aspects, tuple(self._units), passive, speaker)
+        subjects = frozenset(self._subjects.all)
+        return Reading("en", compact, statements, aspects, tuple(self._units), passive, speaker, subjects)
 
     def state_value(self, kind: str, value: str) -> None:
         """Add a statement."""
@@ -319,6 +337,7 @@ class _Reader:
         token = tokens[at]
         words = self._wording.words
         if token.startswith("⟦"):
+            self._subjects.read_mark(token[1:-1])
             name = token[1:-1].removeprefix("m_")
             if name in _DIRECTED:
                 state.marks = (*state.marks, name)
@@ -330,6 +349,7 @@ class _Reader:
         number = english_number(tokens[at : at + 3])
         if number is not None:
             return self._add_number(tokens, at, number, state)
+        self._subjects.read_word(token)
         if token in _RESETS:
             state.role, state.group = "", state.group + 1
             return 1
@@ -411,6 +431,7 @@ class _Reader:
                 party=party,
                 verb=verb,
                 group=state.group,
+                subject=self._subjects.of(stem, role=role, verb=verb, party=party, group=state.group),
             )
         )
         state.marks = ()

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from dtrag.core.cases.hangul import letters
-from dtrag.core.cases.korean_question import korean
+from dtrag.core.cases.korean_words import korean
 from dtrag.core.cases.reading import Reading, Unit
 from dtrag.core.cases.spelling_distance import distance
+from dtrag.core.cases.subjects import exchanged_subject
 from dtrag.core.cases.unit_matching import Match, matched, rebound, without_joined, without_repeated
 
 
@@ -284,6 +285,8 @@ def _without_synonyms(
 
 def _order(left: Reading, right: Reading, pairs: Sequence[Match], *, voice: int) -> str:
     """Whether two things change places within a run of words, or two persons their cases."""
+    if exchanged := exchanged_subject(left, right, pairs):
+        return f"who does it differs: {exchanged}"
     changed = [
         left.units[at].text
         for at, place in pairs

@@ -15,7 +15,8 @@ class Unit:
     `text` is its comparable form, `written` its form in the question, without blanks. `meanings` are the classes of
     synonyms it belongs to, with its own text. `role` is its direction or case ("" for a neutral one). `known`: the
     vocabulary has it, so that it is no typing error; `name`: written with a capital within a sentence. `soft` words
-    may be missing on the other side. `group` numbers the run of words without a function word between them.
+    may be missing on the other side. `group` numbers the run of words without a function word between them. `subject`
+    is who does it, as far as the words show it (`core.cases.subjects`).
     """
 
     text: str
@@ -28,6 +29,7 @@ class Unit:
     party: bool = False
     verb: bool = False
     group: int = 0
+    subject: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,8 @@ class Reading:
     passive: bool = False
     speaker: bool = False
     """Whether the author of the question is the subject of a sentence (I, we)."""
+    subjects: frozenset[str] = frozenset()
+    """All subjects of its clauses."""
 
     def values(self, kind: str) -> tuple[str, ...]:
         """The values of one kind of statement."""

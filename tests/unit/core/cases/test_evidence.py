@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dtrag.core.cases.case import Case, CitedPassage, DecisionCounts, FeedbackType, Vote, content_hash
@@ -48,6 +48,7 @@ CASES = st.builds(
 )
 
 
+@settings(deadline=None)
 @given(COUNTS, COUNTS)
 def test_a_collection_is_allowed_exactly_when_its_bound_suffices(
     decisions: DecisionCounts, committed: DecisionCounts
@@ -68,6 +69,7 @@ def test_a_stricter_delta_silences_the_memory_and_the_setting_has_the_documented
     assert Settings.load(environ={}).cbr_delta == DELTA
 
 
+@settings(deadline=None)
 @given(COUNTS)
 def test_more_wrong_decisions_never_allow_more(decisions: DecisionCounts) -> None:
     worse = DecisionCounts(decisions.correct, decisions.wrong + 1)
@@ -77,6 +79,7 @@ def test_more_wrong_decisions_never_allow_more(decisions: DecisionCounts) -> Non
         )
 
 
+@settings(deadline=None)
 @given(CASES, STANDINGS, st.builds(collection_evidence, COUNTS, st.sampled_from([COMMITTED, DecisionCounts()])))
 def test_what_is_reused_meets_every_rule(case: Case, standing: CaseStanding, collection: CollectionEvidence) -> None:
     verdict = reusable(case, standing, collection)
