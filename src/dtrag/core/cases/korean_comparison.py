@@ -58,6 +58,9 @@ def _statements(left: Reading, right: Reading) -> str:
             return f"{kind} differs: {', '.join(here) or 'none'} / {', '.join(there) or 'none'}"
     if left.values("who") != right.values("who") and left.passive == right.passive:
         return "whom it concerns differs"
+    places = left.values("place"), right.values("place")
+    if places[0] != places[1] and (all(places) or ("until",) in places):
+        return "the direction that is asked for differs"
     strict = [
         sorted(mark for mark in reading.values("marker") if mark not in _LENIENT_MARKERS) for reading in (left, right)
     ]

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from dtrag.core.cases.hangul import letters, parts
+from dtrag.core.cases.korean_numerals import with_digits
 from dtrag.core.cases.korean_words import SINGLE_PARTICLES, korean, read_token
 from dtrag.core.cases.quantities import korean_numbers
 from dtrag.core.cases.reading import Reading, Unit
@@ -24,6 +25,16 @@ _AFTER = frozenset(
 )  # fmt: skip
 _RUN_TOGETHER = re.compile(r"[가-힣]{2}(?:[을를](?=[가-힣]{2})|[이가은는](?=[있없]))")
 """An object written together with its verb: 허락을받아야."""
+_APART = re.compile(
+    r"(?<=[와워져혀려여해어아돼])(?=있[나는어습을죠던])|(?<=[가-힣]{2})(?=관련(?:\s|$))|(?<=[가-힣]{2})(?=땜에|때문에)"
+    r"|(?<=[가-힣a-z0-9])(?=(?:헐|헉|ㅠ|ㅜ)(?![가-힣]))"
+)
+"""Places where two words are often written together: 나와있나요, 입학관련, 눈땜에."""
+_GRADE = re.compile(
+    r"(?<![a-z가-힣])(?:(?P<latin>[a-d])|(?P<hangul>에이|비|씨|디))\s?(?P<sign>\+|-(?![a-z0-9])|플러스|마이너스)"
+)
+_GRADE_LETTERS = {"에이": "a", "비": "b", "씨": "c", "디": "d"}
+_F = re.compile(r"(?<![가-힣])에프(?=학점|등급|[가는를]?(?:\s|$|[,.?!])|인[가지데]|이|예|면|로)")
 _ADNOMINAL_NOUN = re.compile(
     r"(?<=[가-힣])([은는을던한할된될])(?=(?:거|건|것)(?:은|는|도|만|를|로|가요?|죠|지요?|예요|에요|인가요?)?(?![가-힣]))"
     r"|(?<=[가-힣])(?=때(?:는|에|에는|도|만|마다)?(?![가-힣]))"
@@ -35,7 +46,7 @@ _THING = re.compile(
     r"(?:건|것|거|걸|게|점|바|데|수|때|줄)(?:가요?|인가요?|인지요?|입니까|입니다|이에요|예요|이죠|죠|은|는|이|을|를|도|에|으로|로|의|나요?|데요?|인데요?|까지|만)?"
 )
 _WHETHER = re.compile(
-    r"(?:나요?|까요?|가요|죠|지요?|니|냐|는지요?|은지요?|인지요?|을지요?|어요?|아요?|해요?|돼요?|되요|예요|에요|여부|니까|는가|은가|이야|이냐|음|임|됨|함)(?=\s*(?:[,.?!]|$))"
+    r"(?:나요?|까요?|가요|죠|지요?|니|냐|는지요?|은지요?|인지요?|을지요?|어요?|아요?|[와워려여져쳐켜봐줘써내]요|해요?|돼요?|되요|예요|에요|여부|니까|는가|은가|이야|이냐|음|임|됨|함)(?=\s*(?:[,.?!]|$))"
 )
 _INDIRECT = re.compile(r"(?:는지|은지|인지|을지|ᆫ지|ᆯ지|여부)")
 _COUNTED = re.compile(
@@ -67,6 +78,14 @@ def _spelling() -> tuple[re.Pattern[str], Mapping[str, str]]:
     return re.compile("|".join(sorted(map(re.escape, pairs), key=len, reverse=True))), pairs
 
 
+_PLACES = (
+    (re.compile(r"어디\s?까지|어느 ?(?:곳|장소)까지"), "until"),
+    (re.compile(r"어디(?:로|에?다)(?!부터)|어느 ?(?:곳|장소|건물)(?:으?로)"), "to"),
+    (re.compile(r"어디(?:에서|로?부터)|어느 ?(?:곳|장소|건물)에서"), "at"),
+)
+"""Whether where asks for a goal or for a place; 어디에 may be either."""
+
+
 def _is_particle(text: str) -> bool:
     """Whether 을 or 를 at the end of a text suits its last syllable (금을, 서를; not 가을), or stands before 있, 없."""
     before, last = parts(text[-2]), text[-1]
@@ -81,6 +100,7 @@ def read_korean(folded: str) -> Reading:
     misspelt, spellings = _spelling()
     for _ in range(2):
         folded = misspelt.sub(lambda match: spellings[match.group()], folded)
+    folded = _APART.sub(" ", with_digits(_graded(folded)))
     folded = _RUN_TOGETHER.sub(
         lambda match: f"{match.group()} " if _is_particle(match.group()) else match.group(), folded
     )
@@ -90,6 +110,7 @@ def read_korean(folded: str) -> Reading:
     compact = re.sub(r"[^가-힣a-z0-9]", "", text)
     whether = bool(_WHETHER.search(text)) or bool(_INDIRECT.search(folded))
     who = [role for pattern, role in _WHO_ROLES if pattern.search(text)][:1]
+    places = [place for place_pattern, place in _PLACES if place_pattern.search(text)]
     text, by = re.subn(r"에 ?의(?:해서?|하여)(?![가-힣])", "에의해 ", text)
     text, numbers = korean_numbers(text)
     text, aspects, asked_units = _aspects(text, wording, whether=whether)
@@ -103,11 +124,22 @@ def read_korean(folded: str) -> Reading:
         "asked": sorted(asked_units),
         "who": [] if who == ["by"] else who,
         "direction": sorted(directed),
+        "place": places,
         "scope": sorted(reader.scopes),
     }
     filled = tuple((kind, tuple(values)) for kind, values in statements.items() if values)
     passive = passive or by > 0 or who == ["by"]
     return Reading("ko", compact, filled, aspects, tuple(units), passive, subjects=reader.subjects)
+
+
+def _graded(text: str) -> str:
+    """The text with grades in Latin letters, and their signs as words, so that B+, B and B- differ."""
+
+    def spelt(match: re.Match[str]) -> str:
+        letter = match["latin"] or _GRADE_LETTERS[match["hangul"]]
+        return f"{letter}{'plus' if match['sign'] in {'+', '플러스'} else 'minus'} "
+
+    return _F.sub("f", _GRADE.sub(spelt, text))
 
 
 def _aspects(text: str, wording: Wording, *, whether: bool) -> tuple[str, frozenset[str], list[str]]:

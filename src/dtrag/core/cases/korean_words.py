@@ -160,7 +160,7 @@ def _stripped(token: str) -> tuple[str, str]:
             if not stem.endswith(particle):
                 continue
             rest = stem[: -len(particle)]
-            if particle in {"과", "의", "도", "가", "이"} and _ends_in_tail(stem, particle):
+            if particle in {"과", "의", "도", "가", "이", "당"} and _ends_in_tail(stem, particle):
                 continue
             if len(rest) >= 2 or rest in wording.words["one_syllable"]:
                 stem, role = rest, role or meaning
@@ -175,6 +175,8 @@ def _stripped(token: str) -> tuple[str, str]:
 def _ends_in_tail(stem: str, particle: str) -> bool:
     """Whether a compound ends with a common noun of which the apparent particle is a part: 감사결과."""
     tails = korean().words["tails"]
+    if stem.endswith("위원회의"):
+        return False
     return len(stem) >= 4 and any(
         stem.endswith(tail) and tail.endswith(particle) for tail in (stem[-2:], stem[-3:]) if tail in tails
     )

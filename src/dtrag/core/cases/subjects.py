@@ -121,7 +121,7 @@ class KoreanSubjects:
         self.all.add(subject)
 
     def _of_verb(self) -> str:
-        """The subject of the next verb, "" if none is known; a topic that is no person is one only without another."""
+        """The subject of the next verb, "" if none is known; a topic other than a person only if there is no other."""
         persons = [place for place, (_, is_person) in enumerate(self._open) if is_person]
         if not self._open:
             return ""

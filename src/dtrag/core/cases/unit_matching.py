@@ -53,7 +53,7 @@ def joined(units: Sequence[Unit], rest: Sequence[int], whole: Unit) -> list[int]
         for end in range(start, len(rest)):
             if end > start and rest[end] != rest[end - 1] + 1:
                 break
-            if end > start and units[rest[end - 1]].role not in PLAIN_ROLES:
+            if end > start and not _has_plain_role(units[rest[end - 1]], units[rest[end]]):
                 break
             text += units[rest[end]].written
             if end > start and (text in (whole.written, whole.text) or _mistyped(text, whole.text)):
@@ -61,6 +61,11 @@ def joined(units: Sequence[Unit], rest: Sequence[int], whole: Unit) -> list[int]
             if len(text) > len(whole.written):
                 break
     return []
+
+
+def _has_plain_role(unit: Unit, following: Unit) -> bool:
+    """Whether a word has no case of its own; within a run of words it shares the case of the last one."""
+    return unit.role in PLAIN_ROLES or (unit.role == following.role and unit.group == following.group)
 
 
 def rebound(left: Sequence[Unit], right: Sequence[Unit], pairs: Sequence[Match]) -> str:
