@@ -74,12 +74,18 @@ select * from cbr_cases where case_id = any (:case_ids) order by case_id for upd
 select * from cbr_cases where case_id = any (:case_ids)
 
 -- The first visible ones of these, in their order.
+-- The revision of the store is in every row; in one without a case when none is visible.
 -- name: nearest
-select c.*
-from unnest(:case_ids::text[]) with ordinality as w (case_id, place)
-join cbr_cases c on c.case_id = w.case_id
-order by w.place
-limit :limit
+select r.revision as store_revision, c.*
+from cbr_revision r
+left join lateral (
+    select seen.*
+    from unnest(:case_ids::text[]) with ordinality as w (case_id, place)
+    join cbr_cases seen on seen.case_id = w.case_id
+    order by w.place
+    limit :limit
+) c on true
+where r.name = 'cases'
 
 -- name: page
 select * from cbr_cases where :after::text is null or case_id > :after order by case_id limit :limit
@@ -146,6 +152,7 @@ on conflict do nothing
 -- name: locked_log
 select * from cbr_logs where log_id = :log_id for update
 
+-- An interaction with feedback is replaced only by one that was voted on.
 -- name: put_log
 insert into cbr_logs (
     log_id, logged_at, kind, query, query_hash, category_path, node_id, suggested_case_ids, picked_case_ids,
@@ -165,6 +172,7 @@ set logged_at = excluded.logged_at, kind = excluded.kind, query = excluded.query
     feedback = excluded.feedback, execution_time_ms = excluded.execution_time_ms,
     similarity_method = excluded.similarity_method, user_id = excluded.user_id, as_of = excluded.as_of,
     details = excluded.details
+where :voted or cbr_logs.feedback is null
 
 -- name: log
 select * from cbr_logs where log_id = :log_id

@@ -180,10 +180,10 @@ class PostgresCases:
     async def _first_visible(self, case_ids: Sequence[str], limit: int, scope: Scope) -> tuple[dict[str, Case], int]:
         """The first `limit` visible ones of the cases, and the revision of the store."""
         async with self._database.scoped("reader", scope) as connection:
-            revision = await connection.execute(self._sql["revision"])
-            cases = await connection.execute(self._sql["nearest"], {"case_ids": case_ids, "limit": limit})
-            row = await revision.fetchone()
-            return {case["case_id"]: case_of(case) for case in await cases.fetchall()}, row["revision"] if row else 0
+            cursor = await connection.execute(self._sql["nearest"], {"case_ids": case_ids, "limit": limit})
+            rows = await cursor.fetchall()
+            revision = max((row.pop("store_revision") for row in rows), default=0)
+            return {row["case_id"]: case_of(row) for row in rows if row["case_id"] is not None}, revision
 
     async def _update_index(self) -> None:
         """Bring the index to the revision of the store."""
@@ -222,7 +222,8 @@ class PostgresCases:
             await connection.execute(self._sql["put_vote"], vote_values(stored))
             await connection.execute(self._sql["update_case"], case_values(after))
             if log["user_id"] == vote.voter:
-                await connection.execute(self._sql["put_log"], log_values(voted_log(log_of(log), vote, case)))
+                values = log_values(voted_log(log_of(log), vote, case)) | {"voted": True}
+                await connection.execute(self._sql["put_log"], values)
             await connection.execute(self._sql["changed"], {"case_id": case.case_id})
             return after
 
@@ -239,11 +240,8 @@ class PostgresCases:
     async def add_log(self, log: CaseLog) -> None:
         """See `CaseStore`."""
         self._database.require_space()
-        async with self._database.connection("owner") as connection, connection.transaction():
-            cursor = await connection.execute(self._sql["locked_log"], {"log_id": log.log_id})
-            row = await cursor.fetchone()
-            if row is None or row["feedback"] is None:
-                await connection.execute(self._sql["put_log"], log_values(log))
+        async with self._database.connection("owner") as connection:
+            await connection.execute(self._sql["put_log"], log_values(log) | {"voted": False})
 
     async def log(self, log_id: str, user_id: str) -> CaseLog | None:
         """See `CaseStore`."""
