@@ -78,7 +78,7 @@ select * from cbr_cases where case_id = any (:case_ids)
 -- name: nearest
 select r.revision as store_revision, c.*
 from cbr_revision r
-left join lateral (
+left join (
     select seen.*
     from unnest(:case_ids::text[]) with ordinality as w (case_id, place)
     join cbr_cases seen on seen.case_id = w.case_id
