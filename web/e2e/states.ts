@@ -37,6 +37,37 @@ export async function expectFailure(name: string, at: string, path: string, kind
   const page = await open("", look);
   await fail(page, path, kind);
   await page.evaluate((hash) => (location.hash = hash), at);
+  await expectState(page, name, kind, look);
+  await close(page, REFUSED);
+}
+
+/** A part of a view, and the path of the request that fails; `act` does what sends it. */
+export interface FailingPart {
+  name: string;
+  at: string;
+  path: string;
+  act?: (page: Page) => Promise<void>;
+}
+
+/** As `expectFailure`, for parts one after the other in one page; a page ends with its session, so 401 has one each. */
+export async function expectFailures(parts: readonly FailingPart[], kind: FailureKind, look: Look = {}) {
+  let page = await open("", look);
+  for (const part of parts) {
+    await page.unrouteAll();
+    await fail(page, part.path, kind);
+    const sent = page.waitForRequest((request) => new URL(request.url()).pathname === part.path);
+    await page.evaluate((hash) => (location.hash = hash), part.at);
+    await part.act?.(page);
+    await sent; // what an earlier part said is no longer shown
+    await expectState(page, part.name, kind, look);
+    if (kind !== 401 || part === parts.at(-1)) continue;
+    await close(page, REFUSED);
+    page = await open("", look);
+  }
+  await close(page, REFUSED);
+}
+
+async function expectState(page: Page, name: string, kind: FailureKind, look: Look) {
   await page
     .getByText(EXPECTED[kind][look.language ?? "en"])
     .first()
@@ -45,5 +76,4 @@ export async function expectFailure(name: string, at: string, path: string, kind
   await picture(page, `${name}-${kind}-${look.language ?? "en"}-${look.theme ?? "light"}-${look.width ?? 1280}`);
   if (kind === 429 || kind === 503)
     expect(await page.getByRole("button", { name: /Try again|다시 시도/ }).count()).toBeGreaterThan(0);
-  await close(page, REFUSED);
 }

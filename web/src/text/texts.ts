@@ -19,10 +19,12 @@ export function formatPercent(value: number): string {
   return new Intl.NumberFormat(language.value, { style: "percent", maximumFractionDigits: 0 }).format(value);
 }
 
+/** A day (2024-03-01) is the same everywhere; a time is shown in the zone of the browser. */
 export function formatDate(iso: string): string {
   const date = new Date(iso);
   if (Number.isNaN(date.getTime())) return iso;
-  return new Intl.DateTimeFormat(language.value, { dateStyle: "medium" }).format(date);
+  const timeZone = /^\d{4}-\d{2}-\d{2}$/.test(iso) ? "UTC" : undefined;
+  return new Intl.DateTimeFormat(language.value, { dateStyle: "medium", timeZone }).format(date);
 }
 
 export function formatDateTime(iso: string): string {

@@ -1,8 +1,9 @@
 /** What a provision cites, and which provisions of all regulations cite it. */
 import { useResource } from "../../app/resource";
 import { api } from "../../api/client";
+import { Badge } from "../../parts/Badge";
 import { Loaded } from "../../parts/States";
-import { address, asOfQuery, linkToProvision, type Provision } from "./state";
+import { address, asOfQuery, linkToCited, type Provision } from "./state";
 import { t } from "./text";
 import styles from "./Regulations.module.css";
 
@@ -12,7 +13,7 @@ type Citation = Provision["citations"][number];
 export function ProvisionLink({ name }: { name: string }) {
   const { asOf } = address.read();
   return (
-    <a href={linkToProvision(name, asOf)} lang="ko">
+    <a href={linkToCited(name, asOf)} lang="ko">
       {name}
     </a>
   );
@@ -33,7 +34,11 @@ export function Cites({ citations }: { citations: readonly Citation[] }) {
                 {citation.targets.map((target) => (
                   <ProvisionLink key={target} name={target} />
                 ))}
-                {citation.targets.length === 0 && <span class={styles.small}>{kindText(citation.kind)}</span>}
+                {isUnlinked(citation.kind) && (
+                  <Badge tone={citation.kind === "external-law" ? "neutral" : "bad"}>
+                    {t(`kind.${citation.kind}`)}
+                  </Badge>
+                )}
               </span>
             </li>
           ))}
@@ -43,9 +48,9 @@ export function Cites({ citations }: { citations: readonly Citation[] }) {
   );
 }
 
-function kindText(kind: string): string {
-  if (kind === "external-law" || kind === "missing" || kind === "repealed") return t(`kind.${kind}`);
-  return kind;
+/** Whether a citation of this kind leads to no valid text. */
+function isUnlinked(kind: string): kind is "external-law" | "missing" | "repealed" {
+  return kind === "external-law" || kind === "missing" || kind === "repealed";
 }
 
 export function CitedBy({ name }: { name: string }) {

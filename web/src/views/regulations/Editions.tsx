@@ -51,11 +51,13 @@ export function Editions({ outline }: { outline: Outline }) {
         <Loaded resource={diff} lines={8}>
           {({ changes, unchanged }) =>
             changes.length === 0 ? (
-              <Empty title={t("editions.same")} text={t("editions.sameHelp")} />
+              <Empty title={t("editions.same")} text={t("editions.sameHelp")}>
+                <OutlineLink />
+              </Empty>
             ) : (
               <>
                 <p role="status">{t("editions.changed", { n: changes.length, same: unchanged })}</p>
-                <p>
+                <p class={styles.legend}>
                   <del>{t("editions.removed")}</del> <ins>{t("editions.added")}</ins>
                 </p>
                 {changes.map((change) => (
@@ -66,11 +68,15 @@ export function Editions({ outline }: { outline: Outline }) {
           }
         </Loaded>
       ) : (
-        <Empty title={t("editions.choose")} text={t("editions.chooseHelp")} />
+        <Empty title={t("editions.choose")} text={t("editions.chooseHelp")}>
+          <OutlineLink />
+        </Empty>
       )}
     </section>
   );
 }
+
+const OutlineLink = () => <a href={address.link({ part: "outline" })}>{t("editions.outline")}</a>;
 
 function Changed({ change }: { change: Change }) {
   return (

@@ -10,7 +10,12 @@ const DEEPEST = 6;
 
 export function OutlineList({ outline }: { outline: Outline }) {
   const root = headingsOf(outline.provisions);
-  if (outline.provisions.length === 0) return <Empty title={t("outline.none")} text={t("outline.noneHelp")} />;
+  if (outline.provisions.length === 0)
+    return (
+      <Empty title={t("outline.none")} text={t("outline.noneHelp")}>
+        <a href={href("documents", { path: [outline.document_id] })}>{t("outline.openDocument")}</a>
+      </Empty>
+    );
   return (
     <section class={styles.part} aria-label={t("part.outline")}>
       <p>

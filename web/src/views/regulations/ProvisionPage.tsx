@@ -6,6 +6,7 @@ import { Badge } from "../../parts/Badge";
 import { Page } from "../../parts/Page";
 import { Loaded } from "../../parts/States";
 import { formatDate } from "../../text/texts";
+import { ArticleText } from "./ArticleText";
 import { AsOf } from "./AsOf";
 import { CitedBy, Cites } from "./Citations";
 import { address, asOfQuery, linkToRegulation, type Provision } from "./state";
@@ -19,13 +20,10 @@ export function ProvisionPage({ reference }: { reference: string }) {
     [reference, asOf],
   );
   return (
-    <Page title={<span lang="ko">{provision.data?.name ?? reference}</span>}>
-      <div class={styles.part}>
-        <AsOf />
-        <Loaded resource={provision} lines={8}>
-          {(shown) => <Shown provision={shown} />}
-        </Loaded>
-      </div>
+    <Page title={<span lang="ko">{provision.data?.name ?? reference}</span>} actions={<AsOf />}>
+      <Loaded resource={provision} lines={8}>
+        {(shown) => <Shown provision={shown} />}
+      </Loaded>
     </Page>
   );
 }
@@ -46,9 +44,7 @@ function Shown({ provision }: { provision: Provision }) {
         {provision.deleted && <Badge tone="bad">{t("outline.deleted")}</Badge>}
         {provision.repealed && <Badge tone="bad">{t("article.repealed")}</Badge>}
       </header>
-      <p class={styles.text} lang="ko">
-        {provision.text}
-      </p>
+      <ArticleText provision={provision} />
       <Facts provision={provision} />
       <Cites citations={provision.citations} />
       <CitedBy name={provision.name} />

@@ -3,14 +3,11 @@ import { useResource } from "../../app/resource";
 import { href } from "../../app/router";
 import { api } from "../../api/client";
 import { DataTable } from "../../parts/DataTable";
-import { Page } from "../../parts/Page";
 import { Empty, Loaded } from "../../parts/States";
 import { formatNumber } from "../../text/texts";
-import { AsOf } from "./AsOf";
 import { Pages } from "./Pages";
 import { address, asOfQuery, linkToRegulation, PAGE } from "./state";
 import { t } from "./text";
-import styles from "./Regulations.module.css";
 
 export function RegulationList() {
   const { asOf, offset } = address.read();
@@ -19,46 +16,41 @@ export function RegulationList() {
     [asOf, offset],
   );
   return (
-    <Page title={t("list.title")} lead={t("list.lead")}>
-      <div class={styles.part}>
-        <AsOf />
-        <Loaded resource={page} lines={8}>
-          {({ regulations, total }) =>
-            regulations.length === 0 ? (
-              <Empty title={t("list.none")} text={t(asOf ? "list.noneThen" : "list.noneHelp")}>
-                {asOf ? (
-                  <a href={address.link({ asOf: "", offset: 0 })}>{t("list.today")}</a>
-                ) : (
-                  <a href={href("documents")}>{t("list.documents")}</a>
-                )}
-              </Empty>
+    <Loaded resource={page} lines={8}>
+      {({ regulations, total }) =>
+        regulations.length === 0 ? (
+          <Empty title={t("list.none")} text={t(asOf ? "list.noneThen" : "list.noneHelp")}>
+            {asOf ? (
+              <a href={address.link({ asOf: "", offset: 0 })}>{t("list.today")}</a>
             ) : (
-              <>
-                <DataTable
-                  label={t("list.title")}
-                  rows={regulations}
-                  keyOf={(row) => row.document_id + row.name}
-                  columns={[
-                    {
-                      title: t("list.name"),
-                      render: (row) => (
-                        <a href={linkToRegulation(row.name, asOf)} lang="ko">
-                          {row.name}
-                        </a>
-                      ),
-                    },
-                    { title: t("list.code"), render: (row) => row.code || "–" },
-                    { title: t("list.articles"), number: true, render: (row) => formatNumber(row.articles) },
-                    { title: t("list.appendices"), number: true, render: (row) => formatNumber(row.appendices) },
-                    { title: t("list.addenda"), number: true, render: (row) => formatNumber(row.addenda) },
-                  ]}
-                />
-                <Pages total={total} />
-              </>
-            )
-          }
-        </Loaded>
-      </div>
-    </Page>
+              <a href={href("documents")}>{t("list.documents")}</a>
+            )}
+          </Empty>
+        ) : (
+          <>
+            <DataTable
+              label={t("list.title")}
+              rows={regulations}
+              keyOf={(row) => row.document_id + row.name}
+              columns={[
+                {
+                  title: t("list.name"),
+                  render: (row) => (
+                    <a href={linkToRegulation(row.name, asOf)} lang="ko">
+                      {row.name}
+                    </a>
+                  ),
+                },
+                { title: t("list.code"), render: (row) => row.code || "–" },
+                { title: t("list.articles"), number: true, render: (row) => formatNumber(row.articles) },
+                { title: t("list.appendices"), number: true, render: (row) => formatNumber(row.appendices) },
+                { title: t("list.addenda"), number: true, render: (row) => formatNumber(row.addenda) },
+              ]}
+            />
+            <Pages total={total} />
+          </>
+        )
+      }
+    </Loaded>
   );
 }

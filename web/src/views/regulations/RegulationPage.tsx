@@ -1,4 +1,4 @@
-/** One regulation: its outline, or two of its days side by side. */
+/** One regulation: its outline, two of its days side by side, or its citations that need a look. */
 import { useResource } from "../../app/resource";
 import { href } from "../../app/router";
 import { api } from "../../api/client";
@@ -8,6 +8,7 @@ import { Loaded } from "../../parts/States";
 import { AsOf } from "./AsOf";
 import { Editions } from "./Editions";
 import { OutlineList } from "./OutlineList";
+import { Stale } from "./Stale";
 import { address, asOfQuery, PARTS } from "./state";
 import { t } from "./text";
 import styles from "./Regulations.module.css";
@@ -24,17 +25,23 @@ export function RegulationPage({ name }: { name: string }) {
         <a href={href("regulations", { query: { asOf: asOf || undefined } })}>{t("page.back")}</a>
       </p>
       <div class={styles.part}>
-        <Segmented
-          label={t("page.part")}
-          value={part}
-          choices={PARTS.map((value) => ({ value, text: t(`part.${value}`) }))}
-          onChange={(value) => address.set({ part: value, offset: 0 })}
-        />
-        {part === "outline" && <AsOf />}
+        <div class={styles.controls}>
+          <Segmented
+            label={t("page.part")}
+            value={part}
+            choices={PARTS.map((value) => ({ value, text: t(`part.${value}`) }))}
+            onChange={(value) => address.set({ part: value, offset: 0 })}
+          />
+          {part !== "editions" && <AsOf />}
+        </div>
         <Loaded resource={outline} lines={10}>
-          {(shown) =>
-            part === "outline" ? <OutlineList outline={shown} /> : <Editions key={shown.name} outline={shown} />
-          }
+          {(shown) => (
+            <>
+              {part === "outline" && <OutlineList outline={shown} />}
+              {part === "editions" && <Editions key={shown.name} outline={shown} />}
+              {part === "stale" && <Stale regulation={shown.name} />}
+            </>
+          )}
         </Loaded>
       </div>
     </Page>

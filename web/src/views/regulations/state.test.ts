@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { asOfQuery, dayOf, headingsOf, lastTwoDays, linkToProvision, type Listed } from "./state";
+import { asOfQuery, dayOf, headingsOf, lastTwoDays, linkToCited, linkToProvision, type Listed } from "./state";
 
 const provision = (label: string, ...headings: string[]): Listed => ({
   kind: "article",
@@ -47,4 +47,16 @@ test("the link to a provision holds its name and the day", () => {
   expect(decodeURIComponent(linkToProvision("학칙 제21조", "2024-03-01"))).toBe(
     "#/regulations?at=학칙+제21조&asOf=2024-03-01",
   );
+});
+
+test.each([
+  ["학칙 제2조제1항", "#/regulations?at=학칙+제2조&asOf=2024-03-01"],
+  ["학칙 제1조–제3조의2", "#/regulations?at=학칙+제1조&asOf=2024-03-01"],
+  ["학칙 제3조의2제1항제2호나목", "#/regulations?at=학칙+제3조의2&asOf=2024-03-01"],
+  ["교원 인사규정 별표 1–별표 3", "#/regulations?at=교원+인사규정+별표+1&asOf=2024-03-01"],
+  ["학칙 부칙 제2조", "#/regulations?at=학칙+부칙&asOf=2024-03-01"],
+  ["학칙 제1장", "#/regulations/학칙?asOf=2024-03-01"],
+  ["학칙", "#/regulations/학칙?asOf=2024-03-01"],
+])("a citation of %s leads to its provision or outline", (target, link) => {
+  expect(decodeURIComponent(linkToCited(target, "2024-03-01"))).toBe(link);
 });

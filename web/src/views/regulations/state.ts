@@ -1,22 +1,33 @@
 /**
  * The address of the regulations: #/regulations?asOf=2024-03-01, #/regulations/NAME?part=editions&before=…&after=…,
- * #/regulations?at=NAME%20ARTICLE (an article).
+ * #/regulations?at=NAME%20ARTICLE (an article), #/regulations?show=stale, #/regulations?show=verify.
  */
 import type { components } from "../../api/schema";
 import { integer, oneOf, queryState, text } from "../../app/query";
 import { href } from "../../app/router";
 
-export const PARTS = ["outline", "editions"] as const;
+/** What the first page shows. */
+export const SHOWN = ["list", "stale", "verify"] as const;
+/** What the page of a regulation shows. */
+export const PARTS = ["outline", "editions", "stale"] as const;
+/** Citations of provisions that changed after them, or of provisions that do not exist. */
+export const BROKEN = ["changed", "missing"] as const;
 export const PAGE = 50;
 
 export const address = queryState({
+  show: oneOf(SHOWN, "list"),
   part: oneOf(PARTS, "outline"),
+  broken: oneOf(BROKEN, "changed"),
   asOf: text(),
   /** A provision by its name in citations, such as 학칙 제21조. */
   at: text(),
   before: text(),
   after: text(),
   offset: integer(),
+  /** The regulation that a pasted text means where it names none. */
+  regulation: text(),
+  /** Of a pasted text: all that cites, or only what is not as it should be. */
+  findings: oneOf(["all", "wrong"] as const, "all"),
 });
 
 type Schemas = components["schemas"];
@@ -39,6 +50,17 @@ export const linkToRegulation = (name: string, asOf = ""): string =>
 
 export const linkToProvision = (name: string, asOf = ""): string =>
   href("regulations", { query: { at: name, asOf: asOf || undefined } });
+
+/** 학칙 제2조제1항 is in 학칙 제2조; 학칙 제1장 and 학칙 are in the outline. */
+const IN_PROVISION = /^(.+?)\s*(제\s?\d+조(?:의\s?\d+)?|별[표지첨][^–]*|부칙)/;
+const DIVISION = /\s*제\s?\d+[편장절관]$/;
+
+/** The link to what a citation means: a provision, or the outline of the regulation. */
+export function linkToCited(target: string, asOf = ""): string {
+  const [, regulation, label] = IN_PROVISION.exec(target) ?? [];
+  if (regulation && label) return linkToProvision(nameIn(regulation, label.trim()), asOf);
+  return linkToRegulation(target.replace(DIVISION, ""), asOf);
+}
 
 export interface Heading {
   title: string;
