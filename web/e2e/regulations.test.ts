@@ -109,7 +109,7 @@ const PARTS: [string, string, (page: Page, language: "en" | "ko") => Promise<voi
     `#/regulations?at=${NAME} 제3조`,
     async (page) => {
       await page.getByText("배차를 제한할 수 있다").waitFor();
-      await page.locator('[aria-busy="true"], [class*="loading"]').waitFor({ state: "detached" });
+      await page.getByText(/No provision that you may see cites it|이 조문을 인용하는 것이 없습니다/).waitFor();
     },
   ],
   ["editions", `#/regulations/${NAME}?part=editions`, (page) => page.locator("ins", { hasText: "마흔" }).waitFor()],
