@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import runpy
 import shutil
 import subprocess
 import sys
@@ -38,25 +40,64 @@ def test_a_wheel_without_the_page_is_not_built(project: Path) -> None:
     assert not list(project.glob("dist/*.whl"))
 
 
-def test_a_wheel_with_a_part_of_the_page_is_not_built(project: Path) -> None:
+def write_page(project: Path, *without: str) -> Path:
+    """A page that names one script, with the widget."""
     page = project / "src/dtrag/delivery/page"
-    page.mkdir(parents=True)
-    (page / "index.html").write_text('<script type="module" src="/assets/main-1a2b3c4d.js"></script>', "utf-8")
+    files = {
+        "index.html": '<!doctype html><script src="/assets/main-1a2b3c4d.js"></script>',
+        "assets/main-1a2b3c4d.js": "1",
+        "widget.js": "2",
+    }
+    (page / "assets").mkdir(parents=True)
+    for name in files.keys() - set(without):
+        (page / name).write_text(files[name], "utf-8")
+    return page
+
+
+@pytest.mark.parametrize("missing", ["assets/main-1a2b3c4d.js", "widget.js"])
+def test_a_wheel_with_a_part_of_the_page_is_not_built(project: Path, missing: str) -> None:
+    write_page(project, missing)
     built = build(project, "wheel")
     assert built.returncode != 0
-    assert "assets/main-1a2b3c4d.js" in built.stderr
+    assert missing in built.stderr
     assert not list(project.glob("dist/*.whl"))
 
 
+def test_a_page_of_other_sources_is_noticed_whatever_the_times_of_the_files(project: Path) -> None:
+    hook = runpy.run_path(str(ROOT / "hatch_build.py"))
+    page, web = write_page(project), project / "web"
+    (web / "src/test").mkdir(parents=True)
+    for name in hook["FILES"]:
+        (web / name).write_text("{}", "utf-8")
+    source = web / "src/main.ts"
+    source.write_text("1", "utf-8")
+    assert "other sources" in hook["problem_of"](project)
+    (page / "sources.sha256").write_text(hook["digest_of"](web) + "\n", "ascii")
+    (web / "src/test/setup.ts").write_text("1", "utf-8")
+    (web / "src/main.test.ts").write_text("1", "utf-8")
+    os.utime(source)
+    assert hook["problem_of"](project) is None
+    source.write_text("2", "utf-8")
+    assert "other sources" in hook["problem_of"](project)
+    built = build(project, "wheel")
+    assert built.returncode != 0
+    assert "make web" in built.stderr
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+def test_the_build_of_the_page_computes_the_digest_of_the_hook() -> None:
+    script = ROOT / "web/scripts/sources.mjs"
+    printed = subprocess.run(["node", script, "--print"], capture_output=True, text=True, check=True).stdout
+    assert printed.strip() == runpy.run_path(str(ROOT / "hatch_build.py"))["digest_of"](ROOT / "web")
+
+
 def test_a_wheel_contains_the_page_though_git_ignores_it(project: Path) -> None:
-    page = project / "src/dtrag/delivery/page"
-    (page / "assets").mkdir(parents=True)
-    (page / "index.html").write_text('<!doctype html><script src="/assets/main-1a2b3c4d.js"></script>', "utf-8")
-    (page / "assets/main-1a2b3c4d.js").write_text("1", "utf-8")
+    write_page(project)
     built = build(project, "sdist", "wheel")
     assert built.returncode == 0, built.stderr
     [wheel] = project.glob("dist/*.whl")
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
-    assert {"dtrag/delivery/page/index.html", "dtrag/delivery/page/assets/main-1a2b3c4d.js"} <= names
+    files = ("index.html", "assets/main-1a2b3c4d.js", "widget.js")
+    assert {f"dtrag/delivery/page/{name}" for name in files} <= names
     assert "dtrag/samples/one.md" in names

@@ -93,6 +93,8 @@ inBrowser("Ask in use", () => {
     await page.getByRole("button", { name: "Delete", exact: true }).click();
     await page.getByRole("heading", { name: "Ask your documents" }).waitFor();
     await expect.poll(() => page.locator("dialog li").count()).toBe(before - 1);
+    await expect.poll(() => page.evaluate(() => document.activeElement?.closest("dialog") !== null)).toBe(true);
+    await expect.poll(() => page.evaluate(() => document.activeElement?.matches("li > a, dialog div"))).toBe(true);
     await close(page);
   });
 

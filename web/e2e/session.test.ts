@@ -23,6 +23,11 @@ inBrowser("session", () => {
     await vi.waitFor(check, { timeout: 30_000, interval: 500 });
   }
 
+  async function accepted(headers: Record<string, string>) {
+    const check = async () => expect((await fetch(`${keyed.url}/session`, { headers })).status).toBe(200);
+    await vi.waitFor(check, { timeout: 30_000, interval: 500 });
+  }
+
   async function signedIn() {
     const page = await open("", {}, keyed.url);
     await page.getByLabel("Key", { exact: true }).fill(secret);
@@ -74,6 +79,53 @@ inBrowser("session", () => {
     await other.getByRole("heading", { name: "로그인" }).waitFor();
     await expect.poll(() => other.evaluate(() => sessionStorage.length)).toBe(0);
     await close(page, REFUSED);
+  });
+
+  test("answers of a former caller do not stay in a tab that is reloaded after another tab signed in", async () => {
+    const lee = String((await keyed.dtrag("keys", "create", "--name", "lee", "--role", "reader")).secret);
+    await accepted({ Authorization: `Bearer ${lee}` });
+    const page = await signedIn();
+    const other = await page.context().newPage();
+    await other.goto(`${keyed.url}/${asked(library.en)}`);
+    await waitForAnswer(other);
+    expect(await other.evaluate(() => sessionStorage.getItem("dtrag.answers"))).toContain("26 days");
+    await other.goto("about:blank"); // it hears nothing of the other tab meanwhile
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByLabel("Key", { exact: true }).fill(lee);
+    await page.keyboard.press("Enter");
+    await page.getByText("lee").first().waitFor();
+    await other.goto(keyed.url);
+    await other.getByText("lee").first().waitFor();
+    expect(await other.evaluate(() => sessionStorage.getItem("dtrag.answers"))).toBeNull();
+    await close(page, REFUSED);
+  });
+
+  test("the first key is made by the local administrator; then everybody must sign in", async () => {
+    const unkeyed = await startService(inject("samples"));
+    const page = await open("#/keys", {}, unkeyed.url);
+    const other = await open("", {}, unkeyed.url);
+    await page.getByText("No keys: this machine").waitFor();
+    await page.getByRole("button", { name: "New key" }).first().click();
+    await page.getByLabel("Name").fill("first");
+    await page.getByRole("button", { name: "Create the key" }).click();
+    await expect.poll(() => page.locator("dialog code").innerText()).toMatch(/^dtrag_/);
+    const made = await page.locator("dialog code").innerText();
+    await expectAccessible(page);
+    await page
+      .getByRole("dialog")
+      .getByRole("button", { name: /sign in/i })
+      .click();
+    await page.getByRole("button", { name: "Sign out" }).waitFor();
+    await page.locator("main table").getByText("first", { exact: false }).first().waitFor();
+    expect(await page.locator("body").innerText()).not.toContain(made);
+    await other.reload();
+    await other.getByRole("heading", { name: "Sign in" }).waitFor();
+    await other.getByLabel("Key", { exact: true }).fill(made);
+    await other.keyboard.press("Enter");
+    await other.getByText("first").first().waitFor();
+    await close(other, REFUSED);
+    await close(page, REFUSED);
+    await unkeyed.stop();
   });
 
   test("a service that restarts is noticed and recovered from; the session goes on", async () => {

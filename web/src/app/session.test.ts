@@ -60,6 +60,18 @@ test("what belongs to a caller is forgotten when the service names another, or n
   expect(session.value.state).toBe("closed");
 });
 
+test("answers that a former caller left in the tab are forgotten after a reload, those of the same caller stay", async () => {
+  const reloaded = async (body: Response) => {
+    vi.resetModules();
+    answering(body);
+    const page = await import("./session");
+    await page.load();
+    return sessionStorage.getItem("dtrag.answers");
+  };
+  expect(await reloaded(as({ csrf: "c9" }))).toBe("[]");
+  expect(await reloaded(as({ name: "lee" }))).toBeNull();
+});
+
 test("the same caller keeps what the tab shows", async () => {
   answering(as());
   await load();

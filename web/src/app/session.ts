@@ -35,6 +35,8 @@ export const sessionNumber = signal(0);
 export const signOutProblem = signal<Problem | null>(null);
 /** Where a tab stores its answers; they end with the session, also when the code of the view is not loaded. */
 export const STORED_ANSWERS = "dtrag.answers";
+/** Whose they are: after a reload the tab may belong to another caller. */
+const STORED_FOR = "dtrag.caller";
 
 const RANK: Record<Role, number> = { reader: 0, editor: 1, admin: 2 };
 const onEnd = new Set<() => void>();
@@ -117,6 +119,7 @@ function open(body: SessionBody): void {
   const identity = JSON.stringify([body.name, body.role, body.scope, body.csrf]);
   if (shownTo !== null && shownTo !== identity) forgetCaller();
   shownTo = identity;
+  keepAnswersOf(JSON.stringify([body.name, body.role, body.scope]));
   const local = body.kind === "local";
   session.value = { state: "open", caller: { name: body.name, role: body.role as Role, scope: body.scope, local } };
   sessionNumber.value += 1;
@@ -135,6 +138,17 @@ function forgetCaller(): void {
   for (const forget of onEnd) forget();
   try {
     sessionStorage.removeItem(STORED_ANSWERS);
+    sessionStorage.removeItem(STORED_FOR);
+  } catch {
+    return; // storage is switched off: nothing was stored
+  }
+}
+
+/** A former caller may have left answers in this tab, when it was closed or reloaded while another tab signed out. */
+function keepAnswersOf(owner: string): void {
+  try {
+    if (sessionStorage.getItem(STORED_FOR) !== owner) sessionStorage.removeItem(STORED_ANSWERS);
+    sessionStorage.setItem(STORED_FOR, owner);
   } catch {
     return; // storage is switched off: nothing was stored
   }

@@ -28,12 +28,22 @@ export function Conversations({ open, onClose }: { open: boolean; onClose: () =>
 function List({ onOpened }: { onOpened: () => void }) {
   const [limit, setLimit] = useState(PAGE);
   const [problem, setProblem] = useState<Problem | null>(null);
+  const list = useRef<HTMLDivElement>(null);
+  /** Position of a deleted row: the focus goes to the row that takes its place. */
+  const deletedAt = useRef<number | null>(null);
   const page = useResource(
     (signal) => api.get("/conversations", { query: { limit }, signal }),
     [limit, answersGiven.value],
   );
 
-  async function remove({ conversation_id }: Conversation) {
+  useEffect(() => {
+    if (deletedAt.current === null || !list.current) return;
+    const rows = list.current.querySelectorAll<HTMLElement>("li > a");
+    (rows[Math.min(deletedAt.current, rows.length - 1)] ?? list.current).focus();
+    deletedAt.current = null;
+  }, [page.data]);
+
+  async function remove({ conversation_id }: Conversation, position: number) {
     setProblem(null);
     try {
       await api.delete("/conversations/{conversation_id}", { path: { conversation_id } });
@@ -42,6 +52,7 @@ function List({ onOpened }: { onOpened: () => void }) {
       return;
     }
     announce(t("talks.deleted"));
+    deletedAt.current = position;
     page.reload();
     if (address.read().c === conversation_id) address.set({ c: "", q: "", source: "" }, { replace: true });
   }
@@ -49,18 +60,23 @@ function List({ onOpened }: { onOpened: () => void }) {
   return (
     <Loaded resource={page}>
       {({ conversations, total }) => (
-        <>
+        <div ref={list} tabIndex={-1}>
           {problem && <Failure problem={problem} />}
           {total === 0 && <Empty title={t("talks.none")} text={t("talks.noneHelp")} />}
           <ul class={styles.list}>
-            {conversations.map((talk) => (
-              <Row key={talk.conversation_id} talk={talk} onOpened={onOpened} onDelete={() => void remove(talk)} />
+            {conversations.map((talk, index) => (
+              <Row
+                key={talk.conversation_id}
+                talk={talk}
+                onOpened={onOpened}
+                onDelete={() => void remove(talk, index)}
+              />
             ))}
           </ul>
           {total > conversations.length && limit < total && (
             <Button onClick={() => setLimit(limit + PAGE)}>{t("talks.more")}</Button>
           )}
-        </>
+        </div>
       )}
     </Loaded>
   );

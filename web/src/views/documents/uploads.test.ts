@@ -39,6 +39,19 @@ test("files are sent two at a time, and a failed one can be tried again", async 
   await vi.waitFor(() => expect(counts.value).toMatchObject({ done: 3, failed: 0 }));
 });
 
+test("the content of a file is released when it is uploaded, not before", async () => {
+  send.mockImplementationOnce(() =>
+    Promise.resolve({ documents: [], failed: [{ file: "b.md", reason: "No text." }], notes: [] }),
+  );
+  send.mockImplementation(() => Promise.resolve(added("a.md")));
+  addFiles(found("b.md", "a.md"), "");
+  await vi.waitFor(() => expect(counts.value).toMatchObject({ done: 1, failed: 1 }));
+  expect(items.value.map((item) => [item.file.name, item.file.size])).toEqual([
+    ["b.md", 4],
+    ["a.md", 0],
+  ]);
+});
+
 test("of two files with one name in a category, the second is refused with the reason", async () => {
   send.mockImplementation(() => Promise.resolve(added("a.md")));
   addFiles(found("x/a.md", "y/a.md"), "");

@@ -120,6 +120,11 @@ function set(id: number, state: UploadState): void {
   items.value = items.value.map((item) => (item.id === id ? { ...item, state } : item));
 }
 
+/** What was uploaded is not needed again: without its content, the browser can free the file. */
+function release(id: number): void {
+  items.value = items.value.map((item) => (item.id === id ? { ...item, file: new File([], item.file.name) } : item));
+}
+
 async function send(item: Item, stop: AbortSignal, waits = 0): Promise<void> {
   const form = new FormData();
   if (item.category) form.append("category", item.category);
@@ -134,6 +139,7 @@ async function send(item: Item, stop: AbortSignal, waits = 0): Promise<void> {
       const documents = result.documents.map((document) => document.document_id);
       const unchanged = result.documents.every((document) => document.unchanged);
       set(item.id, { kind: "done", documents, unchanged, notes: result.notes });
+      release(item.id);
       if (!unchanged) written.value += 1;
     }
   } catch (error) {
