@@ -190,6 +190,7 @@ def test_orch_005_c_selected(cbr_system: CBRSystem) -> None:
     assert updated_case is not None
     assert updated_case.quality_score <= 1.0
     assert updated_case.usage_count > 0
+    assert (updated_case.quality_score, updated_case.usage_count) == (0.6, 1)
     logs = cbr_system.get_logs(limit=10)
 
     assert len(logs) > 0
