@@ -105,6 +105,36 @@ inBrowser("documents", () => {
     await close(page);
   });
 
+  test("the list is searched, filtered and sorted; the address holds all of it", async () => {
+    const page = await open("#/documents");
+    await page.getByLabel("Title or file name").fill("학칙");
+    await page.getByText("1 document matches.").waitFor();
+    expect(await page.locator("main li a").allInnerTexts()).toEqual(["학칙"]);
+    await page.getByLabel("Title or file name").fill("");
+    await page.getByText("that you may see").waitFor();
+    await page.getByLabel("Order").selectOption("title");
+    await page.waitForURL(/sort=title/);
+    const listed = (await (await fetch(`${service}/documents?sort=title&limit=1`)).json()) as Listed;
+    await page
+      .locator("main li")
+      .first()
+      .getByText(listed.documents[0]?.title ?? "", { exact: true })
+      .waitFor();
+    await page.getByLabel("In the category").selectOption("Samples/Handbook");
+    await page.getByText("documents match.").waitFor();
+    await page.reload();
+    await page.getByText("documents match.").waitFor();
+    expect(await page.getByLabel("In the category").inputValue()).toBe("Samples/Handbook");
+    await page.getByLabel("Kind").selectOption("text/csv");
+    await page.getByText("No document matches").waitFor();
+    await expectAccessible(page);
+    await picture(page, "documents-nothing-en-light-1280");
+    await page.getByRole("button", { name: "Clear the filters" }).click();
+    await page.getByText("that you may see").waitFor();
+    expect(page.url()).not.toContain("type=");
+    await close(page);
+  });
+
   test("an empty index says what to do", async () => {
     const page = await open("");
     await page.route(

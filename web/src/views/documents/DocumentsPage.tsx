@@ -5,6 +5,7 @@ import { href } from "../../app/router";
 import { mayAs } from "../../app/session";
 import { useMedia } from "../../app/use-media";
 import { api } from "../../api/client";
+import { Button } from "../../parts/Button";
 import { kindName } from "../../parts/file-kinds";
 import { Page } from "../../parts/Page";
 import { Empty, Failure, Loading } from "../../parts/States";
@@ -12,6 +13,7 @@ import { VirtualList } from "../../parts/VirtualList";
 import { formatDate, formatNumber } from "../../text/texts";
 import { address, type Document } from "./state";
 import { t } from "./text";
+import { ListTools } from "./ListTools";
 import { UploadPanel } from "./UploadPanel";
 import { written } from "./uploads";
 import styles from "./DocumentsPage.module.css";
@@ -22,26 +24,39 @@ const ROW = { wide: 44, narrow: 64 };
 const REST_MS = 400;
 
 export function DocumentsPage() {
+  const { q, branch, type, sort } = address.read();
   const documents = usePaged<Document>(
     async ({ limit, offset, signal }) => {
-      const page = await api.get("/documents", { query: { limit, offset }, signal });
+      const query = { q, category: branch, type: type ? [type] : [], sort, limit, offset };
+      const page = await api.get("/documents", { query, signal });
       return { rows: page.documents, total: page.total.documents };
     },
-    [written.value],
+    [written.value, q, branch, type, sort],
   );
   const mayAdd = mayAs("editor");
-  const lead = documents.total === undefined ? undefined : t("documents.total", { n: documents.total });
+  const selects = q !== "" || branch !== "" || type !== "";
+  const lead =
+    documents.total === undefined
+      ? undefined
+      : t(selects ? "documents.matching" : "documents.total", { n: documents.total });
   return (
     <Page title={t("documents.title")} lead={lead} fill>
       {mayAdd && <UploadPanel />}
+      {(selects || documents.total !== 0) && <ListTools />}
       {documents.problem ? (
         <Failure problem={documents.problem} onRetry={documents.reload} />
       ) : documents.total === undefined ? (
         <Loading lines={8} />
+      ) : documents.total === 0 && selects ? (
+        <Empty title={t("list.none")} text={t("list.noneHelp")}>
+          <Button onClick={() => address.set({ q: "", branch: "", type: "", at: 0 }, { replace: true })}>
+            {t("list.clear")}
+          </Button>
+        </Empty>
       ) : documents.total === 0 ? (
         <Empty title={t("documents.none")} text={t(mayAdd ? "documents.noneAdd" : "documents.noneScope")} />
       ) : (
-        <List documents={documents} total={documents.total} />
+        <List key={[q, branch, type, sort].join("\n")} documents={documents} total={documents.total} />
       )}
     </Page>
   );

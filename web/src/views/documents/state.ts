@@ -5,9 +5,15 @@ import type { Span } from "../../parts/code-points";
 
 export type Document = components["schemas"]["DocumentShape"];
 export type PassageSpan = components["schemas"]["PassageSpanShape"];
+export const SORTS = ["newest", "oldest", "title", "largest", "smallest"] as const;
 export const PARTS = ["text", "passages", "who"] as const;
 
 export const address = queryState({
+  /** What the list is searched for, its branch and kind of files, and its order. */
+  q: text(),
+  branch: text(),
+  type: text(),
+  sort: oneOf(SORTS, "newest"),
   /** Row at the top of the list. */
   at: integer(0),
   show: oneOf(PARTS, "text"),
@@ -18,6 +24,8 @@ export const address = queryState({
   /** The passage that is shown. */
   passage: text(),
 });
+
+export type ListState = ReturnType<typeof address.read>;
 
 const KINDS = { quote: "quote", context: "context", answer: "answer" } as const;
 

@@ -2,7 +2,8 @@ import { texts } from "../../text/texts";
 
 const en = {
   "documents.title": "Documents",
-  "documents.total": "{n} {n|document|documents} that you may see, the newest first.",
+  "documents.total": "{n} {n|document|documents} that you may see.",
+  "documents.matching": "{n} {n|document matches|documents match}.",
   "documents.none": "No documents yet",
   "documents.noneAdd": "Drop files above, or choose them. They can be searched as soon as they are read.",
   "documents.noneScope": "There is none in the scope of your key. An editor can add documents.",
@@ -14,6 +15,20 @@ const en = {
   "documents.passages": "Passages",
   "documents.passagesUnit": "{n|passage|passages}",
   "documents.indexed": "Indexed",
+
+  "list.search": "Title or file name",
+  "list.branch": "In the category",
+  "list.allBranches": "All categories",
+  "list.allKinds": "All kinds",
+  "list.sort": "Order",
+  "list.none": "No document matches",
+  "list.noneHelp": "Try a shorter text, or clear the filters.",
+  "list.clear": "Clear the filters",
+  "sort.newest": "Newest first",
+  "sort.oldest": "Oldest first",
+  "sort.title": "By title",
+  "sort.largest": "Largest first",
+  "sort.smallest": "Smallest first",
 
   "document.show": "Show",
   "document.text": "Text",
@@ -96,7 +111,8 @@ const en = {
 
 const ko: Record<keyof typeof en, string> = {
   "documents.title": "문서",
-  "documents.total": "볼 수 있는 문서 {n}개, 최신순입니다.",
+  "documents.total": "볼 수 있는 문서 {n}개입니다.",
+  "documents.matching": "조건에 맞는 문서 {n}개입니다.",
   "documents.none": "아직 문서가 없습니다",
   "documents.noneAdd": "위에 파일을 끌어 놓거나 선택하세요. 읽는 즉시 검색할 수 있습니다.",
   "documents.noneScope": "키의 범위에 문서가 없습니다. 편집자가 문서를 추가할 수 있습니다.",
@@ -108,6 +124,20 @@ const ko: Record<keyof typeof en, string> = {
   "documents.passages": "구절",
   "documents.passagesUnit": "{n|개 구절|개 구절}",
   "documents.indexed": "색인",
+
+  "list.search": "제목 또는 파일 이름",
+  "list.branch": "이 분류에서",
+  "list.allBranches": "모든 분류",
+  "list.allKinds": "모든 종류",
+  "list.sort": "정렬",
+  "list.none": "조건에 맞는 문서가 없습니다",
+  "list.noneHelp": "더 짧은 말로 찾거나 필터를 지우세요.",
+  "list.clear": "필터 지우기",
+  "sort.newest": "최신순",
+  "sort.oldest": "오래된 순",
+  "sort.title": "제목순",
+  "sort.largest": "긴 문서부터",
+  "sort.smallest": "짧은 문서부터",
 
   "document.show": "보기",
   "document.text": "본문",
