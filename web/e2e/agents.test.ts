@@ -1,4 +1,5 @@
 /** Agents over the real service: created from branches, asked, changed and deleted. */
+import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { close, expectAccessible, expectNoSideways, inBrowser, nameOf, open, picture, service } from "./browser";
 import { expectFailure, FAILURES, REFUSED } from "./states";
@@ -119,4 +120,80 @@ inBrowser("agents", () => {
     await close(page, REFUSED);
     await remove(agent);
   });
+
+  test("every field of a new agent and of a change is in the address: a reload keeps it", async () => {
+    const page = await open("#/agents/new");
+    await page.getByLabel("Name", { exact: true }).fill("Kept");
+    await page.getByRole("treeitem").first().click();
+    await page.locator("main summary", { hasText: "Options" }).click();
+    await page.getByLabel("Debate uncertain answers").check();
+    await page.getByRole("checkbox", { name: "searcher" }).check();
+    await page.getByRole("spinbutton").first().fill("7");
+    const preview = page.getByRole("region", { name: "Preview of the manifest" });
+    const before = await preview.innerText();
+    expect(JSON.parse(before)).toMatchObject({ retrieval: { bm25_topk: 7 }, features: { debate: true } });
+    await page.reload();
+    await preview.waitFor();
+    expect(await preview.innerText()).toBe(before);
+    await page.getByRole("button", { name: "Create the agent" }).click();
+    await page.getByRole("heading", { level: 1, name: "Kept" }).waitFor();
+    const id = /agents\/([^/?]+)/.exec(page.url())?.[1] ?? "";
+    await page.goto(`${service}/#/agents/${id}/edit`);
+    await page.getByLabel("Name", { exact: true }).fill("Kept too");
+    await page.reload();
+    await expect.poll(() => page.getByLabel("Name", { exact: true }).inputValue()).toBe("Kept too");
+    const { version } = await json<{ version: string }>("/taxonomy/active/tree");
+    const agent = await json<Agent>(`/agents/${id}`);
+    await json(`/agents/${id}`, { version, name: "Earlier", node_paths: agent.allowed_category_paths }, "PUT");
+    await page.reload();
+    await page.getByRole("button", { name: "Save as a new edition" }).click();
+    await page.getByRole("button", { name: "Load the current edition" }).click();
+    await expect.poll(() => page.getByLabel("Name", { exact: true }).inputValue()).toBe("Earlier");
+    expect(page.url()).not.toContain("changes=");
+    await page.goto(`${service}/#/agents/${id}?part=manifest`);
+    const download = page.waitForEvent("download");
+    await page.getByRole("button", { name: "Save as a file" }).click();
+    expect((await download).suggestedFilename()).toBe("Earlier.json");
+    await close(page, REFUSED);
+    await remove(agent);
+  });
+
+  test("without agents, and in pages of a hundred", async () => {
+    const page = await openWith(0, "#/agents");
+    await page.getByText("No agents yet").first().waitFor();
+    await expectAccessible(page);
+    await picture(page, "agents-empty-en-light-1280");
+    await close(page);
+    const paged = await openWith(250, "#/agents");
+    await paged.getByRole("link", { name: "Agent 1", exact: true }).waitFor();
+    expect(await paged.locator("tbody tr").count()).toBe(100);
+    await paged.getByRole("navigation", { name: "Pages" }).getByRole("link").last().click();
+    await paged.getByRole("link", { name: "Agent 101", exact: true }).waitFor();
+    await expectAccessible(paged);
+    await paged.getByRole("navigation", { name: "Pages" }).getByRole("link").last().click();
+    await paged.getByRole("link", { name: "Agent 250", exact: true }).waitFor();
+    expect(await paged.locator("tbody tr").count()).toBe(50);
+    await paged.goBack();
+    await paged.getByRole("link", { name: "Agent 101", exact: true }).waitFor();
+    await close(paged);
+  });
 });
+
+/** A page whose list of agents has this many. */
+async function openWith(total: number, at: string): Promise<Page> {
+  const page = await open("");
+  const model = await create("model");
+  await remove(model);
+  await page.route(
+    (url) => url.pathname === "/agents",
+    async (route) => {
+      const query = new URL(route.request().url()).searchParams;
+      const [offset, limit] = [Number(query.get("offset")), Number(query.get("limit"))];
+      const numbers = Array.from({ length: total }, (_, index) => index + 1).slice(offset, offset + limit);
+      const agents = numbers.map((number) => ({ ...model, agent_id: `a${number}`, name: `Agent ${number}` }));
+      await route.fulfill({ json: { agents, total, limit, offset } });
+    },
+  );
+  await page.evaluate((hash) => (location.hash = hash), at);
+  return page;
+}

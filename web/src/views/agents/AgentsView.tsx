@@ -16,8 +16,8 @@ import styles from "./Agents.module.css";
 
 export default function AgentsView() {
   const id = route.value.path[0];
-  if (id === "new") return <NewAgent />;
-  return id ? <AgentPage key={id} id={id} /> : <AgentList />;
+  if (id === "new" && mayAs("editor")) return <NewAgent />;
+  return id && id !== "new" ? <AgentPage key={id} id={id} /> : <AgentList />;
 }
 
 function AgentList() {

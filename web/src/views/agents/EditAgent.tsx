@@ -1,5 +1,4 @@
-/** A change of an agent: a new edition, refused when somebody else changed it in the meantime. */
-import { useState } from "preact/hooks";
+/** A change of an agent, which the address holds: a new edition, refused when somebody else changed it in the meantime. */
 import { announce } from "../../app/announce";
 import { useResource } from "../../app/resource";
 import { navigate } from "../../app/router";
@@ -7,8 +6,8 @@ import { api } from "../../api/client";
 import type { components } from "../../api/schema";
 import { Loaded } from "../../parts/States";
 import { AgentForm } from "./AgentForm";
-import { draftOf, requestOf, type Draft } from "./draft";
-import { linkTo, type Agent } from "./state";
+import { changesOf, draftOf, requestOf, withChanges, type Draft } from "./draft";
+import { address, linkTo, type Agent } from "./state";
 import { t } from "./text";
 
 interface Props {
@@ -29,11 +28,21 @@ export function EditAgent({ agent, onChanged }: Props) {
 }
 
 function Edit({ agent, tree, onChanged }: Props & { tree: components["schemas"]["TreeShape"] }) {
-  const [draft, setDraft] = useState<Draft>(() => draftOf(agent, tree.tree));
+  const { changes, edition } = address.read();
+  const base = draftOf(agent, tree.tree);
+  const draft = withChanges(base, changes);
+  const change = (part: Partial<Draft>) => {
+    const changed = changesOf({ ...draft, ...part }, base);
+    address.set({ changes: changed, edition: changed ? edition || agent.edition : 0 }, { replace: true });
+  };
+  const reload = () => {
+    address.set({ changes: "", edition: 0 }, { replace: true });
+    onChanged();
+  };
   const save = async () => {
     const saved = await api.put("/agents/{agent_id}", {
       path: { agent_id: agent.agent_id },
-      body: { ...requestOf(draft, tree.version), edition: agent.edition },
+      body: { ...requestOf(draft, tree.version), edition: edition || agent.edition },
     });
     announce(t("form.changed", { name: saved.name, n: saved.edition }));
     navigate(linkTo(agent.agent_id), { replace: true });
@@ -42,14 +51,7 @@ function Edit({ agent, tree, onChanged }: Props & { tree: components["schemas"][
   return (
     <>
       {agent.unresolved_paths.length > 0 && <p>{t("form.dropped", { names: agent.unresolved_paths.join(", ") })}</p>}
-      <AgentForm
-        tree={tree}
-        draft={draft}
-        action={t("form.save")}
-        onChange={(part) => setDraft((before) => ({ ...before, ...part }))}
-        onSave={save}
-        onReload={onChanged}
-      />
+      <AgentForm tree={tree} draft={draft} action={t("form.save")} onChange={change} onSave={save} onReload={reload} />
     </>
   );
 }

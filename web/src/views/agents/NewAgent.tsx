@@ -1,5 +1,4 @@
-/** A new agent: its name and branches are in the address, so that a link can propose one. */
-import { useState } from "preact/hooks";
+/** A new agent: all its fields are in the address, so that a link can propose one, and a reload keeps them. */
 import { announce } from "../../app/announce";
 import { useResource } from "../../app/resource";
 import { href, navigate } from "../../app/router";
@@ -7,22 +6,22 @@ import { api } from "../../api/client";
 import { Page } from "../../parts/Page";
 import { Loaded } from "../../parts/States";
 import { AgentForm } from "./AgentForm";
-import { EMPTY, requestOf, type Draft } from "./draft";
+import { changesOf, EMPTY, requestOf, withChanges, type Draft } from "./draft";
 import { address, linkTo } from "./state";
 import { t } from "./text";
 
 export function NewAgent() {
-  const { name, branch } = address.read();
-  const [options, setOptions] = useState(EMPTY);
+  const { name, branch, changes } = address.read();
   const tree = useResource(
     (signal) => api.get("/taxonomy/{version}/tree", { path: { version: "active" }, signal }),
     [],
   );
-  const draft: Draft = { ...options, name, paths: branch };
+  const base: Draft = { ...EMPTY, name, paths: branch };
+  const draft: Draft = { ...withChanges(base, changes), name, paths: branch };
   const change = (part: Partial<Draft>) => {
-    setOptions((before) => ({ ...before, ...part }));
-    if (part.name !== undefined) address.set({ name: part.name }, { replace: true });
-    if (part.paths) address.set({ branch: part.paths.map((path) => [...path]) }, { replace: true });
+    const next = { ...draft, ...part };
+    const rest = changesOf(next, { ...EMPTY, name: next.name, paths: next.paths });
+    address.set({ name: next.name, branch: next.paths.map((path) => [...path]), changes: rest }, { replace: true });
   };
   const save = async (version: string) => {
     const agent = await api.post("/agents/from-category", { body: requestOf(draft, version) });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { draftOf, EMPTY, previewOf, requestOf } from "./draft";
+import { changesOf, draftOf, EMPTY, previewOf, requestOf, withChanges } from "./draft";
 
 const TREE = [
   { path: ["HR"], name: "HR", children: [{ path: ["HR", "Leave"], name: "Leave", children: [] }] },
@@ -60,4 +60,16 @@ test("the preview has the values of the draft and the defaults", () => {
     retrieval: { bm25_topk: 12, vector_topk: 7 },
     features: { hitl_below_conf: 0.7, cost_guard: true },
   });
+});
+
+test("the address holds the changes of a draft, and nothing else is read from it", () => {
+  const base = draftOf(AGENT, TREE);
+  expect(changesOf(base, base)).toBe("");
+  const draft = { ...base, lexical: "", debate: true, tools: [], paths: [["학사"]] };
+  expect(withChanges(base, changesOf(draft, base))).toEqual(draft);
+  expect(withChanges(base, '{"name":7,"tools":"all","paths":[1],"custom":{"polite":false},"debate":"yes"}')).toEqual(
+    base,
+  );
+  expect(withChanges(base, "{")).toEqual(base);
+  expect(withChanges(base, "null")).toEqual(base);
 });

@@ -44,6 +44,43 @@ export const EMPTY: Draft = {
   custom: {},
 };
 
+/** The draft with the changes that the address holds; what is none of a draft is left out. */
+export function withChanges(base: Draft, changes: string): Draft {
+  let values: Partial<Record<keyof Draft, unknown>>;
+  try {
+    values = Object(JSON.parse(changes || "{}")) as typeof values;
+  } catch {
+    return base; // a link that someone shortened
+  }
+  const text = (name: "name" | "lexical" | "vector" | "threshold" | "tokens" | "won"): string => {
+    const value = values[name];
+    return typeof value === "string" ? value : base[name];
+  };
+  return {
+    ...base,
+    name: text("name"),
+    lexical: text("lexical"),
+    vector: text("vector"),
+    threshold: text("threshold"),
+    tokens: text("tokens"),
+    won: text("won"),
+    debate: typeof values.debate === "boolean" ? values.debate : base.debate,
+    tools: isTexts(values.tools) ? values.tools : base.tools,
+    paths: Array.isArray(values.paths) && values.paths.every(isTexts) ? values.paths : base.paths,
+  };
+}
+
+/** What `draft` changes of `base`, for the address; "" for nothing. */
+export function changesOf(draft: Draft, base: Draft): string {
+  const changed = Object.entries(draft).filter(
+    ([name, value]) => JSON.stringify(value) !== JSON.stringify(base[name as keyof Draft]),
+  );
+  return changed.length ? JSON.stringify(Object.fromEntries(changed)) : "";
+}
+
+const isTexts = (value: unknown): value is string[] =>
+  Array.isArray(value) && value.every((item) => typeof item === "string");
+
 const folded = (path: readonly string[]): string =>
   pathKey(path.map((name) => name.normalize("NFKC").toLocaleLowerCase("und").trim()));
 

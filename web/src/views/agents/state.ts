@@ -15,6 +15,10 @@ export const address = queryState({
   /** Name and branches of a new agent. */
   name: text(),
   branch: categories(),
+  /** Other fields of a new agent, or the changes of one: see `withChanges`. */
+  changes: text(),
+  /** The edition that the changes are of. */
+  edition: integer(0),
 });
 
 export type Agent = components["schemas"]["AgentShape"];

@@ -6,7 +6,7 @@ import { Meter } from "../../parts/Bars";
 import { Button } from "../../parts/Button";
 import { VirtualList } from "../../parts/VirtualList";
 import { formatPercent } from "../../text/texts";
-import { saveAs } from "./save-as";
+import { saveAs } from "../../app/save-as";
 import { t, type DocumentsKey } from "./text";
 import {
   busy,
