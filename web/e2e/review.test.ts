@@ -182,14 +182,89 @@ inBrowser("review", () => {
     expect((await read(item?.item_id ?? "")).status).toBe("corrected");
     await close(page);
   });
+
+  test("with shortcuts switched off a key does nothing; after each decision the next item has the focus", async () => {
+    await skipAll();
+    const questions = ["How many weeks of sick leave are there?", "Who approves a business trip?"];
+    for (const message of questions) await chat(message);
+    const items = await waiting();
+    expect(items).toHaveLength(2);
+    const [first = "", second = ""] = items.map((item) => item.proposal.question);
+    const page = await open("#/review", {}, url());
+    await shown(page, first);
+    await useShortcuts(page, false);
+    await page.keyboard.press("a");
+    await page.keyboard.press("j");
+    // Had a key worked, the button would skip the other item, or the first would be approved.
+    await page.getByRole("button", { name: "Skip" }).press("Enter");
+    const heading = page.getByRole("heading", { level: 2, name: second });
+    await heading.and(page.locator(":focus")).waitFor();
+    await page.getByRole("status").filter({ hasText: "Skipped." }).waitFor({ state: "attached" });
+    expect((await read(items[0]?.item_id ?? "")).status).toBe("skipped");
+    await useShortcuts(page, true);
+    await page.keyboard.press("a");
+    await page.getByText("Nothing waits for a review").waitFor();
+    await page.locator("main:focus").waitFor();
+    expect((await read(items[1]?.item_id ?? "")).status).toBe("approved");
+    await expectAccessible(page);
+    await close(page);
+  });
+
+  test("a passage that disappeared while the item was open is named, and the rest can be decided", async () => {
+    await skipAll();
+    const memo = { id: "memo", title: "Canteen memo", text: "The canteen serves lentil soup on Tuesdays only." };
+    const form = new FormData();
+    form.append("files", new Blob([JSON.stringify(memo)]), "memo.jsonl");
+    form.append("category", "Samples/Handbook");
+    const { documents } = await json<{ documents: { document_id: string }[] }>("/documents", {
+      method: "POST",
+      body: form,
+    });
+    await chat("Which warm meals like lentil soup does the canteen offer to visitors?");
+    const item = await itemOf("answer");
+    const page = await open(`#/review/${item.item_id}`, {}, url());
+    const box = page.locator("article li", { hasText: "lentil soup" }).getByRole("checkbox");
+    await box.check();
+    await page.getByText("Find other passages").click();
+    await page.getByLabel("Words of the passage").fill("parental leave");
+    await page.getByRole("search").getByRole("button", { name: "Search" }).click();
+    await page.locator("details li input[type=checkbox]").first().click();
+    await fetch(`${url()}/documents/${documents[0]?.document_id}`, { method: "DELETE" });
+    await page.getByRole("button", { name: "Correct with 2 passages" }).click();
+    await page.getByRole("alert").filter({ hasText: "There is no passage" }).waitFor();
+    await box.waitFor({ state: "detached" });
+    await expectAccessible(page);
+    await picture(page, "review-gone-en-light-1280");
+    await page.getByRole("button", { name: "Correct with 1 passage" }).click();
+    await page.getByText("Nothing waits for a review").waitFor();
+    expect((await read(item.item_id)).status).toBe("corrected");
+    await close(page, /422/);
+  });
 });
 
 /** One waiting answer after the others were decided. */
 async function retried(): Promise<Item[]> {
-  await json("/chat/run", {
+  await chat("How many weeks of parental leave are there?");
+  return waiting();
+}
+
+const chat = (message: string) =>
+  json("/chat/run", {
     method: "POST",
     headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ message: "How many weeks of parental leave are there?" }),
+    body: JSON.stringify({ message }),
   });
-  return waiting();
+
+/** Nothing waits any more. */
+async function skipAll(): Promise<void> {
+  const headers = { "Content-Type": "application/json" };
+  for (const item of await waiting())
+    await json(`/review/${item.item_id}/skip`, { method: "POST", headers, body: "{}" });
+}
+
+async function useShortcuts(page: Page, on: boolean): Promise<void> {
+  await page.getByRole("button", { name: "Options" }).click();
+  await page.getByLabel("Use shortcuts").setChecked(on);
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
 }

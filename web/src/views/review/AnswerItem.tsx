@@ -20,10 +20,12 @@ export function AnswerItem({ item, onDecided, onStale }: Deciding) {
   const answer = answerOf(item);
   const waiting = item.status === "waiting";
   const cited = answer.passages.filter((passage) => passage.cited).map((passage) => passage.id);
-  const [picked, setPicked] = useState<readonly string[]>(waiting ? cited : answer.chosen);
+  const [ticked, setPicked] = useState<readonly string[]>(waiting ? cited : answer.chosen);
   const [added, setAdded] = useState<readonly Passage[]>([]);
   const list = useRef<HTMLElement>(null);
-  const passages = [...answer.passages, ...added];
+  const passages = [...answer.passages, ...added.filter((one) => !answer.passages.some(({ id }) => id === one.id))];
+  // A passage may disappear while the item is open: what cannot be seen cannot be unticked.
+  const picked = ticked.filter((id) => passages.some((passage) => passage.id === id));
   const toggle = (id: string) =>
     setPicked(picked.includes(id) ? picked.filter((other) => other !== id) : [...picked, id]);
   const pick = () => list.current?.querySelector<HTMLInputElement>("input")?.focus();

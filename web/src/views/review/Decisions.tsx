@@ -39,7 +39,8 @@ export function Decisions({ item, onDecided, onStale, correct }: Props) {
         const failure = asProblem(error);
         setBusy(false);
         setProblem(failure);
-        if (failure.kind === "conflict") onStale();
+        // Decided elsewhere, or its passages changed: the item is shown as it is now.
+        if (failure.kind === "conflict" || failure.kind === "invalid") onStale();
       },
     );
   };

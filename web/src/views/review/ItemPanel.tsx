@@ -15,7 +15,7 @@ import styles from "./ItemPanel.module.css";
 export interface Deciding {
   item: Item;
   onDecided: () => void;
-  /** The item was decided elsewhere. */
+  /** The item was decided elsewhere, or its passages changed. */
   onStale: () => void;
 }
 

@@ -1,5 +1,5 @@
 /** Review queue: what the machine was unsure about, least confident first, and a person's decision about each. */
-import { useRef } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { useResource } from "../../app/resource";
 import { useShortcuts } from "../../app/shortcuts";
 import { useMedia } from "../../app/use-media";
@@ -42,6 +42,12 @@ export default function ReviewView() {
     go(next?.item_id ?? null, { replace: true });
     queue.reload();
   };
+  const emptied = queue.data?.total === 0 && !chosen;
+  useEffect(() => {
+    if (!emptied || !moved.current) return;
+    moved.current = false;
+    document.getElementById("main")?.focus();
+  }, [emptied]);
   const alone = !wide && chosen;
   return (
     <Page title={t("review.title")} lead={alone ? undefined : t("review.lead")}>
