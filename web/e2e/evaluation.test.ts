@@ -1,7 +1,11 @@
-/** The evaluation over kept runs that the browser answers with: the shared service has none. */
+/** The evaluation, over runs that a service kept, and over runs that the browser answers with. */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { Page } from "playwright-core";
-import { expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { close, expectAccessible, expectNoSideways, inBrowser, open, picture, type Look } from "./browser";
+import { startService, type Service } from "./service";
 import { expectFailure, FAILURES } from "./states";
 
 const LEAVE = "How many days of paid annual leave does a full-time employee have?";
@@ -139,5 +143,51 @@ inBrowser("evaluation", () => {
     await page.getByText("without bootstrap").waitFor();
     expect(page.url()).toContain(`against=${OLD}`);
     await close(page);
+  });
+
+  describe("over two runs of the command line", () => {
+    const SOUP = "On which day does the canteen serve soup?";
+    let own: Service;
+    let folder: string;
+    beforeAll(async () => {
+      own = await startService(inject("samples"));
+      folder = await mkdtemp(join(tmpdir(), "dtrag-set-"));
+      const questions = [
+        { id: "1", question: SOUP, answers: ["Tuesday"] },
+        { id: "2", question: "How many days of leave do guests have?", answers: ["nine days"] },
+      ];
+      const lines = (rows: object[]) => rows.map((row) => JSON.stringify(row)).join("\n");
+      await writeFile(join(folder, "questions.jsonl"), lines(questions));
+      for (const day of ["Tuesday", "Monday"]) {
+        const documents = [
+          { id: "canteen", title: "Canteen", text: `The canteen serves soup on ${day}.` },
+          { id: "leave", title: "Leave of guests", text: "Guests have nine days of leave." },
+        ];
+        await writeFile(join(folder, "corpus.jsonl"), lines(documents));
+        await own.dtrag("eval", "answers", folder, "--keep");
+      }
+    });
+    afterAll(async () => {
+      await own.stop();
+      await rm(folder, { recursive: true, force: true });
+    });
+
+    test("plots, a comparison, and the trace of the question that got worse", async () => {
+      const page = await open("#/evaluation", {}, own.url);
+      const plot = page.getByRole("img", { name: /^contained/ });
+      expect(await plot.getAttribute("aria-label")).toMatch(/1\.000.*0\.500/s);
+      await check(page, "real", { language: "en", theme: "light", width: 1280 });
+      await page.getByRole("link", { name: /With the one before/ }).click();
+      const worse = page.locator("main details", { hasText: SOUP });
+      await worse.locator("summary").click();
+      expect(await page.locator("main details").count()).toBe(1);
+      await worse.getByText("on Tuesday.").waitFor();
+      await worse.getByText("on Monday.").waitFor();
+      await check(page, "real-comparison", { language: "en", theme: "light", width: 1280 });
+      await worse.getByRole("button", { name: "Ask it now and open the trace" }).click();
+      await page.getByRole("heading", { name: "Steps", exact: true }).waitFor();
+      expect(page.url()).toContain("#/trace/");
+      await close(page);
+    });
   });
 });

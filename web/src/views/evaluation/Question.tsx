@@ -1,5 +1,10 @@
-/** A question with its values; opened, what the run stored of it, and a link to ask it again. */
-import { href } from "../../app/router";
+/** A question with its values; opened, what the run stored of it, and ways to ask it again: as such, or for its trace. */
+import { useState } from "preact/hooks";
+import { href, navigate } from "../../app/router";
+import { api } from "../../api/client";
+import { asProblem, type Problem } from "../../api/problem";
+import { Button } from "../../parts/Button";
+import { Failure } from "../../parts/States";
 import { valueOf } from "./measures";
 import type { Row } from "./state";
 import { t } from "./text";
@@ -22,11 +27,32 @@ export function Question({ row }: { row: Row }) {
   );
 }
 
+/** Traces of a run end with its temporary index, so that a new one is made over the documents of the service. */
 export function AskAgain({ question }: { question: string }) {
+  const [asking, setAsking] = useState(false);
+  const [problem, setProblem] = useState<Problem | null>(null);
+  async function openTrace() {
+    setAsking(true);
+    setProblem(null);
+    try {
+      const { metadata } = await api.post("/chat/run", { body: { message: question } });
+      navigate(href("trace", { path: [metadata.trace_id] }));
+    } catch (error) {
+      setProblem(asProblem(error));
+      setAsking(false);
+    }
+  }
   return (
-    <p>
-      <a href={href("ask", { query: { q: question } })}>{t("question.askAgain")}</a>
-    </p>
+    <>
+      <p class={styles.row}>
+        <a href={href("ask", { query: { q: question } })}>{t("question.askAgain")}</a>
+        <Button small icon="trace" disabled={asking} onClick={() => void openTrace()}>
+          {t(asking ? "question.asking" : "question.trace")}
+        </Button>
+      </p>
+      <p class={styles.small}>{t("question.traceHelp")}</p>
+      {problem && <Failure problem={problem} />}
+    </>
   );
 }
 
