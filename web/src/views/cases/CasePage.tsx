@@ -47,6 +47,7 @@ export function CasePage({ id }: { id: string }) {
                   <State status={shown.status} stale={shown.stale} />
                 </p>
                 {shown.stale && <p class={styles.stale}>{t("case.staleHelp")}</p>}
+                {shown.query && <AskAgain shown={shown} />}
               </header>
               <section class={styles.section}>
                 <h3>{t("case.passages")}</h3>
@@ -70,6 +71,16 @@ export function CasePage({ id }: { id: string }) {
         </Loaded>
       )}
     </Page>
+  );
+}
+
+/** In Ask, the answer can be rated; a vote against it with a reason goes to the review queue. */
+function AskAgain({ shown }: { shown: ShownCase }) {
+  return (
+    <p class={styles.small}>
+      <a href={href("ask", { query: { q: shown.query, as_of: shown.as_of ?? undefined } })}>{t("case.askAgain")}</a>{" "}
+      {t("case.askAgainHelp")}
+    </p>
   );
 }
 
