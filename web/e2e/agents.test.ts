@@ -1,14 +1,10 @@
 /** Agents over the real service: created from branches, asked, changed and deleted. */
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
-import { close, expectAccessible, expectNoSideways, inBrowser, nameOf, open, picture, service } from "./browser";
+import { close, expectAccessible, expectNoSideways, inBrowser, open, picture, service } from "./browser";
 import { expectFailure, FAILURES, REFUSED } from "./states";
 
 const LEAVE = "How many days of paid annual leave does a full-time employee have?";
-const SHOWN = [
-  { language: "en", theme: "light", width: 1280 },
-  { language: "ko", theme: "dark", width: 360 },
-] as const;
 
 interface Manifest {
   name: string;
@@ -43,28 +39,6 @@ async function create(name: string): Promise<Agent> {
 const remove = (agent: Agent) => json(`/agents/${agent.agent_id}`, undefined, "DELETE");
 
 inBrowser("agents", () => {
-  test.each(SHOWN.map((look) => [nameOf(look), look] as const))("%s", async (name, look) => {
-    const agent = await create(`looks ${name}`);
-    const page = await open("#/agents", look);
-    await page.getByRole("link", { name: agent.name }).waitFor();
-    await expectAccessible(page);
-    await expectNoSideways(page);
-    await picture(page, `agents-list-${name}`);
-    for (const part of ["manifest", "editions", "spending"]) {
-      await page.goto(`${service}/#/agents/${agent.agent_id}?part=${part}`);
-      await page.locator("main pre, main table, main dl").first().waitFor();
-      await expectAccessible(page);
-      await expectNoSideways(page);
-    }
-    await page.goto(`${service}/#/agents/${agent.agent_id}/edit`);
-    await page.getByRole("treeitem").first().waitFor();
-    await expectAccessible(page);
-    await expectNoSideways(page);
-    await picture(page, `agents-edit-${name}`);
-    await close(page);
-    await remove(agent);
-  });
-
   test.each(FAILURES)("when the service answers %s", async (kind) => {
     await expectFailure("agents", "#/agents", "/agents", kind);
   });

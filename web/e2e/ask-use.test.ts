@@ -1,8 +1,8 @@
 /** The Ask view in use, over a real service. */
 import type { Page, Route } from "playwright-core";
 import { expect, test } from "vitest";
-import { asked, leave, library, waitForAnswer, zeppelin } from "./asking";
-import { close, expectAccessible, inBrowser, open, service } from "./browser";
+import { asked, leave, library, password, waitForAnswer, zeppelin } from "./asking";
+import { close, expectAccessible, expectNoSideways, inBrowser, open, picture, service } from "./browser";
 
 const marks = (page: Page) => page.locator("article a[id^=source-]");
 const focused = (page: Page) => page.evaluate(() => document.activeElement?.id ?? "");
@@ -43,6 +43,19 @@ inBrowser("Ask in use", () => {
     await page.getByText("Amendments and references of 학칙 제12조").click();
     await page.getByText("2024-03-01 개정 제1항").waitFor();
     expect(await page.locator("dl").innerText()).toContain("학칙 제3조");
+    await close(page);
+  });
+
+  test("an answer from a PDF names the page, and follows the width of the window", async () => {
+    const page = await open(asked(password));
+    await waitForAnswer(page);
+    await page.locator("article a[id^=source-]").first().click();
+    await page.getByText(/^Page [12]$/).waitFor();
+    await page.setViewportSize({ width: 320, height: 640 });
+    await page.locator("dialog mark").first().waitFor();
+    await picture(page, "ask-source-pdf-320");
+    await expectAccessible(page);
+    await expectNoSideways(page);
     await close(page);
   });
 

@@ -91,17 +91,19 @@ export function expectQuiet(page: Page, allowed?: RegExp): void {
   expect((problems.get(page) ?? []).filter((line) => !allowed?.test(line))).toEqual([]);
 }
 
-/** No finding of axe-core by WCAG 2.2 AA and its best practices. */
-export async function expectAccessible(page: Page): Promise<void> {
+/** The tags and rules of axe-core: WCAG 2.2 AA and best practices; and those of its rules that look at colours. */
+const EVERY_RULE = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+export const COLOURS = ["color-contrast", "link-in-text-block"];
+
+/** No finding of axe-core. */
+export async function expectAccessible(page: Page, runOnly: string[] = EVERY_RULE): Promise<void> {
   // Through the debugger: the Content-Security-Policy of the page does not apply, and stays as it is.
-  await page.evaluate(await readFile(AXE, "utf8"));
-  const findings = await page.evaluate(async () => {
+  if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(await readFile(AXE, "utf8"));
+  const findings = await page.evaluate(async (only) => {
     const { axe } = window as unknown as { axe: typeof axeCore };
-    const result = await axe.run(document, {
-      runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
-    });
+    const result = await axe.run(document, { runOnly: only, resultTypes: ["violations"] });
     return result.violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(" | ")}`);
-  });
+  }, runOnly);
   expect(findings).toEqual([]);
 }
 

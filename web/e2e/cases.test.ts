@@ -1,6 +1,6 @@
 /** The case memory over a service of its own, in which answers become cases by a vote. */
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
-import { close, expectAccessible, expectNoSideways, inBrowser, LOOKS, nameOf, open, picture, skipped } from "./browser";
+import { close, expectAccessible, expectNoSideways, inBrowser, open, picture, skipped } from "./browser";
 import { startService, type Service } from "./service";
 import { expectFailure, FAILURES, REFUSED } from "./states";
 
@@ -36,27 +36,6 @@ beforeAll(async () => {
 afterAll(() => own?.stop());
 
 inBrowser("cases", () => {
-  test.each(LOOKS.map((look) => [nameOf(look), look] as const))("%s", async (name, look) => {
-    const page = await open("#/cases", look, url());
-    const link = page.locator("table a").first();
-    await link.waitFor();
-    await expectAccessible(page);
-    await expectNoSideways(page);
-    await picture(page, `cases-list-${name}`);
-    await page.goto(`${url()}/#/cases?q=${encodeURIComponent("days of annual leave")}`);
-    await page.locator("table a").first().waitFor();
-    await expectAccessible(page);
-    await expectNoSideways(page);
-    await picture(page, `cases-similar-${name}`);
-    await page.locator("table a").first().click();
-    await page.locator("article li p").first().waitFor();
-    await page.locator("article table").waitFor();
-    await expectAccessible(page);
-    await expectNoSideways(page);
-    await picture(page, `cases-case-${name}`);
-    await close(page);
-  });
-
   test.each(FAILURES)("when the service answers %s", async (kind) => {
     await expectFailure("cases", "#/cases", "/cbr/stats", kind);
   });

@@ -2,16 +2,11 @@ import { mkdir, mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { close, expectAccessible, expectNoSideways, inBrowser, LOOKS, nameOf, open, picture, service } from "./browser";
+import { close, expectAccessible, expectNoSideways, inBrowser, open, picture, service } from "./browser";
 import { expectFailure, FAILURES, REFUSED } from "./states";
 
 interface Listed {
   documents: { document_id: string; title: string; content_type: string }[];
-}
-
-async function regulation(): Promise<string> {
-  const list = (await (await fetch(`${service}/documents`)).json()) as Listed;
-  return list.documents.find((document) => document.title === "학칙")?.document_id ?? "";
 }
 
 async function folder(): Promise<string> {
@@ -25,29 +20,6 @@ async function folder(): Promise<string> {
 }
 
 inBrowser("documents", () => {
-  test.each(LOOKS.map((look) => [nameOf(look), look] as const))("%s", async (name, look) => {
-    const page = await open("#/documents", look);
-    await page.locator("main li a").first().waitFor();
-    await expectAccessible(page);
-    await expectNoSideways(page);
-    await picture(page, `documents-list-${name}`);
-    const id = await regulation();
-    await page.goto(`${service}/#/documents/${id}?quote=1462-1529&context=1400-1420&answer=1475-1478`);
-    await page.locator("mark").first().waitFor();
-    await expectAccessible(page);
-    await expectNoSideways(page);
-    await picture(page, `documents-text-${name}`);
-    await page.goto(`${service}/#/documents/${id}?show=who`);
-    await page.getByText(/There are no keys yet|아직 키가 없어/).waitFor();
-    await expectAccessible(page);
-    await picture(page, `documents-who-${name}`);
-    await page.goto(`${service}/#/documents/${id}?show=passages`);
-    await page.locator("main li a").first().waitFor();
-    await expectAccessible(page);
-    await picture(page, `documents-passages-${name}`);
-    await close(page);
-  });
-
   test.each(FAILURES)("when the service answers %s", async (kind) => {
     await expectFailure("documents", "#/documents", "/documents", kind);
   });

@@ -1,25 +1,11 @@
 import { expect, test } from "vitest";
-import { close, expectAccessible, expectNoSideways, inBrowser, LOOKS, nameOf, open, picture, service } from "./browser";
+import { close, expectAccessible, expectNoSideways, inBrowser, open, picture, service } from "./browser";
 import { expectFailure, FAILURES } from "./states";
 
 const VIEWS = ["keys", "audit", "settings"] as const;
 const ROUTES = { keys: "/keys", audit: "/audit", settings: "/settings" };
 
 inBrowser("governance", () => {
-  test.each(LOOKS.flatMap((look) => VIEWS.map((view) => [`${view}-${nameOf(look)}`, view, look] as const)))(
-    "%s",
-    async (name, view, look) => {
-      const page = await open(`#/${view}`, look);
-      await page.locator("h1").waitFor();
-      await page.locator("main table, main p").first().waitFor();
-      await page.waitForFunction(() => !document.querySelector("main [role=status] .quiet"));
-      await expectAccessible(page);
-      await expectNoSideways(page);
-      await picture(page, name);
-      await close(page);
-    },
-  );
-
   test.each(VIEWS.flatMap((view) => FAILURES.map((kind) => [view, kind] as const)))(
     "%s when the service answers %s",
     async (view, kind) => {

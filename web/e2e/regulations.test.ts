@@ -13,6 +13,7 @@ import {
   skipped,
   type Look,
 } from "./browser";
+import { edition, VEHICLES as NAME } from "./editions";
 import { startService, type Service } from "./service";
 import { REFUSED } from "./states";
 
@@ -20,42 +21,9 @@ const TWO_LOOKS: Required<Look>[] = [
   { language: "en", theme: "light", width: 1280 },
   { language: "ko", theme: "dark", width: 320 },
 ];
-const NAME = "차량관리규정";
 const at = (fragment: string) => encodeURI(fragment);
 let own: Service | undefined;
 const url = () => own?.url ?? "";
-
-/** An edition that became valid on `day`. */
-const edition = (day: string, sentence: string) => `# ${NAME}
-
-제정 2020. 3. 1.
-
-개정 ${day}
-
-## 제1장 총칙
-
-### 제1조(목적)
-
-이 규정은 차량의 관리를 정한다.
-
-## 제2장 운행
-
-### 제2조(배차)
-
-${sentence} <개정 ${day}>
-
-### 제3조(제한)
-
-제2조에 따라 배차를 제한할 수 있다.
-
-### 제4조(준용)
-
-이 규정에 없는 것은 제9조와 「도로교통법」 제2조를 준용한다.
-
-## 부칙
-
-이 규정은 ${day}부터 시행한다.
-`;
 
 /** 🙂 is one code point and two UTF-16 units: the marks after it must be in the right place all the same. */
 const PASTED = `🙂 ${NAME} 제2조(배차)는 “배차는 하루에 마흔 번까지 한다.”라고 정한다. 그래서 늦으면 곤란하다.

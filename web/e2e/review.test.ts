@@ -1,7 +1,7 @@
 /** The review queue over a service of its own, in which every answer waits for a person. */
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
-import { close, expectAccessible, expectNoSideways, inBrowser, LOOKS, nameOf, open, picture, skipped } from "./browser";
+import { close, expectAccessible, expectNoSideways, inBrowser, open, picture, skipped } from "./browser";
 import { startService, type Service } from "./service";
 import { expectFailure, FAILURES } from "./states";
 
@@ -63,23 +63,6 @@ beforeAll(async () => {
 afterAll(() => own?.stop());
 
 inBrowser("review", () => {
-  test.each(LOOKS.map((look) => [nameOf(look), look] as const))("%s", async (name, look) => {
-    const page = await open("#/review", look, url());
-    await page.locator("ol a[href*='/review/']").first().waitFor();
-    await expectAccessible(page);
-    await picture(page, `review-list-${name}`);
-    for (const kind of ["answer", "classification"]) {
-      const item = await itemOf(kind);
-      await page.goto(`${url()}/#/review/${item.item_id}`);
-      await shown(page, item.proposal.question ?? LEDGER.title);
-      await page.locator("article section h3").nth(1).waitFor();
-      await expectAccessible(page);
-      await expectNoSideways(page);
-      await picture(page, `review-${kind}-${name}`);
-    }
-    await close(page);
-  });
-
   test.each(FAILURES)("when the service answers %s", async (kind) => {
     await expectFailure("review", "#/review", "/review", kind);
   });

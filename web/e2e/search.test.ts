@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { close, expectAccessible, expectNoSideways, inBrowser, LOOKS, nameOf, open, picture, service } from "./browser";
+import { close, expectAccessible, expectNoSideways, inBrowser, open, picture, service } from "./browser";
 import { expectFailure, FAILURES } from "./states";
 
 const at = (query: string, more = "") => `#/search?q=${encodeURIComponent(query)}${more}`;
@@ -7,23 +7,6 @@ const ENGLISH = "parental leave days";
 const KOREAN = "학교를 잠깐 쉬고 싶어요";
 
 inBrowser("search", () => {
-  test.each(LOOKS.map((look) => [nameOf(look), look] as const))("%s", async (name, look) => {
-    const page = await open("#/search", look);
-    await page.getByRole("search").waitFor();
-    await picture(page, `search-empty-${name}`);
-    await expectAccessible(page);
-    await page.goto(`${service}/${at(look.language === "ko" ? KOREAN : ENGLISH)}`);
-    await page.locator("article table").first().waitFor();
-    await expectAccessible(page);
-    await expectNoSideways(page);
-    await picture(page, `search-hits-${name}`);
-    await page.goto(`${service}/${at("zzzqqq", "&mode=strict&type=text/csv")}`);
-    await page.getByText(/Nothing was found|찾은 구절이 없습니다/).waitFor();
-    await expectAccessible(page);
-    await picture(page, `search-none-${name}`);
-    await close(page);
-  });
-
   test.each(FAILURES)("when the service answers %s", async (kind) => {
     await expectFailure("search", at("leave"), "/search", kind);
   });

@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
-import { close, expectAccessible, expectNoSideways, inBrowser, LOOKS, nameOf, open, picture, service } from "./browser";
+import { close, expectAccessible, expectNoSideways, inBrowser, open, picture } from "./browser";
 import { startService, type Service } from "./service";
 import { expectFailure, FAILURES } from "./states";
 
@@ -11,8 +11,6 @@ interface Branch {
   children: Branch[];
 }
 const total = (branch: Branch): number => branch.children.reduce((sum, child) => sum + total(child), branch.documents);
-const draft = (...operations: object[]) =>
-  `#/taxonomy?${operations.map((operation) => `op=${encodeURIComponent(JSON.stringify(operation))}`).join("&")}`;
 
 async function treeOf(page: Page, url: string): Promise<Branch[]> {
   return ((await (await page.request.get(`${url}/taxonomy/active/tree`)).json()) as { tree: Branch[] }).tree;
@@ -24,21 +22,6 @@ inBrowser("taxonomy", () => {
     own = await startService(inject("samples"));
   });
   afterAll(() => own.stop());
-
-  test.each(LOOKS.map((look) => [nameOf(look), look] as const))("%s", async (name, look) => {
-    const page = await open(`${draft({ op: "add", path: ["New"] }, { op: "delete", path: ["Gone"] })}&at=New`, look);
-    await page.getByRole("tree").waitFor();
-    await page.getByRole("alert").filter({ hasText: "Gone" }).waitFor();
-    await expectAccessible(page);
-    await expectNoSideways(page);
-    await picture(page, `taxonomy-draft-${name}`);
-    await page.goto(`${service}/#/taxonomy/versions`);
-    await page.locator("main li a").first().waitFor();
-    await expectAccessible(page);
-    await expectNoSideways(page);
-    await picture(page, `taxonomy-versions-${name}`);
-    await close(page);
-  });
 
   test.each(FAILURES)("when the service answers %s", async (kind) => {
     await expectFailure("taxonomy", "#/taxonomy", "/taxonomy/active/tree", kind);

@@ -23,7 +23,7 @@ export function Button({ kind = "plain", icon, label, danger, small, buttonRef, 
       {...rest}
       ref={buttonRef}
       class={classes.filter(Boolean).join(" ")}
-      aria-label={label}
+      aria-label={label ?? rest["aria-label"]}
       title={label}
     >
       {icon && <Icon name={icon} size={small ? 16 : 18} />}

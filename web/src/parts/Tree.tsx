@@ -1,6 +1,7 @@
 /** A tree of categories after the ARIA pattern, with tick boxes of three states or a single choice. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { t } from "../text/common";
 import { formatNumber } from "../text/texts";
 import { checkOf, documentsIn, pathKey, rowsOf, toggled, type Branch, type Row, type Selection } from "./branches";
 import { Icon } from "./Icon";
@@ -131,13 +132,21 @@ export function Tree(props: Props) {
               {check && <span class={`${styles.box} ${styles[check]}`} aria-hidden="true" />}
               <span class={styles.name}>{row.branch.name}</span>
               <span class={styles.count}>
-                {props.trailing ? props.trailing(row.branch) : formatNumber(documentsIn(row.branch))}
+                {props.trailing ? props.trailing(row.branch) : <Documents n={documentsIn(row.branch)} />}
               </span>
             </div>
           </li>
         );
       })}
     </ul>
+  );
+}
+
+function Documents({ n }: { n: number }) {
+  return (
+    <>
+      {formatNumber(n)} <span class="quiet">{t("tree.documents", { n })}</span>
+    </>
   );
 }
 

@@ -87,6 +87,7 @@ const en = {
   "tree.search": "Search categories",
   "tree.none": "No category has this name.",
   "tree.found": "{n} {n|category|categories}",
+  "tree.documents": "{n|document|documents}",
 
   "keys.title": "Keyboard shortcuts",
   "keys.on": "Use shortcuts",
@@ -182,6 +183,7 @@ const ko: Record<keyof typeof en, string> = {
   "tree.search": "분류 찾기",
   "tree.none": "그런 이름의 분류가 없습니다.",
   "tree.found": "분류 {n}개",
+  "tree.documents": "{n|개 문서|개 문서}",
 
   "keys.title": "단축키",
   "keys.on": "단축키 사용",

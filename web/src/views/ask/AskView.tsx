@@ -67,13 +67,15 @@ function Thread() {
       {!c && !q ? <Welcome /> : <h1 class="quiet">{t("ask.title")}</h1>}
       {loading && <Loading />}
       {problem && <Failure problem={problem} onRetry={() => void show(c, q, settingsNow())} />}
-      <ol class={styles.turns}>
-        {turns.map((turn) => (
-          <li key={turn.id}>
-            <TurnCard turn={turn} last={turn === last} />
-          </li>
-        ))}
-      </ol>
+      {last && (
+        <ol class={styles.turns}>
+          {turns.map((turn) => (
+            <li key={turn.id}>
+              <TurnCard turn={turn} last={turn === last} />
+            </li>
+          ))}
+        </ol>
+      )}
     </div>
   );
 }

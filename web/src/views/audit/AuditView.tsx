@@ -35,10 +35,12 @@ export default function AuditView() {
         {({ lines, before }) => (
           <>
             {lines.length === 0 ? <Nothing filtered={isFiltered(state)} /> : <Lines lines={lines} />}
-            <nav class={styles.pages} aria-label={t("audit.lines")}>
-              {state.before > 0 && <a href={address.link({ before: 0 })}>{t("audit.newest")}</a>}
-              {before !== null && <a href={address.link({ before })}>{t("audit.older")}</a>}
-            </nav>
+            {(state.before > 0 || before !== null) && (
+              <nav class={styles.pages} aria-label={t("audit.lines")}>
+                {state.before > 0 && <a href={address.link({ before: 0 })}>{t("audit.newest")}</a>}
+                {before !== null && <a href={address.link({ before })}>{t("audit.older")}</a>}
+              </nav>
+            )}
           </>
         )}
       </Loaded>

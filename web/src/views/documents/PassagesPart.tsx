@@ -3,7 +3,6 @@ import { usePaged } from "../../app/paged";
 import { api } from "../../api/client";
 import { Empty, Failure, Loading } from "../../parts/States";
 import { VirtualList } from "../../parts/VirtualList";
-import { formatNumber } from "../../text/texts";
 import { address, type Document, type PassageSpan } from "./state";
 import { t } from "./text";
 import styles from "./PassagesPart.module.css";
@@ -55,7 +54,6 @@ function Row({ passage }: { passage: PassageSpan | undefined }) {
           {passage.breadcrumb.length > 2 && ` · ${passage.breadcrumb.slice(1, -1).join(" › ")}`}
         </p>
       </div>
-      <span class={styles.length}>{formatNumber(passage.end - passage.start)}</span>
     </div>
   );
 }

@@ -14,7 +14,7 @@ import { operationFrom, type Operation } from "./operations";
 import { sentenceOf } from "./sentences";
 import { draftLink } from "./state";
 import { t } from "./text";
-import { StateBadge, type Version } from "./Versions";
+import { createdBy, StateBadge, type Version } from "./Versions";
 import styles from "./VersionPage.module.css";
 
 export function VersionPage({ version }: { version: string }) {
@@ -46,7 +46,7 @@ function Details({ version, all, onChanged }: { version: Version; all: Version[]
         </div>
         {version.rationale && <p class={styles.reason}>{version.rationale}</p>}
         <p class={styles.facts}>
-          {t("versions.by", { name: version.created_by, date: formatDateTime(version.created_at) })}
+          {createdBy(version)}
           {version.parent && ` · ${t("version.based", { parent: version.parent })}`}
           {version.activated_at && ` · ${t("version.activatedAt", { date: formatDateTime(version.activated_at) })}`}
         </p>

@@ -23,13 +23,12 @@ export function Versions() {
             {rows.map((version) => (
               <li key={version.version}>
                 <p class={styles.name}>
-                  <a href={versionLink(version.version)}>{version.version}</a>
+                  <a href={versionLink(version.version)}>{t("version.title", { version: version.version })}</a>
                   <StateBadge version={version} />
                 </p>
                 <p class={styles.reason}>{version.rationale || (version.parent === null ? t("versions.first") : "")}</p>
                 <p class={styles.facts}>
-                  {t("versions.by", { name: version.created_by, date: formatDateTime(version.created_at) })} ·{" "}
-                  {t("versions.changes", { n: version.operations.length })}
+                  {createdBy(version)} · {t("versions.changes", { n: version.operations.length })}
                 </p>
               </li>
             ))}
@@ -44,4 +43,10 @@ export function StateBadge({ version }: { version: Version }) {
   if (version.active) return <Badge tone="good">{t("versions.active")}</Badge>;
   if (version.activated_at) return <Badge>{t("versions.earlier")}</Badge>;
   return <Badge tone="accent">{t("versions.proposed")}</Badge>;
+}
+
+/** Who made it, and when; the first version was made by nobody. */
+export function createdBy({ created_by: name, created_at }: Version): string {
+  const date = formatDateTime(created_at);
+  return name ? t("versions.by", { name, date }) : date;
 }

@@ -15,7 +15,7 @@ export function Documents({ ids }: { ids: readonly string[] }) {
   );
   if (ids.length === 0) return <p class={styles.none}>{t("documents.none")}</p>;
   return (
-    <ul>
+    <ul class={styles.documents}>
       {ids.map((id, index) => (
         <li key={id}>
           <a href={href("documents", { path: [id] })}>{names.data?.[index] || <code>{id}</code>}</a>

@@ -19,8 +19,8 @@ class SettingShape(BaseModel):
 
     name: str = Field(description="Its name, as in Python.")
     environment: str = Field(description="Its environment variable.")
-    value: str | int | None = Field(description="Its value; `(set)` for a secret that is set.")
-    default: str | int | None = Field(description="Its default.")
+    value: str | int | float | None = Field(description="Its value; `(set)` for a secret that is set.")
+    default: str | int | float | None = Field(description="Its default.")
     is_default: bool = Field(description="Whether it has its default value.")
     secret: bool = Field(description="Whether its value is never shown.")
     description: str = Field(description="What it means.")
@@ -61,6 +61,6 @@ async def settings(request: Request) -> SettingsShape:
     )
 
 
-def _shown(value: str | int | None) -> str | int | None:
+def _shown(value: str | int | float | None) -> str | int | float | None:
     """The value without passwords inside addresses."""
     return redact(value) if isinstance(value, str) else value
