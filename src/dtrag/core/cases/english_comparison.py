@@ -52,7 +52,7 @@ def _statements(left: Reading, right: Reading) -> str:
     if strict_here != strict_there:
         return f"statement differs: {_listed(strict_here)} / {_listed(strict_there)}"
     persons = any(unit.party or unit.name for unit in (*left.units, *right.units))
-    if left.values("who") != right.values("who") and persons:
+    if left.values("who") != right.values("who") and (persons or left.passive != right.passive):
         return "who it is done to differs"
     return _moved_number(left, right) or _modality(left, right) or _limits(left, right)
 

@@ -17,11 +17,28 @@ from dtrag.core.cases.wording import Wording, listed, raw_wording, synonym_phras
 
 _stemmer = Stemmer.Stemmer("english")
 _stemmer.maxCacheSize = 0
+
+
+def _clock(match: re.Match[str]) -> str:
+    """A time of day with 24 hours: 7 pm is 19:00."""
+    hour = int(match[1])
+    if not 1 <= hour <= 12:
+        return match.group()
+    return f"{hour % 12 + (12 if match[3] == 'p' else 0)}:{match[2] or '00'}"
+
+
 _CONTRACTIONS = (
     (re.compile(r"[\u2018\u2019\u02bc`\u00b4]"), "'"),
     (re.compile(r"\bcan'?t\b|\bcannot\b"), "can not"),
     (re.compile(r"\bwon'?t\b"), "will not"),
     (re.compile(r"\b(do|does|did|is|are|was|were|has|have|had|must|should|would|could|need)n'?t\b"), r"\1 not"),
+    (re.compile(r"\bw/o\b"), "without"),
+    (re.compile(r"\bw/(?=\s)|(?<= )w(?= (?:a|an|the|my|our|your|his|her|their|no|hr|payroll)\b)"), "with"),
+    (re.compile(r"\b(cl|sec|ch|para|art|app)\.(?= ?\d)"), lambda match: _LABELS[match[1]]),
+    (re.compile(r"\b(approx|min|max)\.(?= )"), r"\1 "),
+    (re.compile(r"(?<=[a-z]{3})/(?=(?:day|week|month|year|hour|night)\b)"), " per "),
+    (re.compile(r"\bph\.?d\b\.?(?= (?:student|candidate|thesis|degree|programme|program)s?\b)"), "doctoral"),
+    (re.compile(r"\b([a-d])(\+|-)(?![a-z0-9+])"), lambda match: f"{match[1]}{'plus' if match[2] == '+' else 'minus'} "),
     (re.compile(r"\b(what|who|where|when|how|why|that|there|here|it|he|she)(?:'s|s')(?=\s)"), r"\1 is"),
     (re.compile(r"\b(whats|wheres|whos|hows|whens)\b"), lambda match: f"{match[1][:-1]} is"),
     (re.compile(r"\b(i|we|you|they|who|what|how)'?re\b(?<=')?|'re\b"), lambda match: f"{match[1] or ''} are"),
@@ -31,6 +48,8 @@ _CONTRACTIONS = (
     (re.compile(r"\bi'?m\b"), "i am"),
     (re.compile(r"'s\b|s'(?=\s|$)"), " "),
     (re.compile(r"\b([a-z])\.([a-z])\.(?=\s|$|[?!,])"), r"\1\2"),
+    (re.compile(r"\b(\d{1,2})(?::(\d\d))? ?([ap])m\b\.?"), _clock),
+    (re.compile(r"\b2(?=[- ](?:step|factor)\b)"), "two"),
     (re.compile(r"\b(?:am|are|is) (i|we|you|they|it|he|she) going to\b"), r"will \1"),
     (re.compile(r"\bwith out\b"), "without"),
     (re.compile(r"\bid (?=(?:like|love|prefer|need|want)\b)"), "i would "),
@@ -38,6 +57,7 @@ _CONTRACTIONS = (
     (re.compile(r"\bu\b(?! ?s)"), "you"),
     (re.compile(r"\bur\b"), "your"),
 )
+_LABELS = {"cl": "clause", "sec": "section", "ch": "chapter", "para": "paragraph", "art": "article", "app": "appendix"}
 _FORMS = frozenset({"spelling", "irregular"})
 """Lists of pairs and forms, not of words."""
 _MAY = re.compile(
@@ -50,12 +70,14 @@ _WHO_OBJECT = re.compile(
     r"\bwhom\b|\b(?:who|which (?:person|people|employees?|department|team|office))(?: exactly| all| else)?"
     r" (?:(?:do|does|did)\b|(?:can|could|may|must|should|shall|will|would)"
     r" (?:i|we|you|one|the|a|an|my|our|his|her|their|new|all|every)\b)"
+    r"|\bwho (?:is|are|was|were|gets?) (?:\w+ )?\w+(?:ed|en|t) by\b"
     r"|\b(?:to|for|with|from|of|about) (?:whom|which (?:person|department|team))\b"
 )
 """Who is the object: whom, who does the manager inform."""
 _INVERTED = re.compile(
     r"\b(?:what|which)(?: (?!should|can|could|may|must|will|would|i\b|we\b|to\b|do\b)\w+){0,3} (?:do|does|did)"
     r" (?!(?:i|we|you|one|it|they|if|when|to|about|with|in|on|at|for)\b)\w"
+    r"|\bwhat (?:the|my|our|your|their|an?) \w+ (?!(?:is|was|does|has|details|costs)\b)[a-z]{3,}s\b"
 )
 """What the sentence asks for is its object: which team does Anna support."""
 _WHO_AGENT = re.compile(r"\bby (?:whom|which)\b|\bby\s*\??$")
@@ -75,6 +97,9 @@ _TOKEN = re.compile(r"⟦[a-z_]+⟧|⟪\d+⟫|\d+(?:[.,:/]\d+)*(?:st|nd|rd|th)?%
 _AUXILIARIES = "do does did is are was were am can could may might must should shall will would has have had".split()
 _AUXILIARY_START = re.compile(rf"(?:^|[,;.!?:–-]\s*|\band\s)\s*(?:{'|'.join(_AUXILIARIES)})\b")
 _RESETS = frozenset((*_AUXILIARIES, ",", ";", "be", "been", "i", "we", "you", "they"))
+_INVERSION = re.compile(r"\b(?:do|does|did|can|may|must|should|will) (?:i|we|you|they|the|my|our|a|an)\b")
+_LEADING = re.compile(r"^(?:(?:but|so|and|well)\b[ ,]*)+")
+"""What is left of a greeting: sorry to ask, but."""
 _HYPHEN_PREFIX = re.compile(r"\b(over|re|co|e|pre|after|up|check|well|life|home)-(?=[a-z])")
 _IDENTIFIER = re.compile(r"(?<=\d)\s?\(([a-z0-9]+)\)|(?<=\d)([a-z])\b(?!\w)")
 _CAPITALISED = re.compile(r"(?<=[a-z,;] )[A-Z][A-Za-z]+|\b[A-Z]{2,}\b")
@@ -167,14 +192,19 @@ def english() -> Wording:
         max(map(len, phrases)),
         tuple((name, _either(patterns)) for name, patterns in raw["aspects"].items()),
         tuple((name, _either(patterns)) for name, patterns in raw["markers"].items()),
-        re.compile("|".join(rf"(?:(?<!\w)(?:{pattern})(?!\w))" for pattern in raw["chatter"])),
+        _any_of(raw["chatter"], before=r"(?<!\w)", after=r"(?!\w)"),
         words,
         frozenset(known),
     )
 
 
 def _either(patterns: Sequence[str]) -> re.Pattern[str]:
-    return re.compile("|".join(rf"(?<![\w⟦⟪])(?:{pattern})(?![\w⟧⟫])" for pattern in patterns))
+    return _any_of(patterns, before=r"(?<![\w⟦⟪])", after=r"(?![\w⟧⟫])")
+
+
+def _any_of(patterns: Sequence[str], *, before: str, after: str) -> re.Pattern[str]:
+    """The patterns between what may stand before and after them; what is before is checked once for all."""
+    return re.compile(before + "(?:" + "|".join(f"(?:{pattern}){after}" for pattern in patterns) + ")")
 
 
 def read_english(question: str, folded: str) -> Reading:
@@ -190,6 +220,7 @@ def read_english(question: str, folded: str) -> Reading:
     text = _WORD.sub(lambda match: _spellings().get(match.group(), match.group()), text)
     text = _IDENTIFIER.sub(lambda match: f"x{match[1] or match[2]}", text)
     text = " ".join(wording.chatter.sub(" ", text).split()).strip(" ,.!?:;-–")
+    text = _LEADING.sub("", text)
     text = _PRONOUN_WITHIN.sub(r"\1 \2", text)
     compact = "".join(re.findall(r"\w+", text))
     names = {match.group().lower() for match in _CAPITALISED.finditer(question)}
@@ -197,6 +228,7 @@ def read_english(question: str, folded: str) -> Reading:
     who = bool(_WHO_OBJECT.search(text)) and not _WHO_AGENT.search(text)
     inverted = bool(_INVERTED.search(text)) and not re.search(r"\b(?:do|does|did)\W*$", text)
     whether = bool(re.match(r"(?:if|whether)\b(?!.*,)", text)) or bool(_AUXILIARY_START.search(text))
+    whether = whether or bool(_INVERSION.search(text))
     text, aspects = _aspects(text, wording, whether=whether)
     text, phrases = _phrases(text, wording)
     text, markers = _marked(text, wording)
@@ -399,6 +431,7 @@ class _Reader:
         value, more = number_with_unit(value, lemma(following) if following.isalpha() else following)
         marks = "".join(f"{mark} " for mark in state.marks if mark != "not")
         label = lemma(tokens[at - 1]) if at and lemma(tokens[at - 1]) in self._wording.words["labels"] else ""
+        marks += "from " if state.role == "from" else ""
         self.state_value("number", f"{marks}{label + ' ' if label else ''}{value}")
         state.marks = ()
         counted = tokens[at + length + more : at + length + more + 1]

@@ -146,6 +146,11 @@ def _noun(token: str, wording: Wording, group: int) -> tuple[list[Unit], None]:
 
 
 @functools.cache
+def _party_endings() -> tuple[str, ...]:
+    return tuple(korean().words["party_endings"])
+
+
+@functools.cache
 def _table() -> Mapping[str, str]:
     return verb_table(korean().words["verbs"])
 
@@ -207,7 +212,7 @@ def _unit(
         role=role,
         known=stem in wording.known,
         soft=stem in words["soft"],
-        party=person in words["parties"] or any(person.endswith(ending) for ending in words["party_endings"]),
+        party=person in words["parties"] or person.endswith(_party_endings()),
         verb=stem in words["verbs"],
         group=group,
     )
