@@ -17,6 +17,7 @@ from dtrag.core.cases.wording import Wording, listed, raw_wording, synonym_phras
 
 _stemmer = Stemmer.Stemmer("english")
 _stemmer.maxCacheSize = 0
+_LABELS = {"cl": "clause", "sec": "section", "ch": "chapter", "para": "paragraph", "art": "article", "app": "appendix"}
 
 
 def _clock(match: re.Match[str]) -> str:
@@ -33,7 +34,7 @@ _CONTRACTIONS = (
     (re.compile(r"\bwon'?t\b"), "will not"),
     (re.compile(r"\b(do|does|did|is|are|was|were|has|have|had|must|should|would|could|need)n'?t\b"), r"\1 not"),
     (re.compile(r"\bw/o\b"), "without"),
-    (re.compile(r"\bw/(?=\s)|(?<= )w(?= (?:a|an|the|my|our|your|his|her|their|no|hr|payroll)\b)"), "with"),
+    (re.compile(r"\bw/(?=\s)|(?<= )w(?= (?:a|an|the|my|our|your|his|her|their|no)\b)"), "with"),
     (re.compile(r"\b(cl|sec|ch|para|art|app)\.(?= ?\d)"), lambda match: _LABELS[match[1]]),
     (re.compile(r"\b(approx|min|max)\.(?= )"), r"\1 "),
     (re.compile(r"(?<=[a-z]{3})/(?=(?:day|week|month|year|hour|night)\b)"), " per "),
@@ -57,7 +58,6 @@ _CONTRACTIONS = (
     (re.compile(r"\bu\b(?! ?s)"), "you"),
     (re.compile(r"\bur\b"), "your"),
 )
-_LABELS = {"cl": "clause", "sec": "section", "ch": "chapter", "para": "paragraph", "art": "article", "app": "appendix"}
 _FORMS = frozenset({"spelling", "irregular"})
 """Lists of pairs and forms, not of words."""
 _MAY = re.compile(
