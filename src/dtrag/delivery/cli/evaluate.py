@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from dtrag.delivery.cli.context import Json, invocation, run_async, with_app
-from dtrag.delivery.cli.eval_outputs import Against, Keep, Outputs, Report, Save, deliver, run_of, show
+from dtrag.delivery.cli.context import Json, run_async, with_app
+from dtrag.delivery.cli.eval_options import EvaluationCall, evaluation
+from dtrag.delivery.cli.eval_outputs import run_of
 from dtrag.delivery.cli.exit_codes import OK
 from dtrag.delivery.cli.search import Mode
 
@@ -23,15 +24,6 @@ if TYPE_CHECKING:
     from dtrag.evaluation.retrieval import RetrievalMeasures, RetrievalSet
     from dtrag.settings import Settings
 
-NoEmbedder = Annotated[bool, typer.Option("--no-embedder", help="Create no vectors, as DTRAG_EMBEDDER=none.")]
-Folder = Annotated[
-    Path, typer.Argument(metavar="DIR", help="The set: a folder, or its file of questions.", show_default=False)
-]
-Corpus = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="A file or a folder with the documents.", show_default="DIR/corpus.jsonl"),
-]
-Limit = Annotated[int | None, typer.Option(min=1, help="Number of questions.", show_default="all")]
 app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Measure quality.")
 
 
@@ -41,19 +33,9 @@ def evaluations() -> None:
 
 
 @app.command("retrieval")
+@evaluation
 def retrieval(
-    context: typer.Context,
-    folder: Folder,
-    *,
-    corpus: Corpus = None,
-    mode: Annotated[Mode, typer.Option(help="The search mode.")] = Mode.hybrid,
-    limit: Limit = None,
-    no_embedder: NoEmbedder = False,
-    save: Save = None,
-    against: Against = None,
-    report: Report = None,
-    keep: Keep = False,
-    as_json: Json = False,
+    call: EvaluationCall, *, mode: Annotated[Mode, typer.Option(help="The search mode.")] = Mode.hybrid
 ) -> int:
     """Measure retrieval on judged questions.
 
@@ -62,24 +44,12 @@ def retrieval(
     are indexed in a temporary database, every question is searched, and the
     measures are averaged, with 95 % intervals.
     """
-    settings = invocation(context).settings(embedder="none" if no_embedder else None)
+    settings = call.settings()
     from dtrag.evaluation.retrieval import read_retrieval_set, rows_of
 
-    outputs = Outputs.checked(save, against, report, keep=keep)
-    dataset = read_retrieval_set(folder, corpus, limit)
+    dataset = read_retrieval_set(call.folder, call.corpus, call.limit)
     measured, notes, run = run_async(_measure(settings, dataset, mode.value))
-    note_all(notes)
-    comparison = run_async(deliver(run, outputs, settings))
-    show(rows_of(measured), cast("Mapping[str, object]", measured), comparison, as_json=as_json)
-    return OK
-
-
-def note_all(texts: Sequence[str]) -> None:
-    """Print the notes on stderr."""
-    from dtrag.delivery.cli.console import note
-
-    for text in texts:
-        note(text)
+    return call.finish(run, settings, rows_of(measured), cast("Mapping[str, object]", measured), notes)
 
 
 @asynccontextmanager
@@ -124,19 +94,8 @@ async def _measure(
 
 
 @app.command("answers")
-def answers(
-    context: typer.Context,
-    folder: Folder,
-    *,
-    corpus: Corpus = None,
-    limit: Limit = None,
-    no_embedder: NoEmbedder = False,
-    save: Save = None,
-    against: Against = None,
-    report: Report = None,
-    keep: Keep = False,
-    as_json: Json = False,
-) -> int:
+@evaluation
+def answers(call: EvaluationCall) -> int:
     """Measure answers to judged questions.
 
     DIR contains questions (queries.jsonl or questions.jsonl) with known
@@ -145,16 +104,12 @@ def answers(
     Known answers are searched in the answers, quotations are compared with what
     is relevant and with the text of their documents.
     """
-    settings = invocation(context).settings(embedder="none" if no_embedder else None)
+    settings = call.settings()
     from dtrag.evaluation.answers import read_answer_set, rows_of
 
-    outputs = Outputs.checked(save, against, report, keep=keep)
-    dataset = read_answer_set(folder, corpus, limit)
+    dataset = read_answer_set(call.folder, call.corpus, call.limit)
     measured, notes, run = run_async(_answers(settings, dataset))
-    note_all(notes)
-    comparison = run_async(deliver(run, outputs, settings))
-    show(rows_of(dataset.name, measured), cast("Mapping[str, object]", measured), comparison, as_json=as_json)
-    return OK
+    return call.finish(run, settings, rows_of(dataset.name, measured), cast("Mapping[str, object]", measured), notes)
 
 
 async def _answers(settings: Settings, dataset: AnswerSet) -> tuple[AnswerMeasures, list[str], EvaluationRun]:
@@ -213,24 +168,16 @@ def runs(
 
 
 @app.command("quality")
+@evaluation
 def quality(
-    context: typer.Context,
-    folder: Folder,
+    call: EvaluationCall,
     *,
-    corpus: Corpus = None,
-    limit: Limit = None,
     judge: Annotated[
         str | None,
         typer.Option(
             metavar="NAME", help="lexical, model, or the folder of a claim checker.", show_default="DTRAG_JUDGE"
         ),
     ] = None,
-    no_embedder: NoEmbedder = False,
-    save: Save = None,
-    against: Against = None,
-    report: Report = None,
-    keep: Keep = False,
-    as_json: Json = False,
 ) -> int:
     """Judge answers to questions, and the passages they come from.
 
@@ -240,16 +187,12 @@ def quality(
     of the answers the first ten passages support, which claims of the known
     answers they support, and whether the answer replies to the question.
     """
-    settings = invocation(context).settings(embedder="none" if no_embedder else None, judge=judge)
+    settings = call.settings(judge=judge)
     from dtrag.evaluation.answers import read_answer_set
     from dtrag.evaluation.quality_set import rows_of
 
-    outputs = Outputs.checked(save, against, report, keep=keep)
-    run, notes = run_async(_quality(settings, read_answer_set(folder, corpus, limit)))
-    note_all(notes)
-    comparison = run_async(deliver(run, outputs, settings))
-    show(rows_of(run), run.summary().as_dict(), comparison, as_json=as_json)
-    return OK
+    run, notes = run_async(_quality(settings, read_answer_set(call.folder, call.corpus, call.limit)))
+    return call.finish(run, settings, rows_of(run), run.summary().as_dict(), notes)
 
 
 async def _quality(settings: Settings, dataset: AnswerSet) -> tuple[EvaluationRun, list[str]]:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from dtrag.delivery.cli.context import Json, invocation, run_async
-from dtrag.delivery.cli.eval_outputs import Against, Keep, Outputs, Report, Save, deliver, run_of, show
-from dtrag.delivery.cli.evaluate import Corpus, Folder, Limit, NoEmbedder, indexed, note_all
-from dtrag.delivery.cli.exit_codes import OK
+from dtrag.delivery.cli.context import run_async
+from dtrag.delivery.cli.eval_options import EvaluationCall, evaluation
+from dtrag.delivery.cli.eval_outputs import run_of
+from dtrag.delivery.cli.evaluate import indexed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,22 +23,14 @@ if TYPE_CHECKING:
 FLAG = "cbr_enabled"
 
 
+@evaluation
 def cbr(
-    context: typer.Context,
-    folder: Folder,
+    call: EvaluationCall,
     *,
-    corpus: Corpus = None,
-    limit: Limit = None,
     wrong: Annotated[float, typer.Option(min=0, max=1, help="Share of ratings that are wrong.")] = 0.0,
     corrections: Annotated[
         bool, typer.Option(help="A reviewer chooses the relevant passages for answers that were rated down.")
     ] = True,
-    no_embedder: NoEmbedder = False,
-    save: Save = None,
-    against: Against = None,
-    report: Report = None,
-    keep: Keep = False,
-    as_json: Json = False,
 ) -> int:
     """Measure what the case memory gains and harms.
 
@@ -46,18 +38,14 @@ def cbr(
     the same ones in slightly other words (repeat), and the other half
     (other), are asked with the memory and without it.
     """
-    settings = invocation(context).settings(embedder="none" if no_embedder else None)
+    settings = call.settings()
     from dtrag.evaluation.case_memory import Plan, rows_of
     from dtrag.evaluation.retrieval import read_retrieval_set
 
-    outputs = Outputs.checked(save, against, report, keep=keep)
-    dataset = read_retrieval_set(folder, corpus, limit)
+    dataset = read_retrieval_set(call.folder, call.corpus, call.limit)
     run, facts, notes = run_async(_measure(settings, dataset, Plan(wrong_ratings=wrong, corrections=corrections)))
-    note_all(notes)
-    comparison = run_async(deliver(run, outputs, settings))
     measured = cast("Mapping[str, object]", {**run.summary().as_dict(), "taught": facts})
-    show(rows_of(run, facts), measured, comparison, as_json=as_json)
-    return OK
+    return call.finish(run, settings, rows_of(run, facts), measured, notes)
 
 
 async def _measure(
