@@ -44,6 +44,7 @@ export function Findings({ verified: { text, citations, quotations }, heading }:
   const citing = all.filter((sentence) => sentence.citations.length + sentence.quotations.length > 0);
   const wrong = citing.filter((sentence) => [...sentence.citations, ...sentence.quotations].some(isWrong));
   const chosen = findings === "wrong" ? wrong : citing;
+  const silent = all.length - citing.length;
   const faults = [...citations, ...quotations].filter(isWrong).length;
   return (
     <div class={styles.findings}>
@@ -52,7 +53,8 @@ export function Findings({ verified: { text, citations, quotations }, heading }:
           {summary(faults, citations.length)}
         </h2>
         <p>
-          {t("verify.counts", { n: citations.length, quoted: quotations.length, silent: all.length - citing.length })}
+          {t("verify.counts", { n: citations.length, quoted: quotations.length })}
+          {silent > 0 && ` ${t("verify.silent", { n: silent })}`}
         </p>
       </header>
       <Segmented
