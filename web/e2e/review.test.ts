@@ -216,6 +216,7 @@ inBrowser("review", () => {
     await page.getByRole("button", { name: "Correct with 2 passages" }).click();
     await page.getByRole("alert").filter({ hasText: "There is no passage" }).waitFor();
     await box.waitFor({ state: "detached" });
+    await page.getByText("1 passage that you had picked does not exist any more").waitFor();
     await expectAccessible(page);
     await picture(page, "review-gone-en-light-1280");
     await page.getByRole("button", { name: "Correct with 1 passage" }).click();

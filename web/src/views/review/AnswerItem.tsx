@@ -47,6 +47,11 @@ export function AnswerItem({ item, onDecided, onStale }: Deciding) {
       <Reasons reasons={answer.reasons} />
       <section class={styles.section} ref={list} aria-labelledby="passages-title">
         <h3 id="passages-title">{t("answer.passages")}</h3>
+        {picked.length < ticked.length && (
+          <p class={styles.note} role="status">
+            {t("answer.gone", { n: ticked.length - picked.length })}
+          </p>
+        )}
         {passages.length === 0 ? (
           <p class={styles.note}>{t("answer.noPassages")}</p>
         ) : (

@@ -33,6 +33,8 @@ const en = {
   "answer.ask": "Ask it again",
   "answer.passages": "Passages",
   "answer.passagesHelp": "Tick the passages that answer the question. Approving confirms those that the answer cites.",
+  "answer.gone":
+    "{n} {n|passage|passages} that you had picked {n|does|do} not exist any more. What is shown is the text of today.",
   "answer.noPassages": "No passage that you may see was considered.",
   "answer.pick": "Pick passages",
   "answer.correct": "Correct with {n} {n|passage|passages}",
@@ -102,6 +104,7 @@ const ko: Record<keyof typeof en, string> = {
   "answer.ask": "다시 질문하기",
   "answer.passages": "구절",
   "answer.passagesHelp": "질문에 답이 되는 구절을 고르세요. 승인하면 답변이 인용한 구절을 확인한 것이 됩니다.",
+  "answer.gone": "골랐던 구절 {n}개가 이제 없습니다. 지금의 글을 보여 줍니다.",
   "answer.noPassages": "볼 수 있는 후보 구절이 없습니다.",
   "answer.pick": "구절 고르기",
   "answer.correct": "구절 {n}개로 수정",
