@@ -41,7 +41,7 @@ export function DocumentsPage() {
       : t(selects ? "documents.matching" : "documents.total", { n: documents.total });
   return (
     <Page title={t("documents.title")} lead={lead} fill>
-      {mayAdd && <UploadPanel />}
+      {mayAdd ? <UploadPanel /> : documents.total !== 0 && <p>{t("documents.readOnly")}</p>}
       {(selects || documents.total !== 0) && <ListTools />}
       {documents.problem ? (
         <Failure problem={documents.problem} onRetry={documents.reload} />
