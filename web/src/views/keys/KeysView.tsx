@@ -2,6 +2,7 @@
 import { useState } from "preact/hooks";
 import { announce } from "../../app/announce";
 import { useResource } from "../../app/resource";
+import { caller } from "../../app/session";
 import { api } from "../../api/client";
 import { asProblem, type Problem } from "../../api/problem";
 import type { components } from "../../api/schema";
@@ -46,6 +47,9 @@ export default function KeysView() {
   );
 }
 
+const scopeOf = (row: Key): string => row.scope?.join(", ") ?? t("keys.whole");
+const lastUse = (row: Key): string => (row.last_used_at ? formatDateTime(row.last_used_at) : t("keys.never"));
+
 function KeyTable({ rows, onRevoke }: { rows: readonly Key[]; onRevoke: (row: Key) => void }) {
   return (
     <DataTable
@@ -62,14 +66,14 @@ function KeyTable({ rows, onRevoke }: { rows: readonly Key[]; onRevoke: (row: Ke
           ),
         },
         { title: t("keys.role"), render: (row) => t(`role.${row.role}`) },
-        { title: t("keys.scope"), render: (row) => row.scope?.join(", ") ?? t("keys.whole") },
+        { title: t("keys.scope"), render: scopeOf },
         {
           title: t("keys.state"),
           render: (row) => <Badge tone={TONES[row.state]}>{t(`state.${row.state}`)}</Badge>,
         },
         {
           title: t("keys.used"),
-          render: (row) => (row.last_used_at ? formatDateTime(row.last_used_at) : t("keys.never")),
+          render: lastUse,
         },
         {
           title: t("keys.expires"),
@@ -115,7 +119,16 @@ function Revoke({ row, onClose, onDone }: { row: Key; onClose: () => void; onDon
         </>
       }
     >
+      <p>
+        {t("keys.loses", { name: row.name, role: t(`role.${row.role}`), scope: scopeOf(row) })}{" "}
+        {t("keys.lastUsed", { when: lastUse(row) })}
+      </p>
       <p>{t("keys.revokeHelp")}</p>
+      {caller.value?.name === row.name && !caller.value.local && (
+        <p>
+          <strong>{t("keys.own")}</strong>
+        </p>
+      )}
       {problem && <Failure problem={problem} />}
     </Dialog>
   );

@@ -12,6 +12,7 @@ import { Page } from "../../parts/Page";
 import { Empty, Loaded } from "../../parts/States";
 import { matching } from "./matching";
 import { t } from "./text";
+import { todo } from "./todo";
 import styles from "./SettingsView.module.css";
 
 type Health = components["schemas"]["Health"];
@@ -61,7 +62,15 @@ function Checks({ checks }: { checks: Health["checks"] }) {
           title: t("health.state"),
           render: ([, check]) => <Badge tone={TONES[check.status]}>{t(`status.${check.status}`)}</Badge>,
         },
-        { title: t("health.detail"), render: ([, check]) => <span lang="en">{check.reason}</span> },
+        {
+          title: t("health.detail"),
+          render: ([name, check]) => (
+            <span class={styles.value}>
+              <span lang="en">{check.reason}</span>
+              {check.status !== "healthy" && <strong>{todo(name)}</strong>}
+            </span>
+          ),
+        },
       ]}
     />
   );

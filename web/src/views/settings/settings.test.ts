@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { matching } from "./matching";
+import { todo } from "./todo";
 
 const row = (name: string, description: string, isDefault = true) => ({
   name,
@@ -20,4 +21,10 @@ test("all words must occur, in any case", () => {
 
 test("only changed ones", () => {
   expect(matching(ROWS, "", true)).toEqual([ROWS[1]]);
+});
+
+test("each part that can fail says what to do", () => {
+  const parts = ["database", "index", "filter", "embedder", "language model", "disk", "case memory"];
+  for (const part of parts) expect(todo(part)).toMatch(/\.$/);
+  expect(todo("part of a newer service")).toBeUndefined();
 });
