@@ -50,7 +50,10 @@ inBrowser("citations", () => {
     for (const questions of conversations(documents)) {
       if (total >= WANTED) break;
       const kept = await answersTo(questions);
-      const page = await open(`#/ask?c=${kept[0]?.conversation ?? ""}`, {}, service, keepIn(kept));
+      const page = await open(`#/ask?c=${kept[0]?.conversation ?? ""}`, {}, service);
+      // As if this tab had asked the questions: their sources are shown after a reload.
+      await page.evaluate((answers) => sessionStorage.setItem("dtrag.answers", answers), JSON.stringify(kept));
+      await page.reload();
       for (const [index, { answer }] of kept.entries())
         for (const source of answer.sources) {
           if (total >= WANTED) break;
@@ -118,11 +121,6 @@ async function json(path: string, body?: unknown): Promise<unknown> {
   const response = await fetch(service + path, init);
   if (!response.ok) throw new Error(`${path}: ${await response.text()}`);
   return response.json();
-}
-
-/** As if this tab had asked the questions: their sources are shown after a reload. */
-function keepIn(kept: Kept[]): string {
-  return `sessionStorage.setItem("dtrag.answers", ${JSON.stringify(JSON.stringify(kept))})`;
 }
 
 /** Opens the source with a click on its mark; "" when everything is as it must be. */
