@@ -32,10 +32,17 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
     assetsInlineLimit: 0,
-    // Shared parts in one chunk: many small ones compress worse.
+    // Shared parts in one chunk, and the views of people who govern in two: many small ones compress worse.
     rolldownOptions: {
       output: {
-        codeSplitting: { groups: [{ name: "parts", test: /src[\\/](parts|text|app)[\\/]/, minShareCount: 2 }] },
+        codeSplitting: {
+          includeDependenciesRecursively: false,
+          groups: [
+            { name: "parts", test: /src[\\/](parts|text|app)[\\/]/, minShareCount: 2 },
+            { name: "govern", test: /src[\\/]views[\\/](review|cases|evaluation|keys|audit|settings)[\\/]/ },
+            { name: "tree", test: /src[\\/]views[\\/](taxonomy|agents)[\\/]/ },
+          ],
+        },
       },
     },
   },
