@@ -77,6 +77,24 @@ async def test_passages_of_a_pdf_have_their_page(admin: AsyncClient) -> None:
     assert 1 in found
 
 
+async def test_a_quotation_after_a_page_break_has_the_page_on_which_it_begins(admin: AsyncClient) -> None:
+    first = ("The pump of hall seven is checked every week by the engineer and", "the valve of hall eight is")
+    second = (
+        "replaced every year. A spare turbine costs 4200 euros in Lisbon.",
+        "Spare turbines are kept in hall nine.",
+    )
+    pages = [[Placed(72, 700 - 14 * row, text) for row, text in enumerate(lines)] for lines in (first, second)]
+    document_id = await upload(admin, "turbines.pdf", write_pdf(pages))
+    (passage,) = (await admin.get(f"/documents/{document_id}/passages")).json()["passages"]
+    assert passage["page"] == 1
+    question = "How much does a spare turbine cost in Lisbon?"
+    (citation, *_) = (await admin.post("/ask", json={"question": question})).json()["citations"]
+    assert "4200" in citation["quote"]
+    assert (citation["page"], citation["label"]) == (2, "turbines, p. 2")
+    (source, *_) = (await admin.post("/chat/run", json={"message": question})).json()["sources"]
+    assert (source["page"], source["label"]) == (2, "turbines, p. 2")
+
+
 async def test_who_sees_a_document_and_why(opened: House, admin: AsyncClient) -> None:
     await opened.client("ml", ["AI/ML"], "reader")
     await opened.client("ai", ["HR", "AI"], "editor")

@@ -121,7 +121,7 @@ async def test_good_pdf_has_pages(parser: ParserProcess, tmp_path: Path) -> None
     [document], reason = await outcome(parser, tmp_path, "a.pdf", GOOD_PDF)
     assert reason == ""
     assert document.text == "Leave information here.\n\nSecond page."
-    assert [block.style for block in document.blocks] == ["page:1", "page:2"]
+    assert document.page_starts == ((0, 1), (25, 2))
     assert document.metadata == {"pages": 2}
 
 

@@ -18,6 +18,7 @@ interface Source {
   number: number;
   document_id: string;
   quote: string;
+  page: number | null;
   start: number;
   end: number;
   context: { text: string; start: number; end: number }[];
@@ -129,6 +130,8 @@ async function faultOf(page: Page, turn: number, source: Source): Promise<string
   await mark.click();
   const box = page.locator(`[data-source="${source.document_id} ${source.start} ${source.end}"]`);
   await box.waitFor();
+  if (source.page !== null && (await page.getByText(`Page ${source.page}`, { exact: true }).count()) !== 1)
+    return `page ${source.page} is not shown`;
   return box.evaluate((element, expected) => {
     const textOf = (kind: string) =>
       [...element.querySelectorAll(`mark[data-kinds~="${kind}"]`)].map((found) => found.textContent).join("");

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from dtrag.core.documents import Scalar
+from dtrag.core.page_starts import page_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +23,7 @@ class PassageSpan:
     @property
     def page(self) -> int | None:
         """The page of a PDF on which the passage begins; None for other documents."""
-        page = self.metadata.get("page")
-        return page if isinstance(page, int) else None
+        return page_at(self.metadata)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from dtrag.core.editions import Edition
+from dtrag.core.page_starts import PageStart
 from dtrag.core.query_expansion import QueryExpansion
 from dtrag.core.statements import Statement, all_statements
 
@@ -65,7 +66,7 @@ class ParsedDocument:
     """A document as parsed.
 
     `part` distinguishes documents of one file (the id of a JSONL line, the code of a regulation); it is "" when the
-    file is one document. `text` has `\\n` line ends, no NUL, no lone surrogate.
+    file is one document. `text` has `\\n` line ends, no NUL, no lone surrogate. `page_starts` are those of a PDF.
     """
 
     title: str
@@ -75,6 +76,7 @@ class ParsedDocument:
     part: str = ""
     category_path: tuple[str, ...] | None = None
     metadata: Mapping[str, Scalar] = field(default_factory=dict)
+    page_starts: tuple[PageStart, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +290,8 @@ class Citation:
     it: each sentence, item or row on one line, without marks of amendments, with hidden characters made visible
     (`<U+202E>`). `context` are the
     header and unit of a quoted table row, or the lead-in of a list item, in the order of the document. `highlights` are
-    spans, inside the quotation, of the words that answer: number, date, name, limit, or what is allowed.
+    spans, inside the quotation, of the words that answer: number, date, name, limit, or what is allowed. `page` is the
+    page of a PDF on which the quotation begins.
     """
 
     number: int
@@ -302,6 +305,7 @@ class Citation:
     display: str = ""
     context: tuple[CitationContext, ...] = ()
     highlights: tuple[tuple[int, int], ...] = ()
+    page: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

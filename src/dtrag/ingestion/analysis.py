@@ -15,7 +15,7 @@ from dtrag import embedding_service
 from dtrag.core.documents import Chunk, Draft, IndexedChunk, IndexedDocument, ParsedDocument
 from dtrag.core.editions import Edition
 from dtrag.core.text.analysis import Analyzer, clean, language, term_id
-from dtrag.ingestion.chunking import CHUNKER
+from dtrag.ingestion.chunking import CHUNKER, PDF_CHUNKER
 from dtrag.ports import Embedder, speaks
 
 TITLE_WEIGHT = 2.0
@@ -69,13 +69,14 @@ def fingerprint(
 
     Files may contain the same edition: it belongs to the last one, so that its address counts.
     """
+    chunker = PDF_CHUNKER if document.content_type == "application/pdf" else CHUNKER
     parts: list[object] = [
         document.title,
         document.text,
         document.content_type,
         list(document.category_path or ()),
         dict(document.metadata),
-        [analyzer.id, CHUNKER, TITLE_WEIGHT, BREADCRUMB_WEIGHT, LONGEST_NAME],
+        [analyzer.id, chunker, TITLE_WEIGHT, BREADCRUMB_WEIGHT, LONGEST_NAME],
         embedder.id if embedder is not None and speaks(embedder, language(document.text)) else "",
     ]
     if edition is not None and edition.effective_from is not None:

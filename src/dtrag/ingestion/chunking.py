@@ -6,11 +6,14 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from dtrag.core.documents import Block, Chunk, ChunkedDocument, ParsedDocument, Scalar
+from dtrag.core.documents import Block, Chunk, ChunkedDocument, ParsedDocument
+from dtrag.core.page_starts import page_metadata
 from dtrag.core.text.analysis import sentences
 from dtrag.core.text.token_counts import passage_tokens
 
 CHUNKER = "structure-1"
+PDF_CHUNKER = "structure-2"
+"""Of PDFs, whose passages say where pages begin; other formats are not read again for that."""
 MAX_TOKENS = 400
 OVERLAP_TOKENS = 40
 """A cut inside a paragraph repeats at most this much of its last sentence, so that a reference across it survives."""
@@ -23,11 +26,9 @@ def split(document: ParsedDocument, *, max_tokens: int = MAX_TOKENS) -> ChunkedD
     """The document with its passages of at most about `max_tokens`, in reading order."""
     chunks: list[Chunk] = []
     for section in _sections(document):
-        metadata: dict[str, Scalar] = {}
-        for start, end, style in _pieces(document.text, section.blocks, max_tokens):
-            if style.startswith("page:"):
-                metadata = {"page": int(style.removeprefix("page:"))}
-            chunks.append(Chunk(len(chunks), start, end, document.text[start:end], section.breadcrumb, dict(metadata)))
+        for start, end in _pieces(document.text, section.blocks, max_tokens):
+            metadata = page_metadata(document.page_starts, start, end)
+            chunks.append(Chunk(len(chunks), start, end, document.text[start:end], section.breadcrumb, metadata))
     return ChunkedDocument(document, tuple(chunks))
 
 
@@ -68,24 +69,23 @@ def paragraphs(text: str) -> list[Block]:
     return [Block(match.start(), match.start() + len(match[0].rstrip())) for match in _PARAGRAPH.finditer(text)]
 
 
-def _pieces(text: str, blocks: Sequence[Block], max_tokens: int) -> Iterator[tuple[int, int, str]]:
+def _pieces(text: str, blocks: Sequence[Block], max_tokens: int) -> Iterator[tuple[int, int]]:
     """Whole blocks together while they fit; a block that is too large alone is cut at sentences."""
-    start, end, style, used = -1, -1, "", 0
+    start, end, used = -1, -1, 0
     for block in blocks:
         size = passage_tokens(text[block.start : block.end])
         added = size if start < 0 else passage_tokens(text[end : block.end])  # white space between counts, too
         if start >= 0 and used + added > max_tokens:
-            yield start, end, style
+            yield start, end
             start, used, added = -1, 0, size
         if size > max_tokens:
-            for piece_start, piece_end in _cut(text, block.start, block.end, max_tokens):
-                yield piece_start, piece_end, block.style
+            yield from _cut(text, block.start, block.end, max_tokens)
             continue
         if start < 0:
-            start, style = block.start, block.style
+            start = block.start
         end, used = block.end, used + added
     if start >= 0:
-        yield start, end, style
+        yield start, end
 
 
 def _cut(text: str, start: int, end: int, max_tokens: int) -> Iterator[tuple[int, int]]:

@@ -7,7 +7,6 @@ import hashlib
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from dtrag.core.documents import ChunkedDocument, Draft, ParsedDocument, document_id
 from dtrag.core.taxonomy.tree import UNCLASSIFIED, CategoryPath
@@ -15,7 +14,7 @@ from dtrag.core.text.analysis import Analyzer, clean
 from dtrag.errors import InvalidInput, ParseFailed
 from dtrag.ingestion import chunking
 from dtrag.ingestion.analysis import cleaned, fingerprint
-from dtrag.ingestion.chunking import CHUNKER
+from dtrag.ingestion.chunking import CHUNKER, PDF_CHUNKER
 from dtrag.ingestion.editions import Editions
 from dtrag.ingestion.sources import SHOWN_DOCUMENTS, IngestReport, ReadSource, Source, content_digest
 from dtrag.ingestion.write_guard import WriteGuard
@@ -94,7 +93,7 @@ class SourceReader:
         source, refusals = read.source, list[str]()
         try:
             await self._guard.check_source(source.source_id)
-            read.fingerprint = await asyncio.to_thread(self._source_fingerprint, source.path)
+            read.fingerprint = await asyncio.to_thread(self._source_fingerprint, source)
             if await self._writer.source_fingerprint(source.source_id) == read.fingerprint:
                 self._report.unchanged += 1
                 read.unchanged = True
@@ -191,17 +190,17 @@ class SourceReader:
         self._batch, self._batch_chunks = Batch(), 0
         return batch
 
-    def _source_fingerprint(self, path: Path) -> bytes:
+    def _source_fingerprint(self, source: Source) -> bytes:
         """The digest of the content, then one of what it is read with: renamed files are found by the first part."""
         versions = (
             self._analyzer.id,
-            CHUNKER,
+            PDF_CHUNKER if source.name.lower().endswith(".pdf") else CHUNKER,
             self._embedder.id if self._embedder else "",
             str(self._category),
             self._editions.id,
         )
         read_with = hashlib.blake2b("\n".join(versions).encode(), digest_size=16)
-        return content_digest(path) + read_with.digest()
+        return content_digest(source.path) + read_with.digest()
 
 
 def _summary(refusals: Sequence[str]) -> str:

@@ -69,6 +69,7 @@ class Source(TypedDict, total=False):
     display: str
     context: list[SourceContext]
     highlights: list[tuple[int, int]]
+    page: int | None
 
 
 class Plan(TypedDict, total=False):

@@ -114,6 +114,14 @@ def test_a_fingerprint_depends_on_the_index_format(constant: str, monkeypatch: p
     assert fingerprint(DOCUMENT, None) != before
 
 
+def test_only_pdfs_are_written_again_for_their_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    pdf = replace(DOCUMENT, content_type="application/pdf")
+    before = [fingerprint(document, None) for document in (DOCUMENT, pdf)]
+    monkeypatch.setattr(analysis, "PDF_CHUNKER", "another")
+    after = [fingerprint(document, None) for document in (DOCUMENT, pdf)]
+    assert [same == other for same, other in zip(before, after, strict=True)] == [True, False]
+
+
 def test_a_fingerprint_depends_on_the_analyzer() -> None:
     assert fingerprint(DOCUMENT, None, Analyzer(id="another")) != fingerprint(DOCUMENT, None)
 

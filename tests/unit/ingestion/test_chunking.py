@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dtrag.core.documents import Block, BlockKind, Chunk, ParsedDocument
+from dtrag.core.page_starts import page_at
 from dtrag.core.text.token_counts import passage_tokens
 from dtrag.ingestion import chunking
 from dtrag.ingestion.chunking import MAX_TOKENS, OVERLAP_TOKENS, paragraphs, split
@@ -178,12 +180,27 @@ def test_long_white_space_is_in_no_passage() -> None:
 
 def test_pages_travel_with_their_passages() -> None:
     text = "First page.\n\nSecond page."
-    pages = (Block(0, 11, style="page:1"), Block(13, 25, style="page:2"))
-    passages = split(_document(text, pages), max_tokens=5)
+    document = replace(_document(text), page_starts=((0, 1), (13, 2)))
+    passages = split(document, max_tokens=5)
     assert [(chunk.text, chunk.metadata) for chunk in passages.chunks] == [
         ("First page.", {"page": 1}),
         ("Second page.", {"page": 2}),
     ]
+
+
+def test_a_passage_over_a_page_break_has_the_page_of_its_first_character_and_the_break() -> None:
+    text = "One pump runs and the other one waits for it. Two pumps run. Three pumps run at night, and all valves open."
+    document = replace(_document(text), page_starts=((0, 7), (text.index("one waits"), 8), (text.index("all"), 11)))
+    (whole,) = split(document).chunks
+    assert whole.metadata == {"page": 7, "page_breaks": f"{text.index('one waits')}:8 {text.index('all')}:11"}
+    passages = split(document, max_tokens=14).chunks
+    assert len(passages) > 2
+    for chunk in passages:
+        shown = [page_at(chunk.metadata, offset) for offset in range(len(chunk.text))]
+        assert shown == [
+            max(number for start, number in document.page_starts if start <= position)
+            for position in range(chunk.start, chunk.end)
+        ]
 
 
 @pytest.mark.parametrize("text", ["", " \n\t\n "])

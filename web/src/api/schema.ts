@@ -3181,6 +3181,11 @@ export interface components {
              */
             number: number;
             /**
+             * Page
+             * @description Page of the PDF on which the quotation begins; null for other formats, or if it is unknown.
+             */
+            page: number | null;
+            /**
              * Quote
              * @description The quoted text, verbatim.
              */
@@ -6991,6 +6996,11 @@ export interface components {
              * @description The n of [n] in the answer.
              */
             number: number;
+            /**
+             * Page
+             * @description Page of the PDF on which the quotation begins; null for other formats, or if it is unknown.
+             */
+            page: number | null;
             /**
              * Quote
              * @description The cited text, verbatim.

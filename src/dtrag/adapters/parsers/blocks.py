@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from dtrag.adapters.parsers.decoding import clean, clean_line
 from dtrag.core.documents import Block, BlockKind, ParsedDocument, Scalar
+from dtrag.core.page_starts import PageStart
 from dtrag.errors import ParseFailed
 
 SEPARATOR = "\n\n"
@@ -23,11 +24,22 @@ class TextBuilder:
     def __init__(self) -> None:
         self._pieces: list[str] = []
         self._blocks: list[Block] = []
+        self._page_starts: list[PageStart] = []
         self._length = 0
         self.tag_characters = 0
 
-    def add(self, text: str, kind: BlockKind = "paragraph", level: int = 0, style: str = "") -> None:
-        """Append a piece; a blank one is passed over. White space around it is dropped, and a heading is one line."""
+    def add(
+        self,
+        text: str,
+        kind: BlockKind = "paragraph",
+        level: int = 0,
+        style: str = "",
+        page_starts: Sequence[PageStart] = (),
+    ) -> None:
+        """Append a piece; a blank one is passed over. White space around it is dropped, and a heading is one line.
+
+        `page_starts` are the pages that the piece is on: the first at offset 0 of `text`, the others after it.
+        """
         cleaned = clean(text)
         self.tag_characters += cleaned.tag_characters
         piece = " ".join(cleaned.text.split()) if kind == "heading" else cleaned.text.strip("\n").rstrip()
@@ -38,8 +50,18 @@ class TextBuilder:
         if self._pieces:
             self._length += len(SEPARATOR)
         self._blocks.append(Block(self._length, self._length + len(piece), kind, level, style))
+        self._add_pages(text, page_starts, len(cleaned.text) - len(cleaned.text.lstrip()), len(piece))
         self._pieces.append(piece)
         self._length += len(piece)
+
+    def _add_pages(self, text: str, page_starts: Sequence[PageStart], dropped: int, length: int) -> None:
+        """The pages that begin with or in the piece; `dropped` characters were cut off its beginning."""
+        done, position = 0, -dropped
+        for offset, number in page_starts:
+            position += len(clean(text[done:offset]).text)
+            done = offset
+            if not self._page_starts or self._page_starts[-1][1] != number:
+                self._page_starts.append((self._length + min(max(0, position), length), number))
 
     def __len__(self) -> int:
         return self._length
@@ -71,6 +93,7 @@ class TextBuilder:
             blocks=tuple(self._blocks),
             part=part,
             metadata=with_tags(metadata or {}, self.tag_characters),
+            page_starts=tuple(self._page_starts),
         )
 
 

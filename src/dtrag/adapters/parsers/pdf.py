@@ -2,7 +2,7 @@
 
 The limits of pypdf on decompressed streams apply. PDF text has no marked headings: a short line in a font size above
 that of the body text counts as one. Running headers and page numbers are left out, and a paragraph that continues after
-a page break is one block. Every block has the style `page:N`, of its first page.
+a page break is one block. `page_starts` of the document say where each page begins.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from dtrag.adapters.parsers.blocks import TextBuilder, title_of
 from dtrag.adapters.parsers.page_margins import PageLine, without_margins
 from dtrag.adapters.parsers.pdf_tables import PageTable, tables_of
 from dtrag.core.documents import BlockKind, ParsedDocument
+from dtrag.core.page_starts import PageStart
 from dtrag.core.text.line_kinds import is_hangul, unit_span, width
 from dtrag.core.text.line_wrapping import breaks_words, ends_word
 from dtrag.errors import ParseFailed
@@ -95,9 +96,9 @@ def parse(path: Path, name: str) -> Iterator[ParsedDocument]:
     pages = [(number, with_tables(lines, tables[number])) for number, lines in pages]
     levels = _heading_levels([line for _, lines in pages for line in lines])
     keeps_blanks = _keeps_blanks([line.text for _, lines in pages for line in lines])
-    for text, level, number in _joined((_blocks(lines, levels, keeps_blanks), number) for number, lines in pages):
+    for text, level, starts in _joined((_blocks(lines, levels, keeps_blanks), number) for number, lines in pages):
         kind: BlockKind = "heading" if level > 0 else "table" if level == TABLE else "paragraph"
-        builder.add(text, kind, max(0, level), style=f"page:{number}")
+        builder.add(text, kind, max(0, level), page_starts=starts)
     if unreadable and unreadable == count:
         raise ParseFailed("the PDF is damaged: none of its pages can be read")
     yield builder.document(
@@ -188,20 +189,22 @@ def _heading_levels(lines: Sequence[PageLine]) -> dict[float, int]:
     return {size: min(level, 6) for level, size in enumerate(larger, start=1)} if body else {}
 
 
-def _joined(pages: Iterable[tuple[Iterable[tuple[str, int]], int]]) -> Iterator[tuple[str, int, int]]:
-    """The blocks of all pages with their page; a paragraph without an end continues on the next page."""
-    paragraph, level, page = _Paragraph(), 0, 0
+def _joined(pages: Iterable[tuple[Iterable[tuple[str, int]], int]]) -> Iterator[tuple[str, int, list[PageStart]]]:
+    """The blocks of all pages, each with its pages; a paragraph without an end continues on the next page."""
+    paragraph, level, starts = _Paragraph(), 0, list[PageStart]()
     for blocks, number in pages:
         is_first = True
         for text, text_level in blocks:
             if not (is_first and text_level == level == 0 and paragraph and _continues(paragraph.tail, text)):
                 if paragraph:
-                    yield paragraph.text, level, page
-                paragraph, level, page = _Paragraph(), text_level, number
+                    yield paragraph.text, level, starts
+                paragraph, level, starts = _Paragraph(), text_level, []
             paragraph.add(text)
+            if is_first or not starts:
+                starts.append((len(paragraph) - len(text), number))
             is_first = False
     if paragraph:
-        yield paragraph.text, level, page
+        yield paragraph.text, level, starts
 
 
 class _Paragraph:
@@ -209,10 +212,11 @@ class _Paragraph:
 
     def __init__(self) -> None:
         self._finished: list[str] = []
+        self._finished_length = 0
         self.tail = ""
 
-    def __bool__(self) -> bool:
-        return bool(self.tail)
+    def __len__(self) -> int:
+        return self._finished_length + len(self.tail)
 
     @property
     def text(self) -> str:
@@ -228,6 +232,7 @@ class _Paragraph:
         self.tail = join_lines(self.tail, line, is_inside_word=is_inside_word)
         if len(self.tail) > 2 * TAIL:
             self._finished.append(self.tail[:-TAIL])
+            self._finished_length += len(self._finished[-1])
             self.tail = self.tail[-TAIL:]
 
 

@@ -65,12 +65,13 @@ def to_row(document: ParsedDocument) -> Row:
         document.part,
         document.category_path,
         dict(document.metadata),
+        document.page_starts,
     ]
 
 
 def from_row(row: Row) -> ParsedDocument:
     """The inverse of `to_row`. Raises `TypeError` or `ValueError` for a row of another shape."""
-    title, text, content_type, blocks, part, category_path, metadata = row
+    title, text, content_type, blocks, part, category_path, metadata, page_starts = row
     return ParsedDocument(
         title=title,
         text=text,
@@ -79,4 +80,5 @@ def from_row(row: Row) -> ParsedDocument:
         part=part,
         category_path=None if category_path is None else tuple(category_path),
         metadata=metadata,
+        page_starts=tuple((offset, number) for offset, number in page_starts),
     )

@@ -3,30 +3,32 @@
 from __future__ import annotations
 
 from dtrag.core.documents import Citation, SearchResult
+from dtrag.core.page_starts import page_at
 from dtrag.core.text.hidden_characters import visible
 from dtrag.core.text.line_wrapping import displayed
 
 
-def cited_label(passage: SearchResult) -> str:
+def cited_label(passage: SearchResult, offset: int = 0) -> str:
     """As `label`; for an article that was retrieved through a citation, with the citing article:
     `학칙 제24조에 따라 제20조(제목)`."""
     source = passage.metadata.get("cited_by")
-    name = label(passage)
+    name = label(passage, offset)
     if not source:
         return name
     regulation = f"{passage.metadata.get('regulation') or passage.title} "
     return f"{source}에 따라 {name.removeprefix(regulation) if str(source).startswith(regulation) else name}"
 
 
-def label(passage: SearchResult) -> str:
-    """`규정명 제N조(제목)` for an article of a regulation, else title and headings."""
+def label(passage: SearchResult, offset: int = 0) -> str:
+    """`규정명 제N조(제목)` for an article of a regulation, else title and headings, or the page of the character at
+    `offset` in the passage."""
     article = passage.metadata.get("article")
     if article:
         name = passage.metadata.get("regulation") or passage.title
         title = passage.metadata.get("article_title")
         return f"{name} {article}({title})" if title else f"{name} {article}"
     headings = [heading for heading in passage.breadcrumb if heading != passage.title]
-    page = passage.metadata.get("page")
+    page = page_at(passage.metadata, offset)
     place = " › ".join(headings) or (f"p. {page}" if page else "")
     return f"{passage.title}, {place}" if place else passage.title
 

@@ -86,7 +86,8 @@ def show(answer: Answer, console: Console) -> None:
         for start, end in answer_words(answer.question, quote):
             shown.stylize("bold", start + 1, end + 1)
         paragraph(console, shown, 4)
-        source = f"{place(citation.source_url)}, characters {citation.start:,}–{citation.end:,}"
+        page = f"page {citation.page}, " if citation.page else ""
+        source = f"{place(citation.source_url)}, {page}characters {citation.start:,}–{citation.end:,}"
         paragraph(console, Text(source, style="dim"), 4)
     console.print()
     if answer.answered_before is not None:

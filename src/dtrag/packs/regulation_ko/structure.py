@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from dtrag.core.documents import Block, Chunk, ChunkedDocument, ParsedDocument, Scalar
+from dtrag.core.page_starts import page_metadata, page_starts_within
 from dtrag.packs.regulation_ko.book import Span, find_regulations
 from dtrag.packs.regulation_ko.contents import read_contents
 from dtrag.packs.regulation_ko.document_lines import Line, lines_of
@@ -67,7 +68,7 @@ def _is_mostly_regulations(length: int, lines: list[Line], regulations: list[tup
 
 def _is_wrapped(document: ParsedDocument) -> bool:
     """Whether a line may continue the line above: PDF and plain text are broken at the margin."""
-    return not any(block.style and not block.style.startswith("page:") for block in document.blocks)
+    return not any(block.style for block in document.blocks)
 
 
 def _provisions(document: ParsedDocument, lines: list[Line], span: Span, wrapped: bool) -> list[Provision]:
@@ -96,6 +97,7 @@ def _passages(
             blocks=_moved(document.blocks, start, end),
             part=part if parts[part] == 1 else f"{part}#{parts[part]}",
             metadata=metadata,
+            page_starts=page_starts_within(document.page_starts, start, end),
         )
         chunks = tuple(_chunks(regulation, span, provisions, start, max_tokens))
         preface = document.text[lines[span.body].start : provisions[0].start] if provisions else ""
@@ -132,5 +134,6 @@ def _chunks(
         spans = cut(regulation.text, provision.start - offset, provision.end - offset, max_tokens)
         for number, (start, end) in enumerate(spans, start=1):
             piece: dict[str, Scalar] = {"piece": number} if len(spans) > 1 else {}
+            piece |= page_metadata(regulation.page_starts, start, end)
             yield Chunk(ordinal, start, end, regulation.text[start:end], breadcrumb, {**metadata, **piece})
             ordinal += 1

@@ -9,6 +9,7 @@ from itertools import pairwise
 from dtrag.core.answers.answer_words import answer_words
 from dtrag.core.answers.citation_labels import cited_label, context_lines
 from dtrag.core.documents import Citation, CitationContext, SearchResult
+from dtrag.core.page_starts import page_at
 from dtrag.core.text.hidden_characters import visible
 from dtrag.core.text.line_wrapping import displayed
 from dtrag.core.text.sentences import NOTHING_BEFORE, AnalysedSentence, Preceding, sentences_after
@@ -56,7 +57,7 @@ def citation_of(
     shown = _displayed(passage.text, units) if whole else displayed(quote)
     return Citation(
         number=number,
-        label=cited_label(passage),
+        label=cited_label(passage, start),
         chunk_id=passage.chunk_id,
         document_id=str(passage.metadata.get("document_id", "")),
         source_url=passage.source_url,
@@ -65,6 +66,7 @@ def citation_of(
         end=passage.start + end,
         display=visible(shown),
         context=_context(passage, units, start, preceding),
+        page=page_at(passage.metadata, start),
     )
 
 
@@ -166,6 +168,7 @@ def sources_of(state: PipelineState) -> list[Source]:
                     for part in citation.context
                 ],
                 highlights=list(citation.highlights),
+                page=citation.page,
                 url=citation.source_url,
                 title=passage.title if passage is not None else citation.label,
                 date=str(metadata.get("processed_at", "")),

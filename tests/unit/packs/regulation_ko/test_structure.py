@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dtrag.core.documents import Block, Chunk, ChunkedDocument, ParsedDocument
+from dtrag.core.page_starts import page_at
 from dtrag.packs.regulation_ko.structure import split
 
 LEAVE = """휴학규정
@@ -404,3 +406,21 @@ def test_every_character_of_an_article_is_in_its_pieces(bodies: list[list[str]],
     for number, content in enumerate(contents, start=1):
         pieces = [chunk.text for chunk in one.chunks if chunk.metadata["article"] == f"제{number}조"]
         assert "".join("".join(pieces).split()) == "".join(content.split())
+
+
+def test_articles_of_a_pdf_have_their_pages() -> None:
+    second, third = LEAVE.index("제3조(휴학기간)"), LEAVE.index("② 창업휴학은")
+    (regulation,) = list(split(replace(document(LEAVE), page_starts=((0, 8), (second, 9), (third, 10)))) or ())
+    pages = {chunk.metadata["article"]: chunk for chunk in of_kind(regulation.chunks, "article")}
+    assert [pages[label].metadata["page"] for label in ("제1조", "제3조", "제3조의2")] == [8, 9, 10]
+    broken = pages["제3조"]
+    assert page_at(broken.metadata, broken.text.index("창업휴학")) == 10
+    assert page_at(broken.metadata, broken.text.index("네 학기")) == 9
+
+
+def test_pages_count_from_the_beginning_of_each_regulation_of_a_book() -> None:
+    text = LEAVE + "\n" + LEAVE.replace("휴학규정", "복학규정")
+    book = split(replace(document(text), page_starts=((0, 1), (len(LEAVE) // 2, 2), (text.index("복학규정"), 3))))
+    first, last = list(book or ())
+    assert [first.chunks[0].metadata["page"], last.chunks[0].metadata["page"]] == [1, 3]
+    assert {chunk.metadata["page"] for chunk in last.chunks} == {3}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -33,6 +34,18 @@ def test_a_passage_is_cited_by_its_usual_name(
     metadata: Mapping[str, Any], breadcrumb: tuple[str, ...], expected: str
 ) -> None:
     assert label(SearchResult("c", "", title="Handbook", metadata=metadata, breadcrumb=breadcrumb)) == expected
+
+
+def test_a_quotation_is_cited_with_the_page_on_which_it_begins() -> None:
+    text = "Pumps run on this page and valves close. Doors open on the next page."
+    passage = SearchResult("c", text, "Handbook", metadata={"page": 3, "page_breaks": f"{text.index('valves')}:4"})
+    sentences = [(0, text.index(" Doors")), (text.index("Doors"), len(text))]
+    _, citations = cite([Quote(0, start, end, text[start:end], 1.0) for start, end in sentences], [passage])
+    assert [(citation.page, citation.label) for citation in citations] == [(3, "Handbook, p. 3"), (4, "Handbook, p. 4")]
+    _, (before,) = cite([Quote(0, *sentences[1], "Doors", 1.0)], [replace(passage, metadata={"page": 3})])
+    assert before.page == 3, "a document that was ingested without page breaks"
+    _, (other,) = cite([Quote(0, *sentences[1], "Doors", 1.0)], [replace(passage, metadata={})])
+    assert other.page is None
 
 
 def test_numbers_follow_the_quotes_and_spans_point_into_the_document() -> None:

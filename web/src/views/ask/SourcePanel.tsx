@@ -92,13 +92,14 @@ function Text({ source, part, spans }: { source: Source; part: Part; spans: Span
 
 function Facts({ source, part, asOf }: { source: Source; part: Part; asOf: string }) {
   const passage = part.passages.find((candidate) => candidate.chunk_id === source.chunk_id);
+  const page = source.page ?? passage?.page ?? null; // answers that this tab stored earlier have none
   const original = safeLink(source.url);
   const article = articleOf(passage);
   return (
     <div class={styles.facts}>
       <p class={styles.title}>
         {viewOf("documents") ? <a href={linkTo(source)}>{source.title}</a> : source.title}
-        {passage && passage.page !== null && <strong>{t("source.page", { n: passage.page })}</strong>}
+        {page !== null && <strong>{t("source.page", { n: page })}</strong>}
       </p>
       <p class={styles.small}>
         {t("source.indexed", { date: formatDate(source.date) })}

@@ -16,6 +16,7 @@ from dtrag.delivery.api.schemas.common import (
     DISPLAY,
     HIGHLIGHTS,
     NOTE_STATEMENTS,
+    PAGE,
     REASON_STATEMENTS,
     AnsweredBefore,
     ContextShape,
@@ -156,6 +157,7 @@ class SourceShape(BaseModel):
     display: str = Field(description=DISPLAY)
     context: list[ContextShape] = Field(description=CONTEXT)
     highlights: list[tuple[int, int]] = Field(description=HIGHLIGHTS)
+    page: int | None = Field(description=PAGE)
 
 
 class ToolRun(BaseModel):

@@ -213,6 +213,7 @@ HIGHLIGHTS = (
     "Spans [start, end) inside the quotation of the words that answer (number, date, name, limit, what is allowed), in "
     "code points of the document's text."
 )
+PAGE = "Page of the PDF on which the quotation begins; null for other formats, or if it is unknown."
 
 
 class ContextShape(BaseModel):
@@ -244,6 +245,7 @@ class CitationShape(BaseModel):
     display: str = Field(description=DISPLAY)
     context: list[ContextShape] = Field(description=CONTEXT)
     highlights: list[tuple[int, int]] = Field(description=HIGHLIGHTS)
+    page: int | None = Field(description=PAGE)
 
 
 class CaseVotesShape(BaseModel):
