@@ -95,6 +95,7 @@ function answer(text: string, model: string | null) {
     context: [],
     highlights: [],
   };
+  const statement = { code: "", text, values: {} };
   return {
     response: `${text} [1]`,
     answer: `${text} [1]`,
@@ -109,8 +110,10 @@ function answer(text: string, model: string | null) {
       decision: "review",
       unfinished: false,
       reason: text,
+      reason_statements: [statement],
       degraded: [text],
       notes: [text],
+      note_statements: [statement],
       model,
       tokens: 1,
       cost: 0,

@@ -16,6 +16,7 @@ export async function namesOf(page: Page, part: string, shown = SHOWN): Promise<
 function withoutRun(line: string): string {
   const text = line
     .replace(/[^\s"']*\/dtrag-e2e-\w+/g, "FOLDER")
+    .replace(/file:\/\/\S*\/(?=examples\/)/g, "FOLDER/")
     .replace(/(by default|기본값) \/\S*dtrag/g, "$1 FOLDER")
     .replace(/\bdtrag_[\w-]+…/g, "KEY…")
     .replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, "ID")

@@ -27,7 +27,7 @@ const draft = [
 /** In an order in which none of them changes what a later one shows. */
 export const STATES: readonly ViewState[] = [
   { name: "trace", at: () => "#/trace", ready: "main li a" },
-  { name: "trace-one", at: ({ ids }) => `#/trace/${ids.trace}`, ready: "main ol li" },
+  { name: "trace-one", at: ({ ids }) => `#/trace/${ids.trace}`, ready: "main ol li", act: waitForTitles },
   { name: "conversations", at: () => "#/ask", ready: "form textarea", act: openConversations, dialog: true },
   { name: "options", at: () => "#/ask", ready: "form textarea", act: openOptions, dialog: true },
   { name: "ask", at: () => "#/ask", ready: "form textarea, main form ~ p" },
@@ -96,6 +96,10 @@ async function loaded(page: Page): Promise<void> {
   await page.waitForFunction(
     () => !document.querySelector("main [role=status] .quiet, main [aria-busy=true], dialog [role=status] .quiet"),
   );
+}
+
+async function waitForTitles(page: Page) {
+  await page.waitForFunction(() => !document.querySelector("main li a > code"));
 }
 
 async function openConversations(page: Page) {
