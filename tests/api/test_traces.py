@@ -49,6 +49,9 @@ async def test_every_step_is_shown_with_its_budget(built: House) -> None:
     assert (trace["decision"], trace["calls"]) == ("answer", [])
     assert trace["taxonomy_version"] == (await kim.get("/taxonomy/active/tree")).json()["version"] != "1.0.0"
     assert trace["document_ids"]
+    listed = (await kim.get("/documents")).json()["documents"]
+    titles = {document["document_id"]: document["title"] for document in listed}
+    assert trace["titles"] == {document_id: titles[document_id] for document_id in trace["document_ids"]}
     assert QUESTION not in response.text
     [line] = (await kim.get("/traces")).json()["traces"]
     assert (line["trace_id"], line["model_calls"], line["question"]) == (trace_id, 0, "")

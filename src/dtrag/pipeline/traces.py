@@ -116,6 +116,14 @@ class Traces:
                 return shown
         raise _not_found(trace_id)
 
+    async def titles(self, traces: Sequence[Trace], *, caller: Caller = LOCAL) -> dict[str, str]:
+        """Document id -> title of the documents of the traces that the caller may see."""
+        document_ids = _documents(traces)
+        if not document_ids:
+            return {}
+        scope = caller.access.resolved((await self._index.snapshot()).taxonomy)
+        return {str(key): title for key, title in (await self._sight.titles(document_ids, scope)).items()}
+
     async def newest(self, limit: int = 20, *, caller: Caller = LOCAL) -> list[Trace]:
         """The newest traces that the caller may see, newest first."""
         if not 1 <= limit <= MAX_LISTED:
@@ -175,7 +183,7 @@ class Traces:
         return kept_since(self._now(), self._days)
 
     async def _visible(self, traces: Sequence[Trace], caller: Caller) -> list[Trace]:
-        document_ids = {uuid.UUID(document_id) for trace in traces for document_id in trace.document_ids if document_id}
+        document_ids = _documents(traces)
         if not document_ids:
             return list(traces)
         scope = caller.access.resolved((await self._index.snapshot()).taxonomy)
@@ -187,6 +195,10 @@ class Traces:
             elif scope.nodes is None:  # of the whole tree: the missing documents were deleted
                 shown.append(_withheld(trace))
         return shown
+
+
+def _documents(traces: Sequence[Trace]) -> set[uuid.UUID]:
+    return {uuid.UUID(document_id) for trace in traces for document_id in trace.document_ids if document_id}
 
 
 def _sees_all(caller: Caller) -> bool:

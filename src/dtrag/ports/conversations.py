@@ -17,6 +17,9 @@ class DocumentVisibility(Protocol):
     async def visible(self, document_ids: Collection[uuid.UUID], scope: Scope) -> frozenset[uuid.UUID]:
         """The documents among these that exist and are in scope."""
 
+    async def titles(self, document_ids: Collection[uuid.UUID], scope: Scope) -> dict[uuid.UUID, str]:
+        """The titles of the documents among these that exist and are in scope."""
+
 
 class ConversationStore(Protocol):
     """Conversations by id and owner: the same id with another owner is another conversation."""

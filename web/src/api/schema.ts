@@ -7680,6 +7680,13 @@ export interface components {
              */
             taxonomy_version: string;
             /**
+             * Titles
+             * @description Their titles by id; without documents that were deleted.
+             */
+            titles: {
+                [key: string]: string;
+            };
+            /**
              * Trace Id
              * @description Its id.
              */

@@ -33,14 +33,15 @@ def trace(
     if trace_id is not None and last is not None:
         raise typer.BadParameter("give an ID or --list, not both")
 
-    async def load(opened: App) -> list[Trace]:
-        return [await opened.traces.get(trace_id)] if trace_id else await opened.traces.newest(last or 1)
+    async def load(opened: App) -> tuple[list[Trace], dict[str, str]]:
+        loaded = [await opened.traces.get(trace_id)] if trace_id else await opened.traces.newest(last or 1)
+        return loaded, await opened.traces.titles(loaded)
 
-    traces = with_app(context, load)
+    traces, titles = with_app(context, load)
     from dtrag.delivery.cli.console import note, show_json
 
     if as_json:
-        rows = [{name: value for name, value in row.as_dict().items() if name != "owner"} for row in traces]
+        rows = [_row(row, titles) for row in traces]
         if last is not None:
             show_json({"traces": rows})
         else:
@@ -50,8 +51,13 @@ def trace(
     elif last is not None:
         _list(traces)
     else:
-        _show(traces[0])
+        _show(traces[0], titles)
     return OK
+
+
+def _row(run: Trace, titles: Mapping[str, str]) -> dict[str, object]:
+    own = {key: titles[key] for key in run.document_ids if key in titles}
+    return {name: value for name, value in run.as_dict().items() if name != "owner"} | {"titles": own}
 
 
 def _list(traces: list[Trace]) -> None:
@@ -70,7 +76,7 @@ def _list(traces: list[Trace]) -> None:
     note(plural(len(traces), "trace"))
 
 
-def _show(run: Trace) -> None:
+def _show(run: Trace, titles: Mapping[str, str]) -> None:
     from dtrag.delivery.cli.console import data, facts, table
 
     out = data()
@@ -80,6 +86,7 @@ def _show(run: Trace) -> None:
     head += [("Time", f"{run.seconds * 1000:,.0f} ms"), ("Tree", run.taxonomy_version)]
     if run.degraded:
         head.append(("Without", ", ".join(run.degraded)))
+    head += [("Document", titles.get(document_id, document_id)) for document_id in run.document_ids]
     out.print(facts(head))
     out.print()
     steps = [(step.name, _ms(step.seconds), _ms(step.budget), step.outcome, _facts(step.facts)) for step in run.steps]

@@ -116,6 +116,10 @@ class DocumentVisibilityContract:
         assert await stores.sight.visible(ids, EVERYTHING) == {inside, outside}
         assert await stores.sight.visible(ids, NOTHING) == frozenset()
         assert await stores.sight.visible([], EVERYTHING) == frozenset()
+        everything = await stores.sight.titles(ids, EVERYTHING)
+        assert set(everything) == {inside, outside}
+        assert await stores.sight.titles(ids, machines) == {inside: everything[inside]}
+        assert await stores.sight.titles(ids, NOTHING) == await stores.sight.titles([], EVERYTHING) == {}
 
     async def test_a_deleted_document_is_not_visible(self, stores: Stores) -> None:
         document = indexed_document("test:one", ["One."])

@@ -90,3 +90,8 @@ class MemoryDocumentVisibility:
         """Those of the documents that exist and are in scope."""
         documents = self._state.documents
         return frozenset(key for key in document_ids if key in documents and documents[key].in_scope(scope))
+
+    async def titles(self, document_ids: Collection[uuid.UUID], scope: Scope) -> dict[uuid.UUID, str]:
+        """The titles of those of the documents that exist and are in scope."""
+        visible = await self.visible(document_ids, scope)
+        return {key: self._state.documents[key].written.document.title for key in visible}

@@ -50,13 +50,14 @@ FOUND = Trace(
 
 def test_every_part_is_shown_in_80_columns(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    _show(FOUND)
+    _show(FOUND, {"d": "Leave of absence"})
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 80
     for part in (
         "review, confidence 0.62",
         "4,250 ms",
         "llm, vector",
+        "Leave of absence",
         "<1",
         "12,500",
         "timeout",

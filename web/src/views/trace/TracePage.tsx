@@ -74,7 +74,7 @@ function Shown({ trace }: { trace: Trace }) {
         <Calls calls={trace.calls} />
       </Section>
       <Section title={t("trace.documents")}>
-        <Documents ids={trace.document_ids} />
+        <Documents trace={trace} />
       </Section>
     </Page>
   );

@@ -125,6 +125,9 @@ select ordinal from chunks where document_id = :document_id order by ordinal
 -- name: visible
 select document_id from documents where document_id = any (:document_ids)
 
+-- name: visible_titles
+select document_id, title from documents where document_id = any (:document_ids)
+
 -- name: holds_kind
 select exists (select 1 from documents where metadata ->> 'kind' = :kind) as present
 

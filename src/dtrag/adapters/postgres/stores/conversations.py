@@ -94,3 +94,12 @@ class PostgresDocumentVisibility:
         async with self._database.scoped("reader", scope) as connection:
             rows = await (await connection.execute(queries("content")["visible"], values)).fetchall()
         return frozenset(row["document_id"] for row in rows)
+
+    async def titles(self, document_ids: Collection[uuid.UUID], scope: Scope) -> dict[uuid.UUID, str]:
+        """The titles of those of the documents that are there and in scope."""
+        if not document_ids:
+            return {}
+        values = {"document_ids": list(document_ids)}
+        async with self._database.scoped("reader", scope) as connection:
+            rows = await (await connection.execute(queries("content")["visible_titles"], values)).fetchall()
+        return {row["document_id"]: row["title"] for row in rows}

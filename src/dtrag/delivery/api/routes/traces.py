@@ -73,6 +73,7 @@ class TraceShape(BaseModel):
     seconds: FourDigits = Field(description="Total duration in seconds.")
     degraded: list[str] = Field(description="Parts that failed and were left out.")
     document_ids: list[str] = Field(description="The documents used for the answer.")
+    titles: dict[str, str] = Field(description="Their titles by id; without documents that were deleted.")
     steps: list[StepShape] = Field(description="The steps in order of execution.")
     calls: list[CallShape] = Field(description="The language model calls, in order.")
     debate: dict[str, object] | None = Field(description="The debate: its numbers, and its texts if they are stored.")
@@ -97,6 +98,7 @@ async def traces(
 @router.get("/traces/{trace_id}", responses=failures(403, 404, 422, 503), dependencies=READ)
 async def trace(request: Request, trace_id: str) -> TraceShape:
     """One trace, if you may see every document used for the answer."""
-    stored = await app_of(request).traces.get(trace_id, caller=caller_of(request))
+    traces, caller = app_of(request).traces, caller_of(request)
+    stored = await traces.get(trace_id, caller=caller)
     add_subjects(request, [str(stored.trace_id), *stored.document_ids])
-    return TraceShape.model_validate(stored.as_dict())
+    return TraceShape.model_validate({**stored.as_dict(), "titles": await traces.titles([stored], caller=caller)})
