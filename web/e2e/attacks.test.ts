@@ -1,16 +1,16 @@
 /**
- * Script stored as a title, text, file name, agent, question and reason: the views show it as text, makes no
- * element of it and executes nothing. The name of a category cannot hold it. What a model or a tool returns is in failures.test.ts; cookies, tokens and roles of
- * every route are in tests/api/test_session_routes.py and test_sessions.py.
+ * Script stored as a title, text, file name, agent, question, reason and note of a review: the views show it as text,
+ * make no element of it and execute nothing. The name of a category cannot hold it. What a model or a tool returns is in
+ * failures.test.ts and attacks-tools.test.ts; cookies and other origins are in attacks-session.test.ts; tokens and roles of
+ * every route in tests/api/test_session_routes.py and test_sessions.py.
  */
-import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { asked, waitForAnswer } from "./asking";
+import { expectText, SCRIPT } from "./attack-text";
 import { close, inBrowser, open, skipped } from "./browser";
 import { requests, upload } from "./filled";
 import { startService, type Service } from "./service";
 
-const SCRIPT = '<img src=x onerror="window.hit=1"><script>window.hit=1</script>';
 /** For names without a slash. */
 const SHORT = '<img src=x onerror="window.hit=1">';
 /** Titles are one line of a file; the link is Markdown. */
@@ -20,7 +20,9 @@ const DOCUMENT = {
   text: `The xylophone rule ${SCRIPT} [link](javascript:window.hit=1) lasts nine days.`,
 };
 let own: Service | undefined;
-let ids: { document: string; agent: string; case: string };
+/** An answer that waits for a person, and one that was skipped with the script as its note. */
+let ids: { document: string; agent: string; case: string; waiting: string; skipped: string };
+const QUESTION = `How many days does the xylophone rule last? ${SCRIPT}`;
 
 beforeAll(async () => {
   if (skipped) return;
@@ -36,34 +38,31 @@ beforeAll(async () => {
     version,
     node_paths: [branch],
   });
-  const message = `How many days does the xylophone rule last? ${SCRIPT}`;
+  const message = QUESTION;
   const { metadata } = await json<{ metadata: { trace_id: string } }>("/chat/run", { message });
   await json("/chat/feedback", { trace_id: metadata.trace_id, thumbs: "up", reason: SCRIPT });
+  // Of these two nothing is certain, so that they wait for a person.
+  for (const unsure of ["Which dental insurance does the xylophone have?", "Who repairs the xylophone of visitors?"])
+    await json("/chat/run", { message: `${unsure} ${SCRIPT}` });
+  const { items } = await json<{ items: { item_id: string; kind: string }[] }>("/review");
+  const [waiting = "", skippedItem = ""] = items.filter(({ kind }) => kind === "answer").map(({ item_id }) => item_id);
+  await json(`/review/${skippedItem}/skip`, { note: `Note ${SCRIPT}` });
   const { documents } = await json<{ documents: { document_id: string; title: string }[] }>("/documents");
   const { cases } = await json<{ cases: { case_id: string }[] }>("/cbr/cases");
   ids = {
     document: documents.find(({ title }) => title.includes("onerror"))?.document_id ?? "",
     agent: agent.agent_id,
     case: cases[0]?.case_id ?? "",
+    waiting,
+    skipped: skippedItem,
   };
 });
 afterAll(() => own?.stop());
 
-/** What the page made of the script, after its text was shown. */
-async function expectText(page: Page): Promise<void> {
-  await page.getByText("onerror=").filter({ visible: true }).first().waitFor({ timeout: 15_000 });
-  const made = await page.evaluate(() => ({
-    hit: "hit" in window,
-    elements: document.querySelectorAll("#app img, #app script, #app iframe, a[href^='javascript:' i]").length,
-  }));
-  expect(made).toEqual({ hit: false, elements: 0 });
-}
-
 inBrowser("stored script", () => {
   test("is text in the views that show it", async () => {
     const url = own?.url ?? "";
-    const question = `How many days does the xylophone rule last? ${SCRIPT}`;
-    const page = await open(asked(question), {}, url);
+    const page = await open(asked(QUESTION), {}, url);
     await waitForAnswer(page);
     await expectText(page);
     await page.locator("article a[id^=source-]").first().click();
@@ -77,6 +76,9 @@ inBrowser("stored script", () => {
       `#/agents/${ids.agent}`,
       "#/cases",
       `#/cases/${ids.case}`,
+      "#/review",
+      `#/review/${ids.waiting}`,
+      `#/review/${ids.skipped}`,
     ];
     for (const view of views) {
       await page.evaluate((hash) => (location.hash = hash), view);
@@ -85,6 +87,7 @@ inBrowser("stored script", () => {
         throw new Error(view, { cause: error });
       });
     }
+    await page.getByText("Note <img").waitFor(); // of the skipped answer
     await close(page);
   });
 });

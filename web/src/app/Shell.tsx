@@ -113,6 +113,10 @@ function useTitle(main: { current: HTMLElement | null }, id: string): void {
     document.title = title ? `${title} · dtrag` : "dtrag";
   }, [title]);
   useEffect(() => {
+    // The link that was followed may be gone, and the focus with it.
+    if (opened.current && document.activeElement === document.body) main.current?.focus();
+  }, [route.value.path.join("/")]);
+  useEffect(() => {
     if (opened.current) {
       main.current?.focus();
       announce(title);

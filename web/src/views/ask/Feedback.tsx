@@ -11,6 +11,8 @@ import styles from "./Feedback.module.css";
 
 type Thumbs = "up" | "down";
 const MAX_REASON = 1000;
+/** What takes the place of the form takes its focus. */
+const focus = (element: HTMLElement | null) => element?.focus();
 
 export function Feedback({ traceId }: { traceId: string }) {
   const [vote, setVote] = useState<Thumbs | null>(null);
@@ -60,7 +62,11 @@ export function Feedback({ traceId }: { traceId: string }) {
           <Button type="submit">{t("feedback.send")}</Button>
         </form>
       )}
-      {vote && !writing && <span class={styles.thanks}>{t("feedback.thanks")}</span>}
+      {vote && !writing && (
+        <span class={styles.thanks} tabIndex={-1} ref={focus}>
+          {t("feedback.thanks")}
+        </span>
+      )}
       {problem && (
         <span class={styles.problem} role="alert">
           {problem.detail || common("state.unreachable")}

@@ -51,6 +51,7 @@ export function ItemPanel({ id, takeFocus, onDecided, onStale }: Props) {
                 {titleOf(shown) || t("item.untitled")}
               </h2>
               <Facts item={shown} />
+              {shown.note && <p class={styles.note}>{t("item.note", { note: shown.note })}</p>}
             </header>
             {shown.kind === "answer" ? (
               <AnswerItem item={shown} onDecided={onDecided} onStale={stale} />
