@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
@@ -35,7 +36,10 @@ except DtragError as error:
 
 
 class Served:
-    """A service in a process of its own, ready when made. `lines` is what it has said on stderr until then."""
+    """A service in a process of its own, ready when made. `lines` is what it has written to stderr until then.
+
+    A thread reads what it writes later: a full pipe would stop the service.
+    """
 
     program = SERVE
 
@@ -51,22 +55,33 @@ class Served:
                 self.address = line.split()[4]
                 break
         self.client = httpx2.Client(base_url=self.address or "http://127.0.0.1", timeout=30)
+        self._later_lines: list[str] = []
+        self._reader = threading.Thread(target=self._later_lines.extend, args=(self.process.stderr,), daemon=True)
+        self._reader.start()
 
     @property
     def port(self) -> int:
         return int(self.address.rsplit(":", 1)[1])
 
     def stop(self, number: int = signal.SIGTERM) -> tuple[int, str]:
-        """Exit code, and everything it said after it was ready."""
+        """Exit code, and everything it wrote after it was ready."""
         self.client.close()
         if self.process.poll() is None:
             self.process.send_signal(number)
+        return self.ended()
+
+    def ended(self, timeout: float = 40) -> tuple[int, str]:
+        """The same of a process that ends by itself. Raises `subprocess.TimeoutExpired`."""
         try:
-            _, said = self.process.communicate(timeout=40)
+            code = self.process.wait(timeout)
         except subprocess.TimeoutExpired:
             self.process.kill()
             raise
-        return self.process.returncode, said
+        finally:
+            self._reader.join()
+            if self.process.stderr is not None:
+                self.process.stderr.close()
+        return code, "".join(self._later_lines)
 
 
 @pytest.fixture(scope="session")

@@ -138,7 +138,7 @@ def test_a_request_in_flight_is_finished_after_sigterm(start: Start) -> None:
     assert status == 201
     assert json.loads(body)["documents"][0]["file"] == "late.txt"
     running.client.close()
-    _, said = running.process.communicate(timeout=40)
+    _, said = running.ended()
     assert (running.process.returncode, said) == (0, "")
 
 
@@ -169,7 +169,7 @@ def test_a_second_signal_does_not_wait(start: Start) -> None:
         _wait_until_refused(running.port)
         assert running.process.poll() is None
         running.process.send_signal(signal.SIGINT)
-        _, _said = running.process.communicate(timeout=20)
+        running.ended(20)
     assert running.process.returncode == 0
 
 

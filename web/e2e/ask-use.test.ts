@@ -91,6 +91,19 @@ inBrowser("Ask in use", () => {
     await close(page);
   });
 
+  test("each further question is scrolled to the top", async () => {
+    const page = await open(asked(leave));
+    await waitForAnswer(page);
+    for (const question of ["Who approves remote work?", library.en, "How long is parental leave?"]) {
+      await page.getByRole("textbox", { name: "Question" }).fill(question);
+      await page.keyboard.press("Enter");
+      await page.locator('article[aria-busy="false"]', { hasText: question }).locator("details").first().waitFor();
+      const heading = page.locator("article h2", { hasText: question });
+      await expect.poll(() => heading.evaluate((element) => element.getBoundingClientRect().top)).toBeLessThan(400);
+    }
+    await close(page);
+  });
+
   test("conversations are listed, continued and deleted", async () => {
     const page = await open(asked("Who approves remote work?"));
     await waitForAnswer(page);

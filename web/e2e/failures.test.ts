@@ -11,6 +11,11 @@ const REFUSALS: [status: number, type: string, title: string, button: string][] 
   [500, "InternalError", "This did not work", "Try again"],
   [503, "Overloaded", "Not available at the moment", "Try again"],
 ];
+/** Where the page has its own words: the service's name routes of its API. */
+const SENTENCES: Record<number, string> = {
+  403: "or ask an administrator",
+  404: "or the link is wrong",
+};
 const EXPECTED = /Failed to load resource|net::ERR/;
 
 inBrowser("when something fails", () => {
@@ -22,7 +27,7 @@ inBrowser("when something fails", () => {
     );
     await page.goto(`${service}/${asked(library.en)}`);
     await page.getByText(title).waitFor();
-    await page.getByText("One sentence of the service.").waitFor();
+    await page.getByText(SENTENCES[status] ?? "One sentence of the service.").waitFor();
     await page.getByRole("button", { name: button }).waitFor();
     await expectAccessible(page);
     await picture(page, `state-${status}`);

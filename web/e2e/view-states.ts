@@ -117,6 +117,7 @@ async function openOptions(page: Page) {
 async function openScope(page: Page) {
   await page.locator("form button[aria-haspopup=dialog]").click();
   await page.locator("[role=treeitem]").first().waitFor();
+  await page.locator("dialog select").first().waitFor();
 }
 
 async function openConfidence(page: Page) {

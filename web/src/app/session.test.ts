@@ -60,6 +60,20 @@ test("what belongs to a caller is forgotten when the service names another, or n
   expect(session.value.state).toBe("closed");
 });
 
+test("the address of a view ends with its caller: the next one does not ask the same question", async () => {
+  location.hash = "#/ask?q=secret";
+  answering(as({ csrf: "c2" }));
+  await load();
+  expect(location.hash).toBe("#/ask?q=secret");
+  answering(as({ name: "lee" }));
+  await load();
+  expect(location.hash).toBe("");
+  location.hash = "#/ask?q=secret";
+  answering(new Response(null, { status: 204 }));
+  await signOut();
+  expect(location.hash).toBe("");
+});
+
 test("answers that a former caller left in the tab are forgotten after a reload, those of the same caller stay", async () => {
   const reloaded = async (body: Response) => {
     vi.resetModules();

@@ -42,6 +42,8 @@ const RANK: Record<Role, number> = { reader: 0, editor: 1, admin: 2 };
 const onEnd = new Set<() => void>();
 /** Name, role, scope and token of the caller whose data this tab may show; null: nobody's. */
 let shownTo: string | null = null;
+/** Name, role and scope of the last caller of this tab; null without a key: the first key is then the same person's. */
+let lastCaller: string | null = null;
 
 /** Whether the role of the caller includes this one. The service decides; this only saves pointless offers. */
 export function mayAs(role: Role): boolean {
@@ -110,6 +112,7 @@ export async function signOut(): Promise<void> {
     return;
   }
   end(false);
+  location.hash = "";
   tellTabs({ kind: "signed-out" });
   announce(t("session.signedOut"));
 }
@@ -119,7 +122,11 @@ function open(body: SessionBody): void {
   const identity = JSON.stringify([body.name, body.role, body.scope, body.csrf]);
   if (shownTo !== null && shownTo !== identity) forgetCaller();
   shownTo = identity;
-  keepAnswersOf(JSON.stringify([body.name, body.role, body.scope]));
+  const who = JSON.stringify([body.name, body.role, body.scope]);
+  // The address may hold a question of somebody else, which must not be asked again in another name.
+  if (lastCaller !== null && lastCaller !== who) location.hash = "";
+  lastCaller = body.kind === "local" ? null : who;
+  keepAnswersOf(who);
   const local = body.kind === "local";
   session.value = { state: "open", caller: { name: body.name, role: body.role as Role, scope: body.scope, local } };
   sessionNumber.value += 1;

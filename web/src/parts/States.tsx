@@ -58,6 +58,8 @@ export function Failure({ problem, onRetry }: { problem: Problem; onRetry?: () =
   const help: Partial<Record<ProblemKind, string>> = {
     unreachable: t("state.unreachableHelp"),
     unauthorized: t("state.unauthorizedHelp"),
+    forbidden: t("state.forbiddenHelp"),
+    missing: t("state.missingHelp"),
   };
   const sentence = help[problem.kind] ?? problem.detail;
   return (

@@ -145,7 +145,8 @@ export function Tree(props: Props) {
 function Documents({ n }: { n: number }) {
   return (
     <>
-      {formatNumber(n)} <span class="quiet">{t("tree.documents", { n })}</span>
+      {formatNumber(n)}
+      <span class="quiet">{t("tree.documents", { n })}</span>
     </>
   );
 }

@@ -29,3 +29,6 @@ const NAMES: Record<string, [en: string, ko: string]> = {
 export function partNames(parts: readonly string[]): string {
   return parts.map((part) => NAMES[part]?.[language.value === "ko" ? 1 : 0] ?? part).join(", ");
 }
+
+/** A step of the pipeline: in English its identifier, as in traces and logs. */
+export const stepName = (step: string): string => (language.value === "ko" ? (NAMES[step]?.[1] ?? step) : step);

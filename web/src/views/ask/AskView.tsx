@@ -60,7 +60,7 @@ function Thread() {
   const last = turns.at(-1);
   useEffect(() => {
     // A new question is shown from its beginning, with room for the answer below it.
-    scroller.current?.querySelector("li:last-child")?.scrollIntoView({ block: "start" });
+    scroller.current?.querySelector(":scope > ol > li:last-child")?.scrollIntoView({ block: "start" });
   }, [last?.id]);
   return (
     <div ref={scroller} class={styles.thread}>

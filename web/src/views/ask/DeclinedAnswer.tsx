@@ -31,7 +31,11 @@ export function DeclinedAnswer({ turn, answer }: { turn: Turn; answer: Answer })
           </ul>
         </>
       )}
-      {limited && <Button onClick={everywhere}>{t("declined.everywhere")}</Button>}
+      {limited && (
+        <Button onClick={everywhere}>
+          {t(turn.settings.as_of ? "declined.everywhereToday" : "declined.everywhere")}
+        </Button>
+      )}
     </div>
   );
 }

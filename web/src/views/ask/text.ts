@@ -57,6 +57,7 @@ const en = {
   "declined.apart": "The words of the question occur, but not together.",
   "declined.nearest": "The nearest headings:",
   "declined.everywhere": "Ask in all documents",
+  "declined.everywhereToday": "Ask in all documents, as of today",
 
   "before.answered": "Answered before, on {date}: “{question}”",
   "before.votes": "{up} found it right, {down} wrong.",
@@ -173,6 +174,7 @@ const ko: Record<keyof typeof en, string> = {
   "declined.apart": "질문의 단어들은 있지만 함께 나오지 않습니다.",
   "declined.nearest": "가장 가까운 제목:",
   "declined.everywhere": "모든 문서에서 질문하기",
+  "declined.everywhereToday": "오늘 기준으로 모든 문서에서 질문하기",
 
   "before.answered": "{date}에 답한 질문입니다: “{question}”",
   "before.votes": "맞다는 평가 {up}개, 틀리다는 평가 {down}개.",

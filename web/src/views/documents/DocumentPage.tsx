@@ -86,7 +86,7 @@ function Facts({ document }: { document: Document }) {
             {document.source_url}
           </a>
         ) : (
-          document.source_url
+          readable(document.source_url)
         )}
       </Fact>
     </dl>
@@ -156,4 +156,13 @@ function DeleteDialog({ document, onClose }: { document: Document; onClose: () =
       {problem && <Failure problem={problem} />}
     </Dialog>
   );
+}
+
+/** File names in a source address are percent-encoded. */
+function readable(source: string): string {
+  try {
+    return decodeURIComponent(source);
+  } catch {
+    return source;
+  }
 }

@@ -118,7 +118,7 @@ function Row({ document }: { document: Document | undefined }) {
       <span>{kindName(document.content_type)}</span>
       <span class={styles.number}>
         {formatNumber(document.chunks)}
-        <span class={styles.unit}> {t("documents.passagesUnit", { n: document.chunks })}</span>
+        <span class={styles.unit}>{t("documents.passagesUnit", { n: document.chunks })}</span>
       </span>
       <span class={styles.number}>{formatDate(document.processed_at)}</span>
     </div>

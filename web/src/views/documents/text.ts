@@ -14,7 +14,7 @@ const en = {
   "documents.noCategory": "No category",
   "documents.kind": "Kind",
   "documents.passages": "Passages",
-  "documents.passagesUnit": "{n|passage|passages}",
+  "documents.passagesUnit": "{n| passage| passages}",
   "documents.indexed": "Indexed",
 
   "list.search": "Title or file name",

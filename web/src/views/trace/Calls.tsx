@@ -1,6 +1,7 @@
 /** The calls of language models with what each cost, and what was sent and received where texts are kept. */
 import { Badge } from "../../parts/Badge";
 import { CopyButton } from "../../parts/CopyButton";
+import { stepName } from "../../text/part-names";
 import { formatNumber, formatSeconds } from "../../text/texts";
 import { t } from "./text";
 import { usageOf, type Call } from "./trace-facts";
@@ -35,7 +36,7 @@ export function Calls({ calls }: { calls: readonly Call[] }) {
 function CallDetails({ call, number }: { call: Call; number: number }) {
   const line = (
     <>
-      <strong>{t("calls.call", { n: number, step: call.step })}</strong> <span>{call.model}</span>{" "}
+      <strong>{t("calls.call", { n: number, step: stepName(call.step) })}</strong> <span>{call.model}</span>{" "}
       <span>{formatSeconds(call.seconds)}</span>{" "}
       <span>
         {t("trace.tokensAre", { input: formatNumber(call.input_tokens), output: formatNumber(call.output_tokens) })}

@@ -1,6 +1,7 @@
 /** The steps in time: when each ran, how much of its limit it used, and what happened to the passages. */
 import { Badge, type Tone } from "../../parts/Badge";
 import { Meter } from "../../parts/Bars";
+import { stepName } from "../../text/part-names";
 import { formatPercent, formatSeconds } from "../../text/texts";
 import { t } from "./text";
 import { flows, otherFacts, placed, spanOf, type Flow, type PlacedStep, type Trace } from "./trace-facts";
@@ -17,7 +18,7 @@ export function Waterfall({ trace }: { trace: Trace }) {
       {placed(trace.steps).map((step, index) => (
         <li key={`${index} ${step.name}`} class={styles.step}>
           <div class={styles.name}>
-            <strong>{step.name}</strong>
+            <strong>{stepName(step.name)}</strong>
             {step.outcome !== "done" && <Badge tone={toneOf(step.outcome)}>{outcomeText(step.outcome)}</Badge>}
           </div>
           <Bar step={step} total={total} />
@@ -66,7 +67,7 @@ function Facts({ step }: { step: PlacedStep }) {
   if (facts.length === 0) return null;
   return (
     <details class={styles.facts}>
-      <summary>{t("step.details", { name: step.name })}</summary>
+      <summary>{t("step.details", { name: stepName(step.name) })}</summary>
       <dl>
         {facts.map(([name, value]) => (
           <div key={name}>
