@@ -155,14 +155,14 @@ inBrowser("by keyboard alone", () => {
     await tabTo(page, "radio", "English");
     await page.keyboard.press("ArrowLeft");
     await expectFocus(page, page.getByRole("radio", { name: "한국어" }));
-    await page.getByRole("dialog", { name: "환경 설정" }).waitFor();
+    await page.getByRole("dialog", { name: "화면 설정" }).waitFor();
     await tabTo(page, "radio", "시스템 설정");
     await page.keyboard.press("ArrowRight");
     await page.keyboard.press("ArrowRight");
     await expectFocus(page, page.getByRole("radio", { name: "어둡게" }));
     await expect.poll(() => page.evaluate(() => document.documentElement.dataset.theme)).toBe("dark");
     await page.keyboard.press("Escape");
-    await expectFocus(page, page.getByRole("button", { name: "환경 설정" }));
+    await expectFocus(page, page.getByRole("button", { name: "화면 설정" }));
     await enterOn(page, "button", "로그아웃");
     await page.getByRole("heading", { level: 1, name: "로그인" }).waitFor();
     await expectFocus(page, page.getByLabel("키", { exact: true }));
