@@ -23,6 +23,7 @@ DOCS = Path(__file__).parents[2] / "docs" / "reference" / "cli.md"
 OPEN_MAPS = {"facts", "metadata", "structure", "stages", "details", "kinds", "paths", "weights", "input_schema"} | {
     "category_distribution",
     "similarity_method_usage",
+    "titles",
     "values",
 }
 

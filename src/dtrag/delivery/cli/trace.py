@@ -57,7 +57,13 @@ def trace(
 
 def _row(run: Trace, titles: Mapping[str, str]) -> dict[str, object]:
     own = {key: titles[key] for key in run.document_ids if key in titles}
-    return {name: value for name, value in run.as_dict().items() if name != "owner"} | {"titles": own}
+    shown: dict[str, object] = {}
+    for name, value in run.as_dict().items():
+        if name != "owner":
+            shown[name] = value
+        if name == "document_ids":
+            shown["titles"] = own
+    return shown
 
 
 def _list(traces: list[Trace]) -> None:

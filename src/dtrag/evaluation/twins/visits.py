@@ -135,7 +135,8 @@ class Visit:
     def _value(self, value: object) -> object:
         if isinstance(value, dict):
             return {
-                name: _timeless(item) if _TIMES.fullmatch(name) else self._value(item) for name, item in value.items()
+                self._without_ids(name): _timeless(item) if _TIMES.fullmatch(name) else self._value(item)
+                for name, item in value.items()
             }
         if isinstance(value, list):
             return [self._value(item) for item in value]
