@@ -53,6 +53,7 @@ def built_wheel(folder: Path) -> Path:
             "<!doctype html><title>dtrag</title><script type=module src=/assets/main-1a2b3c4d.js></script>", "utf-8"
         )
         (project / PAGE / "assets/main-1a2b3c4d.js").write_text(SCRIPT, "utf-8")
+        (project / PAGE / "widget.js").write_text("", "utf-8")
     built = run(sys.executable, "-m", "hatchling", "build", "--target=wheel", cwd=project)
     assert built.returncode == 0, built.stderr
     [wheel] = project.glob("dist/*.whl")
