@@ -43,18 +43,14 @@ export function inBrowser(name: string, tests: () => void): void {
   });
 }
 
-/**
- * A page in a context of its own (own cookies and storage). `at` is a fragment: "#/ask?q=…".
- *
- * `before` is a script that runs before those of the page.
- */
-export async function open(at: string, look: Look = {}, url = service, before = ""): Promise<Page> {
-  const page = await openPage(`${url}/${at}`, look, [url], before);
+/** A page in a context of its own (own cookies and storage). `at` is a fragment: "#/ask?q=…". */
+export async function open(at: string, look: Look = {}, url = service): Promise<Page> {
+  const page = await openPage(`${url}/${at}`, look, [url]);
   await page.locator("h1").first().waitFor();
   return page;
 }
 
-/** Any page. Requests to other hosts than those of `allowed` are noted. */
+/** Any page; `before` is a script that runs before its own. Requests to other hosts than those of `allowed` are noted. */
 export async function openPage(address: string, look: Look, allowed: readonly string[], before = ""): Promise<Page> {
   const context = await browser.newContext({
     viewport: { width: look.width ?? 1280, height: HEIGHT },

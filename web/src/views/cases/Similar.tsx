@@ -73,8 +73,8 @@ export function Similar() {
 function Suggestions() {
   const { q, method } = address.read();
   const similar = useResource(
-    (signal) =>
-      api.post("/cbr/suggest", {
+    async (signal) => {
+      const { suggestions, notes } = await api.post("/cbr/suggest", {
         body: {
           query: q,
           k: MOST,
@@ -84,11 +84,14 @@ function Suggestions() {
           min_quality_score: 0,
         },
         signal,
-      }),
+      });
+      // The service fills up to k, also with cases that have nothing in common with the question.
+      return { notes, suggestions: suggestions.filter(({ similarity_score }) => similarity_score > 0) };
+    },
     [q, method],
   );
   useEffect(() => {
-    if (similar.data) announce(t("similar.found", { n: similar.data.k_returned }));
+    if (similar.data) announce(t("similar.found", { n: similar.data.suggestions.length }));
   }, [similar.data]);
   return (
     <Loaded resource={similar}>
