@@ -44,6 +44,9 @@ async def test_every_step_is_shown_with_its_budget(built: House) -> None:
     assert list(steps) == ["intent", "retrieve", "compose", "cite", "respond"]
     for step in steps.values():
         assert (step["outcome"], 0 <= step["seconds"] <= step["budget"]) == ("done", True)
+    starts = [step["started"] for step in trace["steps"]]
+    assert starts == sorted(starts)
+    assert starts[0] >= 0
     assert steps["retrieve"]["budget"] == 2.0
     assert steps["retrieve"]["facts"]["lexical_candidates"] >= steps["retrieve"]["facts"]["passages"] > 0
     assert (trace["decision"], trace["calls"]) == ("answer", [])

@@ -25,23 +25,41 @@ async function answered(): Promise<string> {
   return metadata.trace_id;
 }
 
+function callAt(started: number, seconds: number) {
+  const usage = { input_tokens: 900, output_tokens: 40, cost: 1.5, error: "", prompt: "", reply: "" };
+  return { step: "debate", model: "test-model", seconds, ...usage, started };
+}
+
 /** What a service with a language model and stored texts answers: shape and names as in the reference. */
 const DEBATED = {
   question: QUESTION,
   answer: "A full-time employee has 26 days. [1]",
   degraded: ["tools"],
+  seconds: 2.3,
+  steps: [
+    { name: "intent", seconds: 0.001, budget: 0.1, outcome: "done", facts: {}, started: 0 },
+    {
+      name: "retrieve",
+      seconds: 0.05,
+      budget: 2,
+      outcome: "done",
+      facts: { lexical_candidates: 50, vector_candidates: 20, passages: 10 },
+      started: 0.001,
+    },
+    { name: "tools_debate", seconds: 2.1, budget: 3, outcome: "done", facts: {}, started: 0.06 },
+    { name: "compose", seconds: 0.02, budget: 3.5, outcome: "done", facts: {}, started: 2.17 },
+    { name: "cite", seconds: 0.1, budget: 1, outcome: "done", facts: { citations: 1 }, started: 2.2 },
+  ],
   calls: [
     {
-      step: "debate",
-      model: "test-model",
-      seconds: 0.4,
-      input_tokens: 900,
-      output_tokens: 40,
-      cost: 1.5,
-      error: "",
+      ...callAt(0.06, 0.7),
       prompt: "Passages:\n[1] <script>alert(1)</script>",
       reply: "26 days. [1]",
     },
+    callAt(0.06, 0.8),
+    callAt(0.87, 0.7),
+    callAt(0.87, 0.6),
+    callAt(1.6, 0.5),
   ],
   debate: {
     rounds: 2,
@@ -76,8 +94,13 @@ inBrowser("trace", () => {
     await page.locator(`main li a[href$="${id}"]`).click();
     await page.locator("h4").first().waitFor();
     await page.locator("details summary").last().click();
+    await page.getByText(/5 model calls, up to 2 at the same time|모델 호출 5번, 동시에 최대 2번/).waitFor();
     await expectAccessible(page);
     await expectNoSideways(page);
+    await page
+      .locator("h2", { hasText: /Steps|단계/ })
+      .first()
+      .evaluate((heading) => heading.scrollIntoView());
     await picture(page, `trace-one-${name}`);
     await page.locator("h4").first().scrollIntoViewIfNeeded();
     await picture(page, `trace-debate-${name}`);

@@ -18,18 +18,20 @@ MOST_TEXT = 20_000
 @dataclass(frozen=True, slots=True)
 class StepTrace:
     """One step: its duration and budget in seconds, its outcome (done, skipped, timeout, failed), and facts such as
-    numbers of candidates. Facts contain no text of questions, answers or documents."""
+    numbers of candidates. Facts contain no text of questions, answers or documents. `started` is in seconds since the
+    run began; None in traces of earlier versions, which did not store it."""
 
     name: str
     seconds: float
     budget: float
     outcome: str
     facts: Mapping[str, Any] = field(default_factory=dict)
+    started: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class CallTrace:
-    """One model call. `prompt` and `reply` are empty unless DTRAG_TRACE_TEXT is on."""
+    """One model call. `prompt` and `reply` are empty unless DTRAG_TRACE_TEXT is on. `started` is as for a step."""
 
     step: str
     model: str
@@ -40,6 +42,7 @@ class CallTrace:
     error: str = ""
     prompt: str = ""
     reply: str = ""
+    started: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,6 +112,7 @@ class Pipeline:
                 state = PipelineState(
                     query=request.query, canonical_filter=request.canonical_filter, run=run, start_time=limit_clock()
                 )
+                run.recording.started = state.start_time
                 state = await self._perform_steps(state)
         response = _response(state)
         self.on_answer(response, run.recording.steps)

@@ -103,6 +103,7 @@ async def _record_reply(run: Run, step: str, messages: Sequence[Message], reply:
             input_tokens=usage.input_tokens,
             output_tokens=usage.output_tokens,
             cost=usage.cost,
+            started=started - run.recording.started,
             prompt=_transcript(messages) if run.recording.keeps_text else "",
             reply=reply.text if run.recording.keeps_text else "",
         )
@@ -132,6 +133,7 @@ async def _record_failure(
             output_tokens=received_tokens,
             cost=cost,
             error=error,
+            started=started - run.recording.started,
             prompt=_transcript(messages) if run.recording.keeps_text else "",
             reply=received if run.recording.keeps_text else "",
         )

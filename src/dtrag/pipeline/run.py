@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from dtrag.concurrency import Admission
+from dtrag.concurrency import Admission, limit_clock
 from dtrag.core.access import confinement
 from dtrag.core.access.scope import Scope, Viewer
 from dtrag.core.answers.confidence import Policy
@@ -42,6 +42,8 @@ class Recording:
 
     trace_id: uuid.UUID = field(default_factory=uuid.uuid4)
     keeps_text: bool = False
+    started: float = field(default_factory=limit_clock)
+    """When the first step could begin: the origin of the times of steps and calls."""
     steps: list[StepTrace] = field(default_factory=list)
     calls: list[CallTrace] = field(default_factory=list)
     way: WayToAnswer | None = None

@@ -138,7 +138,8 @@ async def _within_budget(step: Step, state: PipelineState, run: Run) -> Pipeline
         if step.fallback is not None:
             state = await _fall_back(step.fallback, state)
     seconds = limit_clock() - started
-    run.recording.steps.append(StepTrace(step.name, seconds, budget, outcome, run.recording.facts))
+    since = started - run.recording.started
+    run.recording.steps.append(StepTrace(step.name, seconds, budget, outcome, run.recording.facts, since))
     run.emit("step", {"name": step.name, "seconds": seconds, "outcome": outcome})
     return state
 

@@ -52,3 +52,12 @@ def test_without_text_only_numbers_and_names_remain() -> None:
     assert left.debate == {"rounds": 2, "elapsed": 1.5, "calls": {"a": 1}}
     assert left.steps == trace(passages=10).steps
     assert (left.calls[0].model, left.calls[0].input_tokens) == ("m", 10)
+
+
+def test_a_trace_that_was_stored_without_start_times_is_loaded() -> None:
+    row = trace(passages=10).as_dict()
+    for part in (*row["steps"], *row["calls"]):
+        del part["started"]
+    loaded = Trace.from_dict(row)
+    assert (loaded.steps[0].started, loaded.calls[0].started) == (None, None)
+    assert loaded == trace(passages=10)

@@ -2521,6 +2521,11 @@ export interface components {
              */
             seconds: number;
             /**
+             * Started
+             * @description Seconds since the run began; null in traces of earlier versions.
+             */
+            started: number | null;
+            /**
              * Step
              * @description The calling step.
              */
@@ -7284,6 +7289,11 @@ export interface components {
              * @description Its duration in seconds.
              */
             seconds: number;
+            /**
+             * Started
+             * @description Seconds since the run began; null in traces of earlier versions.
+             */
+            started: number | null;
         };
         /**
          * StreamOptions

@@ -37,7 +37,10 @@ function CallDetails({ call, number }: { call: Call; number: number }) {
   const line = (
     <>
       <strong>{t("calls.call", { n: number, step: stepName(call.step) })}</strong> <span>{call.model}</span>{" "}
-      <span>{formatSeconds(call.seconds)}</span>{" "}
+      <span>
+        {formatSeconds(call.seconds)}
+        {call.started !== null && ` (${t("calls.at", { time: formatSeconds(call.started) })})`}
+      </span>{" "}
       <span>
         {t("trace.tokensAre", { input: formatNumber(call.input_tokens), output: formatNumber(call.output_tokens) })}
       </span>{" "}

@@ -58,6 +58,7 @@ function Shown({ trace }: { trace: Trace }) {
       )}
       {!trace.answer && !trace.question && <p class={styles.hint}>{t("trace.noTexts")}</p>}
       <Section title={t("trace.steps")}>
+        {trace.calls.length > 0 && <p class={styles.hint}>{t("step.legend")}</p>}
         <Waterfall trace={trace} />
       </Section>
       {tools.length > 0 && (

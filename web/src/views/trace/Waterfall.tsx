@@ -4,7 +4,8 @@ import { Meter } from "../../parts/Bars";
 import { stepName } from "../../text/part-names";
 import { formatPercent, formatSeconds } from "../../text/texts";
 import { t } from "./text";
-import { flows, otherFacts, placed, spanOf, type Flow, type PlacedStep, type Trace } from "./trace-facts";
+import { placed, spanOf, type PlacedStep } from "./timeline";
+import { flows, otherFacts, type Flow, type Trace } from "./trace-facts";
 import styles from "./Waterfall.module.css";
 
 /** The thinnest visible bar, in per cent. */
@@ -15,15 +16,15 @@ export function Waterfall({ trace }: { trace: Trace }) {
   const flow = flows(trace.steps);
   return (
     <ol class={styles.steps}>
-      {placed(trace.steps).map((step, index) => (
+      {placed(trace).map((step, index) => (
         <li key={`${index} ${step.name}`} class={styles.step}>
           <div class={styles.name}>
             <strong>{stepName(step.name)}</strong>
             {step.outcome !== "done" && <Badge tone={toneOf(step.outcome)}>{outcomeText(step.outcome)}</Badge>}
           </div>
-          <Bar step={step} total={total} />
+          <Bars step={step} total={total} />
           <Budget step={step} />
-          <p class={styles.flow}>{flowText(flow[index])}</p>
+          <p class={styles.flow}>{[flowText(flow[index]), callsText(step)].filter(Boolean).join(". ")}</p>
           <Facts step={step} />
         </li>
       ))}
@@ -31,15 +32,34 @@ export function Waterfall({ trace }: { trace: Trace }) {
   );
 }
 
-function Bar({ step, total }: { step: PlacedStep; total: number }) {
+/** The step with its limit behind it, and below them its model calls, those at the same time below each other. */
+function Bars({ step, total }: { step: PlacedStep; total: number }) {
   const share = (seconds: number) => (total > 0 ? (seconds / total) * 100 : 0);
-  const width = Math.max(THINNEST, share(step.seconds));
+  const place = (from: number, seconds: number) => {
+    const width = Math.min(100, Math.max(THINNEST, share(seconds)));
+    return { insetInlineStart: `${Math.min(100 - width, share(from))}%`, width: `${width}%` };
+  };
+  const limit = Math.min(step.budget, total - step.from);
   return (
-    <span class={styles.track} aria-hidden="true">
-      <span
-        class={`${styles.bar} ${step.outcome === "done" ? "" : styles[toneOf(step.outcome)]}`}
-        style={{ insetInlineStart: `${Math.min(100 - width, share(step.from))}%`, width: `${width}%` }}
-      />
+    <span class={styles.bars} aria-hidden="true">
+      <span class={styles.track}>
+        {limit > step.seconds && <span class={styles.limit} style={place(step.from, limit)} />}
+        <span
+          class={`${styles.bar} ${step.outcome === "done" ? "" : styles[toneOf(step.outcome)]}`}
+          style={place(step.from, step.seconds)}
+        />
+      </span>
+      {step.lanes.map((lane, index) => (
+        <span key={index} class={styles.lane}>
+          {lane.map((call) => (
+            <span
+              key={call.number}
+              class={`${styles.call} ${call.error ? styles.failed : ""}`}
+              style={place(call.started, call.seconds)}
+            />
+          ))}
+        </span>
+      ))}
     </span>
   );
 }
@@ -93,6 +113,13 @@ function flowText(flow: Flow | undefined): string {
       ? t("flow.candidates", { lexical: before.lexical, vector: before.vector })
       : t("flow.passages", { n: before.n });
   return `${first} → ${then}`;
+}
+
+/** The model calls of a step, and how many of them ran at the same time. */
+function callsText({ lanes }: PlacedStep): string {
+  const n = lanes.reduce((sum, lane) => sum + lane.length, 0);
+  if (n === 0) return "";
+  return lanes.length > 1 ? t("step.callsTogether", { n, most: lanes.length }) : t("step.calls", { n });
 }
 
 /** A step that took less than a millisecond took some time all the same. */

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { mount } from "../../test/setup";
 import { DebateColumns } from "./DebateColumns";
-import { debateOf, flows, otherFacts, placed, spanOf, toolCalls, usageOf, type Call, type Step } from "./trace-facts";
+import { placed, spanOf } from "./timeline";
+import { debateOf, flows, otherFacts, toolCalls, usageOf, type Call, type Step, type Trace } from "./trace-facts";
 import { Waterfall } from "./Waterfall";
 
 const step = (name: string, seconds: number, facts: Step["facts"] = {}, outcome = "done"): Step => ({
@@ -10,6 +11,7 @@ const step = (name: string, seconds: number, facts: Step["facts"] = {}, outcome 
   budget: 1,
   outcome,
   facts,
+  started: null,
 });
 const steps = [
   step("plan", 0.1, { tools: ["search", "sum"], strategy: "rules" }),
@@ -19,10 +21,42 @@ const steps = [
   step("cite", 0.1, { citations: 2 }),
 ];
 
-test("steps follow each other, and the width holds all of them", () => {
-  expect(placed(steps).map((placedStep) => Math.round(placedStep.from * 10) / 10)).toEqual([0, 0.1, 0.4, 0.5, 2]);
-  expect(spanOf({ steps, seconds: 1 })).toBeCloseTo(2.1);
-  expect(spanOf({ steps, seconds: 9 })).toBe(9);
+/** A trace with these steps and calls; the waterfall reads nothing else. */
+const traceOf = (shown: Step[], calls: Call[] = [], seconds = 0) =>
+  ({ steps: shown, calls, seconds }) as unknown as Trace;
+
+const call: Call = {
+  step: "debate",
+  model: "m",
+  seconds: 1,
+  started: null,
+  input_tokens: 0,
+  output_tokens: 0,
+  cost: 0,
+  error: "",
+  prompt: "",
+  reply: "",
+};
+
+test("without start times, steps follow each other, and the width holds all of them", () => {
+  const starts = placed(traceOf(steps, [call])).map(({ from }) => Math.round(from * 10) / 10);
+  expect(starts).toEqual([0, 0.1, 0.4, 0.5, 2]);
+  expect(placed(traceOf(steps, [call])).every(({ lanes }) => lanes.length === 0)).toBe(true);
+  expect(spanOf(traceOf(steps, [], 1))).toBeCloseTo(2.1);
+  expect(spanOf(traceOf(steps, [], 9))).toBe(9);
+});
+
+test("calls are in the step in which they began, those at the same time in different lanes", () => {
+  const timed = steps.map((part, index) => ({ ...part, seconds: 2, budget: 2.5, started: 2 * index }));
+  const at = (started: number, seconds: number, error = ""): Call => ({ ...call, started, seconds, error });
+  const trace = traceOf(timed, [at(4, 0.5), at(4, 0.8, "refused"), at(4.9, 1), at(7, 1), call], 10);
+  const lanes = placed(trace).map((part) => part.lanes.map((lane) => lane.map(({ number }) => number)));
+  expect(lanes).toEqual([[], [], [[1, 3], [2]], [[4]], []]);
+  const container = mount(<Waterfall trace={trace} />);
+  const [, , debated] = [...container.querySelectorAll("li")];
+  const widths = [...(debated?.querySelectorAll<HTMLElement>("[style]") ?? [])].map(({ style }) => style.width);
+  expect(widths.slice(0, 5)).toEqual(["25%", "20%", "5%", "10%", "8%"]);
+  expect(debated?.textContent).toContain("3 model calls, up to 2 at the same time");
 });
 
 test("passages before and after each step", () => {
@@ -48,7 +82,6 @@ test("planned tools are called, worked or failed", () => {
 });
 
 test("cost and tokens are those of all calls", () => {
-  const call = { step: "answer", model: "m", seconds: 1, error: "", prompt: "", reply: "" };
   const calls: Call[] = [
     { ...call, input_tokens: 10, output_tokens: 2, cost: 0.5 },
     { ...call, input_tokens: 5, output_tokens: 1, cost: 0.25 },
@@ -73,8 +106,7 @@ test("a debate has a column for each side, and says when a side was silent", () 
 });
 
 test("the waterfall says in words what its bars show", () => {
-  const trace = { steps, seconds: 2 } as Parameters<typeof Waterfall>[0]["trace"];
-  const text = mount(<Waterfall trace={trace} />).textContent;
+  const text = mount(<Waterfall trace={traceOf(steps, [], 2)} />).textContent;
   expect(text).toContain("300 ms of 1.0 s (30%)");
   expect(text).toContain("98 lexical and 2 vector candidates → 10 passages");
   expect(text).toContain("Out of time");

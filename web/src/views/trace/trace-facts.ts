@@ -1,32 +1,10 @@
-/** What a trace says, computed for showing: places in time, passages before and after each step, costs, the debate. */
+/** What a trace says, computed for showing: passages before and after each step, costs, the debate. */
 import type { components } from "../../api/schema";
 
 export type Trace = components["schemas"]["TraceShape"];
 export type TraceLine = components["schemas"]["TraceLine"];
 export type Step = Trace["steps"][number];
 export type Call = Trace["calls"][number];
-
-export interface PlacedStep extends Step {
-  /** Seconds from the beginning of the answer. */
-  from: number;
-}
-
-/** The steps run one after another; what lies between them is not measured. */
-export function placed(steps: readonly Step[]): PlacedStep[] {
-  let from = 0;
-  return steps.map((step) => {
-    const at = from;
-    from += step.seconds;
-    return { ...step, from: at };
-  });
-}
-
-/** The seconds that the width of the waterfall stands for. */
-export const spanOf = (trace: Pick<Trace, "steps" | "seconds">): number =>
-  Math.max(
-    trace.seconds,
-    trace.steps.reduce((sum, step) => sum + step.seconds, 0),
-  );
 
 /** Passages that went into a step and came out of it; null where the step does not handle passages. */
 export interface Flow {

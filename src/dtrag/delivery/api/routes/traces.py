@@ -26,6 +26,7 @@ class StepShape(BaseModel):
     budget: float = Field(description="Its time budget in seconds.")
     outcome: str = Field(description="done, skipped, timeout or failed.")
     facts: dict[str, object] = Field(description="Details, such as numbers of candidates before and after.")
+    started: float | None = Field(description="Seconds since the run began; null in traces of earlier versions.")
 
 
 class CallShape(BaseModel):
@@ -40,6 +41,7 @@ class CallShape(BaseModel):
     error: str = Field(description="The error; empty on success.")
     prompt: str = Field(description="The prompt; empty unless texts are stored.")
     reply: str = Field(description="The reply; empty unless texts are stored.")
+    started: float | None = Field(description="Seconds since the run began; null in traces of earlier versions.")
 
 
 class TraceLine(BaseModel):
