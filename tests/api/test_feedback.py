@@ -7,11 +7,13 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest_asyncio
 
 from dtrag.settings import Settings
 from tests.api.confined import House, house
 from tests.api.shape import assert_failure
+from tests.api.test_conversations import key
 from tests.api.test_traces import asked
 from tests.cases import each
 
@@ -57,6 +59,25 @@ async def test_feedback_is_stored_once_and_replaced_by_another(built: House) -> 
         ("kim", [trace_id], feedback) for feedback in ("thumbs_up", "thumbs_up", "thumbs_down", "ignored")
     ]
     assert "폐지" not in str(await built.audited())
+
+
+async def test_a_conversation_shows_its_reader_the_own_feedback_alone(built: House) -> None:
+    kim, lee = [await built.client(name, ["AI"], "reader") for name in ("kim", "lee")]
+    body = {"message": "what asks questions?", "conversation_id": "talk"}
+    answers = [(await kim.post("/chat/run", json=body)).json() for _ in range(2)]
+    trace_id, other_id = [answer["metadata"]["trace_id"] for answer in answers]
+    await built.app.conversations.add("talk", await key(built, "lee"), "q", "a", trace_id=trace_id)
+
+    async def shown(client: httpx2.AsyncClient) -> list[tuple[str, str | None, str]]:
+        messages = (await client.get("/conversations/talk")).json()["messages"]
+        return [(turn["trace_id"], turn["feedback"], turn["feedback_reason"]) for turn in messages]
+
+    assert await shown(kim) == [(trace_id, None, ""), (other_id, None, "")]
+    await rated(built, "kim", trace_id=trace_id, thumbs="down", reason="폐지")
+    assert await shown(kim) == [(trace_id, "thumbs_down", "폐지"), (other_id, None, "")]
+    assert await shown(lee) == [(trace_id, None, "")]
+    await rated(built, "kim", trace_id=trace_id, rating=3)
+    assert (await shown(kim))[0] == (trace_id, "ignored", "")
 
 
 async def test_the_answer_of_another_key_is_unknown(built: House) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -286,8 +286,8 @@ class Away:
     async def put_feedback(self, feedback: AnswerFeedback) -> None:
         raise DatabaseUnavailable(reason="it is away.")
 
-    async def feedback_on(self, trace_id: uuid.UUID) -> list[AnswerFeedback]:
-        return []
+    async def feedback_by(self, voter: str, trace_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, AnswerFeedback]:
+        return {}
 
 
 async def test_without_the_database_traces_are_queued_and_the_oldest_dropped(

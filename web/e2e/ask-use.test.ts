@@ -153,16 +153,36 @@ inBrowser("Ask in use", () => {
     await close(page);
   });
 
-  test("a vote and its reason are stored", async () => {
+  test("a vote and its reason are stored, shown again, changed and taken back, and move nothing", async () => {
     const page = await open(asked(library.en));
     await waitForAnswer(page);
+    const height = () => page.locator("article").evaluate((card) => card.getBoundingClientRect().height);
+    const before = await height();
     const stored = () => page.waitForResponse((response) => response.url().endsWith("/chat/feedback"));
     const [voted] = await Promise.all([stored(), page.getByRole("button", { name: "The answer is wrong" }).click()]);
     expect(voted.status()).toBe(200);
-    await page.getByLabel("What is wrong? (optional)").fill("It is 27 now.");
+    await page.getByRole("button", { name: "Say why" }).click();
+    await page.getByLabel("What is wrong?").fill("It is 27 now.");
+    await expectAccessible(page);
     const [told] = await Promise.all([stored(), page.getByRole("button", { name: "Send" }).click()]);
     expect(told.request().postDataJSON()).toMatchObject({ thumbs: "down", reason: "It is 27 now." });
+    const wrong = (pressed: boolean) => page.getByRole("button", { name: "The answer is wrong", pressed });
+    await wrong(true).waitFor();
+    expect(await height()).toBe(before);
     await expectAccessible(page);
+    await page.reload();
+    await wrong(true).waitFor();
+    await page.evaluate(() => sessionStorage.clear()); // as in another tab: the conversation comes from the service
+    await page.reload();
+    await page.getByText("The sources of earlier answers are not stored.").waitFor();
+    await page.getByRole("button", { name: "Say why" }).click();
+    expect(await page.getByLabel("What is wrong?").inputValue()).toBe("It is 27 now.");
+    await page.getByRole("button", { name: "Cancel" }).click();
+    await Promise.all([stored(), page.getByRole("button", { name: "The answer is right" }).click()]);
+    await page.getByRole("button", { name: "The answer is right", pressed: true }).click();
+    await page.getByRole("button", { name: "The answer is right", pressed: false }).waitFor();
+    await page.reload();
+    await wrong(false).waitFor();
     await close(page);
   });
 

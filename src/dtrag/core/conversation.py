@@ -20,8 +20,8 @@ _ID = re.compile(r"\w[\w.:@~-]*")
 class Turn:
     """One question with its answer; `number` starts at 1 in its conversation.
 
-    `document_ids` are all documents that contributed to the answer. `withheld`: the caller may not see one of them any
-    more, and `answer` is empty.
+    `document_ids` are all documents that contributed to the answer, `trace_id` its trace (None: unknown). `withheld`:
+    the caller may not see one of the documents any more, and `answer` is empty.
     """
 
     number: int
@@ -30,10 +30,11 @@ class Turn:
     created_at: datetime.datetime
     document_ids: tuple[uuid.UUID, ...] = ()
     withheld: bool = False
+    trace_id: uuid.UUID | None = None
 
     def hidden(self) -> Turn:
         """Without the answer."""
-        return replace(self, answer="", withheld=True)
+        return replace(self, answer="", withheld=True, trace_id=None)
 
     def messages(self) -> tuple[Message, Message]:
         """As messages for a model."""

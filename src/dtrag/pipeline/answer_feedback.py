@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Literal
 
@@ -71,14 +71,14 @@ class FeedbackOnAnswers:
         """
         kind, text = feedback_type(rating, thumbs), reason_text(reason)
         identifier = await self._own(trace_id, caller)
-        earlier = [row for row in await self._store.feedback_on(identifier) if row.voter == caller.owner]
-        changed = [(row.feedback, row.reason) for row in earlier] != [(kind, text)]
+        earlier = (await self.given([identifier], caller=caller)).get(identifier)
+        changed = earlier is None or (earlier.feedback, earlier.reason) != (kind, text)
         if changed:
             given = AnswerFeedback(
                 trace_id=identifier, voter=caller.owner, feedback=kind, reason=text, given_at=self._now()
             )
             await self._store.put_feedback(given)
-        repeated = [row.feedback for row in earlier] == [kind]
+        repeated = earlier is not None and earlier.feedback == kind
         done = await self._in_memory(identifier, kind, caller, repeated=repeated)
         outcome = FeedbackOutcome(
             trace_id=str(identifier),
@@ -97,6 +97,12 @@ class FeedbackOnAnswers:
             details={"feedback": kind.value, "effect": outcome.effect, "changed": changed},
         )
         return outcome
+
+    async def given(
+        self, trace_ids: Collection[uuid.UUID], *, caller: Caller = LOCAL
+    ) -> dict[uuid.UUID, AnswerFeedback]:
+        """The caller's own feedback on these answers, by the ids of their traces; never that of others."""
+        return await self._store.feedback_by(caller.owner, trace_ids)
 
     async def _in_memory(
         self, trace_id: uuid.UUID, kind: FeedbackType, caller: Caller, *, repeated: bool

@@ -16,6 +16,7 @@ from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.access.scope import Viewer, scope_rows
 from dtrag.core.chat import Message
 from dtrag.core.conversation import Conversation, Turn, conversation_id
+from dtrag.core.documents import uuid_or_none
 from dtrag.core.retention import TidyTimer, kept_since
 from dtrag.core.text.analysis import clean
 from dtrag.errors import InvalidInput, NotFound
@@ -78,13 +79,22 @@ class Conversations:
         question: str,
         answer: str,
         document_ids: Iterable[str | uuid.UUID] = (),
+        *,
+        trace_id: str | uuid.UUID | None = None,
     ) -> int:
         """Store a turn, creating the conversation if necessary; returns the turn's number, from 1.
 
-        `document_ids` are all documents that the answer is based on, cited or not.
+        `document_ids` are all documents that the answer is based on, cited or not; `trace_id` is that of the answer.
         """
         ids = tuple(dict.fromkeys(uuid.UUID(str(document_id)) for document_id in document_ids if document_id))
-        turn = Turn(0, clean(question[:MAX_TEXT]), clean(answer[:MAX_TEXT]), self._now(), ids)
+        turn = Turn(
+            0,
+            clean(question[:MAX_TEXT]),
+            clean(answer[:MAX_TEXT]),
+            self._now(),
+            ids,
+            trace_id=uuid_or_none(trace_id) if trace_id else None,
+        )
         number = await self._store.add(conversation_id(conversation), caller.owner, turn, MOST_TURNS)
         await self._tidy()
         return number

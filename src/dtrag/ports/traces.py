@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -38,5 +38,5 @@ class TraceStore(Protocol):
         The trace need not be stored.
         """
 
-    async def feedback_on(self, trace_id: uuid.UUID) -> list[AnswerFeedback]:
-        """Everybody's feedback on the answer, by voter."""
+    async def feedback_by(self, voter: str, trace_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, AnswerFeedback]:
+        """The voter's own feedback on these answers, by trace id; answers without it are left out."""

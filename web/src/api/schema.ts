@@ -7831,7 +7831,7 @@ export interface components {
         };
         /**
          * TurnShape
-         * @description A question with its answer.
+         * @description A question with its answer, and what the caller said of it.
          */
         TurnShape: {
             /**
@@ -7845,6 +7845,16 @@ export interface components {
              */
             created_at: string;
             /**
+             * Feedback
+             * @description Your own: thumbs_up, thumbs_down, ignored; null without feedback.
+             */
+            feedback: string | null;
+            /**
+             * Feedback Reason
+             * @description The reason that you gave with it; empty without one.
+             */
+            feedback_reason: string;
+            /**
              * Number
              * @description Counts from 1 in the conversation.
              */
@@ -7854,6 +7864,11 @@ export interface components {
              * @description The question.
              */
             question: string;
+            /**
+             * Trace Id
+             * @description The id of the answer's trace; null when unknown or withheld.
+             */
+            trace_id: string | null;
             /**
              * Withheld
              * @description Whether the answer rests on documents that you may no longer see.

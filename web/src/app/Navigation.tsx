@@ -1,4 +1,5 @@
 /** The views by group, then who is signed in. A view that the role cannot use is not offered. */
+import type { ComponentChildren } from "preact";
 import { Badge } from "../parts/Badge";
 import { Button } from "../parts/Button";
 import { Icon } from "../parts/Icon";
@@ -8,7 +9,13 @@ import { caller, mayAs, signOut } from "./session";
 import { GROUPS, VIEWS } from "./views";
 import styles from "./Navigation.module.css";
 
-export function Navigation({ onOptions }: { onOptions: () => void }) {
+interface Props {
+  onOptions: () => void;
+  /** Above the views. */
+  children?: ComponentChildren;
+}
+
+export function Navigation({ onOptions, children }: Props) {
   const current = route.value.view;
   const groups = GROUPS.map((group) => ({
     group,
@@ -16,9 +23,7 @@ export function Navigation({ onOptions }: { onOptions: () => void }) {
   })).filter(({ views }) => views.length > 0);
   return (
     <div class={styles.side}>
-      <p class={styles.brand} translate={false}>
-        dtrag
-      </p>
+      {children}
       <nav class={styles.navigation} aria-label={t("shell.navigation")}>
         {groups.map(({ group, views }) => (
           <section key={group}>

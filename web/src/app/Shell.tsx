@@ -57,7 +57,11 @@ export function Shell() {
             <span class={styles.title}>{viewOf(view) ? t(`view.${viewOf(view)?.id ?? "ask"}`) : "dtrag"}</span>
           </header>
           <header class={styles.side}>
-            <Navigation onOptions={() => setOptions(true)} />
+            <Navigation onOptions={() => setOptions(true)}>
+              <p class={styles.brand} translate={false}>
+                dtrag
+              </p>
+            </Navigation>
           </header>
           <Dialog title="dtrag" open={menu} onClose={() => setMenu(false)} shape="menu">
             <Navigation onOptions={() => setOptions(true)} />

@@ -132,7 +132,12 @@ async def answer_turn(app: App, turn: ChatTurn, emit: Emit | None = None) -> Tur
         source_documents = (*retrieved, *turn.history_documents)
         try:
             await app.conversations.add(
-                turn.conversation_id, turn.caller, turn.question, response.answer, source_documents
+                turn.conversation_id,
+                turn.caller,
+                turn.question,
+                response.answer,
+                source_documents,
+                trace_id=response.trace_id,
             )
         except StorageFull as error:  # the answer is given; the next question has this turn not in its history
             _LOG.warning("a turn of a conversation is not stored", exc_info=error)

@@ -40,6 +40,14 @@ class ConversationStoreContract:
         assert turns[0].document_ids == documents
         assert turns[1].created_at == NOON + MINUTE
 
+    async def test_a_turn_knows_its_trace(self, stores: Stores) -> None:
+        known = replace(turn("a"), trace_id=uuid.uuid4())
+        for added in (known, turn("b")):
+            await stores.conversations.add("c", "kim", added, MOST_TURNS)
+        turns = await stores.conversations.turns("c", "kim", 10, LONG_AGO)
+        assert [row.trace_id for row in turns] == [known.trace_id, None]
+        assert turns[0].hidden().trace_id is None
+
     async def test_old_turns_are_dropped(self, stores: Stores) -> None:
         for minutes, text in enumerate("abcde"):
             await stores.conversations.add("c", "kim", turn(text, minutes), MOST_TURNS)
@@ -187,8 +195,10 @@ class TraceStoreContract:
         of_lee = replace(up, voter="lee")
         for feedback in (up, of_lee, replace(up, trace_id=other), down, down):
             await stores.traces.put_feedback(feedback)
-        assert await stores.traces.feedback_on(answer) == [down, of_lee]
-        assert await stores.traces.feedback_on(uuid.uuid4()) == []
+        both = [answer, other, uuid.uuid4()]
+        assert await stores.traces.feedback_by("kim", both) == {answer: down, other: replace(up, trace_id=other)}
+        assert await stores.traces.feedback_by("lee", both) == {answer: of_lee}
+        assert await stores.traces.feedback_by("park", both) == await stores.traces.feedback_by("kim", []) == {}
         await stores.traces.forget(NOON + MINUTE)
-        assert await stores.traces.feedback_on(answer) == [down]
-        assert await stores.traces.feedback_on(other) == []
+        assert await stores.traces.feedback_by("kim", both) == {answer: down}
+        assert await stores.traces.feedback_by("lee", both) == {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from dtrag.core.answer_feedback import AnswerFeedback
@@ -52,9 +52,9 @@ class MemoryTraces:
         """Store the feedback in place of an earlier one of the same voter."""
         self._feedback[feedback.trace_id, feedback.voter] = feedback
 
-    async def feedback_on(self, trace_id: uuid.UUID) -> list[AnswerFeedback]:
-        """Everybody's feedback on the answer, by voter."""
-        return [feedback for (key, _), feedback in sorted(self._feedback.items()) if key == trace_id]
+    async def feedback_by(self, voter: str, trace_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, AnswerFeedback]:
+        """The voter's own feedback on these answers, by trace id."""
+        return {key: self._feedback[key, voter] for key in trace_ids if (key, voter) in self._feedback}
 
 
 def _position(trace: Trace) -> tuple[datetime, uuid.UUID]:

@@ -68,7 +68,7 @@ function Evidence({ turn, answer }: { turn: Turn; answer: Answer }) {
 }
 
 function Actions({ turn, last }: { turn: Turn; last: boolean }) {
-  const traceId = turn.answer?.metadata.trace_id;
+  const { traceId } = turn;
   return (
     <div class={styles.actions}>
       {turn.text && <CopyButton text={() => answerWithSources(turn)} label={t("ask.copyAnswer")} />}
@@ -83,7 +83,7 @@ function Actions({ turn, last }: { turn: Turn; last: boolean }) {
           {t("ask.trace")}
         </a>
       )}
-      {traceId && <Feedback traceId={traceId} />}
+      {traceId && <Feedback turn={turn} />}
     </div>
   );
 }

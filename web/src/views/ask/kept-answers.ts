@@ -36,9 +36,20 @@ export function keepAnswer(conversation: string, { question, settings }: Turn, a
   }
 }
 
-export function keptAnswer(conversation: string, question: string, text: string): Kept | undefined {
+interface Message {
+  question: string;
+  answer: string;
+  /** null for answers that an earlier version of the service stored. */
+  trace_id: string | null;
+}
+
+export function keptAnswer(conversation: string, message: Message): Kept | undefined {
   return read().findLast(
-    (kept) => kept.conversation === conversation && kept.question === question && kept.answer.response === text,
+    ({ conversation: of, question, answer }) =>
+      of === conversation &&
+      question === message.question &&
+      answer.response === message.answer &&
+      (message.trace_id === null || message.trace_id === answer.metadata.trace_id),
   );
 }
 

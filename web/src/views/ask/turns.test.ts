@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { newConversationId, reset, retry, show, shown, stop, type Answer } from "./turns";
+import { newConversationId, reset, retry, show, shown, stop, vote, type Answer } from "./turns";
 
 const SETTINGS = { scope: [["A", "B"]], agent: "", as_of: "2024-03-01" };
 const ANSWER = {
@@ -49,7 +49,14 @@ test("reloading shows kept sources as long as the service gives the same answer"
   answering(streamed(events(["done", ANSWER])));
   const id = newConversationId();
   await show(id, "May I?", SETTINGS);
-  const message = { number: 1, question: "May I?", answer: "Yes. [1]", withheld: false, created_at: "" };
+  const message = {
+    number: 1,
+    question: "May I?",
+    answer: "Yes. [1]",
+    withheld: false,
+    created_at: "",
+    trace_id: null,
+  };
   const stored = (change: object) => Response.json({ conversation: {}, messages: [{ ...message, ...change }] });
 
   for (const [change, state, sources] of [
@@ -64,6 +71,28 @@ test("reloading shows kept sources as long as the service gives the same answer"
     expect(shown.value.turns).toMatchObject([{ state }]);
     expect(shown.value.turns[0]?.sources).toHaveLength(sources);
   }
+});
+
+test("a stored conversation has its caller's votes, which can be changed and taken back", async () => {
+  const message = { number: 1, question: "May I?", answer: "Yes.", withheld: false, created_at: "", trace_id: "t1" };
+  const messages = [
+    { ...message, feedback: "thumbs_down", feedback_reason: "No." },
+    { ...message, trace_id: null, feedback: null, feedback_reason: "" },
+  ];
+  const fetched = answering(Response.json({ conversation: {}, messages }), Response.json({}), Response.json({}));
+  await show("stored", "", SETTINGS);
+  expect(shown.value.turns).toMatchObject([
+    { traceId: "t1", vote: { thumbs: "down", reason: "No." } },
+    { traceId: "", vote: { thumbs: null } },
+  ]);
+  const sent = () => JSON.parse(fetched.mock.lastCall?.[1]?.body as string) as unknown;
+  const voted = () => shown.value.turns[0] ?? expect.fail("no turn");
+  await vote(voted(), { thumbs: "up", reason: "" });
+  expect(sent()).toEqual({ trace_id: "t1", thumbs: "up", reason: null });
+  expect(voted().vote).toEqual({ thumbs: "up", reason: "" });
+  await vote(voted(), { thumbs: null, reason: "" });
+  expect(sent()).toEqual({ trace_id: "t1", rating: 3 });
+  expect(voted().vote.thumbs).toBeNull();
 });
 
 test("someone else's conversation is a new one, in which the question is asked", async () => {

@@ -26,8 +26,19 @@ export interface Turn {
   step: string;
   sources: readonly Source[];
   answer: Answer | null;
+  /** The id of its trace, by which it is rated; "" before there is an answer, and when the service does not know it. */
+  traceId: string;
+  /** What this caller said of the answer. */
+  vote: Vote;
   problem: Problem | null;
 }
+
+export interface Vote {
+  thumbs: "up" | "down" | null;
+  reason: string;
+}
+
+const NO_VOTE: Vote = { thumbs: null, reason: "" };
 
 export interface Shown {
   conversation: string;
@@ -101,7 +112,7 @@ async function storedTurns(conversation: string, settings: Settings): Promise<Tu
   const stored = await api.get("/conversations/{conversation_id}", { path: { conversation_id: conversation } });
   return stored.messages.map((message) => {
     lastId += 1;
-    const kept = message.withheld ? null : keptAnswer(conversation, message.question, message.answer);
+    const kept = message.withheld ? null : keptAnswer(conversation, message);
     return {
       id: lastId,
       question: message.question,
@@ -111,10 +122,27 @@ async function storedTurns(conversation: string, settings: Settings): Promise<Tu
       step: "",
       sources: kept?.answer.sources ?? [],
       answer: kept?.answer ?? null,
+      traceId: message.trace_id ?? kept?.answer.metadata.trace_id ?? "",
+      vote: voteOf(message),
       problem: null,
     };
   });
 }
+
+const THUMBS: Record<string, Vote["thumbs"]> = { thumbs_up: "up", thumbs_down: "down" };
+
+function voteOf({ feedback, feedback_reason }: components["schemas"]["TurnShape"]): Vote {
+  return { thumbs: (feedback && THUMBS[feedback]) || null, reason: feedback_reason };
+}
+
+/** Store what the caller says of an answer; without thumbs an earlier vote is taken back. Throws `Problem`. */
+export async function vote(turn: Turn, { thumbs, reason }: Vote): Promise<void> {
+  const what = thumbs ? { thumbs, reason: reason || null } : { rating: NEITHER };
+  await api.post("/chat/feedback", { body: { trace_id: turn.traceId, ...what } });
+  change(turn.id, { vote: { thumbs, reason: thumbs ? reason : "" } });
+}
+/** Of the ratings from 1 to 5 the one that is neither up nor down. */
+const NEITHER = 3;
 
 export async function ask(question: string, settings: Settings): Promise<void> {
   running?.abort();
@@ -132,6 +160,8 @@ export async function ask(question: string, settings: Settings): Promise<void> {
     step: "",
     sources: [],
     answer: null,
+    traceId: "",
+    vote: NO_VOTE,
     problem: null,
   };
   shown.value = { ...shown.value, turns: [...turns, turn] };
@@ -186,7 +216,8 @@ function receive(id: number, name: string, data: unknown): void {
 }
 
 function finish(id: number, answer: Answer): void {
-  change(id, { state: "done", answer, text: answer.response, sources: answer.sources });
+  const { response: text, sources, metadata } = answer;
+  change(id, { state: "done", answer, text, sources, traceId: metadata.trace_id });
   const turn = turnOf(id);
   if (turn) keepAnswer(shown.value.conversation, turn, answer);
   answersGiven.value += 1;

@@ -9,15 +9,15 @@ set turns = conversations.turns + excluded.turns, updated_at = excluded.updated_
 returning turns
 
 -- name: add_turn
-insert into conversation_turns (owner, conversation_id, turn, question, answer, document_ids, created_at)
-values (:owner, :conversation_id, :turn, :question, :answer, :document_ids, :at)
+insert into conversation_turns (owner, conversation_id, turn, question, answer, document_ids, created_at, trace_id)
+values (:owner, :conversation_id, :turn, :question, :answer, :document_ids, :at, :trace_id)
 
 -- name: trim
 delete from conversation_turns
 where owner = :owner and conversation_id = :conversation_id and turn <= :last_gone
 
 -- name: turns
-select t.turn, t.question, t.answer, t.document_ids, t.created_at
+select t.turn, t.question, t.answer, t.document_ids, t.created_at, t.trace_id
 from conversation_turns t
 join conversations c on c.owner = t.owner and c.conversation_id = t.conversation_id
 where t.owner = :owner and t.conversation_id = :conversation_id and c.updated_at >= :since

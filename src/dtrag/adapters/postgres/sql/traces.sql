@@ -25,11 +25,10 @@ values (:trace_id, :voter, :feedback, :reason, :given_at)
 on conflict (trace_id, voter) do update
 set feedback = excluded.feedback, reason = excluded.reason, given_at = excluded.given_at
 
--- name: feedback_of
+-- name: feedback_by
 select trace_id, voter, feedback, reason, given_at
 from answer_feedback
-where trace_id = :trace_id
-order by voter
+where voter = :voter and trace_id = any(:trace_ids)
 
 -- name: forget_feedback
 delete from answer_feedback where given_at < :before

@@ -34,6 +34,7 @@ class PostgresConversations:
                 "answer": turn.answer,
                 "document_ids": list(turn.document_ids),
                 "at": turn.created_at,
+                "trace_id": turn.trace_id,
             }
             await connection.execute(self._sql["add_turn"], {**whose, **values})
             if number > max_turns:
@@ -77,7 +78,14 @@ class PostgresConversations:
 
 
 def _turn(row: DictRow) -> Turn:
-    return Turn(row["turn"], row["question"], row["answer"], row["created_at"], tuple(row["document_ids"]))
+    return Turn(
+        row["turn"],
+        row["question"],
+        row["answer"],
+        row["created_at"],
+        tuple(row["document_ids"]),
+        trace_id=row["trace_id"],
+    )
 
 
 class PostgresDocumentVisibility:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from psycopg.types.json import Jsonb
@@ -73,8 +73,11 @@ class PostgresTraces:
         async with self._database.connection("owner") as connection:
             await connection.execute(self._sql["put_feedback"], values)
 
-    async def feedback_on(self, trace_id: uuid.UUID) -> list[AnswerFeedback]:
-        """Everybody's feedback on the answer, by voter."""
+    async def feedback_by(self, voter: str, trace_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, AnswerFeedback]:
+        """The voter's own feedback on these answers, by trace id."""
+        if not trace_ids:
+            return {}
+        values = {"voter": voter, "trace_ids": list(trace_ids)}
         async with self._database.connection("owner") as connection:
-            rows = await (await connection.execute(self._sql["feedback_of"], {"trace_id": trace_id})).fetchall()
-        return [AnswerFeedback(**{**row, "feedback": FeedbackType(row["feedback"])}) for row in rows]
+            rows = await (await connection.execute(self._sql["feedback_by"], values)).fetchall()
+        return {row["trace_id"]: AnswerFeedback(**{**row, "feedback": FeedbackType(row["feedback"])}) for row in rows}

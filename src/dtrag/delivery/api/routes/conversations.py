@@ -7,6 +7,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from dtrag.core.answer_feedback import AnswerFeedback
+from dtrag.core.conversation import Turn
 from dtrag.delivery.api.dependencies import app_of
 from dtrag.delivery.api.middleware.audit import add_subjects
 from dtrag.delivery.api.permissions import READ, caller_of
@@ -30,15 +32,32 @@ class ConversationShape(BaseModel):
 
 
 class TurnShape(BaseModel):
-    """A question with its answer."""
-
-    model_config = ConfigDict(from_attributes=True)
+    """A question with its answer, and what the caller said of it."""
 
     number: int = Field(description="Counts from 1 in the conversation.")
     question: str = Field(description="The question.")
     answer: str = Field(description="The answer; empty when it is withheld.")
     withheld: bool = Field(description="Whether the answer rests on documents that you may no longer see.")
+    trace_id: str | None = Field(description="The id of the answer's trace; null when unknown or withheld.")
+    feedback: str | None = Field(description="Your own: thumbs_up, thumbs_down, ignored; null without feedback.")
+    feedback_reason: str = Field(description="The reason that you gave with it; empty without one.")
     created_at: TimeText = Field(description="When it was answered.")
+
+    @classmethod
+    def of(cls, turn: Turn, feedback: AnswerFeedback | None) -> TurnShape:
+        """The turn with the caller's own feedback."""
+        return cls.model_validate(
+            {
+                "number": turn.number,
+                "question": turn.question,
+                "answer": turn.answer,
+                "withheld": turn.withheld,
+                "trace_id": str(turn.trace_id) if turn.trace_id else None,
+                "feedback": feedback.feedback.value if feedback else None,
+                "feedback_reason": feedback.reason if feedback else "",
+                "created_at": turn.created_at,
+            }
+        )
 
 
 class ConversationList(BaseModel):
@@ -74,9 +93,11 @@ async def conversation(request: Request, conversation_id: str) -> ConversationRe
     """One of your conversations. Answers that rest on documents that you may no longer see are withheld."""
     stored, turns = await app_of(request).conversations.get(conversation_id, caller=caller_of(request))
     add_subjects(request, [stored.conversation_id])
+    trace_ids = [turn.trace_id for turn in turns if turn.trace_id]
+    feedback = await app_of(request).feedback.given(trace_ids, caller=caller_of(request))
     return ConversationResponse(
         conversation=ConversationShape.model_validate(stored),
-        messages=[TurnShape.model_validate(turn) for turn in turns],
+        messages=[TurnShape.of(turn, feedback.get(turn.trace_id) if turn.trace_id else None) for turn in turns],
     )
 
 
