@@ -584,3 +584,26 @@ async def test_a_citation_is_stale_when_its_target_was_amended_later(
     await ingest(app, tmp_path, "c.md", deleted + "\n## 제4조(반납)\n\n반납한다.\n")
     [stale] = await app.regulations.stale()
     assert (stale.target, stale.target_amended, stale.change) == ("차량관리규정 제2조", "2025-03-01", "repealed")
+
+
+async def test_addenda_and_what_did_not_change_are_not_stale(app: App, tmp_path: Path) -> None:
+    """An addendum cites what it changes, and its name is that of the addenda of other years."""
+    more = "\n\n제2조의 개정규정은 다음 학기부터 적용한다.\n\n## 부칙\n\n이 규정은 2021년 3월 1일부터 시행한다.\n\n부칙 제2조에 따른다."
+    first = regulation("2020. 3. 1.", "① 배차는 서른 번.\n\n② 제1항의 신청은 전날에 한다.", more=more)
+    first = first.replace("제2조의 배차를", "제2조제2항의 배차를").replace(
+        "## 부칙", "## 제4조(준용)\n\n부칙을 따른다.\n\n## 부칙", 1
+    )
+    await ingest(app, tmp_path, "a.md", first)
+    second = first.replace("2020. 3. 1.", "2024. 3. 1.").replace("서른", "마흔")
+    await ingest(app, tmp_path, "b.md", second + "\n## 부칙\n\n이 규정은 2024년 3월 1일부터 시행한다.\n")
+    cited = await app.regulations.citations(to="차량관리규정 제2조")
+    assert [(row.source, row.text) for row in cited] == [
+        ("차량관리규정 제3조", "제2조제2항"),
+        ("차량관리규정 부칙", "제2조"),
+    ], "제1항 in the article itself is not listed"
+    assert await app.regulations.stale() == [], "only paragraph 1 changed, and paragraph 2 is cited"
+    third = second.replace("2024. 3. 1.", "2025. 3. 1.").replace("전날에", "이틀 전에")
+    await ingest(app, tmp_path, "c.md", third)
+    assert [(row.source, row.target, row.text) for row in await app.regulations.stale()] == [
+        ("차량관리규정 제3조", "차량관리규정 제2조", "제2조제2항")
+    ]

@@ -11,8 +11,8 @@ from dtrag.core.documents import SearchResult
 from dtrag.core.editions import missing_editions_note
 from dtrag.core.provisions import RegulationText
 from dtrag.core.text.analysis import language
-from dtrag.packs.regulation_ko.changes import text_of
 from dtrag.packs.regulation_ko.edition_notes import EditionText, edition_notes, undated_note
+from dtrag.packs.regulation_ko.provision_days import text_of
 from dtrag.ports import Index, RegulationStore, valid_day
 
 MOST_ARTICLES = 5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import uuid
 from collections.abc import Iterable, Sequence
 from datetime import date
@@ -11,12 +12,17 @@ from dtrag.core.access.scope import Scope
 from dtrag.core.provisions import ProvisionCitation, RegulationText
 from dtrag.core.regulation_changes import RegulationDiff, StaleCitation
 from dtrag.errors import InvalidInput, NotFound
-from dtrag.packs.regulation_ko.changes import amended_on, difference, provisions_of
+from dtrag.packs.regulation_ko.changes import difference, provisions_of
 from dtrag.packs.regulation_ko.collection import NO_PASSAGE, Collection, Regulation
+from dtrag.packs.regulation_ko.provision_days import ProvisionDays, deletion_days, provision_days
 from dtrag.ports import IndexSnapshot, RegulationStore
 from dtrag.retrieval.regulation_collection import READ_AT_ONCE, CollectionReader
 
 REPEALED = "repealed"
+ADDENDUM_KIND, APPENDIX_KIND = "addendum", "appendix"
+_ONE_PARAGRAPH = re.compile(
+    r"^[^항]*조(?:\s*의\s*\d+)?(?:\s*[(（][^()（）]*[)）])?\s*의?\s*제?\s*(?:\d+|[①-⑳])\s*항[^항]*$"
+)
 
 
 async def compare_days(
@@ -69,18 +75,27 @@ def _editions(collection: Collection, regulation: Regulation) -> Iterable[uuid.U
 async def stale_citations(
     citations: Sequence[ProvisionCitation], collection: Collection, store: RegulationStore, scope: Scope
 ) -> list[StaleCitation]:
-    """Those whose target was amended after their source was last amended, or was repealed; each pair once."""
-    days: dict[str, str | None] = {}
+    """Those whose target was amended after their source was last amended, or was repealed; each pair once.
+
+    Of a citation of one paragraph (제8조제3항), only amendments of that paragraph and of the whole article count.
+    Addenda (부칙) are neither sources nor targets: they say how an earlier text changed, and are not kept current. An
+    appendix (별표) of the same regulation is no target unless it was repealed: it holds the details of its article.
+    """
+    days: dict[str, ProvisionDays] = {}
     keys = [regulation.document_id for regulation in collection.regulations if regulation.work_id is not None]
     for first in range(0, len(keys), READ_AT_ONCE):
         editions = await store.editions(keys[first : first + READ_AT_ONCE], scope)
         days |= await asyncio.to_thread(_amended_days, collection, editions)
+    unknown = ProvisionDays(None, None, {})
     stale: dict[tuple[str, str], StaleCitation] = {}
     for citation in citations:
+        if _is_addendum(collection, citation.source):
+            continue
+        source_day = days.get(citation.source, unknown).written
         for target in citation.targets:
-            source_day, target_day = days.get(citation.source), days.get(target)
+            target_day = days.get(target, unknown).amended_in(_only_paragraph(citation))
             is_newer = source_day is not None and target_day is not None and target_day > source_day
-            if citation.kind != REPEALED and not is_newer:
+            if citation.kind != REPEALED and (not is_newer or _is_own_appendix(collection, citation.source, target)):
                 continue
             row = StaleCitation(
                 citation.source,
@@ -94,13 +109,35 @@ async def stale_citations(
     return list(stale.values())
 
 
-def _amended_days(collection: Collection, editions: Sequence[RegulationText]) -> dict[str, str | None]:
-    """Name of a provision -> day of its last amendment, for the works of these editions."""
+def _is_addendum(collection: Collection, name: str) -> bool:
+    source = collection.source(name)
+    return source is not None and source.provisions[0].kind == ADDENDUM_KIND
+
+
+def _is_own_appendix(collection: Collection, source: str, target: str) -> bool:
+    cited, citing = collection.source(target), collection.source(source)
+    if cited is None or citing is None or cited.provisions[0].kind != APPENDIX_KIND:
+        return False
+    return cited.regulation.name == citing.regulation.name
+
+
+def _only_paragraph(citation: ProvisionCitation) -> int | None:
+    """The paragraph (항) of its target that a citation means; None when it means more than that."""
+    is_only = len(citation.targets) == 1 and _ONE_PARAGRAPH.search(citation.text) is not None
+    return citation.paragraph if is_only else None
+
+
+def _amended_days(collection: Collection, editions: Sequence[RegulationText]) -> dict[str, ProvisionDays]:
+    """Name of a provision -> when it was amended, for the works of these editions; without addenda."""
     by_work: dict[uuid.UUID | None, list[RegulationText]] = {}
     for edition in editions:
         by_work.setdefault(edition.work_id, []).append(edition)
-    days: dict[str, str | None] = {}
-    named = [(source.name, source.regulation, source.provisions[0]) for source in collection.sources.values()]
+    days: dict[str, ProvisionDays] = {}
+    named = [
+        (source.name, source.regulation, source.provisions[0])
+        for source in collection.sources.values()
+        if source.provisions[0].kind != ADDENDUM_KIND
+    ]
     named += [
         (f"{regulation.name} {provision.label}", regulation, provision)
         for regulation in collection.regulations
@@ -112,7 +149,8 @@ def _amended_days(collection: Collection, editions: Sequence[RegulationText]) ->
         own = places.get(regulation.document_id)
         if known is None or own is None or name in days:
             continue
-        is_deleted = provision.first == NO_PASSAGE
-        mark = known[own].text[provision.start : provision.end] if is_deleted else None
-        days[name] = amended_on(known[: own + 1], provision.label, mark)  # later editions are not valid yet
+        if provision.first == NO_PASSAGE:
+            days[name] = deletion_days(known[own].text[provision.start : provision.end])
+        else:
+            days[name] = provision_days(known[: own + 1], provision.label)  # later editions are not valid yet
     return days

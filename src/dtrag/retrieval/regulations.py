@@ -182,8 +182,8 @@ class Regulations:
     ) -> list[ProvisionCitation]:
         """The citations in one regulation, or in all of them, in the order of the text.
 
-        With `to` only those of that provision (`학칙 제21조`): who cites it; with `kind` only those of that kind
-        (`missing`). Raises `NotFound` for an unknown name.
+        With `to` only those of that provision (`학칙 제21조`) in others: who cites it; with `kind` only those of that
+        kind (`missing`). Raises `NotFound` for an unknown name.
         """
         snapshot, within, collection = await self._collection(scope, as_of)
         only = collection.named(regulation) if regulation is not None else None
@@ -192,7 +192,8 @@ class Regulations:
         return [
             citation
             for citation in cached
-            if (target is None or target in citation.targets) and (kind is None or citation.kind == kind)
+            if (target is None or (target in citation.targets and citation.source != target))
+            and (kind is None or citation.kind == kind)
         ]
 
     async def _citations_of(

@@ -13111,7 +13111,7 @@ export interface operations {
                 offset?: number;
                 /** @description Name or code of the only regulation to read; all if absent. */
                 regulation?: string | null;
-                /** @description Only citations of this provision. */
+                /** @description Only citations of this provision in others. */
                 to?: string | null;
             };
             header?: never;

@@ -119,7 +119,9 @@ def show_citations(
     ] = None,
     to: Annotated[
         str | None,
-        typer.Option(metavar="REFERENCE", help='Only citations of this provision ("학칙 제21조").', show_default=False),
+        typer.Option(
+            metavar="REFERENCE", help='Only citations of this provision in others ("학칙 제21조").', show_default=False
+        ),
     ] = None,
     as_of: AsOf = None,
     direct: Direct = False,

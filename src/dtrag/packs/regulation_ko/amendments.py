@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import calendar
 import datetime
+import itertools
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
@@ -18,6 +19,7 @@ LONGEST_MARK = 1_500
 LONGEST_CLAUSE = 160
 """Characters between the subject of a sentence (이 규정은) and 시행."""
 LONGEST_HISTORY_LINE = 200
+LONGEST_HEADING = 200
 _DATE_PATTERN = (
     r"(?<![\d.])(?:19|20)\d{2}(?:\s?년\s?\d{1,2}\s?월\s?\d{1,2}\s?일|\s?[.,]\s{0,2}\d{1,2}\s?\.\s{0,2}\d{1,2}"
     r"|\s\d{1,2}\.\s\d{1,2}|\s?-\s?\d{1,2}\s?-\s?\d{1,2}|\s?/\s?\d{1,2}\s?/\s?\d{1,2})(?!\d)"
@@ -39,6 +41,7 @@ _TOKEN = re.compile(
 _ALONE = frozenset({"삭제", "전문개정"})
 """Kinds that need no date (<삭제>); (변경), (이동) and the like are ordinary words in brackets."""
 _OF_ARTICLE = frozenset({"전문개정", "전부개정", "전면개정", "제목개정", "조번호개정", "이동", "폐지"})
+_HEADING = re.compile(r"제\s*+\d{1,4}\s*+조|부\s*+칙|별\s*+[표지첨]|서\s*+식")
 _PARAGRAPH = re.compile(r"[①-⑳㉑-㉟㊱-㊿]")
 _RULE = r"(?:규정|세칙|학칙|정관|규칙|기준|지침|내규|요령|준칙|강령|요강|규약|헌장|(?<!방)법|법률|영|조례|회칙|편람)"
 _WHOLE_RULE = re.compile(
@@ -67,12 +70,28 @@ def amendments(text: str, heading: str = "") -> tuple[Amendment, ...]:
     `paragraph` is the 항 whose text a mark ends, None for marks of the whole article.
     """
     entries = [Amendment(kind, date) for _, kind, date, _ in _marks(heading)]
-    starts = [match.start() for match in _PARAGRAPH.finditer(text) if _begins_paragraph(text, match.start())]
+    starts = _paragraph_starts(text)
     for position, kind, date, whole in _marks(text):
         place = bisect_right(starts, position)
         of_article = whole or not place or kind in _OF_ARTICLE
         entries.append(Amendment(kind, date, None if of_article else _circled(text[starts[place - 1]])))
     return tuple(dict.fromkeys(entries))
+
+
+def heading_before(text: str, start: int) -> str:
+    """The line with the number and the title of the provision whose text starts here."""
+    before = text[max(0, start - LONGEST_HEADING) : start]
+    heads = list(_HEADING.finditer(before))
+    return before[heads[-1].start() :] if heads else ""
+
+
+def paragraph_texts(text: str) -> dict[int, str]:
+    """The text of each marked paragraph (항) of an article by its number; of two with one number the first."""
+    starts = _paragraph_starts(text)
+    texts: dict[int, str] = {}
+    for start, end in itertools.pairwise([*starts, len(text)]):
+        texts.setdefault(_circled(text[start]), text[start:end])
+    return texts
 
 
 def history(preface: str) -> tuple[Amendment, ...]:
@@ -209,6 +228,10 @@ def _iso(date: str) -> str | None:
         return datetime.date(year, month, day).isoformat()
     except ValueError:
         return None
+
+
+def _paragraph_starts(text: str) -> list[int]:
+    return [match.start() for match in _PARAGRAPH.finditer(text) if _begins_paragraph(text, match.start())]
 
 
 def _begins_paragraph(text: str, position: int) -> bool:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from dtrag.core.documents import ChunkedDocument
 from dtrag.core.provisions import RegulationText
 from dtrag.core.regulation_changes import ProvisionChange, RegulationDiff, Span
-from dtrag.packs.regulation_ko.amendments import amendments, effective_dates
 from dtrag.packs.regulation_ko.catalog import folded_name
 
 MOST_WORDS = 2_000
@@ -131,42 +130,6 @@ def changed_spans(before: str, after: str) -> tuple[tuple[Span, ...], tuple[Span
             old_spans += [(old[first][0], old[last - 1][1])] if last > first else []
             new_spans += [(new[new_first][0], new[new_last - 1][1])] if new_last > new_first else []
     return tuple(old_spans), tuple(new_spans)
-
-
-def amended_on(editions: Sequence[RegulationText], label: str, deleted: str | None = None) -> str | None:
-    """The day on which a provision got its present text; `editions` are those of its work, the oldest first.
-
-    `deleted` is what remains of a deleted provision (`삭제 <2020. 1. 1.>`).
-
-    The newest amendment mark in its text, else the date of the edition since which its text is the same, else the
-    oldest date of the addenda, since when it has existed at least.
-    """
-    newest = editions[-1]
-    text = text_of(newest, label)
-    days = [mark.date for mark in amendments(text if deleted is None else deleted) if mark.date]
-    same_since = newest
-    for earlier in reversed(editions[:-1]):
-        if _folded(text_of(earlier, label)) != _folded(text):
-            if same_since.effective_from is not None:
-                days.append(same_since.effective_from.isoformat())
-            break
-        same_since = earlier
-    if days:
-        return max(days)
-    return _enacted_on(editions[0]) if deleted is None else None
-
-
-def _enacted_on(regulation: RegulationText) -> str | None:
-    """The oldest date on which an addendum makes the regulation effective."""
-    addenda = [provision for provision in regulation.provisions if provision.kind == "addendum"]
-    texts = [(regulation.text[provision.start : provision.end], provision.title) for provision in addenda]
-    return min((day for text, title in texts for day in effective_dates(text, title)), default=None)
-
-
-def text_of(regulation: RegulationText, label: str) -> str:
-    """The text of the provisions with this label; "" when there are none."""
-    provisions = [provision for provision in regulation.provisions if provision.label == label]
-    return "\n".join(regulation.text[provision.start : provision.end] for provision in provisions)
 
 
 def _folded(text: str) -> str:

@@ -5,13 +5,18 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from dtrag.core.provisions import Amendment, Provision, RegulationText
-from dtrag.packs.regulation_ko.amendments import amendments, effective_date, effective_dates, is_repealed, preface
+from dtrag.core.provisions import Amendment, RegulationText
+from dtrag.packs.regulation_ko.amendments import (
+    amendments,
+    effective_date,
+    effective_dates,
+    heading_before,
+    is_repealed,
+    preface,
+)
 from dtrag.packs.regulation_ko.citations import citations
 from dtrag.packs.regulation_ko.collection import Collection, Source
 
-LONGEST_HEADING = 200
-_HEADING = re.compile(r"제\s*+\d{1,4}\s*+조|부\s*+칙|별\s*+[표지첨]|서\s*+식")
 _RELATED = re.compile(r"[(（]([^()（）]{2,80}?)\s*+관련\s*+[)）]")
 """제8조 in the title of an appendix: 배차 기준(제8조 관련)."""
 
@@ -44,7 +49,9 @@ def details(collection: Collection, source: Source, regulation: RegulationText) 
                 amendment
                 for provision in source.provisions
                 if provision.kind != "addendum"
-                for amendment in amendments(text[provision.start : provision.end], _heading(text, provision))
+                for amendment in amendments(
+                    text[provision.start : provision.end], heading_before(text, provision.start)
+                )
             )
         ),
         repealed=is_repealed(before),
@@ -72,10 +79,3 @@ def _names(collection: Collection, source: Source, text: str) -> tuple[str, ...]
                 names |= dict.fromkeys(citation.targets)
     names.pop(source.name, None)
     return tuple(names)
-
-
-def _heading(text: str, provision: Provision) -> str:
-    """The line with the number and the title of a provision."""
-    before = text[max(0, provision.start - LONGEST_HEADING) : provision.start]
-    heads = list(_HEADING.finditer(before))
-    return before[heads[-1].start() :] if heads else ""

@@ -3,12 +3,11 @@ import { useResource } from "../../app/resource";
 import { api } from "../../api/client";
 import { Badge } from "../../parts/Badge";
 import { Loaded } from "../../parts/States";
-import { address, asOfQuery, linkToCited, type Provision } from "./state";
+import { address, asOfQuery, citesAnother, linkToCited, targetsOf, type Provision } from "./state";
 import { t } from "./text";
 import styles from "./Regulations.module.css";
 
 const MOST = 100;
-type Citation = Provision["citations"][number];
 
 export function ProvisionLink({ name }: { name: string }) {
   const { asOf } = address.read();
@@ -19,7 +18,8 @@ export function ProvisionLink({ name }: { name: string }) {
   );
 }
 
-export function Cites({ citations }: { citations: readonly Citation[] }) {
+export function Cites({ provision }: { provision: Provision }) {
+  const citations = provision.citations.filter((citation) => citesAnother(citation, provision.name));
   return (
     <section class={styles.section}>
       <h3>{t("cites.title")}</h3>
@@ -31,7 +31,7 @@ export function Cites({ citations }: { citations: readonly Citation[] }) {
             <li key={citation.start}>
               <q lang="ko">{citation.text}</q>
               <span class={styles.links}>
-                {citation.targets.map((target) => (
+                {targetsOf(citation, provision.name).map((target) => (
                   <ProvisionLink key={target} name={target} />
                 ))}
                 {isUnlinked(citation.kind) && (

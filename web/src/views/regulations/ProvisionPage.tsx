@@ -46,7 +46,7 @@ function Shown({ provision }: { provision: Provision }) {
       </header>
       <ArticleText provision={provision} />
       <Facts provision={provision} />
-      <Cites citations={provision.citations} />
+      <Cites provision={provision} />
       <CitedBy name={provision.name} />
     </article>
   );

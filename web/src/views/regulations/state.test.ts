@@ -1,5 +1,16 @@
 import { expect, test } from "vitest";
-import { asOfQuery, dayOf, headingsOf, lastTwoDays, linkToCited, linkToProvision, type Listed } from "./state";
+import {
+  asOfQuery,
+  citesAnother,
+  dayOf,
+  headingsOf,
+  lastTwoDays,
+  linkToCited,
+  linkToProvision,
+  targetsOf,
+  type Citation,
+  type Listed,
+} from "./state";
 
 const provision = (label: string, ...headings: string[]): Listed => ({
   kind: "article",
@@ -59,4 +70,14 @@ test.each([
   ["학칙", "#/regulations/학칙?asOf=2024-03-01"],
 ])("a citation of %s leads to its provision or outline", (target, link) => {
   expect(decodeURIComponent(linkToCited(target, "2024-03-01"))).toBe(link);
+});
+
+test("a citation of a part of its own provision cites no other", () => {
+  const cited = (...targets: string[]) => ({ start: 0, end: 3, text: "제1항", kind: "internal", targets }) as Citation;
+  expect(citesAnother(cited("학칙 제2조"), "학칙 제2조")).toBe(false);
+  expect(citesAnother(cited(), "학칙 제2조")).toBe(true);
+  expect(targetsOf(cited("학칙 제1조", "학칙 제2조", "학칙 제3조"), "학칙 제2조")).toEqual([
+    "학칙 제1조",
+    "학칙 제3조",
+  ]);
 });

@@ -34,6 +34,7 @@ type Schemas = components["schemas"];
 export type Outline = Schemas["OutlineShape"];
 export type Listed = Outline["provisions"][number];
 export type Provision = Schemas["ProvisionShape"];
+export type Citation = Provision["citations"][number];
 export type Change = Schemas["ProvisionChangeShape"];
 
 /** A day as the service reads it, or null: an unfinished or impossible one is not sent. */
@@ -93,3 +94,11 @@ export function lastTwoDays(editions: Outline["editions"]): [string, string] | n
   const [before, after] = days.slice(-2);
   return before && after ? [before, after] : null;
 }
+
+/** The provisions that a citation means, without the one that it is in. */
+export const targetsOf = ({ targets }: Citation, own: string): readonly string[] =>
+  targets.filter((target) => target !== own);
+
+/** Whether a citation means more than a part of the provision that it is in (제1항, 이 조). */
+export const citesAnother = (citation: Citation, own: string): boolean =>
+  citation.targets.length === 0 || targetsOf(citation, own).length > 0;

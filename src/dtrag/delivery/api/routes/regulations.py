@@ -116,7 +116,11 @@ async def citations(
     ] = None,
     to: Annotated[
         str | None,
-        Query(max_length=MAX_REFERENCE, description="Only citations of this provision.", examples=["학칙 제21조"]),
+        Query(
+            max_length=MAX_REFERENCE,
+            description="Only citations of this provision in others.",
+            examples=["학칙 제21조"],
+        ),
     ] = None,
     kind: Annotated[Kind | None, Query(description="Only citations of this kind.")] = None,
     as_of: AsOf = None,
