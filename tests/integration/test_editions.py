@@ -588,7 +588,10 @@ async def test_a_citation_is_stale_when_its_target_was_amended_later(
 
 async def test_addenda_and_what_did_not_change_are_not_stale(app: App, tmp_path: Path) -> None:
     """An addendum cites what it changes, and its name is that of the addenda of other years."""
-    more = "\n\n제2조의 개정규정은 다음 학기부터 적용한다.\n\n## 부칙\n\n이 규정은 2021년 3월 1일부터 시행한다.\n\n부칙 제2조에 따른다."
+    more = (
+        "\n\n제2조의 개정규정은 다음 학기부터 적용한다.\n\n## 부칙\n\n이 규정은 2021년 3월 1일부터 시행한다.\n\n"
+        "부칙 제2조에 따른다."
+    )
     first = regulation("2020. 3. 1.", "① 배차는 서른 번.\n\n② 제1항의 신청은 전날에 한다.", more=more)
     first = first.replace("제2조의 배차를", "제2조제2항의 배차를").replace(
         "## 부칙", "## 제4조(준용)\n\n부칙을 따른다.\n\n## 부칙", 1
