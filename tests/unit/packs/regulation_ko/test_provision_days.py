@@ -35,7 +35,7 @@ TEXT = """# 차량관리규정
 
 
 def edition(text: str, day: date | None = None) -> RegulationText:
-    [regulation] = split(ParsedDocument("rule", text, "text/markdown")) or ()
+    [regulation] = list(split(ParsedDocument("rule", text, "text/markdown")) or ())
     return RegulationText(
         uuid.uuid4(), "차량관리규정", "", regulation.document.text, provisions_of(regulation.chunks), None, day
     )
