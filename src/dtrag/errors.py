@@ -19,6 +19,7 @@ class DtragError(Exception):
     def __init__(self, message: str | None = None, **fields: object) -> None:
         template = inspect.cleandoc(type(self).__doc__ or "")
         super().__init__(message if message is not None else template.format(**fields).replace("\n", " "))
+        self.has_own_message = message is not None
         self.fields = fields
 
 

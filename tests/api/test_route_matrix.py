@@ -149,6 +149,7 @@ ROUTES: dict[Address, Described] = {
     ("POST", "/keys"): Described("admin", sent={"name": "", "role": "reader"}, own=422, whole_tree=True),
     ("DELETE", "/keys/{name:path}"): Described("admin", own=404, whole_tree=True),
     ("GET", "/settings"): Described("admin", whole_tree=True),
+    ("GET", "/statements/{language}"): Described("read"),
     ("GET", "/metrics"): Described("read", whole_tree=True),
     ("GET", "/docs"): Described("read"),
     ("GET", "/openapi.json"): Described("read"),
@@ -236,6 +237,7 @@ async def send(client: httpx2.AsyncClient, address: Address, object_id: str = ""
         path = path.replace(name, object_id)
     path = (
         path.replace("{conversation_id}", "nobodys")
+        .replace("{language}", "ko")
         .replace("{trace_id}", "nobodys")
         .replace("{number}", "999")
         .replace("{name:path}", "nobodys")

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TypedDict
+
+from dtrag.errors import DtragError
+
+_NEW_WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+class StatementRow(TypedDict):
+    """A statement as it is stored and sent."""
+
+    code: str
+    text: str
+    values: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One sentence: `text` in English, or in the question's language; `values` are its variable parts as written.
+    """One sentence: `text` in English, or as it is for one without a code; `values` are its variable parts as written.
 
     `code` is stable and names what the sentence says; "" for a sentence of which only the text is known.
     """
@@ -16,6 +30,10 @@ class Statement:
     code: str
     text: str
     values: Mapping[str, str] = field(default_factory=dict)
+
+    def row(self) -> StatementRow:
+        """As it is stored and sent."""
+        return {"code": self.code, "text": self.text, "values": dict(self.values)}
 
 
 class CodedText(str):
@@ -38,6 +56,11 @@ def stated(code: str, template: str, **values: object) -> CodedText:
     return CodedText(text, (Statement(code, text, written),))
 
 
+def shown_as(text: str, statement: CodedText) -> CodedText:
+    """The statement with another text, such as one in the language of the question."""
+    return CodedText(text, statement.statements)
+
+
 def joined(*texts: str) -> CodedText:
     """The texts one after the other, without empty ones."""
     present = [text for text in texts if text]
@@ -54,3 +77,28 @@ def statements_of(text: str) -> tuple[Statement, ...]:
 def all_statements(texts: Iterable[str]) -> tuple[Statement, ...]:
     """The statements of all texts."""
     return tuple(statement for text in texts for statement in statements_of(text))
+
+
+def statements_of_error(error: DtragError) -> tuple[Statement, ...]:
+    """The statements of an error's message; one made from the docstring of its class has the name of the class as code.
+
+    `StorageFull` is `storage_full`. A message without codes gives none.
+    """
+    message = error.args[0] if error.args else ""
+    if isinstance(message, CodedText):
+        return message.statements
+    if error.has_own_message:
+        return ()
+    values = {name: str(value) for name, value in error.fields.items()}
+    return (Statement(_NEW_WORD.sub("_", type(error).__name__).lower(), str(error), values),)
+
+
+def text_of_error(error: DtragError) -> str:
+    """The message of an error with its statements."""
+    statements = statements_of_error(error)
+    return CodedText(str(error), statements) if statements else str(error)
+
+
+def rows_of(texts: Iterable[str]) -> list[StatementRow]:
+    """The statements of all texts as they are stored."""
+    return [statement.row() for statement in all_statements(texts)]

@@ -1,4 +1,4 @@
-"""Sentences with codes: they are ordinary texts, and the web page says each of them in Korean."""
+"""Sentences with codes: they are ordinary texts, and the service has each of them in Korean."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import copy
 import json
 import pickle
 import re
+from dataclasses import fields
 from pathlib import Path
 
 from dtrag.core.statements import CodedText, Statement, all_statements, joined, stated, statements_of
+from dtrag.delivery.texts import korean_settings, korean_statements
+from dtrag.settings import FLAGS, Settings
 
 ROOT = Path(__file__).parents[3]
 _STATED = re.compile(r'stated\(\s*(f?"[^"]+"[^,]*),')
-_WEB_ROW = re.compile(r'^  (\w+):\s*"', re.MULTILINE)
+_VALUE = re.compile(r"\{(\w+)")
 
 
 def test_a_statement_is_its_text() -> None:
@@ -52,11 +55,18 @@ def codes_in_source() -> set[str]:
     return codes
 
 
-def test_the_page_has_every_statement_in_korean() -> None:
-    table = (ROOT / "web" / "src" / "text" / "statements.ts").read_text("utf-8")
+def test_every_statement_is_there_in_korean() -> None:
     codes = codes_in_source()
     assert len(codes) > 40
-    assert codes == set(_WEB_ROW.findall(table))
+    assert codes == set(korean_statements())
+    assert all(re.search("[가-힣]", text) for text in korean_statements().values())
+
+
+def test_what_settings_mean_is_there_in_korean() -> None:
+    helps = {declared.name: declared.metadata["help"] for declared in fields(Settings)}
+    helps |= {declared.name: declared.help for declared in FLAGS}
+    assert korean_settings().keys() == helps.keys()
+    assert all(re.search("[가-힣]", text) for text in korean_settings().values())
 
 
 def test_the_guide_names_every_code() -> None:

@@ -1,4 +1,5 @@
 /** Typed requests to the service: paths, parameters and bodies are those of openapi.json. */
+import { language } from "../text/language";
 import { Problem, isAbort, problemFrom, problemOf } from "./problem";
 import type { paths } from "./schema";
 
@@ -85,10 +86,13 @@ async function json(method: Method, path: string, options: Untyped = {}): Promis
   return response.status === 204 ? undefined : response.json();
 }
 
-/** What every request of the page has; the token proves that a page of the service itself changes something. */
+/** What every request has: its language, and the token that proves that a page of the service changes something. */
 function pageHeaders(method: Method): [name: string, value: string][] {
-  const always: [string, string] = ["X-Requested-With", "dtrag-page"];
-  return method !== "get" && csrfToken ? [always, ["X-CSRF-Token", csrfToken]] : [always];
+  const always: [string, string][] = [
+    ["X-Requested-With", "dtrag-page"],
+    ["Accept-Language", language.value],
+  ];
+  return method !== "get" && csrfToken ? [...always, ["X-CSRF-Token", csrfToken]] : always;
 }
 
 /** The response of a successful request; everything else is thrown as a `Problem` (an abort as itself). */

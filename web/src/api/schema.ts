@@ -1379,8 +1379,30 @@ export interface paths {
         /**
          * Settings
          * @description The settings with which the service was started, and the flags as they are now. Secrets are not shown.
+         *
+         *     An `Accept-Language` that begins with `ko` gives the descriptions in Korean.
          */
         get: operations["settings_settings_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/statements/{language}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Statements
+         * @description The texts of statements by code; `{name}` in a text stands for the value of that name.
+         */
+        get: operations["statements_statements__language__get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -14716,6 +14738,67 @@ export interface operations {
             };
             /** @description The database is unreachable or was built with another analyzer or embedder, or the service is overloaded. */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+        };
+    };
+    statements_statements__language__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The language: ko. English is in the statements themselves. */
+                language: "ko";
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        [key: string]: string;
+                    };
+                };
+            };
+            /** @description The key is missing or invalid. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description Your key does not allow it, or the filters reach outside your scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description The input is invalid. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorShape"];
+                };
+            };
+            /** @description Too many requests; see Retry-After. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -1,16 +1,39 @@
-import { afterEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { language } from "./language";
 import { partNames } from "./part-names";
-import { sayStatement } from "./statements";
+import { korean, sayStatement } from "./statements";
 
 const SEARCHED = { code: "searched", text: "Searched: 5,040 passages.", values: { passages: "5,040" } };
 
-afterEach(() => (language.value = "en"));
+beforeEach(() => (korean.value = { searched: "볼 수 있는 구절 {passages}개를 찾아보았습니다." }));
+afterEach(() => {
+  language.value = "en";
+  vi.unstubAllGlobals();
+});
 
 test("a statement is said in the language of the page", () => {
   expect(sayStatement(SEARCHED)).toEqual({ text: SEARCHED.text, lang: "en" });
   language.value = "ko";
   expect(sayStatement(SEARCHED)).toEqual({ text: "볼 수 있는 구절 5,040개를 찾아보았습니다.", lang: "ko" });
+});
+
+test("the Korean texts are fetched once, when the first statement is shown, and again after a failure", async () => {
+  korean.value = null;
+  language.value = "ko";
+  const fetched = vi.fn().mockResolvedValueOnce(new Response("{}", { status: 503 }));
+  vi.stubGlobal("fetch", fetched);
+  expect(sayStatement(SEARCHED)).toEqual({ text: SEARCHED.text, lang: "en" });
+  sayStatement(SEARCHED);
+  expect(fetched).toHaveBeenCalledTimes(1);
+  await vi.waitFor(() => {
+    sayStatement(SEARCHED);
+    expect(fetched).toHaveBeenCalledTimes(2);
+  });
+  fetched.mockClear();
+  fetched.mockResolvedValueOnce(Response.json({ searched: "{passages}개" }));
+  await vi.waitFor(() => {
+    expect(sayStatement(SEARCHED).text).toBe("5,040개");
+  });
 });
 
 test("a code of a newer service, and a note in the language of the question, stay as they are", () => {

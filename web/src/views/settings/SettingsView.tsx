@@ -10,6 +10,7 @@ import { DataTable } from "../../parts/DataTable";
 import { Field } from "../../parts/Field";
 import { Page } from "../../parts/Page";
 import { Empty, Loaded } from "../../parts/States";
+import { language, languageOf } from "../../text/language";
 import { matching } from "./matching";
 import { t } from "./text";
 import { todo } from "./todo";
@@ -77,7 +78,8 @@ function Checks({ checks }: { checks: Health["checks"] }) {
 }
 
 function Configured() {
-  const settings = useResource(mayWholeTreeAs("admin") ? (signal) => api.get("/settings", { signal }) : null, []);
+  const tag = language.value;
+  const settings = useResource(mayWholeTreeAs("admin") ? (signal) => api.get("/settings", { signal }) : null, [tag]);
   if (!mayWholeTreeAs("admin")) return null;
   return (
     <Loaded resource={settings} lines={8}>
@@ -106,7 +108,10 @@ function Flags({ flags }: { flags: readonly Flag[] }) {
             title: t("health.state"),
             render: (row) => <Badge tone={row.on ? "accent" : "neutral"}>{t(row.on ? "flags.on" : "flags.off")}</Badge>,
           },
-          { title: t("settings.meaning"), render: (row) => <span lang="en">{row.description}</span> },
+          {
+            title: t("settings.meaning"),
+            render: (row) => <span lang={languageOf(row.description)}>{row.description}</span>,
+          },
         ]}
       />
     </section>
@@ -147,7 +152,10 @@ function Settings({ settings }: { settings: readonly Setting[] }) {
           columns={[
             { title: t("settings.name"), render: (row) => <code>{row.environment}</code> },
             { title: t("settings.value"), render: (row) => <Value row={row} /> },
-            { title: t("settings.meaning"), render: (row) => <span lang="en">{row.description}</span> },
+            {
+              title: t("settings.meaning"),
+              render: (row) => <span lang={languageOf(row.description)}>{row.description}</span>,
+            },
           ]}
         />
       )}

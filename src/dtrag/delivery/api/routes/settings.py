@@ -8,6 +8,7 @@ from pydantic import BaseModel, Field
 from dtrag.delivery.api.dependencies import service_of
 from dtrag.delivery.api.permissions import ADMIN_WHOLE_TREE
 from dtrag.delivery.api.schemas.errors import failures
+from dtrag.delivery.texts import korean_settings
 from dtrag.logs import redact
 from dtrag.settings import FLAGS, flag
 
@@ -43,7 +44,11 @@ class SettingsShape(BaseModel):
 
 @router.get("/settings", responses=failures(403, 503))
 async def settings(request: Request) -> SettingsShape:
-    """The settings with which the service was started, and the flags as they are now. Secrets are not shown."""
+    """The settings with which the service was started, and the flags as they are now. Secrets are not shown.
+
+    An `Accept-Language` that begins with `ko` gives the descriptions in Korean.
+    """
+    korean = korean_settings() if request.headers.get("accept-language", "").lower().startswith("ko") else {}
     return SettingsShape(
         settings=[
             SettingShape(
@@ -53,11 +58,14 @@ async def settings(request: Request) -> SettingsShape:
                 default=_shown(row["default"]),
                 is_default=row["is_default"],
                 secret=row["secret"],
-                description=row["help"],
+                description=korean.get(row["name"], row["help"]),
             )
             for row in service_of(request).settings.rows()
         ],
-        flags=[FlagShape(name=declared.name, on=flag(declared.name), description=declared.help) for declared in FLAGS],
+        flags=[
+            FlagShape(name=each.name, on=flag(each.name), description=korean.get(each.name, each.help))
+            for each in FLAGS
+        ],
     )
 
 
