@@ -88,6 +88,28 @@ async def test_metadata_filters_narrow_a_search(app: App, tmp_path: Path, mode: 
         assert {result.title for result in results} == expected
 
 
+async def test_a_strict_search_of_korean_words_ignores_particles(app: App, tmp_path: Path) -> None:
+    rows = [
+        {"id": "1", "title": "납부", "text": "등록금을 기한까지 내지 않으면 제적한다."},
+        {"id": "2", "title": "반환", "text": "낸 등록금의 반환은 따로 정한다."},
+        {"id": "3", "title": "휴학", "text": "휴학 기한은 두 학기로 한다."},
+    ]
+    await app.ingest(_lines(tmp_path / "notes.jsonl", rows))
+    for query, expected in (
+        ("등록금은", {"납부", "반환"}),
+        ("등록금은 언제가 기한인가요?", {"납부"}),
+        ("등록금 반환 기한", set()),
+        ("휴학은 무엇인가요?", {"휴학"}),
+    ):
+        results, metrics = await app.search(query, mode="strict")
+        assert {result.title for result in results} == expected, query
+        assert not metrics.degraded and all(0 < result.bm25_score <= 1 for result in results)
+    [leave], _ = await app.search("휴학", 1, mode="lexical")
+    _, metrics = await app.search("등록금의 기한", mode="strict", explain_documents=[leave.chunk_id.rpartition(":")[0]])
+    [absence] = metrics.absent
+    assert "it does not contain every word of the query" in absence.reason, "though it contains 기한"
+
+
 async def _library(app: App, tmp_path: Path) -> None:
     """A film whose director has a document of his own, which shares no word with the question; and much else."""
     rows = [

@@ -64,7 +64,7 @@ class Index(Protocol):
         """Settings, term statistics and active taxonomy of one generation: that of the last committed write."""
 
     async def lexical(self, query: LexicalQuery, scope: Scope, filters: SearchFilters, limit: int) -> dict[str, float]:
-        """Chunk id -> BM25 score (> 0) of the `limit` best passages with a query term, best first."""
+        """Chunk id -> BM25 score (> 0) of the `limit` best passages with a term and all required ones, best first."""
 
     async def strict(self, query: str, scope: Scope, filters: SearchFilters, limit: int) -> dict[str, float]:
         """Chunk id -> ts_rank_cd of the `limit` best passages that contain every word of the query, best first."""

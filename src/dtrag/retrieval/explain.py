@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from dtrag.core.access.scope import SearchFilters
 from dtrag.core.documents import Absence, Explanation, SearchResult, uuid_or_none
 from dtrag.core.query_expansion import QueryExpansion
-from dtrag.core.text.analysis import Analyzer
+from dtrag.core.text.analysis import Analyzer, term_id
 from dtrag.core.text.questions import content
 from dtrag.ports import Index
 from dtrag.retrieval.hybrid import Ranking
@@ -70,7 +70,7 @@ class Explainer:
         reason = (
             self._ranked_too_low(ranks[best] + 1, best)
             if best in ranks
-            else self._not_a_candidate(sums.get(best, 0.0), cosines.get(best))
+            else self._not_a_candidate(sums.get(best, 0.0), cosines.get(best), passages.get(best))
         )
         return Absence(name, reason, best, self._explanation(best, sums, cosines, passages.get(best)))
 
@@ -136,11 +136,11 @@ class Explainer:
             )
         return f"Its best passage has rank {rank} of {total} candidates; the list ends with rank {top_k}."
 
-    def _not_a_candidate(self, total: float, cosine: float | None) -> str:
+    def _not_a_candidate(self, total: float, cosine: float | None, passage: SearchResult | None) -> str:
         reasons = []
         lexical, vector = self.ranking.lexical, self.ranking.vector
         if lexical.candidates is not None:
-            if total > 0:
+            if total > 0 and not self._lacks_words(passage):
                 reasons.append(f"its lexical score is {total:.2f}, {_last_score(lexical)}")
             else:
                 reasons.append(
@@ -153,6 +153,13 @@ class Explainer:
                 "it has no vector" if cosine is None else f"its similarity is {cosine:.3f}, {_last_score(vector)}"
             )
         return f"Its best passage is not a candidate: {'; '.join(reasons)}."
+
+    def _lacks_words(self, passage: SearchResult | None) -> bool:
+        """Whether the passage lacks a term that each candidate contains."""
+        query = self.ranking.lexical.lexical_query
+        if query is None or not query.required or passage is None:
+            return False
+        return not query.required <= {term_id(term) for term in self._terms(passage)}
 
 
 def _of_candidates(outcome: RetrieverOutcome, chunk_ids: Sequence[str]) -> tuple[dict[str, float], list[str]]:

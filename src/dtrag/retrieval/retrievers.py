@@ -18,7 +18,7 @@ from dtrag.core.documents import Vector
 from dtrag.core.ranking.bm25 import LexicalQuery
 from dtrag.core.statements import stated
 from dtrag.core.text.analysis import Analyzer, language
-from dtrag.core.text.questions import weighted_terms
+from dtrag.core.text.questions import has_hangul, required_terms, weighted_terms
 from dtrag.errors import InvalidInput
 from dtrag.ports import NOT_CONFIGURED, Embedder, Index, speaks
 from dtrag.retrieval.request import SearchRequest, SearchTarget
@@ -74,7 +74,11 @@ class Retriever(Protocol):
 
 
 class LexicalRetriever:
-    """Finds passages that contain terms of the query (BM25), or all its words (mode `strict`)."""
+    """Finds passages that contain terms of the query (BM25), or all its words (mode `strict`).
+
+    PostgreSQL's text search, which `strict` uses, does not know Korean particles: for 등록금은 it wants 등록금은. So of
+    a query with Korean words the terms of the index are required, without particles and words that only ask.
+    """
 
     def __init__(self, index: Index, analyzer: Analyzer) -> None:
         self._index = index
@@ -87,12 +91,14 @@ class LexicalRetriever:
             return outcome
         async with outcome.isolated(limits.lexical):
             index, limit = self._index, request.bm25_candidates
-            if request.mode == "strict":
+            if request.mode == "strict" and not has_hangul(request.query):
                 outcome.note = await index.strict_note(target.scope)
                 outcome.raw_scores = await index.strict(request.query, target.scope, target.filters, limit)
                 outcome.scores = outcome.raw_scores
             else:
                 query = await self._lexical_query(request, target)
+                if request.mode == "strict":
+                    query = replace(query, required=required_terms(request.query))
                 outcome.lexical_query = query
                 outcome.raw_scores = await index.lexical(query, target.scope, target.filters, limit)
                 outcome.scores = {key: query.share(score) for key, score in outcome.raw_scores.items()}

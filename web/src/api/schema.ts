@@ -6748,7 +6748,7 @@ export interface components {
             min_score: number;
             /**
              * Mode
-             * @description hybrid, lexical, strict (every word must occur) or vector.
+             * @description hybrid, lexical, strict (every word must occur; Korean words without particles) or vector.
              * @default hybrid
              * @enum {string}
              */

@@ -130,12 +130,14 @@ class LexicalQuery:
 
     `ceiling` is the score of a fictitious passage in which every term of the query, known or not, is saturated: the
     yardstick that makes a score comparable across queries. `mean_lengths` by language are those of the same collection.
+    A passage without each of the `required` terms is no candidate.
     """
 
     weights: Mapping[int, float]
     frequencies: Mapping[int, int]
     ceiling: float
     mean_lengths: Mapping[str, float] = field(default_factory=dict)
+    required: frozenset[int] = frozenset()
 
     @classmethod
     def of(cls, terms: Iterable[tuple[int, float]], statistics: LexicalStatistics) -> LexicalQuery:

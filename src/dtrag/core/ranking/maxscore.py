@@ -79,12 +79,18 @@ class Postings:
 
     def at(self, numbers: Numbers, damped: Floats) -> Floats:
         """The impact in each of these passages, 0 where the term is absent."""
+        return _impacts(self._frequencies(numbers), damped[numbers])
+
+    def contain(self, numbers: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Which of these passages contain the term."""
+        return self._frequencies(numbers.astype(np.int32)) > 0
+
+    def _frequencies(self, numbers: Numbers) -> NDArray[np.uint8]:
         if self.chunks is None:
-            return _impacts(self.frequencies[numbers], damped[numbers])
+            return self.frequencies[numbers]
         places = np.searchsorted(self.chunks, numbers)
         places[places == len(self.chunks)] = 0
-        frequencies = np.where(self.chunks[places] == numbers, self.frequencies[places], np.uint8(0))
-        return _impacts(frequencies, damped[numbers])
+        return np.where(self.chunks[places] == numbers, self.frequencies[places], np.uint8(0))
 
 
 def _no_lengths() -> None:

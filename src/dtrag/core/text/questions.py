@@ -73,6 +73,20 @@ def content_terms(question: str) -> list[int]:
     return [term_id(term) for term in terms(content(question))]
 
 
+def required_terms(question: str) -> frozenset[int]:
+    """Term ids of all that a passage must contain to contain every word of the question, but for particles and words
+    that only ask. Single syllables (이, 및) count only when nothing else is left.
+    """
+    about = terms(content(question))
+    longer = [term for term in about if len(term) > 1 or not _HANGUL.fullmatch(term)]
+    return frozenset(map(term_id, longer or about))
+
+
+def has_hangul(question: str) -> bool:
+    """Whether a word of the question is Korean."""
+    return _HANGUL.search(normalise(question)) is not None
+
+
 @dataclass(frozen=True, slots=True)
 class QueryCharacteristics(Mapping[str, object]):
     """Characteristics of a query; also a mapping, `characteristics["length"]`.

@@ -55,7 +55,7 @@ def search(
     """Search passages.
 
     Modes: hybrid (words and meaning), lexical (words), strict (every word must
-    occur), vector (meaning).
+    occur; of Korean words without their particles), vector (meaning).
     """
     from dtrag.delivery.cli.question import question_of
     from dtrag.delivery.cli.reading import read

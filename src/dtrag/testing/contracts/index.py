@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 import uuid
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -96,6 +97,17 @@ class IndexContract:
         assert next(iter(scores)) == chunk_id(KETTLE, 0)
         assert documents_in(scores) == {KETTLE, BOILER, SALARY}
         assert all(score > 0 for score in scores.values())
+
+    async def test_required_terms_are_in_every_candidate(self, stores: Stores) -> None:
+        await filled(stores)
+        await stores.index.snapshot()
+        query = await query_for(stores.index, "valve kettle", EVERYTHING)
+        both = replace(query, required=frozenset({term_id("valv"), term_id("kettl")}))
+        scores = await stores.index.lexical(both, EVERYTHING, NO_FILTERS, 1)
+        assert documents_in(scores) == {KETTLE}
+        assert scores.items() <= (await stores.index.lexical(query, EVERYTHING, NO_FILTERS, 10)).items()
+        absent = replace(query, required=frozenset({term_id("valv"), term_id("zeppelin")}))
+        assert await stores.index.lexical(absent, EVERYTHING, NO_FILTERS, 10) == {}
 
     async def test_the_limit_keeps_the_best(self, stores: Stores) -> None:
         await filled(stores)

@@ -61,7 +61,10 @@ class MemoryIndex:
 
     async def lexical(self, query: LexicalQuery, scope: Scope, filters: SearchFilters, limit: int) -> dict[str, float]:
         """Chunk id -> BM25 of the best passages with at least one term of the query, best first."""
-        scores = {passage.chunk_id: _bm25(query, passage) for passage in self._passages(scope, filters)}
+        passages = [
+            passage for passage in self._passages(scope, filters) if query.required <= passage.frequencies().keys()
+        ]
+        scores = {passage.chunk_id: _bm25(query, passage) for passage in passages}
         return _best({key: score for key, score in scores.items() if score > 0}, limit)
 
     async def lexical_scores(self, query: LexicalQuery, chunk_ids: Sequence[str], scope: Scope) -> dict[str, float]:

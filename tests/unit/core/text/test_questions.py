@@ -7,7 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dtrag.core.text.analysis import term_id, terms
-from dtrag.core.text.questions import ASKING_WEIGHT, WORD_DAMPING, analyze_query, content, content_terms, weighted_terms
+from dtrag.core.text.questions import (
+    ASKING_WEIGHT,
+    WORD_DAMPING,
+    analyze_query,
+    content,
+    content_terms,
+    required_terms,
+    weighted_terms,
+)
 
 
 @pytest.mark.parametrize(
@@ -25,6 +33,20 @@ from dtrag.core.text.questions import ASKING_WEIGHT, WORD_DAMPING, analyze_query
 def test_korean_endings_and_particles_are_removed_and_content_words_stay(question: str, about: str) -> None:
     assert terms(content(question)) == terms(about)
     assert content_terms(question) == [term_id(term) for term in terms(about)]
+
+
+@pytest.mark.parametrize(
+    ("question", "required"),
+    [
+        ("등록금은 언제까지 납부하나요?", ("등록", "록금", "납부")),
+        ("이 규정은", ("규정",)),
+        ("총 GPA를 알려주세요", ("gpa",)),
+        ("수", ("수",)),
+        ("???", ()),
+    ],
+)
+def test_required_terms_are_those_of_the_content_words(question: str, required: tuple[str, ...]) -> None:
+    assert required_terms(question) == {term_id(term) for term in required}
 
 
 @pytest.mark.parametrize("question", ["어떻게 하나요?", "무엇인가요?", "왜?", "있나요", "???", ""])

@@ -118,7 +118,8 @@ const ko: Record<keyof typeof en, string> = {
   "mode.vector": "의미",
   "modeHint.hybrid": "단어와 의미로 함께 찾아 두 목록을 합칩니다.",
   "modeHint.lexical": "단어로만 찾고 BM25로 순위를 매깁니다.",
-  "modeHint.strict": "띄어 쓴 단어가 모두 그대로 들어 있는 구절만 찾습니다. 조사가 붙은 한국어 단어는 찾지 못합니다.",
+  "modeHint.strict":
+    "모든 단어가 들어 있는 구절만 찾습니다. 한국어 단어의 조사와 ‘어떻게’, ‘알려 주세요’처럼 묻기만 하는 말은 빼고 찾습니다.",
   "modeHint.vector": "벡터로 의미가 비슷한 구절만 찾습니다.",
   "times.title": "단계별 시간",
   "times.embedding": "질의 임베딩",

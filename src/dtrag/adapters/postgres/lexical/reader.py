@@ -34,6 +34,9 @@ INLINE_POSTINGS = 250_000
 FREQUENCIES_KEPT = 100_000
 """Terms that a view remembers the frequencies of."""
 Key = tuple[uuid.UUID, int]
+_SearchedSegment = tuple[LiveSegment, Sequence[tuple[float, Postings]], Sequence[Postings]]
+"""A segment with the weighted postings of the query's terms, and those of the terms that each candidate contains."""
+_Mask = Callable[[NDArray[np.intp]], Bools]
 
 
 class SegmentGone(Exception):
@@ -83,15 +86,16 @@ class PostingReader:
         if not ranked:
             return {}
         now, view = base.with_means(query.mean_lengths), await self._view(base, scope)
-        lists = await self._lists(now, [term for term, _ in ranked])
+        lists = await self._lists(now, [*(term for term, _ in ranked), *(query.required - query.weights.keys())])
         documents = await self._documents(filters)
-        searched: list[tuple[LiveSegment, list[tuple[float, Postings]]]] = []
+        searched: list[_SearchedSegment] = []
         for live in now.segments:
-            lists_of = [(term, weight, lists.get((live.segment.segment_id, term))) for term, weight in ranked]
-            terms = [(weight, postings) for _, weight, postings in lists_of if postings is not None]
-            if terms:
-                searched.append((live, terms))
-        work = sum(postings.count for _, terms in searched for _, postings in terms)
+            lists_of = [(weight, lists.get((live.segment.segment_id, term))) for term, weight in ranked]
+            terms = [(weight, postings) for weight, postings in lists_of if postings is not None]
+            required = [lists.get((live.segment.segment_id, term)) for term in query.required]
+            if terms and None not in required:
+                searched.append((live, terms, [postings for postings in required if postings is not None]))
+        work = sum(postings.count for _, terms, _ in searched for _, postings in terms)
         if work <= INLINE_POSTINGS:
             return _search(searched, view, documents, limit)
         return await asyncio.to_thread(_search, searched, view, documents, limit)
@@ -235,7 +239,7 @@ class PostingReader:
 
 
 def _search(
-    searched: Sequence[tuple[LiveSegment, Sequence[tuple[float, Postings]]]],
+    searched: Sequence[_SearchedSegment],
     view: View,
     documents: NDArray[np.uint64] | None,
     limit: int,
@@ -243,10 +247,11 @@ def _search(
     """The best of all segments; each is only searched for what can still be among them."""
     parts: list[tuple[LiveSegment, ScoredPassages]] = []
     all_scores = np.empty(0, np.float32)
-    for live, terms in searched:
+    for live, terms, required in searched:
         floor = float(np.partition(all_scores, -limit)[-limit]) if len(all_scores) >= limit else 0.0
         bounded = (live.whole, live.stretch)
-        part = best(terms, live.damped, limit, _visible(live.segment, view, documents), floor, bounded=bounded)
+        visible = _containing(required, _visible(live.segment, view, documents))
+        part = best(terms, live.damped, limit, visible, floor, bounded=bounded)
         parts.append((live, part))
         all_scores = np.concatenate([all_scores, part.scores])
     cut = float(np.partition(all_scores, -limit)[-limit]) if len(all_scores) > limit else 0.0
@@ -272,9 +277,23 @@ def _names(ids: NDArray[np.uint64]) -> list[str]:
     return [f"{part[:8]}-{part[8:12]}-{part[12:16]}-{part[16:20]}-{part[20:]}" for part in parts]
 
 
-def _visible(
-    segment: Segment, view: View, documents: NDArray[np.uint64] | None
-) -> Callable[[NDArray[np.intp]], Bools] | None:
+def _containing(required: Sequence[Postings], visible: _Mask | None) -> _Mask | None:
+    """The mask, narrowed to passages that contain each of the terms."""
+    if not required:
+        return visible
+
+    def containing(numbers: NDArray[np.intp]) -> Bools:
+        mask = np.ones(len(numbers), bool)
+        for postings in required:
+            mask &= postings.contain(numbers)
+        if visible is not None:
+            mask[mask] = visible(numbers[mask])
+        return mask
+
+    return containing
+
+
+def _visible(segment: Segment, view: View, documents: NDArray[np.uint64] | None) -> _Mask | None:
     """Which passages count: of documents that exist, are in scope and pass the filters."""
     seen, hidden = view.seen[segment.segment_id], view.hidden[segment.segment_id]
     if seen is None and hidden is None and documents is None:

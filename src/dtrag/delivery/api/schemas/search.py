@@ -97,7 +97,8 @@ class SearchRequest(RequestBody):
     top_k: int = Field(default=10, json_schema_extra=_NUMBER, description="Maximum number of passages.", examples=[5])
     limit: int | None = Field(default=None, json_schema_extra=_NUMBER, description="The same as top_k.")
     mode: Annotated[Text, WithJsonSchema({"type": "string", "enum": list(MODES)})] = Field(
-        default="hybrid", description="hybrid, lexical, strict (every word must occur) or vector."
+        default="hybrid",
+        description="hybrid, lexical, strict (every word must occur; Korean words without particles) or vector.",
     )
     filters: Filters = None
     as_of: AsOf = None

@@ -1,0 +1,12 @@
+import { chromium } from "playwright-core";
+const base = "http://127.0.0.1:8471/";
+const [,, name, hash, width="1280", lang="ko", theme="light", full="0"] = process.argv;
+const b = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] });
+const c = await b.newContext({ viewport: { width: +width, height: +width < 500 ? 780 : 860 }, locale: lang === "ko" ? "ko-KR" : "en-US", colorScheme: theme, reducedMotion: "reduce" });
+const p = await c.newPage();
+p.on("console", m => m.type()==="error" && console.log("CONSOLE", m.text()));
+const t=Date.now();
+await p.goto(base + hash, { waitUntil: "networkidle" });
+console.log(name, Date.now()-t, "ms", await p.evaluate(() => document.documentElement.scrollWidth + "w " + document.documentElement.scrollHeight + "h " + document.querySelectorAll("*").length + " nodes"));
+await p.screenshot({ path: `/tmp/shots/${name}.png`, fullPage: full === "1" });
+await b.close();
