@@ -46,6 +46,29 @@ inBrowser("Ask in use", () => {
     await close(page);
   });
 
+  test("rows of a table are a table in the answer and in the source; equal labels are told apart", async () => {
+    const page = await open(asked("성적장학금 우수는 얼마를 지급하나요?"));
+    await waitForAnswer(page);
+    const answer = page.locator("article");
+    const header = answer.getByRole("columnheader", { name: "지급액" });
+    await header.waitFor();
+    expect(await answer.getByRole("rowheader").allTextContents()).toContain("성적장학금 우수");
+    expect(await answer.innerText()).not.toContain(" | ");
+    const labels = await answer.locator("section ol a").allInnerTexts();
+    expect(new Set(labels.map((label) => label.replace(/^\d+\s+/, ""))).size).toBe(labels.length);
+    const row = answer.getByRole("row", { name: /^성적장학금 우수/ });
+    await row.locator("a[id^=source-]").hover();
+    await page.getByRole("tooltip").getByRole("cell", { name: "등록금의 50%" }).waitFor();
+    await row.locator("a[id^=source-]").click();
+    const source = page.getByRole("complementary");
+    await source.locator('tr mark[data-kinds~="quote"]').first().waitFor();
+    expect(await source.getByRole("columnheader").allInnerTexts()).toEqual(
+      await answer.getByRole("columnheader").allInnerTexts(),
+    );
+    await expectAccessible(page);
+    await close(page);
+  });
+
   test("an answer from a PDF names the page, and follows the width of the window", async () => {
     const page = await open(asked(password));
     await waitForAnswer(page);

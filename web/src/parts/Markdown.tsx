@@ -1,6 +1,7 @@
 /** Markdown as elements: no HTML is ever made from text, and links lead only to http and https. */
 import type { ComponentChildren, VNode } from "preact";
 import { useMemo } from "preact/hooks";
+import { CellTable } from "./CellTable";
 import { parseMarkdown, type Block, type Inline } from "./parse-markdown";
 import styles from "./Markdown.module.css";
 
@@ -46,38 +47,13 @@ function blockElement(block: Block, key: number, cite?: Cite): VNode {
         <ul key={key}>{items}</ul>
       );
     }
-    case "table":
-      return <Table key={key} head={block.head} rows={block.rows} cite={cite} />;
+    case "table": {
+      const cells = (row: Inline[][]) => row.map((cell) => inline(cell, cite));
+      return <CellTable key={key} head={block.head.map(cells)} rows={block.rows.map(cells)} />;
+    }
     default:
       return <p key={key}>{inline(block.children, cite)}</p>;
   }
-}
-
-function Table({ head, rows, cite }: { head: Inline[][]; rows: Inline[][][]; cite?: Cite }) {
-  return (
-    <div class={styles.table} tabIndex={0} role="group">
-      <table>
-        <thead>
-          <tr>
-            {head.map((cell, index) => (
-              <th key={index} scope="col">
-                {inline(cell, cite)}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row, index) => (
-            <tr key={index}>
-              {row.map((cell, column) => (
-                <td key={column}>{inline(cell, cite)}</td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-  );
 }
 
 export function inline(spans: readonly Inline[], cite?: Cite): ComponentChildren {

@@ -13,7 +13,7 @@ export type Block =
   | { kind: "code"; text: string }
   | { kind: "quote"; children: Block[] }
   | { kind: "list"; ordered: boolean; start: number; items: Inline[][] }
-  | { kind: "table"; head: Inline[][]; rows: Inline[][][] };
+  | { kind: "table"; head: Inline[][][]; rows: Inline[][][] };
 
 const FENCE = /^\s{0,3}(`{3,}|~{3,})/;
 const HEADING = /^ {0,3}(#{1,6})\s+(.*?)\s*#*\s*$/;
@@ -100,7 +100,7 @@ function tableBlock(lines: string[], at: number): [Block, number] {
       .replace(/^\||\|$/g, "")
       .split("|")
       .map((cell) => parseInline(cell.trim()));
-  return [{ kind: "table", head: cells(lines[at] ?? ""), rows: lines.slice(at + 2, end).map(cells) }, end];
+  return [{ kind: "table", head: [cells(lines[at] ?? "")], rows: lines.slice(at + 2, end).map(cells) }, end];
 }
 
 const INLINE =

@@ -64,6 +64,8 @@ const en = {
   "service.back": "The service is back.",
   "service.tryNow": "Try now",
 
+  "parts.table": "Table",
+
   "state.loading": "Loading …",
   "state.retry": "Try again",
   "state.retryIn": "({n} s)",
@@ -161,6 +163,8 @@ const ko: Record<keyof typeof en, string> = {
   "service.offline": "오프라인입니다. 연결되면 이어서 진행합니다.",
   "service.back": "서비스가 다시 응답합니다.",
   "service.tryNow": "지금 시도",
+
+  "parts.table": "표",
 
   "state.loading": "불러오는 중 …",
   "state.retry": "다시 시도",

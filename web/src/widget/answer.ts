@@ -1,19 +1,24 @@
 /** An answer with its sources, or that the documents do not answer. */
-import { citationsIn, parseMarkdown, safeLink } from "../parts/parse-markdown";
+import { parseMarkdown, safeLink } from "../parts/parse-markdown";
 import { languageOf } from "../text/tags";
+import { distinctLabels } from "../parts/source-labels";
+import { quotationBlocks, quotedBlocks, type Quoted } from "../parts/table-rows";
 import type { Answer, Citation } from "./ask";
 import { element } from "./element";
-import { blockElement, inlineNodes, type Cite } from "./render-markdown";
+import { blockElement, type Cite } from "./render-markdown";
 import type { Say } from "./text";
 
 export function answerElements(answer: Answer, say: Say): HTMLElement[] {
   if (answer.decision === "abstain")
     return [element("p", { class: "strong" }, say("declined")), element("p", { class: "quiet" }, say("declinedHelp"))];
-  const sources = new Map(answer.citations.map((citation) => [citation.number, sourceElement(citation, say)]));
+  const labelled = answer.citations.map((citation) => ({ ...citation, address: citation.source_url }));
+  const labels = distinctLabels(labelled, (n) => say("page", { n }));
+  const citations = answer.citations.map((citation, at) => ({ ...citation, label: labels[at] ?? citation.label }));
+  const sources = new Map(citations.map((citation) => [citation.number, sourceElement(citation, say)]));
   const body = element(
     "div",
     { class: "answer", lang: languageOf(answer.text) },
-    ...textOf(answer, marksOf(sources, answer, say)),
+    ...textOf(answer, marksOf(sources, citations, say)),
   );
   const notes = [
     ...(answer.decision === "review" ? [say("review")] : []),
@@ -30,13 +35,21 @@ export function answerElements(answer: Answer, say: Say): HTMLElement[] {
 /** Quotations are shown as they are; what a model wrote is Markdown. */
 function textOf(answer: Answer, cite: Cite): HTMLElement[] {
   if (answer.model !== null) return parseMarkdown(answer.text).map((block) => blockElement(block, cite));
-  return [element("p", { class: "quoted" }, ...inlineNodes(citationsIn(answer.text), cite))];
+  return quotedElements(quotedBlocks(answer.text, answer.citations), cite);
 }
 
-function marksOf(sources: Map<number, HTMLDetailsElement>, answer: Answer, say: Say): Cite {
+function quotedElements(blocks: readonly Quoted[], cite: Cite): HTMLElement[] {
+  return blocks.map((block) => {
+    const shown = blockElement(block, cite);
+    if (block.kind === "paragraph") shown.className = "quoted";
+    return shown;
+  });
+}
+
+function marksOf(sources: Map<number, HTMLDetailsElement>, citations: readonly Citation[], say: Say): Cite {
   return (number) => {
     const source = sources.get(number);
-    const label = answer.citations.find((citation) => citation.number === number)?.label;
+    const label = citations.find((citation) => citation.number === number)?.label;
     if (!source || label === undefined) return document.createTextNode(`[${number}]`);
     const mark = element("button", { type: "button", class: "mark" }, String(number));
     mark.setAttribute("aria-label", say("source", { n: number, label }));
@@ -50,11 +63,9 @@ function marksOf(sources: Map<number, HTMLDetailsElement>, answer: Answer, say: 
 }
 
 function sourceElement(citation: Citation, say: Say): HTMLDetailsElement {
-  const { number, label, context, display, source_url } = citation;
-  const lang = languageOf(display);
-  const quote = element("blockquote", { lang });
-  for (const part of context) quote.append(element("p", { class: "quiet" }, part.text));
-  quote.append(element("p", { class: "quoted" }, display));
+  const { number, label, display, source_url } = citation;
+  const blocks = quotedElements(quotationBlocks(citation), (n) => document.createTextNode(`[${n}]`));
+  const quote = element("blockquote", { lang: languageOf(display) }, ...blocks);
   const source = element("details", {}, element("summary", { lang: languageOf(label) }, `[${number}] ${label}`), quote);
   const original = safeLink(source_url);
   if (original !== null)

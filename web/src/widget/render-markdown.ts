@@ -45,13 +45,20 @@ export function inlineNodes(spans: readonly Inline[], cite: Cite): (Node | strin
   });
 }
 
-function tableElement(head: Inline[][], rows: Inline[][][], cite: Cite): HTMLElement {
-  const row = (cells: Inline[][], name: "th" | "td") =>
-    element("tr", {}, ...cells.map((cell) => element(name, {}, ...inlineNodes(cell, cite))));
-  const body = element("tbody", {}, ...rows.map((cells) => row(cells, "td")));
-  return element(
-    "div",
-    { class: "wide", tabindex: "0" },
-    element("table", {}, element("thead", {}, row(head, "th")), body),
-  );
+/** With header rows, the first cell of each row is its header. */
+function tableElement(head: Inline[][][], rows: Inline[][][], cite: Cite): HTMLElement {
+  const row = (cells: Inline[][], scopeOf: (column: number) => string) =>
+    element(
+      "tr",
+      {},
+      ...cells.map((cell, column) => {
+        const scope = scopeOf(column);
+        return element(scope ? "th" : "td", { scope: scope || false }, ...inlineNodes(cell, cite));
+      }),
+    );
+  const parts = [
+    element("tbody", {}, ...rows.map((cells) => row(cells, (at) => (head.length > 0 && at === 0 ? "row" : "")))),
+  ];
+  if (head.length > 0) parts.unshift(element("thead", {}, ...head.map((cells) => row(cells, () => "col"))));
+  return element("div", { class: "wide", tabindex: "0" }, element("table", {}, ...parts));
 }

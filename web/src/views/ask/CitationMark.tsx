@@ -1,5 +1,7 @@
 /** `[n]` in an answer: a preview on hover and focus, the source beside the answer on click. */
 import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { Quotation } from "../../parts/QuotedText";
+import { sourceName } from "./source-name";
 import { address } from "./state";
 import { t } from "./text";
 import type { Source, Turn } from "./turns";
@@ -28,6 +30,7 @@ function Mark({ turn, source }: { turn: Turn; source: Source }) {
     timer.current = setTimeout(() => setOpen(show), wait);
   };
   useEffect(() => () => clearTimeout(timer.current), []);
+  const name = sourceName(turn, source);
   const current = address.read().source === `${turn.id}.${source.number}`;
   return (
     <>
@@ -36,7 +39,7 @@ function Mark({ turn, source }: { turn: Turn; source: Source }) {
         id={markId(turn.id, source.number)}
         class={styles.mark}
         href={address.link({ source: `${turn.id}.${source.number}` })}
-        aria-label={t("ask.source", { n: source.number, label: source.label })}
+        aria-label={t("ask.source", { n: source.number, label: name })}
         aria-describedby={open ? id : undefined}
         aria-current={current ? "true" : undefined}
         onPointerEnter={(event) => event.pointerType === "mouse" && later(true, OPEN_MS)}
@@ -50,6 +53,7 @@ function Mark({ turn, source }: { turn: Turn; source: Source }) {
       {open && (
         <Preview
           id={id}
+          name={name}
           source={source}
           mark={mark.current}
           onKeep={() => later(true, 0)}
@@ -62,13 +66,14 @@ function Mark({ turn, source }: { turn: Turn; source: Source }) {
 
 interface PreviewProps {
   id: string;
+  name: string;
   source: Source;
   mark: HTMLElement | null;
   onKeep: () => void;
   onClose: (wait: number) => void;
 }
 
-function Preview({ id, source, mark, onKeep, onClose }: PreviewProps) {
+function Preview({ id, name, source, mark, onKeep, onClose }: PreviewProps) {
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => {
     const element = box.current;
@@ -93,13 +98,10 @@ function Preview({ id, source, mark, onKeep, onClose }: PreviewProps) {
       onPointerEnter={onKeep}
       onPointerLeave={() => onClose(CLOSE_MS)}
     >
-      <strong>{source.label}</strong>
-      {source.context.map((context) => (
-        <span key={context.start} class={styles.context}>
-          {context.text}
-        </span>
-      ))}
-      <span class={styles.quote}>{source.display}</span>
+      <strong>{name}</strong>
+      <div class={styles.quote}>
+        <Quotation source={source} />
+      </div>
     </div>
   );
 }

@@ -5,6 +5,7 @@ import { Dialog } from "../../parts/Dialog";
 import { t as common } from "../../text/common";
 import { markId } from "./CitationMark";
 import { SourcePanel } from "./SourcePanel";
+import { sourceName } from "./source-name";
 import { address, openSource } from "./state";
 import { t } from "./text";
 import { shown, type Source, type Turn } from "./turns";
@@ -27,7 +28,7 @@ export function OpenSource({ turn, source, wide }: { turn: Turn; source: Source;
     address.set({ source: "" }, { replace: true });
     document.getElementById(markId(turn.id, source.number))?.focus();
   };
-  const name = t("ask.source", { n: source.number, label: source.label });
+  const name = t("ask.source", { n: source.number, label: sourceName(turn, source) });
   const content = (
     <div class={styles.content}>
       <Steps turn={turn} source={source} />

@@ -6,7 +6,7 @@ import { viewOf } from "../../app/views";
 import type { components } from "../../api/schema";
 import { Button } from "../../parts/Button";
 import { slicePoints, type Span } from "../../parts/code-points";
-import { Highlight } from "../../parts/Highlight";
+import { DocumentText } from "../../parts/DocumentText";
 import { safeLink } from "../../parts/parse-markdown";
 import { Failure, Loaded } from "../../parts/States";
 import { languageOf } from "../../text/language";
@@ -85,7 +85,7 @@ function Text({ source, part, spans }: { source: Source; part: Part; spans: Span
       lang={languageOf(part.text)}
       data-source={`${part.document_id} ${source.start} ${source.end}`}
     >
-      <Highlight text={part.text} spans={spans} from={part.start} />
+      <DocumentText text={part.text} spans={spans} from={part.start} />
     </div>
   );
 }

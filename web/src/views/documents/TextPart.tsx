@@ -3,7 +3,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { useDocumentText } from "../../app/document-text";
 import { Button } from "../../parts/Button";
 import type { Span } from "../../parts/code-points";
-import { Highlight } from "../../parts/Highlight";
+import { DocumentText } from "../../parts/DocumentText";
 import { Empty, Failure, Loaded } from "../../parts/States";
 import { blocksOf, type Block } from "./blocks";
 import { address, spanOf, spansOf, type Document, type PassageSpan } from "./state";
@@ -77,7 +77,7 @@ function Windows({ document, spans, passage, at }: Props) {
 
 function BlockText({ block, spans, current }: { block: Block; spans: readonly Span[]; current: Span | null }) {
   const { passage } = block;
-  const text = <Highlight text={block.text} spans={spans} from={block.start} />;
+  const text = <DocumentText text={block.text} spans={spans} from={block.start} />;
   if (!passage) return <div class={styles.between}>{text}</div>;
   const isCurrent = current !== null && passage.start < current.end && current.start < passage.end;
   return (

@@ -6,6 +6,7 @@ import { api } from "../../api/client";
 import { Badge } from "../../parts/Badge";
 import { CopyButton } from "../../parts/CopyButton";
 import { Page } from "../../parts/Page";
+import { QuotedAnswer } from "../../parts/QuotedText";
 import { Failure, Loading } from "../../parts/States";
 import { formatDateTime, formatNumber, formatPercent, formatSeconds } from "../../text/texts";
 import { Calls } from "./Calls";
@@ -53,7 +54,9 @@ function Shown({ trace }: { trace: Trace }) {
       <Facts trace={trace} />
       {trace.answer && (
         <Section title={t("trace.answer")}>
-          <p class={styles.answer}>{trace.answer}</p>
+          <div class={styles.answer}>
+            <QuotedAnswer text={trace.answer} sources={[]} />
+          </div>
         </Section>
       )}
       {!trace.answer && !trace.question && <p class={styles.hint}>{t("trace.noTexts")}</p>}
