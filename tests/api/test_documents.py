@@ -306,4 +306,5 @@ async def test_bad_pages(client: httpx2.AsyncClient, query: str) -> None:
 async def test_unknown_ids(client: httpx2.AsyncClient, method: str, key: str) -> None:
     body = assert_failure(await client.request(method, f"/documents/{key}"), 404)
     assert body["type"] == "NotFound"
-    assert set(body) == {"detail", "type", "request_id"}
+    assert set(body) == {"detail", "type", "request_id", "detail_statements"}
+    assert [each["code"] for each in body["detail_statements"]] == ["error_not_found"]

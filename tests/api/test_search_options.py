@@ -116,10 +116,11 @@ async def test_explanations_are_returned(
         "terms": ["bicycl"],
         "expansions": [],
     }
-    assert body["metrics"]["absent"] == [
-        {"document_id": "e", "reason": "It is the 31st of the list.", "chunk_id": "e:4", "explanation": reasons},
-        {"document_id": "f", "reason": "There is none.", "chunk_id": None, "explanation": None},
-    ]
+    texts = ("It is the 31st of the list.", "There is none.")
+    statements = [[{"code": "", "text": text, "values": {}}] for text in texts]
+    rows = [("e", texts[0], statements[0], "e:4", reasons), ("f", texts[1], statements[1], None, None)]
+    names = ("document_id", "reason", "reason_statements", "chunk_id", "explanation")
+    assert body["metrics"]["absent"] == [dict(zip(names, row, strict=True)) for row in rows]
 
 
 async def test_explanations_come_from_the_engine(client: httpx2.AsyncClient, book: str) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from dtrag.core.editions import Edition
 from dtrag.core.page_starts import PageStart
 from dtrag.core.query_expansion import QueryExpansion
-from dtrag.core.statements import Statement, all_statements
+from dtrag.core.statements import Statement, all_statements, statements_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -215,6 +215,11 @@ class Absence:
     reason: str
     chunk_id: str | None = None
     explanation: Explanation | None = None
+
+    @property
+    def reason_statements(self) -> tuple[Statement, ...]:
+        """The reason with codes."""
+        return statements_of(self.reason)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 
+from dtrag.core.statements import CodedText, shown_as, stated
 from dtrag.errors import InvalidInput
 
 ADDENDUM = "addendum"
@@ -134,19 +135,34 @@ def missing_editions_note(works: Sequence[WorkBeginning], day: date, *, korean: 
     if not later:
         return ""
     more = len(later) - NAMED_WORKS
+    english = _missing_in_english(works, later, day)
     if korean:
         named = ", ".join(f"{name}({first_day}부터)" for first_day, name in later[:NAMED_WORKS])
         rest = f" 외 {more}개" if more > 0 else ""
-        return (
+        return shown_as(
             f"{day} 당시의 내용이 저장되어 있지 않아 찾아보지 못한 규정이 있습니다(시행일이 있는 {len(works)}개 가운데 "
-            f"{len(later)}개): {named}{rest}."
+            f"{len(later)}개): {named}{rest}.",
+            english,
         )
+    return english
+
+
+def _missing_in_english(works: Sequence[WorkBeginning], later: Sequence[tuple[date, str]], day: date) -> CodedText:
+    more = len(later) - NAMED_WORKS
     named = ", ".join(f"{name} (from {first_day} on)" for first_day, name in later[:NAMED_WORKS])
     rest = f" and {more} more" if more > 0 else ""
     count = (
         "any dated regulation" if len(later) == len(works) else f"{len(later)} of the {len(works)} dated regulations"
     )
-    return f"No text of {day} is stored, and none was searched, of {count} in scope: {named}{rest}."
+    return stated(
+        "editions_missing",
+        "No text of {day} is stored, and none was searched, of " + count + " in scope: {names}.",
+        day=day,
+        total=len(works),
+        missing=len(later),
+        names=f"{named}{rest}",
+        dated=", ".join(f"{name} {first_day}" for first_day, name in later[:NAMED_WORKS]) + (" …" if more > 0 else ""),
+    )
 
 
 def days(start: date | None, end: date | None) -> dict[str, str]:

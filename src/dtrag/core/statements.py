@@ -9,6 +9,7 @@ from typing import TypedDict
 
 from dtrag.errors import DtragError
 
+_VALUE = re.compile(r"\{(\w+)")
 _NEW_WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
@@ -82,21 +83,31 @@ def all_statements(texts: Iterable[str]) -> tuple[Statement, ...]:
 def statements_of_error(error: DtragError) -> tuple[Statement, ...]:
     """The statements of an error's message; one made from the docstring of its class has the name of the class as code.
 
-    `StorageFull` is `storage_full`. A message without codes gives none.
+    `StorageFull` is `error_storage_full`. A message without codes gives none.
     """
     message = error.args[0] if error.args else ""
     if isinstance(message, CodedText):
         return message.statements
     if error.has_own_message:
         return ()
-    values = {name: str(value) for name, value in error.fields.items()}
-    return (Statement(_NEW_WORD.sub("_", type(error).__name__).lower(), str(error), values),)
+    shown = set(_VALUE.findall(type(error).__doc__ or ""))
+    values = {name: str(value) for name, value in error.fields.items() if name in shown}
+    code = f"error_{_NEW_WORD.sub('_', type(error).__name__).lower()}"
+    return (Statement(code, str(error), values),)
 
 
 def text_of_error(error: DtragError) -> str:
     """The message of an error with its statements."""
     statements = statements_of_error(error)
     return CodedText(str(error), statements) if statements else str(error)
+
+
+def statement_of(row: object) -> Statement:
+    """The inverse of `Statement.row`. Raises `TypeError` for a value of another shape."""
+    match row:
+        case {"code": str(code), "text": str(text), "values": dict(values)}:
+            return Statement(code, text, {str(name): str(value) for name, value in values.items()})
+    raise TypeError("a statement has code, text and values")
 
 
 def rows_of(texts: Iterable[str]) -> list[StatementRow]:

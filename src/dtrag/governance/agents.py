@@ -258,7 +258,12 @@ class Agents:
         threshold = agent.manifest.features.hitl_below_conf
         if response.confidence >= threshold:
             return response, False
-        reason = f"The confidence {response.confidence:.2f} is below the agent's threshold {threshold:.2f}."
+        reason = stated(
+            "review_below_agent",
+            "The confidence {confidence} is below the agent's threshold {limit}.",
+            confidence=f"{response.confidence:.2f}",
+            limit=f"{threshold:.2f}",
+        )
         as_of = request.options.get("as_of") if isinstance(request, PipelineRequest) else None
         queued = await self._review.offer_answer(
             offered_answer(response, [reason], as_of, owner),

@@ -18,7 +18,7 @@ from dtrag.core.access.scope import EVERYTHING, Grant, Scope, Viewer, lies_withi
 from dtrag.core.cases.case import CaseLog
 from dtrag.core.documents import SearchResult, uuid_or_none
 from dtrag.core.editions import parse_date
-from dtrag.core.statements import stated
+from dtrag.core.statements import rows_of, stated
 from dtrag.core.taxonomy.classification import Classification
 from dtrag.core.taxonomy.review import MAX_NOTE, Decision, Item, OfferedAnswer
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
@@ -42,6 +42,8 @@ MAX_LIMIT = 1_000
 MAX_TEXT = 200_000
 """Longest text to classify, in characters; only its first 3,000 words are used."""
 IN_REVIEW = stated("in_review", "The confidence is low: the answer is in the review queue.")
+EXPECTED = stated("reader_expected_answer", "A reader expected an answer.")
+DISPUTED = stated("reader_found_wrong", "A reader found the answer wrong.")
 MOST_DECIDED = 10_000
 """Decided answers that are examined at once."""
 _LOG = logging.getLogger(__name__)
@@ -156,7 +158,12 @@ class Review:
         """
         if response.unfinished or response.confidence >= self._review_below:
             return False
-        reason = f"The confidence {response.confidence:.2f} is below {self._review_below:.2f} (DTRAG_REVIEW_BELOW)."
+        reason = stated(
+            "review_below",
+            "The confidence {confidence} is below {limit} (DTRAG_REVIEW_BELOW).",
+            confidence=f"{response.confidence:.2f}",
+            limit=f"{self._review_below:.2f}",
+        )
         try:
             return await self.offer_answer(offered_answer(response, [reason], as_of, asker), viewer)
         except StorageFull as error:
@@ -182,7 +189,7 @@ class Review:
         declined = log.details.get("decision") == "abstain"
         offered = OfferedAnswer(
             question=log.query,
-            reasons=["A reader expected an answer." if declined else "A reader found the answer wrong."],
+            reasons=[EXPECTED if declined else DISPUTED],
             confidence=float(log.details.get("confidence", 0.0)),
             decision=str(log.details.get("decision", "review")),
             cited=[passage.chunk_id for passage in log.passages],
@@ -281,9 +288,15 @@ class Review:
 
 
 _CLASSIFIED = ("path", "reasons", "alternatives", "disagreeing")
-_ANSWERED = ("question", "text", "decision", "document_ids", "question_hash", "reasons", "as_of")
-_EMPTY: Mapping[str, object] = {"reasons": [], "as_of": ""}
+_ANSWERED = ("question", "text", "decision", "document_ids", "question_hash", "reasons", "as_of", "trace_id")
+_EMPTY: Mapping[str, object] = {"reasons": [], "as_of": "", "trace_id": ""}
 """Of answers that were queued by an earlier version."""
+
+
+def _reason_statements(item: Item) -> object:
+    """The reasons with codes; items of an earlier version have only the English sentences."""
+    stored = item.proposal.get("reason_statements")
+    return stored if stored is not None else rows_of(map(str, item.proposal.get("reasons", ())))
 
 
 def offered_answer(
@@ -319,13 +332,15 @@ def _listed(item: Item, caller: Caller, scope: Scope, taxonomy: Taxonomy) -> Ite
     """
     if item.kind == "answer":
         proposal = {name: item.proposal.get(name, _EMPTY.get(name)) for name in _ANSWERED}
+        proposal["reason_statements"] = _reason_statements(item)
         note = item.note if caller.may("admin") or caller.name == item.decided_by else ""
         return replace(item, proposal=proposal, note=note)
     proposal = {name: item.proposal[name] for name in _CLASSIFIED}
+    proposal["reason_statements"] = _reason_statements(item)
     proposal["path"] = list(taxonomy.path(item.node_id)) if _within(item.node_id, scope) else []
     if scope.nodes is None:
         return replace(item, proposal=proposal)
-    proposal |= {"reasons": [], "alternatives": [], "disagreeing": False}
+    proposal |= {"reasons": [], "reason_statements": [], "alternatives": [], "disagreeing": False}
     return replace(item, proposal=proposal, confidence=None)
 
 

@@ -15,6 +15,7 @@ from dtrag.core.answers.citation_labels import label
 from dtrag.core.cases.case import content_hash
 from dtrag.core.documents import SearchResult
 from dtrag.core.editions import parse_date
+from dtrag.core.statements import rows_of as statement_rows
 from dtrag.core.taxonomy.review import ChosenRow, Item, OfferedAnswer, PassageView
 from dtrag.core.taxonomy.tree import UNCLASSIFIED, Taxonomy
 from dtrag.core.text.analysis import clean, normalise
@@ -44,8 +45,10 @@ def answer_item(offered: OfferedAnswer, grant: Grant | None, agent_id: uuid.UUID
         "passages": passages,
         "cited": list(dict.fromkeys(offered.cited)),
         "reasons": [clean(reason) for reason in offered.reasons],
+        "reason_statements": statement_rows(offered.reasons),
         "as_of": offered.as_of,
         "caused_by": offered.caused_by,
+        "trace_id": offered.trace_id,
         "grant": grant.as_json() if grant is not None else None,
     }
     confidence = min(1.0, max(0.0, offered.confidence))

@@ -16,6 +16,7 @@ from datetime import date
 
 from dtrag.core.access.scope import EVERYTHING, Scope
 from dtrag.core.documents import IndexedDocument, document_id
+from dtrag.core.statements import stated
 from dtrag.core.taxonomy.classification import Classification
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.core.text.analysis import Analyzer
@@ -90,8 +91,11 @@ class Ingestion:
         await _Run(self, reader, guard, report, on_progress).execute(sources)
         if editions.unstated:
             report.notes.append(
-                f"{editions.unstated:,} documents state no date: that of the index still counts. "
-                "Change it with --effective."
+                stated(
+                    "documents_undated",
+                    "{count} documents state no date: that of the index still counts. Change it with --effective.",
+                    count=f"{editions.unstated:,}",
+                )
             )
         if report.documents or report.removed:
             await self._writer.tidy()

@@ -9,9 +9,10 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 
 from dtrag.core.documents import ChunkedDocument, Draft, ParsedDocument, document_id
+from dtrag.core.statements import stated, text_of_error
 from dtrag.core.taxonomy.tree import UNCLASSIFIED, CategoryPath
 from dtrag.core.text.analysis import Analyzer, clean
-from dtrag.errors import InvalidInput, ParseFailed
+from dtrag.errors import DtragError, InvalidInput, ParseFailed
 from dtrag.ingestion import chunking
 from dtrag.ingestion.analysis import cleaned, fingerprint
 from dtrag.ingestion.chunking import CHUNKER, PDF_CHUNKER
@@ -109,7 +110,7 @@ class SourceReader:
                 raise InvalidInput(_summary(refusals))
         except (ParseFailed, InvalidInput, OSError) as error:
             read.failed = True
-            reason = f"{error.strerror}." if isinstance(error, OSError) and error.strerror else str(error)
+            reason = text_of_error(error) if isinstance(error, DtragError) else _unreadable(error)
             self._report.failed.append((str(source.path), reason))
 
     async def _add(self, document: ParsedDocument, read: ReadSource, refusals: list[str]) -> None:
@@ -205,4 +206,13 @@ class SourceReader:
 
 def _summary(refusals: Sequence[str]) -> str:
     more = "; …" if len(refusals) > SHOWN_REFUSALS else ""
-    return f"{len(refusals):,} of its documents: {'; '.join(refusals[:SHOWN_REFUSALS])}{more}"
+    reasons = f"{'; '.join(refusals[:SHOWN_REFUSALS])}{more}"
+    return stated(
+        "documents_refused", "{count} of its documents: {reasons}", count=f"{len(refusals):,}", reasons=reasons
+    )
+
+
+def _unreadable(error: OSError) -> str:
+    if not error.strerror:
+        return str(error)
+    return stated("file_read_failed", "{reason}.", reason=error.strerror)

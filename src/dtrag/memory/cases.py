@@ -33,6 +33,7 @@ from dtrag.core.cases.requests import MAX_K, question
 from dtrag.core.cases.similarity import question_hash
 from dtrag.core.cases.statistics import CaseStatistics
 from dtrag.core.editions import parse_date
+from dtrag.core.statements import stated
 from dtrag.core.taxonomy.tree import CategoryPath, Taxonomy
 from dtrag.core.text.analysis import clean
 from dtrag.errors import Conflict, FeatureOff, IncompleteRequest, InvalidInput, NotFound, StorageFull
@@ -53,7 +54,7 @@ MAX_EXPORTED = 100_000
 PAGE = 500
 MOST_EXAMINED = 5_000
 """Cases that one page of a filtered list examines; the next page continues after them."""
-NO_LOG = "The disk is full: the interaction was not stored, and takes no feedback."
+NO_LOG = stated("case_not_logged", "The disk is full: the interaction was not stored, and takes no feedback.")
 
 
 class CaseMemory:

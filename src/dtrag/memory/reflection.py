@@ -10,6 +10,7 @@ from dtrag.core.access.api_key import LOCAL, Caller
 from dtrag.core.access.scope import EVERYTHING, Grant
 from dtrag.core.cases.case import Case, CaseChange, Vote
 from dtrag.core.cases.votes import one_of_each_voter
+from dtrag.core.statements import stated
 from dtrag.core.taxonomy.review import OfferedAnswer
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.memory.maintenance import all_cases, require_maintainer
@@ -130,7 +131,15 @@ class Reflection:
             grant = Grant.of([CategoryPath.parse(path)], taxonomy)
         offered = OfferedAnswer(
             question=case.query,
-            reasons=[f"Its case {case.case_id} helped in {judged.successes} of {judged.votes} votes."],
+            reasons=[
+                stated(
+                    "case_rarely_helped",
+                    "Its case {case} helped in {successes} of {votes} votes.",
+                    case=case.case_id,
+                    successes=judged.successes,
+                    votes=judged.votes,
+                )
+            ],
             confidence=judged.success_rate,
             decision="review",
             cited=[passage.chunk_id for passage in case.passages],

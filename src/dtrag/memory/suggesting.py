@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 from dtrag.core.access.scope import Scope
 from dtrag.core.cases.case import Case, CaseQuery, ScoredCases, SimilarityMethod
 from dtrag.core.cases.similarity import cosine, order, similarity, with_words
+from dtrag.core.statements import stated
 from dtrag.memory.question_vectors import QuestionVectors
 from dtrag.ports.cases import CaseStore
 
+EMBEDDER_FAILED = stated("words_compared", "The embedder failed: words were compared.")
 CANDIDATES = 4
 """Candidates of embeddings and of words for one suggestion by SEMANTIC."""
 
@@ -42,7 +44,7 @@ class Suggester:
         by_words = replace(query, method=SimilarityMethod.COSINE)
         vector = await self.vectors.of(query.text)
         if vector is None:
-            reason = self.vectors.unsupported_reason(query.text) or "The embedder failed: words were compared."
+            reason = self.vectors.unsupported_reason(query.text) or EMBEDDER_FAILED
             return Nearest(await self.store.nearest(by_words, scope), SimilarityMethod.COSINE, (reason,))
         query = replace(query, vector=vector)
         more = query.limit * CANDIDATES

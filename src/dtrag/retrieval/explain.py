@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from dtrag.core.access.scope import SearchFilters
 from dtrag.core.documents import Absence, Explanation, SearchResult, uuid_or_none
 from dtrag.core.query_expansion import QueryExpansion
+from dtrag.core.statements import CodedText, stated
 from dtrag.core.text.analysis import Analyzer, term_id
 from dtrag.core.text.questions import content
 from dtrag.ports import Index
@@ -15,10 +16,13 @@ from dtrag.retrieval.hybrid import Ranking
 from dtrag.retrieval.request import SearchRequest, SearchTarget
 from dtrag.retrieval.retrievers import RetrieverOutcome
 
-NOT_FOUND = "There is no such document that you may see."
+NOT_FOUND = stated("absent_unknown", "There is no such document that you may see.")
 """For documents that do not exist and for those outside the caller's scope, so that the two cannot be told apart."""
-NOT_IN_CATEGORIES = "The filters exclude it: it is in none of the requested categories."
-NOT_ADMITTED = "The filters exclude it: its content type, its date or its metadata do not match."
+NOT_IN_CATEGORIES = stated("absent_category", "The filters exclude it: it is in none of the requested categories.")
+NOT_ADMITTED = stated(
+    "absent_filtered", "The filters exclude it: its content type, its date or its metadata do not match."
+)
+_NO_CANDIDATE = "Its best passage is not a candidate: "
 
 
 @dataclass(slots=True)
@@ -130,29 +134,35 @@ class Explainer:
     def _ranked_too_low(self, rank: int, key: str) -> str:
         total, top_k = len(self.ranking.order), self.request.top_k
         if key in self.rerank_scores:
-            return (
-                f"Its best passage had rank {rank} of {total} candidates before the reranker, "
-                f"and is not among the first {top_k} after it."
+            return stated(
+                "absent_reranked",
+                "Its best passage had rank {rank} of {total} candidates before the reranker, "
+                "and is not among the first {last} after it.",
+                rank=rank,
+                total=total,
+                last=top_k,
             )
-        return f"Its best passage has rank {rank} of {total} candidates; the list ends with rank {top_k}."
+        text = "Its best passage has rank {rank} of {total} candidates; the list ends with rank {last}."
+        return stated("absent_low", text, rank=rank, total=total, last=top_k)
 
     def _not_a_candidate(self, total: float, cosine: float | None, passage: SearchResult | None) -> str:
-        reasons = []
+        reasons: list[CodedText] = []
         lexical, vector = self.ranking.lexical, self.ranking.vector
         if lexical.candidates is not None:
             if total > 0 and not self._lacks_words(passage):
-                reasons.append(f"its lexical score is {total:.2f}, {_last_score(lexical)}")
+                reasons.append(_low_lexical(f"{total:.2f}", lexical))
+            elif self.request.mode == "strict":
+                reasons.append(stated("absent_words", f"{_NO_CANDIDATE}it does not contain every word of the query."))
             else:
-                reasons.append(
-                    "it does not contain every word of the query"
-                    if self.request.mode == "strict"
-                    else "it contains no word of the query"
-                )
+                reasons.append(stated("absent_no_word", f"{_NO_CANDIDATE}it contains no word of the query."))
         if vector.candidates is not None:
             reasons.append(
-                "it has no vector" if cosine is None else f"its similarity is {cosine:.3f}, {_last_score(vector)}"
+                stated("absent_no_vector", f"{_NO_CANDIDATE}it has no vector.")
+                if cosine is None
+                else _low_vector(f"{cosine:.3f}", vector)
             )
-        return f"Its best passage is not a candidate: {'; '.join(reasons)}."
+        parts = "; ".join(reason.removeprefix(_NO_CANDIDATE).removesuffix(".") for reason in reasons)
+        return CodedText(f"{_NO_CANDIDATE}{parts}.", tuple(each for reason in reasons for each in reason.statements))
 
     def _lacks_words(self, passage: SearchResult | None) -> bool:
         """Whether the passage lacks a term that each candidate contains."""
@@ -169,10 +179,25 @@ def _of_candidates(outcome: RetrieverOutcome, chunk_ids: Sequence[str]) -> tuple
     return scores, missing
 
 
-def _last_score(outcome: RetrieverOutcome) -> str:
+def _low_lexical(score: str, outcome: RetrieverOutcome) -> CodedText:
     if not outcome.raw_scores:
-        return "and there are no candidates"
-    return f"the last of the {len(outcome.raw_scores)} candidates has {min(outcome.raw_scores.values()):.3f}"
+        text = f"{_NO_CANDIDATE}its lexical score is {{score}}, and there are no candidates."
+        return stated("absent_lexical_none", text, score=score)
+    text = f"{_NO_CANDIDATE}its lexical score is {{score}}, the last of the {{count}} candidates has {{last}}."
+    return stated("absent_lexical", text, score=score, **_last_of(outcome))
+
+
+def _low_vector(score: str, outcome: RetrieverOutcome) -> CodedText:
+    if not outcome.raw_scores:
+        text = f"{_NO_CANDIDATE}its similarity is {{score}}, and there are no candidates."
+        return stated("absent_vector_none", text, score=score)
+    text = f"{_NO_CANDIDATE}its similarity is {{score}}, the last of the {{count}} candidates has {{last}}."
+    return stated("absent_vector", text, score=score, **_last_of(outcome))
+
+
+def _last_of(outcome: RetrieverOutcome) -> dict[str, str]:
+    """Number and lowest score of the candidates."""
+    return {"count": str(len(outcome.raw_scores)), "last": f"{min(outcome.raw_scores.values()):.3f}"}
 
 
 def _rank(keys: Mapping[str, float] | Sequence[str], key: str) -> int | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from dtrag.adapters.parsers.formats import check_content, format_of, knows
 from dtrag.adapters.parsers.worker import reason_for
 from dtrag.core.documents import ParsedDocument
+from dtrag.core.statements import stated
 from dtrag.errors import ParseFailed
 
 
@@ -32,7 +33,7 @@ class InProcessParser:
         except Exception as error:  # the parsers' boundary, as in the process: a damaged file fails this file only
             raise ParseFailed(reason_for(error, file_format, memory_mb=0)) from error
         if not has_text:
-            raise ParseFailed("no text in it")
+            raise ParseFailed(stated("no_text", "no text in it"))
 
     async def close(self) -> None:
         """There is no process."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import json
 import pickle
@@ -9,7 +10,22 @@ import re
 from dataclasses import fields
 from pathlib import Path
 
-from dtrag.core.statements import CodedText, Statement, all_statements, joined, stated, statements_of
+import pytest
+
+from dtrag import errors
+from dtrag.core.statements import (
+    CodedText,
+    Statement,
+    all_statements,
+    joined,
+    rows_of,
+    shown_as,
+    stated,
+    statement_of,
+    statements_of,
+    statements_of_error,
+    text_of_error,
+)
 from dtrag.delivery.texts import korean_settings, korean_statements
 from dtrag.settings import FLAGS, Settings
 
@@ -55,11 +71,70 @@ def codes_in_source() -> set[str]:
     return codes
 
 
+def codes_of_errors() -> set[str]:
+    """The codes of errors that say what their class says; the others always have a message of their own, or no HTTP."""
+    own = {"dtrag_error", "invalid_input", "incomplete_request", "parse_failed"}
+    own |= {"model_pull_failed", "no_active_app", "not_opened", "cannot_listen"}
+    classes = {name for name, each in vars(errors).items() if isinstance(each, type)}
+    names = {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower() for name in classes}
+    assert own < names
+    return {f"error_{name}" for name in names - own if name != "class_var"}
+
+
 def test_every_statement_is_there_in_korean() -> None:
-    codes = codes_in_source()
-    assert len(codes) > 40
+    codes = codes_in_source() | codes_of_errors()
+    assert len(codes) > 150
     assert codes == set(korean_statements())
     assert all(re.search("[가-힣]", text) for text in korean_statements().values())
+
+
+def values_in_source() -> dict[str, set[str]]:
+    """The names of the values of each code; without codes whose values come from elsewhere."""
+    values: dict[str, set[str]] = {}
+    for path in (ROOT / "src" / "dtrag").rglob("*.py"):
+        for call in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "stated"):
+                continue
+            names = [keyword.arg for keyword in call.keywords]
+            if isinstance(code := call.args[0], ast.Constant) and None not in names:
+                values.setdefault(str(code.value), set()).update(filter(None, names))
+    return values
+
+
+def test_korean_texts_name_values_that_there_are() -> None:
+    korean = korean_statements()
+    values = values_in_source()
+    assert len(values) > 100
+    wrong = {code for code, names in values.items() if not names.issuperset(_VALUE.findall(korean[code]))}
+    for code in codes_of_errors():
+        name = code.removeprefix("error_").replace("_", "")
+        message = next(str(each.__doc__) for key, each in vars(errors).items() if key.lower() == name)
+        wrong |= {code} if set(_VALUE.findall(korean[code])) - set(_VALUE.findall(message)) else set()
+    assert wrong == set()
+
+
+def test_errors_have_statements() -> None:
+    full = errors.StorageFull(free="1 MB", needed="512 MB")
+    (statement,) = statements_of_error(full)
+    assert (statement.code, statement.text) == ("error_storage_full", str(full))
+    assert statement.values == {"free": "1 MB", "needed": "512 MB"}
+    assert statements_of_error(errors.InvalidInput("It is odd.")) == ()
+    assert statements_of(text_of_error(errors.InvalidInput("It is odd."))) == (Statement("", "It is odd."),)
+    coded = errors.ParseFailed(stated("no_text", "no text in it"))
+    assert statements_of_error(coded) == (Statement("no_text", "no text in it"),)
+
+
+def test_a_statement_survives_as_a_row() -> None:
+    told = stated("searched", "Searched: {passages}.", passages=5)
+    assert [statement_of(row) for row in rows_of([told, "Two."])] == [*told.statements, Statement("", "Two.")]
+    with pytest.raises(TypeError, match="a statement has"):
+        statement_of({"code": 1})
+
+
+def test_a_statement_in_another_language_keeps_its_english_text() -> None:
+    told = shown_as("5개를 찾았습니다.", stated("searched", "Searched: {passages}.", passages=5))
+    assert told == "5개를 찾았습니다."
+    assert told.statements[0].text == "Searched: 5."
 
 
 def test_what_settings_mean_is_there_in_korean() -> None:
@@ -73,4 +148,4 @@ def test_the_guide_names_every_code() -> None:
     guide = (ROOT / "docs" / "reference" / "http.md").read_text("utf-8")
     _, _, section = guide.partition("### Codes of statements")
     named = set(re.findall(r"`(\w+)`", section.partition("\n### ")[0].partition("\n## ")[0]))
-    assert codes_in_source() <= named
+    assert codes_in_source() | codes_of_errors() <= named

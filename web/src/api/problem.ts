@@ -1,4 +1,10 @@
 /** A failed request, with what the reader needs: what kind it is, one sentence, and how long to wait. */
+export interface Statement {
+  code: string;
+  text: string;
+  values: Record<string, string>;
+}
+
 export type ProblemKind =
   "unreachable" | "unauthorized" | "forbidden" | "missing" | "invalid" | "conflict" | "busy" | "unavailable" | "failed";
 
@@ -12,6 +18,8 @@ export class Problem extends Error {
     readonly requestId: string | null = null,
     /** Seconds after which another attempt makes sense; null when the service does not say. */
     readonly retryAfter: number | null = null,
+    /** The detail with its code, where it has one. */
+    readonly statements: readonly Statement[] = [],
   ) {
     super(detail || kind);
   }
@@ -43,7 +51,8 @@ export function problemFrom(status: number, body: unknown, retryAfter: string | 
   const word = (name: string) => (typeof fields[name] === "string" ? fields[name] : "");
   const wait = retryAfter !== null && /^\d+$/.test(retryAfter) ? Number(retryAfter) : null;
   const id = word("request_id") || null;
-  return new Problem(KINDS[status] ?? "failed", word("detail"), status, word("type"), id, wait);
+  const coded = Array.isArray(fields.detail_statements) ? (fields.detail_statements as Statement[]) : [];
+  return new Problem(KINDS[status] ?? "failed", word("detail"), status, word("type"), id, wait, coded);
 }
 
 /** Whether the error is an `abort()` of ours and needs no message. */

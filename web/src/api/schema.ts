@@ -1707,6 +1707,11 @@ export interface components {
              * @description The reason; the same for unknown and inaccessible documents.
              */
             reason: string;
+            /**
+             * Reason Statements
+             * @description The sentences of reason with codes.
+             */
+            reason_statements: components["schemas"]["StatementShape"][];
         };
         /**
          * AddEntriesBody
@@ -3127,6 +3132,11 @@ export interface components {
              */
             reason: string;
             /**
+             * Reason Statements
+             * @description The sentences of reason with codes.
+             */
+            reason_statements: components["schemas"]["StatementShape"][];
+            /**
              * Status
              * @description Its state.
              * @enum {string}
@@ -4159,6 +4169,12 @@ export interface components {
              */
             detail: string;
             /**
+             * Detail Statements
+             * @description The detail with its code; absent for one of which only the text is known.
+             * @default []
+             */
+            detail_statements: components["schemas"]["StatementShape"][];
+            /**
              * Request Id
              * @description The id of the request, as in X-Request-ID and in the log.
              */
@@ -4413,6 +4429,11 @@ export interface components {
              * @description The reason.
              */
             reason: string;
+            /**
+             * Reason Statements
+             * @description The sentences of reason with codes.
+             */
+            reason_statements: components["schemas"]["StatementShape"][];
         };
         /**
          * FeedbackBody
@@ -4867,7 +4888,7 @@ export interface components {
             note: string;
             /**
              * Proposal
-             * @description Of a classification: path, reasons, alternatives, disagreeing. Of an answer: question, text, decision, reasons, document_ids, as_of, and for a single item passages (chunk_id, label, text, cited) and chosen (chunk_ids of a decision).
+             * @description Of a classification: path, reasons, reason_statements, alternatives, disagreeing. Of an answer: question, text, decision, reasons, reason_statements, document_ids, as_of, trace_id, for administrators feedback (the reasons of those who voted against it), and for a single item passages (chunk_id, label, text, cited) and chosen (chunk_ids of a decision).
              */
             proposal: {
                 [key: string]: unknown;
@@ -5682,6 +5703,12 @@ export interface components {
              * @example The question is empty.
              */
             detail: string;
+            /**
+             * Detail Statements
+             * @description The detail with its code; absent for one of which only the text is known.
+             * @default []
+             */
+            detail_statements: components["schemas"]["StatementShape"][];
             /** @description The error in the form of the protocol. */
             error: components["schemas"]["OpenAIError"];
             /**
@@ -6489,6 +6516,11 @@ export interface components {
              * @description The same as a sentence.
              */
             reason: string;
+            /**
+             * Reason Statements
+             * @description The sentences of reason with codes.
+             */
+            reason_statements: components["schemas"]["StatementShape"][];
             /**
              * Wrong
              * @description Wrong ones.
@@ -7449,6 +7481,11 @@ export interface components {
              */
             log_id: string | null;
             /**
+             * Note Statements
+             * @description The notes with codes.
+             */
+            note_statements: components["schemas"]["StatementShape"][];
+            /**
              * Notes
              * @description Remarks for the reader, such as why words were compared instead.
              */
@@ -7966,6 +8003,11 @@ export interface components {
              * @description Files that could not be read, with reasons.
              */
             failed: components["schemas"]["FailedFile"][];
+            /**
+             * Note Statements
+             * @description The notes with codes.
+             */
+            note_statements: components["schemas"]["StatementShape"][];
             /**
              * Notes
              * @description Notes for the reader.

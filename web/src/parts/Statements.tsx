@@ -1,5 +1,6 @@
 /** Notes and reasons of the service, each in the language of the page where it is known. */
-import { sayStatement, type Statement } from "../text/statements";
+import type { Problem } from "../api/problem";
+import { sayAll, sayProblem, sayStatement, type Statement } from "../text/statements";
 
 export function StatementItems({ statements }: { statements: readonly Statement[] }) {
   return (
@@ -23,4 +24,16 @@ export function StatementText({ statements }: { statements: readonly Statement[]
       ))}
     </>
   );
+}
+
+/** A text of the service, or the Korean one of its statements. */
+export function Said({ text, statements }: { text: string; statements: readonly Statement[] }) {
+  const said = sayAll(statements, text);
+  return <span lang={said.lang}>{said.text}</span>;
+}
+
+/** What the service says about a failed request; `otherwise` when it could not be reached. */
+export function ProblemText({ problem, otherwise = "" }: { problem: Problem; otherwise?: string }) {
+  const said = sayProblem(problem);
+  return said.text ? <span lang={said.lang}>{said.text}</span> : <>{otherwise}</>;
 }

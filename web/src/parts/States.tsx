@@ -5,6 +5,7 @@ import type { Problem, ProblemKind } from "../api/problem";
 import type { Resource } from "../app/resource";
 import { signOut } from "../app/session";
 import { t, type CommonKey } from "../text/common";
+import { sayProblem } from "../text/statements";
 import { Button } from "./Button";
 import { CopyButton } from "./CopyButton";
 import styles from "./States.module.css";
@@ -24,17 +25,23 @@ export function Loading({ lines = 3 }: { lines?: number }) {
 interface EmptyProps {
   title: string;
   text?: string;
+  /** The language of the text, where it is not that of the page. */
+  textLang?: string;
   alert?: boolean;
   /** The one thing to do. */
   children?: ComponentChildren;
 }
 
-export function Empty({ title, text, alert, children }: EmptyProps) {
+export function Empty({ title, text, textLang, alert, children }: EmptyProps) {
   return (
     <div class={styles.state}>
       <div class={styles.words} role={alert ? "alert" : undefined}>
         <p class={styles.title}>{title}</p>
-        {text && <p class={styles.text}>{text}</p>}
+        {text && (
+          <p class={styles.text} lang={textLang}>
+            {text}
+          </p>
+        )}
       </div>
       {children && <div class={styles.actions}>{children}</div>}
     </div>
@@ -61,9 +68,10 @@ export function Failure({ problem, onRetry }: { problem: Problem; onRetry?: () =
     forbidden: t("state.forbiddenHelp"),
     missing: t("state.missingHelp"),
   };
-  const sentence = help[problem.kind] ?? problem.detail;
+  const said = sayProblem(problem);
+  const own = help[problem.kind];
   return (
-    <Empty title={t(TITLES[problem.kind])} text={sentence} alert>
+    <Empty title={t(TITLES[problem.kind])} text={own ?? said.text} textLang={own ? undefined : said.lang} alert>
       <Remedy problem={problem} onRetry={onRetry} />
       {problem.kind === "failed" && problem.requestId && (
         <CopyButton text={problem.requestId} label={`${t("state.requestId")} ${problem.requestId}`} />

@@ -4,15 +4,12 @@
  */
 import { signal } from "@preact/signals";
 import { api } from "../api/client";
+import type { Problem, Statement } from "../api/problem";
 import { filled } from "./fill";
 import { language, languageOf } from "./language";
 import type { Language } from "./tags";
 
-export interface Statement {
-  code: string;
-  text: string;
-  values: Record<string, string>;
-}
+export type { Statement };
 
 /** The texts by code; null until they have come. */
 export const korean = signal<Readonly<Record<string, string>> | null>(null);
@@ -35,3 +32,13 @@ export function sayStatement({ code, text, values }: Statement): { text: string;
   if (template === undefined) return { text, lang: languageOf(text) };
   return { text: filled(template, values, "ko"), lang: "ko" };
 }
+
+/** Sentences of the service as one text; without statements the text as it is. */
+export function sayAll(statements: readonly Statement[], text: string): { text: string; lang: Language } {
+  if (statements.length === 0) return { text, lang: languageOf(text) };
+  const said = statements.map(sayStatement);
+  return { text: said.map((each) => each.text).join(" "), lang: said[0]?.lang ?? languageOf(text) };
+}
+
+/** What the service says about a problem; "" when it could not be reached. */
+export const sayProblem = ({ statements, detail }: Problem) => sayAll(statements, detail);

@@ -18,6 +18,7 @@ from typing import IO, Any, Self
 
 from lxml import etree
 
+from dtrag.core.statements import stated
 from dtrag.errors import ParseFailed
 
 MAX_ENTRIES = 10_000
@@ -38,7 +39,7 @@ _ENCRYPTED = 0x1
 
 
 def _unsafe(what: str) -> ParseFailed:
-    return ParseFailed(f"unsafe archive: {what}")
+    return ParseFailed(stated("archive_unsafe", "unsafe archive: {what}", what=what))
 
 
 class SafeArchive:
@@ -75,13 +76,20 @@ class SafeArchive:
         """The entry's bytes. Raises `ParseFailed` when there is no such entry, or more than `limit` bytes in it."""
         entry = self._entry(name)
         if limit is not None and entry.file_size > limit:
-            raise ParseFailed(f"{_shown(name)} in the archive is larger than {limit >> 20} MiB")
+            raise ParseFailed(
+                stated(
+                    "archive_entry_large",
+                    "{name} in the archive is larger than {limit} MiB",
+                    name=_shown(name),
+                    limit=limit >> 20,
+                )
+            )
         with self.open(name) as stream:
             return stream.read()
 
     def _entry(self, name: str) -> zipfile.ZipInfo:
         if name not in self._entries:
-            raise ParseFailed(f"the archive has no {_shown(name)}")
+            raise ParseFailed(stated("archive_entry_missing", "the archive has no {name}", name=_shown(name)))
         return self._entries[name]
 
 
@@ -120,7 +128,11 @@ class _EntryStream(io.RawIOBase):
 
 
 def _damaged(entry: zipfile.ZipInfo) -> ParseFailed:
-    return ParseFailed(f"the archive is damaged: {_shown(entry.filename)} cannot be unpacked")
+    return _broken(f"{_shown(entry.filename)} cannot be unpacked")
+
+
+def _broken(what: str) -> ParseFailed:
+    return ParseFailed(stated("archive_damaged", "the archive is damaged: {what}", what=what))
 
 
 def _shown(name: str) -> str:
@@ -133,7 +145,7 @@ def open_archive(path: Path) -> SafeArchive:
     try:
         archive = zipfile.ZipFile(path)
     except (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error) as error:
-        raise ParseFailed("the archive is damaged: its directory cannot be read") from error
+        raise _broken("its directory cannot be read") from error
     try:
         _check_entries(archive)
     except BaseException:
@@ -152,7 +164,7 @@ def _check_directory(path: Path) -> None:
     if at < 0 or tail[at : at + 4] != _END_MAGIC:
         at = tail.rfind(_END_MAGIC)
     if at < 0 or at + _END.size > len(tail):
-        raise ParseFailed("the archive is damaged: its directory is missing (the file may be cut off)")
+        raise _broken("its directory is missing (the file may be cut off)")
     locator = at - _ZIP64_LOCATOR_BYTES
     if locator >= 0 and tail[locator : locator + 4] == _ZIP64_LOCATOR_MAGIC:
         raise _unsafe("it is of the ZIP64 kind, which no document needs")
@@ -185,7 +197,7 @@ def _check_entry(entry: zipfile.ZipInfo) -> None:
     if stat.S_ISLNK(entry.external_attr >> 16):
         raise _unsafe("an entry is a symbolic link")
     if entry.flag_bits & _ENCRYPTED:
-        raise ParseFailed("it is encrypted; save it without a password")
+        raise ParseFailed(stated("file_encrypted", "it is encrypted; save it without a password"))
     if entry.compress_type not in _METHODS:
         raise _unsafe("an entry is packed by an unusual method")
     if entry.file_size > RATIO_FROM_BYTES and entry.file_size > MAX_RATIO * max(1, entry.compress_size):
@@ -253,8 +265,9 @@ def _refuse_declared(element: etree._Element) -> None:
 
 
 def _malformed(error: etree.XMLSyntaxError) -> ParseFailed:
-    return ParseFailed(f"its XML is damaged: line {error.lineno or 0} is not well-formed")
+    text = "its XML is damaged: line {line} is not well-formed"
+    return ParseFailed(stated("xml_damaged", text, line=error.lineno or 0))
 
 
 def _doctype() -> ParseFailed:
-    return ParseFailed("the XML has a document type declaration, which is refused")
+    return ParseFailed(stated("xml_doctype", "the XML has a document type declaration, which is refused"))

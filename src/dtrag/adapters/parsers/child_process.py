@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Self, cast
 
 from dtrag.adapters.parsers import wire
+from dtrag.core.statements import stated
 from dtrag.errors import DtragError
 from dtrag.settings import passed_on
 
@@ -40,15 +41,15 @@ class ChildDied(Exception):
     def reason(self, memory_mb: int) -> str:
         """The reason that is reported for the file."""
         if self.by_us:
-            return "the parser was closed before the end of the file"
+            return stated("parser_closed", "the parser was closed before the end of the file")
         number = -self.returncode
         if number == signal.SIGXCPU:
-            return "it exceeded its limit of processor time"
+            return stated("parser_cpu", "it exceeded its limit of processor time")
         if number in (signal.SIGKILL, signal.SIGABRT):
-            return f"the file needs more than {memory_mb} MiB of memory"
+            return stated("parser_memory", "the file needs more than {limit} MiB of memory", limit=memory_mb)
         if number > 0:
-            return f"the parser crashed (signal {number})"
-        return f"the parser stopped (exit code {self.returncode})"
+            return stated("parser_crashed", "the parser crashed (signal {number})", number=number)
+        return stated("parser_stopped", "the parser stopped (exit code {number})", number=self.returncode)
 
 
 class Child:

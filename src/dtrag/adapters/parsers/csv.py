@@ -14,6 +14,7 @@ from typing import IO
 from dtrag.adapters.parsers.blocks import TextBuilder, title_of
 from dtrag.adapters.parsers.decoding import clean_line, encoding_of
 from dtrag.core.documents import ParsedDocument
+from dtrag.core.statements import stated
 from dtrag.errors import ParseFailed
 
 DELIMITERS = ",\t;|"
@@ -41,7 +42,7 @@ def parse(path: Path, name: str) -> Iterator[ParsedDocument]:
 def _documents(rows: Iterator[list[str]], title: str) -> Iterator[ParsedDocument]:
     first = next(rows, None)
     if first is None:
-        raise ParseFailed("no text in it")
+        raise ParseFailed(stated("no_text", "no text in it"))
     header = first if _is_header(first) else []
     if not header:
         rows = chain([first], rows)
@@ -64,7 +65,7 @@ def _documents(rows: Iterator[list[str]], title: str) -> Iterator[ParsedDocument
         )
         start += count
     if start == 1:
-        raise ParseFailed("no rows in it besides the header")
+        raise ParseFailed(stated("csv_no_rows", "no rows in it besides the header"))
 
 
 def _rows(file: IO[str]) -> Iterator[list[str]]:
@@ -77,12 +78,18 @@ def _rows(file: IO[str]) -> Iterator[list[str]]:
             row = next(reader, None)
         except csv.Error as error:
             too_long = "field larger" in str(error)
-            reason = f"a cell is longer than {MAX_CELL:,} characters (a missing quote?)" if too_long else str(error)
-            raise ParseFailed(f"line {reader.line_num}: {reason}") from error
+            line = reader.line_num
+            if not too_long:
+                raise ParseFailed(
+                    stated("csv_line_failed", "line {line}: {reason}", line=line, reason=error)
+                ) from error
+            text = "line {line}: a cell is longer than {limit} characters (a missing quote?)"
+            raise ParseFailed(stated("csv_cell_long", text, line=line, limit=f"{MAX_CELL:,}")) from error
         if row is None:
             return
         if len(row) > MAX_COLUMNS:
-            raise ParseFailed(f"line {reader.line_num}: more than {MAX_COLUMNS:,} columns")
+            text = "line {line}: more than {limit} columns"
+            raise ParseFailed(stated("csv_columns", text, line=reader.line_num, limit=f"{MAX_COLUMNS:,}"))
         cells = [clean_line(cell) for cell in row]
         if any(cells):
             yield cells
@@ -93,7 +100,8 @@ def _lines(file: IO[str]) -> Iterator[str]:
     while line := file.readline(MAX_LINE + 1):
         number += 1
         if len(line) > MAX_LINE:
-            raise ParseFailed(f"line {number}: longer than {MAX_LINE:,} characters")
+            text = "line {line}: longer than {limit} characters"
+            raise ParseFailed(stated("csv_line_long", text, line=number, limit=f"{MAX_LINE:,}"))
         # csv refuses NUL in some versions of Python and keeps it in others; it is never data.
         yield line.replace("\x00", "")
 

@@ -12,6 +12,7 @@ import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
 
+from dtrag.core.statements import stated
 from dtrag.errors import ParseFailed
 
 SAMPLE_BYTES = 1 << 16
@@ -112,10 +113,16 @@ def _candidates(sample: bytes, declared: str | None) -> list[str]:
     if utf16 is not None:
         return [utf16]
     if sample.count(0) > max(2, BINARY_NUL_SHARE * len(sample)):
-        raise ParseFailed("it is a binary file, not text")
+        raise ParseFailed(stated("file_binary", "it is a binary file, not text"))
     return ["utf-8", *([declared] if declared else []), "cp949"]
 
 
 def _undecodable(declared: str | None) -> ParseFailed:
     tried = ["UTF-8", "UTF-16", *([declared.upper()[:20]] if declared else []), "CP949/EUC-KR"]
-    return ParseFailed(f"its characters are in none of the encodings tried ({', '.join(tried)}); save it as UTF-8")
+    return ParseFailed(
+        stated(
+            "file_encoding",
+            "its characters are in none of the encodings tried ({tried}); save it as UTF-8",
+            tried=", ".join(tried),
+        )
+    )

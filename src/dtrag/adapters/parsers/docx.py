@@ -17,6 +17,7 @@ from lxml import etree
 from dtrag.adapters.parsers.archive import open_archive, refuse_doctype
 from dtrag.adapters.parsers.blocks import LONGEST_REPEATED, TextBuilder, title_of
 from dtrag.core.documents import ParsedDocument
+from dtrag.core.statements import stated
 from dtrag.errors import ParseFailed
 
 CONTENT_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
@@ -41,7 +42,7 @@ def parse(path: Path, name: str) -> Iterator[ParsedDocument]:
     try:
         document = docx.Document(str(path))
     except (PackageNotFoundError, KeyError, ValueError) as error:
-        raise ParseFailed("it is not a complete DOCX file") from error
+        raise ParseFailed(stated("docx_incomplete", "it is not a complete DOCX file")) from error
     builder = TextBuilder()
     reader = _Body(builder, _Styles(document.styles.element))
     reader.read(document.element.body)

@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Literal, cast
 
 from dtrag.core.documents import ParsedDocument
+from dtrag.core.statements import stated
 from dtrag.errors import ParseFailed
 
 Container = Literal["text", "pdf", "zip"]
@@ -54,8 +55,8 @@ FORMATS: tuple[Format, ...] = (
 BY_SUFFIX = {suffix: row for row in FORMATS for suffix in row.suffixes}
 
 SAVE_AS = {
-    ".hwp": "it is an old binary HWP file; open it in Hangul and save it as HWPX",
-    ".doc": "it is an old binary Word file; open it in Word or LibreOffice and save it as DOCX",
+    ".hwp": stated("file_old_hwp", "it is an old binary HWP file; open it in Hangul and save it as HWPX"),
+    ".doc": stated("file_old_doc", "it is an old binary Word file; open it in Word or LibreOffice and save it as DOCX"),
 }
 """Suffixes we recognise only to say what to do: a file of these is reported with that advice, not passed over."""
 
@@ -84,7 +85,16 @@ def format_of(name: str) -> Format:
     if suffix in SAVE_AS:
         raise ParseFailed(SAVE_AS[suffix])
     if suffix not in BY_SUFFIX:
-        raise ParseFailed(f"files named {suffix or 'without a suffix'} cannot be read; known: {', '.join(BY_SUFFIX)}")
+        known = ", ".join(BY_SUFFIX)
+        if not suffix:
+            raise ParseFailed(
+                stated("file_suffix_missing", "files without a suffix cannot be read; known: {known}", known=known)
+            )
+        raise ParseFailed(
+            stated(
+                "file_format_unknown", "files named {suffix} cannot be read; known: {known}", suffix=suffix, known=known
+            )
+        )
     return BY_SUFFIX[suffix]
 
 
@@ -93,31 +103,39 @@ def check_content(path: Path, chosen: Format) -> None:
     with path.open("rb") as file:
         head = file.read(PDF_HEADER_WINDOW + len(PDF_MAGIC))
     if not head:
-        raise ParseFailed("no text in it: the file is empty")
+        raise ParseFailed(stated("file_empty", "no text in it: the file is empty"))
     if head.startswith(OLE_MAGIC) or head.startswith(HWP3_MAGIC):
         raise ParseFailed(_binary_office_reason(chosen))
     if chosen.container == "pdf":
         if PDF_MAGIC not in head:
-            raise ParseFailed(f"it is {_kind_of(head)}, not a PDF file")
+            raise _other_kind(head, chosen)
     elif head.startswith(PDF_MAGIC):
-        raise ParseFailed(f"it is a PDF file, not {chosen.label}; name it .pdf")
+        raise ParseFailed(stated("file_is_pdf", "it is a PDF file, not {label}; name it .pdf", label=chosen.label))
     if chosen.container == "zip" and not head.startswith(ZIP_MAGICS):
-        raise ParseFailed(f"it is {_kind_of(head)}, not a {chosen.label} file")
+        raise _other_kind(head, chosen)
     if chosen.container == "text" and head.startswith(ZIP_MAGICS):
-        raise ParseFailed(f"it is a zip archive, not {chosen.label}")
+        raise ParseFailed(stated("file_is_zip", "it is a zip archive, not {label}", label=chosen.label))
 
 
 def _binary_office_reason(chosen: Format) -> str:
     if chosen.module == "hwpx":
         return SAVE_AS[".hwp"]
     if chosen.module == "docx":
-        return "it is an old binary Word file or an encrypted one; open it and save it as DOCX without a password"
-    return f"it is a binary office file (HWP, DOC, XLS …), not {chosen.label}; save it as HWPX, DOCX or PDF"
+        return stated(
+            "file_old_or_encrypted_doc",
+            "it is an old binary Word file or an encrypted one; open it and save it as DOCX without a password",
+        )
+    return stated(
+        "file_is_office",
+        "it is a binary office file (HWP, DOC, XLS …), not {label}; save it as HWPX, DOCX or PDF",
+        label=chosen.label,
+    )
 
 
-def _kind_of(head: bytes) -> str:
+def _other_kind(head: bytes, chosen: Format) -> ParseFailed:
+    label = chosen.label
     if head.startswith(ZIP_MAGICS):
-        return "a zip archive"
+        return ParseFailed(stated("file_zip_not_label", "it is a zip archive, not a {label} file", label=label))
     if head.startswith(PDF_MAGIC):
-        return "a PDF file"
-    return "something else"
+        return ParseFailed(stated("file_pdf_not_label", "it is a PDF file, not a {label} file", label=label))
+    return ParseFailed(stated("file_not_label", "it is something else, not a {label} file", label=label))

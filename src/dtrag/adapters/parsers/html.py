@@ -15,6 +15,7 @@ from lxml import etree
 from dtrag.adapters.parsers.blocks import RowSpans, TextBuilder, title_of
 from dtrag.adapters.parsers.decoding import decode
 from dtrag.core.documents import BlockKind, ParsedDocument
+from dtrag.core.statements import stated
 from dtrag.errors import ParseFailed
 
 SKIPPED = frozenset(
@@ -28,7 +29,7 @@ BLOCKS = frozenset(
 )
 CELLS = ("td", "th")
 LISTS = ("ul", "ol")
-TOO_DEEP = "its HTML is nested too deeply"
+TOO_DEEP = stated("html_nesting", "its HTML is nested too deeply")
 
 _HIDING_STYLE = re.compile(r"(?:display:none|visibility:hidden|font-size:0(?:\.0+)?(?:[a-z%]*)(?:;|!|$))")
 _DECLARED = re.compile(rb"""<meta[^>]{0,200}charset\s*=\s*["']?\s*([A-Za-z0-9_.:-]{2,40})""", re.IGNORECASE)

@@ -20,6 +20,7 @@ from dtrag.adapters.parsers.archive import SafeArchive, open_archive, parse_xml
 from dtrag.adapters.parsers.blocks import TextBuilder, title_of
 from dtrag.adapters.parsers.owpml import Element, Piece, Styles, local_name, paragraph_pieces, read_styles
 from dtrag.core.documents import ParsedDocument
+from dtrag.core.statements import stated
 from dtrag.errors import ParseFailed
 
 CONTENT_TYPE = "application/hwp+zip"
@@ -44,7 +45,12 @@ def parse(path: Path, name: str) -> Iterator[ParsedDocument]:
         parts = _parts(package)
         sections = [part for part in parts if _SECTION.match(part) and part in entries] or _sections_by_number(entries)
         if not sections:
-            raise ParseFailed("it has no section, so it is not an HWPX document; save it as HWPX in Hangul again")
+            raise ParseFailed(
+                stated(
+                    "hwpx_no_section",
+                    "it has no section, so it is not an HWPX document; save it as HWPX in Hangul again",
+                )
+            )
         styles = read_styles(_xml(archive, HEADER)) if HEADER in entries else Styles({}, {})
         builder = TextBuilder()
         for section in sections:
@@ -60,8 +66,11 @@ def _refuse_locked(archive: SafeArchive) -> None:
         return
     if any(local_name(element) == "encryption-data" for element in _xml(archive, MANIFEST).iter()):
         raise ParseFailed(
-            "it is encrypted or for distribution only; open it in Hangul, remove the password or the protection "
-            "(보안 > 문서 암호 변경/해제), and save it as HWPX"
+            stated(
+                "hwpx_encrypted",
+                "it is encrypted or for distribution only; open it in Hangul, remove the password or the protection "
+                "(보안 > 문서 암호 변경/해제), and save it as HWPX",
+            )
         )
 
 
@@ -102,13 +111,20 @@ def _pieces(archive: SafeArchive, section: str, styles: Styles) -> Iterator[Piec
                 while paragraph.getprevious() is not None:
                     del parent[0]
         except etree.XMLSyntaxError as error:
-            raise ParseFailed(f"its part {section} is damaged: line {error.lineno or 0} is not well-formed") from error
+            raise ParseFailed(
+                stated(
+                    "hwpx_part_damaged",
+                    "its part {part} is damaged: line {line} is not well-formed",
+                    part=section,
+                    line=error.lineno or 0,
+                )
+            ) from error
 
 
 def _refuse_doctype(element: Element) -> bool:
     """A declaration can only precede the root, so one check is enough. Raises `ParseFailed`."""
     if element.getroottree().docinfo.doctype:
-        raise ParseFailed("the XML has a document type declaration, which is refused")
+        raise ParseFailed(stated("xml_doctype", "the XML has a document type declaration, which is refused"))
     return True
 
 

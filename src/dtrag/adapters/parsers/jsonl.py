@@ -15,6 +15,7 @@ from typing import IO, Any
 from dtrag.adapters.parsers.blocks import MAX_TITLE, paragraphs, with_tags
 from dtrag.adapters.parsers.decoding import SAMPLE_BYTES, clean, clean_line, utf16_of
 from dtrag.core.documents import ParsedDocument, Scalar
+from dtrag.core.statements import stated
 from dtrag.errors import ParseFailed
 
 MAX_LINE_BYTES = 32 << 20
@@ -34,7 +35,7 @@ def parse(path: Path, name: str) -> Iterator[ParsedDocument]:
     seen: set[int] = set()  # hashes, not ids: 64 bits suffice for millions, and the set stays small
     with path.open("rb") as file:
         if utf16_of(file.read(SAMPLE_BYTES)) is not None:
-            raise ParseFailed("JSON lines must be in UTF-8; this file is in UTF-16 or UTF-32")
+            raise ParseFailed(stated("jsonl_encoding", "JSON lines must be in UTF-8; this file is in UTF-16 or UTF-32"))
         file.seek(0)
         for number, line in _lines(file):
             if line is not None and not line.strip():
@@ -53,7 +54,9 @@ def parse(path: Path, name: str) -> Iterator[ParsedDocument]:
             yield document
     if failed:
         more = "; …" if failed > SHOWN_FAILURES else ""
-        raise ParseFailed(f"{failed:,} of {total:,} lines: {'; '.join(failures)}{more}")
+        shown = f"{'; '.join(failures)}{more}"
+        text = "{failed} of {total} lines: {lines}"
+        raise ParseFailed(stated("jsonl_lines_failed", text, failed=f"{failed:,}", total=f"{total:,}", lines=shown))
 
 
 def _lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | None]]:

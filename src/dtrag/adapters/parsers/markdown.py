@@ -16,6 +16,7 @@ from markdown_it.token import Token
 from dtrag.adapters.parsers.blocks import TextBuilder, title_of
 from dtrag.adapters.parsers.decoding import clean, decode
 from dtrag.core.documents import ParsedDocument
+from dtrag.core.statements import stated
 from dtrag.errors import ParseFailed
 
 MAX_NESTING = 100
@@ -35,7 +36,9 @@ def parse(path: Path, name: str) -> Iterator[ParsedDocument]:
     rules = MarkdownIt("commonmark", {"maxNesting": MAX_NESTING}).enable(["table", "strikethrough"])
     tokens = rules.parse(source)
     if any(token.nesting == 1 and token.level >= MAX_NESTING - 1 for token in tokens):
-        raise ParseFailed(f"its lists or quotations are nested more than {MAX_NESTING} deep")
+        raise ParseFailed(
+            stated("markdown_nesting", "its lists or quotations are nested more than {limit} deep", limit=MAX_NESTING)
+        )
     _Walk(builder).over(tokens)
     yield builder.document(title=title_of(title or builder.first_heading, name), content_type="text/markdown")
 

@@ -24,13 +24,14 @@ from dtrag.adapters.parsers.page_margins import PageLine, without_margins
 from dtrag.adapters.parsers.pdf_tables import PageTable, tables_of
 from dtrag.core.documents import BlockKind, ParsedDocument
 from dtrag.core.page_starts import PageStart
+from dtrag.core.statements import stated
 from dtrag.core.text.line_kinds import is_hangul, unit_span, width
 from dtrag.core.text.line_wrapping import breaks_words, ends_word
 from dtrag.errors import ParseFailed
 
 MAX_PAGES = 20_000
-NO_TEXT = "no text in it; it may be scanned: run OCR (text recognition) on it first"
-ENCRYPTED = "it is encrypted; save it without a password"
+NO_TEXT = stated("pdf_no_text", "no text in it; it may be scanned: run OCR (text recognition) on it first")
+ENCRYPTED = stated("file_encrypted", "it is encrypted; save it without a password")
 HEADING_SCALE = 1.15
 LONGEST_HEADING = 200
 FULL_LINE = 0.75
@@ -84,7 +85,14 @@ def parse(path: Path, name: str) -> Iterator[ParsedDocument]:
         reader = _open(PdfReader(file, strict=False))
         count = len(reader.pages)
         if count > MAX_PAGES:
-            raise ParseFailed(f"it has {count:,} pages; more than {MAX_PAGES:,} are refused, split it")
+            raise ParseFailed(
+                stated(
+                    "pdf_pages",
+                    "it has {pages} pages; more than {limit} are refused, split it",
+                    pages=f"{count:,}",
+                    limit=f"{MAX_PAGES:,}",
+                )
+            )
         for number in range(1, count + 1):
             try:
                 pages.append((number, _lines(reader.pages[number - 1])))
@@ -100,7 +108,7 @@ def parse(path: Path, name: str) -> Iterator[ParsedDocument]:
         kind: BlockKind = "heading" if level > 0 else "table" if level == TABLE else "paragraph"
         builder.add(text, kind, max(0, level), page_starts=starts)
     if unreadable and unreadable == count:
-        raise ParseFailed("the PDF is damaged: none of its pages can be read")
+        raise ParseFailed(stated("pdf_no_page", "the PDF is damaged: none of its pages can be read"))
     yield builder.document(
         title=title_of(_PRODUCER_PREFIX.sub("", title) if isinstance(title, str) else None, name),
         content_type="application/pdf",

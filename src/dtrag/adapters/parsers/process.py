@@ -15,6 +15,7 @@ from dtrag.adapters.parsers import wire
 from dtrag.adapters.parsers.child_process import Child, ChildDied, ChildSilent
 from dtrag.adapters.parsers.formats import format_of, knows
 from dtrag.core.documents import ParsedDocument
+from dtrag.core.statements import stated
 from dtrag.errors import ParseFailed
 
 FILES_PER_CHILD = 200
@@ -65,14 +66,18 @@ class ParserProcess:
                         continue
                     reusable = not message.get("spent", False)
                     if "failed" in message:
-                        raise ParseFailed(str(message["failed"]))
+                        raise ParseFailed(wire.reason_of(message))
                     return
             except ChildSilent as error:
-                raise ParseFailed(f"it took longer than {self._seconds:g} s without a result") from error
+                raise ParseFailed(
+                    stated(
+                        "parser_slow", "it took longer than {seconds} s without a result", seconds=f"{self._seconds:g}"
+                    )
+                ) from error
             except ChildDied as error:
                 raise ParseFailed(error.reason(self._memory_mb)) from error
             except (TypeError, ValueError, KeyError) as error:
-                raise ParseFailed("the parser gave an answer that makes no sense") from error
+                raise ParseFailed(stated("parser_nonsense", "the parser gave an answer that makes no sense")) from error
             finally:
                 if not reusable or child.files >= FILES_PER_CHILD:
                     await self._end(child)
@@ -88,11 +93,13 @@ class ParserProcess:
         try:
             status = path.stat()
         except (OSError, ValueError) as error:
-            raise ParseFailed(f"the file cannot be read: {getattr(error, 'strerror', None) or error}") from error
+            reason = getattr(error, "strerror", None) or error
+            raise ParseFailed(stated("file_unreadable", "the file cannot be read: {reason}", reason=reason)) from error
         if not stat.S_ISREG(status.st_mode):
-            raise ParseFailed("it is not a regular file")
+            raise ParseFailed(stated("file_not_regular", "it is not a regular file"))
         if not chosen.streams and status.st_size > self._max_file_bytes:
-            raise ParseFailed(f"the file is larger than {self._max_file_bytes >> 20} MiB; split it")
+            text = "the file is larger than {limit} MiB; split it"
+            raise ParseFailed(stated("file_large", text, limit=self._max_file_bytes >> 20))
         budget = max(1, round(self._seconds)) + CPU_SECONDS_PER_MIB * (status.st_size >> 20)
         return {"path": str(path.absolute()), "name": name, "cpu_seconds": budget}
 

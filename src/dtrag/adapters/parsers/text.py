@@ -8,6 +8,7 @@ from pathlib import Path
 from dtrag.adapters.parsers.blocks import paragraphs, title_of, with_tags
 from dtrag.adapters.parsers.decoding import clean, decode
 from dtrag.core.documents import ParsedDocument
+from dtrag.core.statements import stated
 from dtrag.errors import ParseFailed
 
 
@@ -16,7 +17,7 @@ def parse(path: Path, name: str) -> Iterator[ParsedDocument]:
     cleaned = clean(decode(path.read_bytes()))
     text = cleaned.text.strip()
     if not text:
-        raise ParseFailed("no text in it")
+        raise ParseFailed(stated("no_text", "no text in it"))
     yield ParsedDocument(
         title=title_of(None, name),
         text=text,

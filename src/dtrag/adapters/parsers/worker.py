@@ -18,6 +18,7 @@ from dtrag.adapters.parsers import wire
 from dtrag.adapters.parsers.formats import Format, check_content, format_of
 from dtrag.adapters.parsers.sandbox import allow_cpu, restrict
 from dtrag.core.documents import ParsedDocument
+from dtrag.core.statements import rows_of, stated, text_of_error
 from dtrag.errors import ParseFailed
 
 BATCH_CHARACTERS = 1 << 18
@@ -50,7 +51,13 @@ class _Replies:
 
     def document(self, document: ParsedDocument) -> None:
         if len(document.text) > wire.MAX_TEXT:
-            raise ParseFailed(f"its text is longer than {wire.MAX_TEXT:,} characters; split the file")
+            raise ParseFailed(
+                stated(
+                    "file_text_long",
+                    "its text is longer than {limit} characters; split the file",
+                    limit=f"{wire.MAX_TEXT:,}",
+                )
+            )
         self._rows.append(wire.to_row(document))
         self._characters += len(document.text) + len(document.title)
         if self._characters >= BATCH_CHARACTERS or time.monotonic() - self._since >= BATCH_SECONDS:
@@ -82,12 +89,12 @@ def serve(request: wire.Request, replies: _Replies, memory_mb: int) -> bool:
         chosen = format_of(name)
         _parse(Path(request["path"]), name, chosen, replies)
     except ParseFailed as error:
-        reason = str(error)
+        reason = text_of_error(error)
     except Exception as error:  # noqa: BLE001 - the boundary: any error of a hostile file fails this file only
         reason = reason_for(error, chosen, memory_mb)
         spent = True
     replies.flush()
-    replies.send({"failed": reason, "spent": spent} if reason else {"done": True})
+    replies.send({"failed": reason, "statements": rows_of([reason]), "spent": spent} if reason else {"done": True})
     return not spent
 
 
@@ -98,25 +105,27 @@ def _parse(path: Path, name: str, chosen: Format, replies: _Replies) -> None:
         has_text = has_text or not document.text.isspace()
         replies.document(document)
     if not has_text:
-        raise ParseFailed("no text in it")
+        raise ParseFailed(stated("no_text", "no text in it"))
 
 
 def reason_for(error: BaseException, chosen: Format | None, memory_mb: int) -> str:
     """A short sentence about an exception that is not a `ParseFailed`; without traceback and document text."""
     if isinstance(error, MemoryError) or "memory allocation failed" in str(error).lower():
-        return f"the file needs more than {memory_mb} MiB of memory"
+        return stated("parser_memory", "the file needs more than {limit} MiB of memory", limit=memory_mb)
     if isinstance(error, RecursionError):
-        return "it is nested too deeply"
+        return stated("file_nesting", "it is nested too deeply")
     package = type(error).__module__.partition(".")[0]
     package = "csv" if package == "_csv" else package
     if type(error).__name__ == "LimitReachedError":
-        return "something in it unpacks to more than is allowed"
+        return stated("file_unpacks_large", "something in it unpacks to more than is allowed")
     if package in REASONS:
-        return f"{REASONS[package]} ({type(error).__name__})"
+        what = f"{REASONS[package]} ({type(error).__name__})"
+        return stated("file_damaged", "{what}", what=what)
     if isinstance(error, OSError):
-        return f"the file cannot be read: {error.strerror or error}"
+        return stated("file_unreadable", "the file cannot be read: {reason}", reason=error.strerror or error)
     label = chosen.label if chosen else "known"
-    return f"it is damaged, or not a {label} file ({type(error).__name__})"
+    text = "it is damaged, or not a {label} file ({error})"
+    return stated("file_damaged_or_other", text, label=label, error=type(error).__name__)
 
 
 def main() -> int:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from dtrag.core.cases.case import Case, DecisionCounts, FeedbackType, Vote
 from dtrag.core.metrics.proportion import clopper_pearson
+from dtrag.core.statements import joined, rows_of, stated
 
 DELTA = 0.05
 """Largest accepted share of wrong reuse decisions."""
@@ -98,6 +99,7 @@ class CollectionEvidence:
             "correct": self.decisions.correct,
             "wrong": self.decisions.wrong,
             "reason": self.reason,
+            "reason_statements": rows_of([self.reason]),
         }
 
 
@@ -121,14 +123,25 @@ def collection_evidence(
     counts = decisions if basis == "decisions" else committed
     lower, _ = clopper_pearson(counts.correct, counts.total)
     allowed = lower >= 1.0 - delta
-    source = (
-        f"{decisions.correct:,} of {decisions.total:,} reuse decisions were correct"
-        if basis == "decisions"
-        else f"there are {decisions.total:,} reuse decisions, fewer than {MIN_DECISIONS}; "
-        f"of the committed pairs {counts.correct:,} of {counts.total:,} were refused as they must be"
+    share = {"correct": f"{counts.correct:,}", "total": f"{counts.total:,}"}
+    if basis == "decisions":
+        source = stated("reuse_decisions", "{correct} of {total} reuse decisions were correct.", **share)
+    else:
+        source = stated(
+            "reuse_pairs",
+            "There are {decisions} reuse decisions, fewer than {least}; of the committed pairs {correct} of {total} "
+            "were refused as they must be.",
+            decisions=f"{decisions.total:,}",
+            least=MIN_DECISIONS,
+            **share,
+        )
+    bound = {"lower": f"{lower:.3f}", "limit": f"{1.0 - delta:.2f}"}
+    reason = joined(
+        source,
+        stated("reuse_bound_enough", "The lower bound {lower} is at least {limit}.", **bound)
+        if allowed
+        else stated("reuse_bound_low", "The lower bound {lower} is less than {limit}.", **bound),
     )
-    verb = "at least" if allowed else "less than"
-    reason = f"{source[0].upper()}{source[1:]}: the lower bound {lower:.3f} is {verb} {1.0 - delta:.2f}."
     return CollectionEvidence(allowed, lower, basis, reason, decisions, delta)
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dtrag.core.documents import Vector
+from dtrag.core.statements import CodedText, stated, statements_of
 from dtrag.core.taxonomy.centroids import Centroids, Floats, TermCounts
 from dtrag.core.taxonomy.tree import UNCLASSIFIED, CategoryPath, Taxonomy
 from dtrag.core.text.analysis import Analyzer, term_id
@@ -81,7 +82,8 @@ class Classification:
         return self.node_id != UNCLASSIFIED and self.confidence >= REVIEW_BELOW and not self.disagreeing
 
 
-NOTHING = Classification((), UNCLASSIFIED, 0.0, ("Neither the names of the categories nor their documents fit.",))
+NOTHING_FITS = stated("category_none_fits", "Neither the names of the categories nor their documents fit.")
+NOTHING = Classification((), UNCLASSIFIED, 0.0, (NOTHING_FITS,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +179,7 @@ def place(
     return replace(
         learned,
         confidence=min(learned.confidence, DISAGREEING),
-        reasons=(*learned.reasons, f"But {named.reasons[0]}"),
+        reasons=(*learned.reasons, _but(named.reasons[0])),
         alternatives=_beside(learned, [_alternative(named), *learned.alternatives]),
         disagreeing=True,
     )
@@ -197,7 +199,14 @@ def _by_documents(
     ]
     best = best_nodes[0]
     confidence = best.confidence if centroids.shared(document) >= LEAST_SHARED else min(best.confidence, UNCHECKED)
-    reason = f"Its words{' and meaning' if meaning else ''} are like those of the documents in {'/'.join(best.path)}."
+    where = "/".join(best.path)
+    reason = (
+        stated(
+            "category_meaning", "Its words and meaning are like those of the documents in {category}.", category=where
+        )
+        if meaning
+        else stated("category_words", "Its words are like those of the documents in {category}.", category=where)
+    )
     others = tuple(other for other in best_nodes[1:] if other.confidence >= LEAST_ALTERNATIVE)
     return Classification(best.path, best.node_id, confidence, (reason,), others)
 
@@ -219,24 +228,26 @@ def with_model(
         node_id = None
     unknown = node_id is None or (nodes is not None and node_id not in nodes)
     if node_id is None or unknown or not math.isfinite(confidence):
-        return replace(
-            classification, reasons=(*classification.reasons, "The language model named no category of the tree.")
-        )
+        unnamed = stated("category_model_none", "The language model named no category of the tree.")
+        return replace(classification, reasons=(*classification.reasons, unnamed))
     confidence = min(1.0, max(0.0, confidence))
     path = taxonomy.path(node_id)
     where = "/".join(path)
     if classification.node_id == UNCLASSIFIED:
-        reason = f"The language model says {where}."
+        reason = stated("category_model", "The language model says {category}.", category=where)
         return Classification(path, node_id, min(confidence, UNCHECKED), (reason,))
     if node_id == classification.node_id:
         surer = 1.0 - (1.0 - classification.confidence) * (1.0 - min(confidence, UNCHECKED))
-        reasons = (*classification.reasons, "The language model says the same.")
+        reasons = (*classification.reasons, stated("category_model_same", "The language model says the same."))
         return replace(classification, confidence=surer, reasons=reasons, disagreeing=False)
     other = Alternative(node_id, path, min(confidence, 1.0 - DISAGREEING))
     return replace(
         classification,
         confidence=min(classification.confidence, DISAGREEING),
-        reasons=(*classification.reasons, f"But the language model says {where}."),
+        reasons=(
+            *classification.reasons,
+            stated("category_model_other", "But the language model says {category}.", category=where),
+        ),
         alternatives=_beside(classification, [other, *classification.alternatives]),
         disagreeing=classification.disagreeing or drifts(classification.path, path),
     )
@@ -257,8 +268,18 @@ def _by_name(taxonomy: Taxonomy, named: Named | None) -> Classification:
         return NOTHING
     path = taxonomy.path(named.node_id)
     strong = named.strength >= STRONG
-    reason = f"It names the category {'/'.join(path)}{'' if strong else ' once'}."
+    where = "/".join(path)
+    reason = (
+        stated("category_named", "It names the category {category}.", category=where)
+        if strong
+        else stated("category_named_once", "It names the category {category} once.", category=where)
+    )
     return Classification(path, named.node_id, NAMED if strong else HINTED, (reason,))
+
+
+def _but(reason: str) -> CodedText:
+    """The reason for another category, beside those for the chosen one."""
+    return CodedText(f"But {reason}", statements_of(reason))
 
 
 def _alternative(classification: Classification) -> Alternative:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, TypedDict
 
+from dtrag.core.statements import StatementRow, rows_of
 from dtrag.core.taxonomy.classification import Classification
 from dtrag.core.taxonomy.tree import UNCLASSIFIED
 
@@ -40,6 +41,7 @@ class ProposalRow(TypedDict):
 
     path: list[str]
     reasons: list[str]
+    reason_statements: list[StatementRow]
     alternatives: list[AlternativeRow]
     disagreeing: bool
 
@@ -82,7 +84,7 @@ class OfferedAnswer:
     """An answer that a person should look at. `cited` and `retrieved` are ids of passages, `reasons` sentences.
 
     `as_of` is the day of the question as text, "" for today's documents. `caused_by` is the owner id of the caller
-    whose question or vote queued it, "" without one.
+    whose question or vote queued it, "" without one. `trace_id` is that of the answer, "" for an unknown one.
     """
 
     question: str
@@ -94,14 +96,16 @@ class OfferedAnswer:
     retrieved: Sequence[str] = ()
     as_of: str = ""
     caused_by: str = ""
+    trace_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
     """An item of the queue.
 
-    `proposal` of a classification: path, reasons, alternatives, disagreeing; of an answer: question, question_hash,
-    text, decision, document_ids (of the cited passages), passages (ids, the cited ones first), cited, reasons, as_of,
+    `proposal` of a classification: path, reasons, reason_statements, alternatives, disagreeing; of an answer: question,
+    question_hash, text, decision, document_ids (of the cited passages), passages (ids, the cited ones first), cited,
+    reasons, reason_statements, as_of, trace_id,
     grant, caused_by, and once a reviewer decided, `chosen` (`ChosenRow`), `chosen_by` (owner id of the reviewer) and
     `own` (the reviewer caused the item, and is no administrator of the whole tree). `confidence`
     is None for callers who may not see all documents that it depends on. `node_id` is the proposed node (UNCLASSIFIED
@@ -183,6 +187,7 @@ def _proposal(classification: Classification) -> ProposalRow:
     return {
         "path": list(classification.path),
         "reasons": list(classification.reasons),
+        "reason_statements": rows_of(classification.reasons),
         "alternatives": [
             {"path": list(other.path), "confidence": round(other.confidence, 3)}
             for other in classification.alternatives

@@ -14,6 +14,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from dtrag import logs
+from dtrag.core.statements import StatementRow, rows_of, text_of_error
 from dtrag.delivery.api.commands_as_requests import as_requests
 from dtrag.errors import DtragError
 
@@ -64,6 +65,7 @@ class ErrorBody(TypedDict):
     detail: str
     type: str
     request_id: str | None
+    detail_statements: NotRequired[list[StatementRow]]
     error: NotRequired[OpenAIErrorBody]
 
 
@@ -86,6 +88,9 @@ def protocol_of(path: str) -> Iterator[None]:
 def error_body(detail: str, kind: str, status: int = 500) -> ErrorBody:
     """The body of an error response; below /v1 with the `error` of the OpenAI protocol."""
     body = ErrorBody(detail=sentence(detail), type=kind, request_id=logs.request_id.get())
+    coded = [statement for statement in rows_of([detail]) if statement["code"]]
+    if coded:
+        body["detail_statements"] = [{**statement, "text": sentence(statement["text"])} for statement in coded]
     if _speaks_openai.get():
         group = "rate_limit_error" if status == 429 else "server_error" if status >= 500 else "invalid_request_error"
         code = _CODES.get(kind) or re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind).lower()
@@ -115,7 +120,7 @@ async def _dtrag_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, DtragError)  # noqa: S101 - registered for this class
     wait_s = error.fields.get("seconds")
     headers = {"Retry-After": str(wait_s)} if wait_s is not None and error.http_status in {429, 503} else None
-    return error_response(error.http_status, str(error), type(error).__name__, headers=headers)
+    return error_response(error.http_status, text_of_error(error), type(error).__name__, headers=headers)
 
 
 async def _framework_error(request: Request, error: Exception) -> JSONResponse:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from dtrag.core.provisions import RegulationText
+from dtrag.core.statements import shown_as, stated
 from dtrag.packs.regulation_ko.amendments import amendments, effective_dates
 from dtrag.packs.regulation_ko.catalog import article_number
 
@@ -53,27 +54,29 @@ def edition_notes(provision: EditionText, as_of: date | None, today: date, *, ko
     """The notes on an article that an answer cites. `as_of` is the day that was asked for, if any."""
     name, end = provision.name, provision.superseded_from
     if as_of is None and (changed := provision.changed_on()):
-        yield f"{name}: 이 조문은 {changed} 개정되었습니다." if korean else f"{name} was amended on {changed}."
+        amended = stated("article_amended", "{name} was amended on {day}.", name=name, day=changed)
+        yield shown_as(f"{name}: 이 조문은 {changed} 개정되었습니다.", amended) if korean else amended
     if end is not None and end > (as_of or today):
         if end > today:
-            yield f"{name}: 이 조문은 {end}부터 바뀝니다." if korean else f"{name} changes on {end}."
+            changing = stated("article_changes", "{name} changes on {day}.", name=name, day=end)
+            yield shown_as(f"{name}: 이 조문은 {end}부터 바뀝니다.", changing) if korean else changing
         else:
-            yield (
-                f"{name}: {end} 전까지 시행되던 내용이며, 그 뒤에 바뀌었습니다."
-                if korean
-                else f"{name} is the text until {end}; it has changed since."
-            )
+            former = stated("article_was", "{name} is the text until {day}; it has changed since.", name=name, day=end)
+            text = f"{name}: {end} 전까지 시행되던 내용이며, 그 뒤에 바뀌었습니다."
+            yield shown_as(text, former) if korean else former
     day = provision.regulation.effective_from or provision.effective_from
-    amended = provision.changed_on() == day.isoformat()
-    for clause in transitional(provision.regulation, provision.label, day, amended=amended):
+    amended_then = provision.changed_on() == day.isoformat()
+    for clause in transitional(provision.regulation, provision.label, day, amended=amended_then):
         yield f"{provision.regulation.name} 부칙({day}): {clause}"
 
 
 def undated_note(name: str, as_of: date, *, korean: bool) -> str:
     """The note on a regulation without dates when a day was asked for."""
-    if korean:
-        return f"{name}에는 시행일이 없어, {as_of} 당시의 내용인지 알 수 없습니다."
-    return f"{name} has no dates: whether this was its text on {as_of} is unknown."
+    text = "{name} has no dates: whether this was its text on {day} is unknown."
+    unknown = stated("article_undated", text, name=name, day=as_of)
+    return (
+        shown_as(f"{name}에는 시행일이 없어, {as_of} 당시의 내용인지 알 수 없습니다.", unknown) if korean else unknown
+    )
 
 
 def transitional(regulation: RegulationText, label: str, day: date, *, amended: bool) -> Iterator[str]:

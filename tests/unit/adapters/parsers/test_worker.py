@@ -71,14 +71,16 @@ def test_good_documents_come_before_the_failure(tmp_path: Path, monkeypatch: pyt
     messages, usable = served(tmp_path, "a.jsonl", b'{"text": "good"}\nbad\n', monkeypatch)
     assert usable
     assert len(messages[0]["documents"]) == 1
-    assert messages[1] == {"failed": "1 of 2 lines: line 2: not JSON", "spent": False}
+    assert (messages[1]["failed"], messages[1]["spent"]) == ("1 of 2 lines: line 2: not JSON", False)
+    assert messages[1]["statements"][0]["values"] == {"failed": "1", "total": "2", "lines": "line 2: not JSON"}
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.ndjson"])
 def test_a_file_without_documents_has_no_text(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     messages, usable = served(tmp_path, name, b"\n\n", monkeypatch)
     assert usable
-    assert messages == [{"failed": "no text in it", "spent": False}]
+    statements = [{"code": "no_text", "text": "no text in it", "values": {}}]
+    assert messages == [{"failed": "no text in it", "statements": statements, "spent": False}]
 
 
 def test_a_document_longer_than_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,7 +98,11 @@ def test_the_worker_turns_any_exception_into_a_reason(tmp_path: Path, monkeypatc
     messages, usable = served(tmp_path, "a.txt", b"x", monkeypatch)
     assert not usable
     assert len(messages[0]["documents"]) == 1
-    assert messages[1] == {"failed": "it is damaged, or not a plain text file (IndexError)", "spent": True}
+    assert (messages[1]["failed"], messages[1]["spent"]) == (
+        "it is damaged, or not a plain text file (IndexError)",
+        True,
+    )
+    assert messages[1]["statements"][0]["code"] == "file_damaged_or_other"
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import { asProblem, type Problem } from "../../api/problem";
 import { Button } from "../../parts/Button";
 import { Dialog } from "../../parts/Dialog";
 import { Field } from "../../parts/Field";
+import { ProblemText } from "../../parts/Statements";
 import { t as common } from "../../text/common";
 import { t } from "./text";
 import { vote, type Turn, type Vote } from "./turns";
@@ -124,7 +125,7 @@ function ReasonDialog({ thumbs, reason, problem, onSend, onClose }: ReasonProps)
 function Sentence({ problem }: { problem: Problem }) {
   return (
     <span class={styles.problem} role="alert">
-      {problem.detail || common("state.unreachable")}
+      <ProblemText problem={problem} otherwise={common("state.unreachable")} />
     </span>
   );
 }

@@ -8,6 +8,7 @@ import { Button } from "../../parts/Button";
 import { DataTable } from "../../parts/DataTable";
 import { Meter } from "../../parts/Bars";
 import { Segmented } from "../../parts/Segmented";
+import { StatementText } from "../../parts/Statements";
 import { Empty, Loaded } from "../../parts/States";
 import { formatPercent } from "../../text/texts";
 import { linkTo } from "./CaseList";
@@ -74,7 +75,7 @@ function Suggestions() {
   const { q, method } = address.read();
   const similar = useResource(
     async (signal) => {
-      const { suggestions, notes } = await api.post("/cbr/suggest", {
+      const { suggestions, note_statements: notes } = await api.post("/cbr/suggest", {
         body: {
           query: q,
           k: MOST,
@@ -97,11 +98,11 @@ function Suggestions() {
     <Loaded resource={similar}>
       {({ suggestions, notes }) => (
         <>
-          {notes.map((note) => (
-            <p key={note} lang="en">
-              {note}
+          {notes.length > 0 && (
+            <p>
+              <StatementText statements={notes} />
             </p>
-          ))}
+          )}
           {suggestions.length === 0 ? (
             <Empty title={t("similar.none")} text={t("similar.noneHelp")} />
           ) : (

@@ -2,6 +2,7 @@
 import type { components } from "../../api/schema";
 import { Badge } from "../../parts/Badge";
 import { Bars } from "../../parts/Bars";
+import { Said } from "../../parts/Statements";
 import { formatNumber, formatPercent } from "../../text/texts";
 import { t } from "./text";
 import styles from "./Statistics.module.css";
@@ -37,8 +38,8 @@ export function Statistics({ figures }: { figures: Figures }) {
           <p>
             <Badge tone={reuse.allowed ? "good" : "warn"}>{t(reuse.allowed ? "reuse.allowed" : "reuse.refused")}</Badge>
           </p>
-          <p class={styles.small} lang="en">
-            {reuse.reason}
+          <p class={styles.small}>
+            <Said text={reuse.reason} statements={reuse.reason_statements} />
           </p>
         </section>
         <section class={styles.block}>

@@ -4,7 +4,9 @@ import { href } from "../../app/router";
 import { Badge, type Tone } from "../../parts/Badge";
 import { Meter } from "../../parts/Bars";
 import { Button } from "../../parts/Button";
+import { Said } from "../../parts/Statements";
 import { VirtualList } from "../../parts/VirtualList";
+import { sayProblem } from "../../text/statements";
 import { formatPercent } from "../../text/texts";
 import { saveAs } from "../../app/save-as";
 import { t, type DocumentsKey } from "./text";
@@ -45,7 +47,7 @@ export function UploadQueue() {
       <Meter value={done + failed} max={all.length} tone={failed > 0 && waiting + active === 0 ? "warn" : "accent"} />
       {pause.value && (
         <p class={styles.pause} role="status">
-          {t("upload.paused", { reason: pause.value.detail })}
+          {t("upload.paused", { reason: sayProblem(pause.value).text })}
         </p>
       )}
       <div class={styles.list} style={{ height: `${Math.min(all.length, VISIBLE_ROWS) * ROW}px` }}>
@@ -108,7 +110,11 @@ function Failures() {
           <li key={item.id}>
             <div>
               <strong>{item.path}</strong>
-              {item.state.kind === "failed" && <p lang="en">{item.state.reason}</p>}
+              {item.state.kind === "failed" && (
+                <p>
+                  <Said text={item.state.reason} statements={item.state.statements ?? []} />
+                </p>
+              )}
             </div>
             <Button
               small

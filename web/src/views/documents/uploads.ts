@@ -5,6 +5,7 @@ import { asProblem, isAbort, type Problem } from "../../api/problem";
 import { announce } from "../../app/announce";
 import { whenSessionEnds } from "../../app/session";
 import type { Found, FoundFile } from "./files";
+import { sayAll, type Statement } from "../../text/statements";
 import { t } from "./text";
 
 export type UploadState =
@@ -12,7 +13,7 @@ export type UploadState =
   | { kind: "sending"; share: number }
   | { kind: "reading" }
   | { kind: "done"; documents: string[]; unchanged: boolean; notes: string[] }
-  | { kind: "failed"; reason: string };
+  | { kind: "failed"; reason: string; statements?: readonly Statement[] };
 
 export interface Item extends FoundFile {
   id: number;
@@ -96,11 +97,15 @@ whenSessionEnds(clear);
 export function failuresAsCsv(): string {
   const cell = (text: string) => `"${text.replace(/^([=+\-@\t\r])/, "'$1").replace(/"/g, '""')}"`;
   const rows = items.value.flatMap((item) =>
-    item.state.kind === "failed" ? [[item.path, item.state.reason].map(cell).join(",")] : [],
+    item.state.kind === "failed" ? [[item.path, failureOf(item.state).text].map(cell).join(",")] : [],
   );
   const unread = [...skipped.value.values()].flat().map((path) => [path, t("upload.notRead")].map(cell).join(","));
   return `\uFEFF${["file,reason", ...rows, ...unread].join("\r\n")}\r\n`;
 }
+
+/** Why a file failed, in the language of the page. */
+export const failureOf = ({ reason, statements = [] }: Extract<UploadState, { kind: "failed" }>) =>
+  sayAll(statements, reason);
 
 function start(): void {
   while (counts.value.active < AT_ONCE && pause.value === null) {
@@ -134,8 +139,9 @@ async function send(item: Item, stop: AbortSignal, waits = 0): Promise<void> {
   try {
     const result = await upload("/documents", { form, onProgress, signal: stop });
     const [failure] = result.failed;
-    if (failure) set(item.id, { kind: "failed", reason: failure.reason });
-    else {
+    if (failure) {
+      set(item.id, { kind: "failed", reason: failure.reason, statements: failure.reason_statements });
+    } else {
       const documents = result.documents.map((document) => document.document_id);
       const unchanged = result.documents.every((document) => document.unchanged);
       set(item.id, { kind: "done", documents, unchanged, notes: result.notes });
@@ -147,7 +153,8 @@ async function send(item: Item, stop: AbortSignal, waits = 0): Promise<void> {
     const problem = asProblem(error);
     const mayWait = problem.kind === "busy" || problem.kind === "unavailable" || problem.kind === "unreachable";
     if (mayWait && waits < MOST_WAITS) return await waitFor(problem, item, stop, waits);
-    set(item.id, { kind: "failed", reason: problem.detail || t("upload.unreachable") });
+    const reason = problem.detail || t("upload.unreachable");
+    set(item.id, { kind: "failed", reason, statements: problem.statements });
   }
   if (!stop.aborted) start();
 }

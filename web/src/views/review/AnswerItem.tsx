@@ -5,6 +5,7 @@ import { href } from "../../app/router";
 import { api } from "../../api/client";
 import { Button } from "../../parts/Button";
 import { Markdown } from "../../parts/Markdown";
+import { languageOf } from "../../text/language";
 import { Decisions } from "./Decisions";
 import { FindPassages } from "./FindPassages";
 import { answerOf, type Passage } from "./items";
@@ -36,7 +37,7 @@ export function AnswerItem({ item, onDecided, onStale }: Deciding) {
       <section class={styles.section}>
         <h3>{t("answer.answer")}</h3>
         <div class={styles.answer}>
-          <Markdown text={answer.text} />
+          {answer.text ? <Markdown text={answer.text} /> : <p class={styles.note}>{t("answer.noText")}</p>}
         </div>
         <p class={styles.note}>
           {answer.decision === "abstain" && t("answer.declined")}{" "}
@@ -45,6 +46,16 @@ export function AnswerItem({ item, onDecided, onStale }: Deciding) {
         </p>
       </section>
       <Reasons reasons={answer.reasons} />
+      {answer.feedback.length > 0 && (
+        <section class={styles.section}>
+          <h3>{t("answer.feedback")}</h3>
+          {answer.feedback.map((words) => (
+            <blockquote key={words} class={styles.answer} lang={languageOf(words)}>
+              {words}
+            </blockquote>
+          ))}
+        </section>
+      )}
       <section class={styles.section} ref={list} aria-labelledby="passages-title">
         <h3 id="passages-title">{t("answer.passages")}</h3>
         {picked.length < ticked.length && (

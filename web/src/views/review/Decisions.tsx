@@ -7,6 +7,7 @@ import { api } from "../../api/client";
 import { asProblem, type Problem } from "../../api/problem";
 import { Button } from "../../parts/Button";
 import { Field } from "../../parts/Field";
+import { ProblemText } from "../../parts/Statements";
 import { canApprove } from "./items";
 import type { Deciding } from "./ItemPanel";
 import { t } from "./text";
@@ -55,7 +56,7 @@ export function Decisions({ item, onDecided, onStale, correct }: Props) {
     <section class={styles.decisions} aria-label={t("decide.title")}>
       {problem && (
         <p class={styles.problem} role="alert">
-          {t("decide.failed")} <span lang="en">{problem.detail}</span>
+          {t("decide.failed")} <ProblemText problem={problem} />
         </p>
       )}
       <Field

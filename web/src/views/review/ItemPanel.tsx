@@ -4,7 +4,9 @@ import type { RefObject } from "preact";
 import { useResource } from "../../app/resource";
 import { api } from "../../api/client";
 import { Badge } from "../../parts/Badge";
+import { StatementItems } from "../../parts/Statements";
 import { Loaded } from "../../parts/States";
+import type { Statement } from "../../text/statements";
 import { formatDateTime, formatPercent } from "../../text/texts";
 import { AnswerItem } from "./AnswerItem";
 import { DocumentItem } from "./DocumentItem";
@@ -81,15 +83,13 @@ function Facts({ item }: { item: Item }) {
 }
 
 /** Why the item waits; the sentences are the service's. */
-export function Reasons({ reasons }: { reasons: readonly string[] }) {
+export function Reasons({ reasons }: { reasons: readonly Statement[] }) {
   if (reasons.length === 0) return null;
   return (
     <section class={styles.section}>
       <h3>{t("item.reasons")}</h3>
-      <ul class={styles.reasons} lang="en">
-        {reasons.map((reason) => (
-          <li key={reason}>{reason}</li>
-        ))}
+      <ul class={styles.reasons}>
+        <StatementItems statements={reasons} />
       </ul>
     </section>
   );

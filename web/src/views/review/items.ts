@@ -1,5 +1,6 @@
 /** Items of the queue in the shape that the view shows; their `proposal` is an open object in the API. */
 import type { components } from "../../api/schema";
+import type { Statement } from "../../text/statements";
 
 export type Item = components["schemas"]["ItemShape"];
 
@@ -14,7 +15,9 @@ export interface AnswerProposal {
   question: string;
   text: string;
   decision: string;
-  reasons: string[];
+  reasons: Statement[];
+  /** Why readers voted against the answer, in their words; only administrators get it. */
+  feedback: string[];
   asOf: string;
   passages: Passage[];
   /** Passages of a decision. */
@@ -29,7 +32,7 @@ export interface Alternative {
 export interface CategoryProposal {
   /** Empty when no category is proposed. */
   path: string[];
-  reasons: string[];
+  reasons: Statement[];
   alternatives: Alternative[];
   disagreeing: boolean;
 }
@@ -42,12 +45,21 @@ const rows = (value: unknown): Record<string, unknown>[] =>
     ? value.filter((entry): entry is Record<string, unknown> => typeof entry === "object" && entry !== null)
     : [];
 
+function reasonsOf(proposal: Item["proposal"]): Statement[] {
+  return rows(proposal.reason_statements).map((row) => ({
+    code: words(row.code),
+    text: words(row.text),
+    values: (row.values ?? {}) as Record<string, string>,
+  }));
+}
+
 export function answerOf({ proposal }: Item): AnswerProposal {
   return {
     question: words(proposal.question),
     text: words(proposal.text),
     decision: words(proposal.decision),
-    reasons: strings(proposal.reasons),
+    reasons: reasonsOf(proposal),
+    feedback: strings(proposal.feedback),
     asOf: words(proposal.as_of),
     passages: rows(proposal.passages).map((row) => ({
       id: words(row.chunk_id),
@@ -62,7 +74,7 @@ export function answerOf({ proposal }: Item): AnswerProposal {
 export function categoryOf({ proposal }: Item): CategoryProposal {
   return {
     path: strings(proposal.path),
-    reasons: strings(proposal.reasons),
+    reasons: reasonsOf(proposal),
     alternatives: rows(proposal.alternatives)
       .map((row) => ({ path: strings(row.path), confidence: typeof row.confidence === "number" ? row.confidence : 0 }))
       .filter((row) => row.path.length > 0),

@@ -30,6 +30,9 @@ const en = {
   "item.reasons": "Why a person should look",
   "answer.answer": "The answer",
   "answer.declined": "The question was declined.",
+  "answer.noText":
+    "The text of the answer was not kept. Ask the question again, or look at the passages that it cites.",
+  "answer.feedback": "What readers say",
   "answer.asOf": "Regulations as of {day}.",
   "answer.ask": "Ask it again",
   "answer.passages": "Passages",
@@ -102,6 +105,8 @@ const ko: Record<keyof typeof en, string> = {
   "item.reasons": "사람이 봐야 하는 이유",
   "answer.answer": "답변",
   "answer.declined": "답하지 않은 질문입니다.",
+  "answer.noText": "답변의 글이 저장되어 있지 않습니다. 다시 질문하거나 인용한 구절을 보세요.",
+  "answer.feedback": "읽은 사람의 의견",
   "answer.asOf": "{day} 기준 규정입니다.",
   "answer.ask": "다시 질문하기",
   "answer.passages": "구절",

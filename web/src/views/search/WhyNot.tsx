@@ -5,6 +5,7 @@ import { href } from "../../app/router";
 import { viewOf } from "../../app/views";
 import { Button } from "../../parts/Button";
 import { Field } from "../../parts/Field";
+import { Said } from "../../parts/Statements";
 import { StageTable } from "./StageTable";
 import { stagesOfExplanation } from "./stages";
 import { address, documentIdIn, MOST_WHY } from "./state";
@@ -74,7 +75,11 @@ function Answer({ response, id }: { response: Response; id: string }) {
         )}
       </p>
       {position > 0 && <p>{t("why.present", { n: position })}</p>}
-      {absence && <p lang="en">{absence.reason}</p>}
+      {absence && (
+        <p>
+          <Said text={absence.reason} statements={absence.reason_statements} />
+        </p>
+      )}
       {absence?.explanation && (
         <div class={styles.stages}>
           <StageTable stages={stagesOfExplanation(absence.explanation)} label={t("why.stages")} />

@@ -9,6 +9,7 @@ import { Button } from "../../parts/Button";
 import { DataTable } from "../../parts/DataTable";
 import { Field } from "../../parts/Field";
 import { Page } from "../../parts/Page";
+import { Said } from "../../parts/Statements";
 import { Empty, Loaded } from "../../parts/States";
 import { language, languageOf } from "../../text/language";
 import { matching } from "./matching";
@@ -67,7 +68,7 @@ function Checks({ checks }: { checks: Health["checks"] }) {
           title: t("health.detail"),
           render: ([name, check]) => (
             <span class={styles.value}>
-              <span lang="en">{check.reason}</span>
+              <Said text={check.reason} statements={check.reason_statements} />
               {check.status !== "healthy" && <strong>{todo(name)}</strong>}
             </span>
           ),

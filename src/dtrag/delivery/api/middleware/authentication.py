@@ -17,6 +17,7 @@ from dtrag.core.access.api_key import LOCAL, Key
 from dtrag.core.access.confinement import confined
 from dtrag.core.access.session import is_csrf_of
 from dtrag.core.rate_limit import Allowance
+from dtrag.core.statements import text_of_error
 from dtrag.delivery.api.client_address import is_local
 from dtrag.delivery.api.errors import error_response
 from dtrag.delivery.api.open_routes import is_open
@@ -171,4 +172,4 @@ def _refusal(scope: Scope, error: DtragError, headers: Mapping[str, str] | None 
         sent.update(PAGE_CHALLENGE if from_page(Headers(scope=scope)) else CHALLENGE)
     if isinstance(error, TooManyRequests):
         sent.setdefault("Retry-After", str(error.fields["seconds"]))
-    return error_response(error.http_status, str(error), type(error).__name__, headers=sent)
+    return error_response(error.http_status, text_of_error(error), type(error).__name__, headers=sent)

@@ -22,6 +22,7 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 from dtrag.core.access.api_key import Caller
 from dtrag.core.access.scope import CONTENT_TYPES
 from dtrag.core.document_listing import MAX_TEXT, DocumentListing, Sort, continuation
+from dtrag.core.statements import all_statements, stated
 from dtrag.core.taxonomy.tree import CategoryPath
 from dtrag.delivery.api.dependencies import Service, app_of, service_of
 from dtrag.delivery.api.errors import error_body
@@ -35,6 +36,7 @@ from dtrag.delivery.api.schemas.common import (
     DocumentShape,
     DocumentWithText,
     FailedFile,
+    StatementShape,
     Total,
     UploadCounts,
     UploadedDocument,
@@ -100,6 +102,7 @@ _FORM = {
 
 _TEXT_FIELDS = {"category": "HR/Leave", "work": "학칙", "effective": "2024-03-01"}
 """Form fields besides the files, each with an example."""
+SAME_NAME = stated("upload_same_name", "Another file of this upload has the same name.")
 
 
 @router.post(
@@ -320,7 +323,7 @@ def _sources(parts: Sequence[_FileOnDisk], prefix: str) -> tuple[list[Source], l
     for part in parts:
         name = display_name(part.filename or "")
         if name in sources:
-            refused.append(FailedFile(file=name, reason="Another file of this upload has the same name."))
+            refused.append(FailedFile.of(name, SAME_NAME))
             continue
         sources[name] = Source(part.path, name, f"upload:{prefix}{quote(name)}")
     return list(sources.values()), refused
@@ -338,7 +341,7 @@ def _address_prefix(category: str | None) -> str:
 
 def _response(report: IngestReport, sources: Sequence[Source], refused: Sequence[FailedFile]) -> UploadResponse:
     names = {str(source.path): source.name for source in sources}
-    failed = [FailedFile(file=names.get(path, "unnamed"), reason=reason) for path, reason in report.failed]
+    failed = [FailedFile.of(names.get(path, "unnamed"), reason) for path, reason in report.failed]
     failed.extend(refused)
     documents = [
         UploadedDocument(document_id=str(document_id), file=read.source.name, unchanged=read.unchanged)
@@ -352,4 +355,7 @@ def _response(report: IngestReport, sources: Sequence[Source], refused: Sequence
         removed=report.removed,
         failed=len(failed),
     )
-    return UploadResponse(documents=documents, counts=counts, failed=failed, notes=report.notes)
+    statements = [StatementShape.model_validate(statement) for statement in all_statements(report.notes)]
+    return UploadResponse(
+        documents=documents, counts=counts, failed=failed, notes=report.notes, note_statements=statements
+    )

@@ -11,6 +11,7 @@ from dtrag import __version__
 from dtrag.core.access.api_key import Caller
 from dtrag.core.access.category_filter import CategoryFilter
 from dtrag.core.access.scope import Scope
+from dtrag.core.statements import stated, text_of_error
 from dtrag.delivery.api.dependencies import Service, service_of
 from dtrag.delivery.api.errors import error_response
 from dtrag.delivery.api.schemas.common import Alive, Check, Health, Ready, Status
@@ -55,7 +56,7 @@ async def readyz(request: Request) -> Ready | Response:
     try:
         await _database(service)
     except DtragError as error:
-        return error_response(503, str(error), type(error).__name__)
+        return error_response(503, text_of_error(error), type(error).__name__)
     return Ready(status="ready")
 
 
@@ -72,14 +73,15 @@ async def health(request: Request) -> Health | Status:
 async def _health(service: Service) -> Health:
     try:
         await _database(service)
-        database = Check(status="healthy", reason="It responds.")
+        database = Check.of("healthy", stated("health_responds", "It responds."))
     except DtragError as error:
-        database = Check(status="unhealthy", reason=str(error))
+        database = Check.of("unhealthy", text_of_error(error))
     if database.status == "healthy":
         index, filters = await _index(service), await _filters(service)
     else:
-        index = Check(status="unhealthy", reason="The database does not respond.")
-        filters = Check(status="degraded", reason="It cannot be checked while the database does not respond.")
+        index = Check.of("unhealthy", stated("health_database_down", "The database does not respond."))
+        unchecked = stated("health_unchecked", "It cannot be checked while the database does not respond.")
+        filters = Check.of("degraded", unchecked)
     checks = {"database": database, "index": index, "filter": filters, "embedder": _embedder(service)}
     checks |= _language_model(service) | _disk(service) | await _cases(service)
     worst: Literal["healthy", "degraded", "unhealthy"] = "healthy"
@@ -109,10 +111,10 @@ async def _index(service: Service) -> Check:
     try:
         await service.app.check_identity()
     except IndexMismatch as error:
-        return Check(status="degraded", reason=str(error))
+        return Check.of("degraded", text_of_error(error))
     except DtragError as error:
-        return Check(status="unhealthy", reason=str(error))
-    return Check(status="healthy", reason="It matches the analyzer and the embedder.")
+        return Check.of("unhealthy", text_of_error(error))
+    return Check.of("healthy", stated("health_index_matches", "It matches the analyzer and the embedder."))
 
 
 async def _filters(service: Service) -> Check:
@@ -120,15 +122,16 @@ async def _filters(service: Service) -> Check:
     inside, outside = {"canonical_path": ["a", "b"]}, {"canonical_path": ["b"]}
     confined = CategoryFilter(allowed_paths=[["a"]])
     if confined.apply_filter([inside, outside]) != [inside] or not confined.validate_filter_bypass_attempt({}):
-        return Check(status="unhealthy", reason="The category filter allows documents outside its branches.")
+        return Check.of("unhealthy", "The category filter allows documents outside its branches.")
     try:
         async with asyncio.timeout(PATIENCE_S):
             visible = await service.app.index.counts(Scope(frozenset()))
     except (DtragError, TimeoutError):
-        return Check(status="degraded", reason="Row-level security of the database could not be checked.")
+        unchecked = "Row-level security of the database could not be checked."
+        return Check.of("degraded", stated("health_security_unchecked", unchecked))
     if visible != (0, 0):
-        return Check(status="unhealthy", reason="The database shows documents to an empty scope.")
-    return Check(status="healthy", reason="An empty scope sees no documents.")
+        return Check.of("unhealthy", stated("health_scope_leaks", "The database shows documents to an empty scope."))
+    return Check.of("healthy", stated("health_scope_holds", "An empty scope sees no documents."))
 
 
 async def _cases(service: Service) -> dict[str, Check]:
@@ -140,20 +143,27 @@ async def _cases(service: Service) -> dict[str, Check]:
             await service.opened.cases.ping()
     except (DtragError, TimeoutError) as error:
         reason = str(error) or f"It did not respond within {PATIENCE_S:g} s."
-        return {"case memory": Check(status="degraded", reason=f"The case memory cannot be read: {reason}")}
-    return {"case memory": Check(status="healthy", reason="It responds.")}
+        return {
+            "case memory": Check.of(
+                "degraded", stated("health_cases_down", "The case memory cannot be read: {reason}", reason=reason)
+            )
+        }
+    return {"case memory": Check.of("healthy", stated("health_responds", "It responds."))}
 
 
 def _embedder(service: Service) -> Check:
     """`degraded` for an embedder that does not work; a missing or disabled one is healthy."""
     embedder = service.app.embedder
     if embedder is None and service.settings.embedder == "none":
-        return Check(status="healthy", reason="Disabled by DTRAG_EMBEDDER: search is lexical only.")
+        return Check.of("healthy", stated("health_embedder_off", "Disabled by DTRAG_EMBEDDER: search is lexical only."))
     if embedder is None:
-        return Check(status="healthy", reason="None is installed: search is lexical only. See: dtrag models list")
+        return Check.of(
+            "healthy",
+            stated("health_embedder_missing", "None is installed: search is lexical only. See: dtrag models list"),
+        )
     if service.embedder_problem:
-        return Check(status="degraded", reason=service.embedder_problem)
-    return Check(status="healthy", reason=embedder.id)
+        return Check.of("degraded", service.embedder_problem)
+    return Check.of("healthy", embedder.id)
 
 
 def _disk(service: Service) -> dict[str, Check]:
@@ -161,7 +171,7 @@ def _disk(service: Service) -> dict[str, Check]:
     try:
         service.app.storage.require_space()
     except StorageFull as error:
-        return {"disk": Check(status="degraded", reason=str(error))}
+        return {"disk": Check.of("degraded", text_of_error(error))}
     return {}
 
 
@@ -171,6 +181,11 @@ def _language_model(service: Service) -> dict[str, Check]:
     if model is None:
         return {}
     if isinstance(model, Monitored) and model.problem:
-        reason = f"The last call of {model.id} failed: {model.problem} Answers are quotations until it works again."
-        return {"language model": Check(status="degraded", reason=reason)}
-    return {"language model": Check(status="healthy", reason=model.id)}
+        reason = stated(
+            "health_model_failed",
+            "The last call of {model} failed: {problem} Answers are quotations until it works again.",
+            model=model.id,
+            problem=model.problem,
+        )
+        return {"language model": Check.of("degraded", reason)}
+    return {"language model": Check.of("healthy", model.id)}

@@ -10,8 +10,10 @@ from dtrag.core.cases.case import DEFAULT_QUALITY, Case, CaseLog
 from dtrag.core.cases.evidence import CollectionEvidence
 from dtrag.core.cases.requests import MAX_CONTENT, MAX_ID, MAX_K, MAX_QUERY
 from dtrag.core.cases.statistics import MOST_OF_A_KEY, CaseStatistics, Readiness
+from dtrag.core.statements import all_statements
 from dtrag.core.taxonomy.tree import MAX_DEPTH
 from dtrag.delivery.api.schemas.base import StrictBody
+from dtrag.delivery.api.schemas.common import NOTE_STATEMENTS, REASON_STATEMENTS, StatementShape
 from dtrag.delivery.api.schemas.search import JsonObject, Text
 from dtrag.memory.case_input import MAX_PASSAGES
 from dtrag.memory.case_results import CaseExport, CasePage, ListedCase, Suggestions
@@ -68,6 +70,7 @@ class SuggestResponse(BaseModel):
     )
     similarity_method: Method = Field(description="The similarity that was used.")
     notes: list[str] = Field(description="Remarks for the reader, such as why words were compared instead.")
+    note_statements: list[StatementShape] = Field(description=NOTE_STATEMENTS)
 
     @classmethod
     def of(cls, body: SuggestBody, suggestions: Suggestions) -> SuggestResponse:
@@ -94,6 +97,7 @@ class SuggestResponse(BaseModel):
             log_id=suggestions.log_id,
             similarity_method=suggestions.method.value,
             notes=list(suggestions.notes),
+            note_statements=[StatementShape.model_validate(each) for each in all_statements(suggestions.notes)],
         )
 
 
@@ -301,6 +305,7 @@ class ReuseShape(BaseModel):
     correct: int = Field(description="Correct reuse decisions.")
     wrong: int = Field(description="Wrong ones.")
     reason: str = Field(description="The same as a sentence.")
+    reason_statements: list[StatementShape] = Field(description=REASON_STATEMENTS)
 
 
 class StatsResponse(BaseModel):

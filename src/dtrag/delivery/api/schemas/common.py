@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from dtrag.core.statements import statements_of
 from dtrag.delivery.api.schemas.base import StrictBody
 from dtrag.delivery.api.schemas.search import AsOf, Filters
 from dtrag.retrieval.request import MAX_QUERY
@@ -31,17 +32,6 @@ class ExplanationShape(BaseModel):
     expansions: list[str] = Field(description="Words of the passage that the lexicon added to the query.")
 
 
-class AbsenceShape(BaseModel):
-    """Why a requested document is not among the results."""
-
-    model_config = _RESPONSE
-
-    document_id: str = Field(description="The requested document.")
-    reason: str = Field(description="The reason; the same for unknown and inaccessible documents.")
-    chunk_id: str | None = Field(description="Its best passage, if any.")
-    explanation: ExplanationShape | None = Field(description="The scores and ranks of that passage.")
-
-
 class StatementShape(BaseModel):
     """A sentence for the reader with its code, to be said in another language."""
 
@@ -54,6 +44,18 @@ class StatementShape(BaseModel):
 
 REASON_STATEMENTS = "The sentences of reason with codes."
 NOTE_STATEMENTS = "The notes with codes."
+
+
+class AbsenceShape(BaseModel):
+    """Why a requested document is not among the results."""
+
+    model_config = _RESPONSE
+
+    document_id: str = Field(description="The requested document.")
+    reason: str = Field(description="The reason; the same for unknown and inaccessible documents.")
+    reason_statements: list[StatementShape] = Field(description=REASON_STATEMENTS)
+    chunk_id: str | None = Field(description="Its best passage, if any.")
+    explanation: ExplanationShape | None = Field(description="The scores and ranks of that passage.")
 
 
 class Passage(BaseModel):
@@ -391,6 +393,13 @@ class FailedFile(BaseModel):
 
     file: str = Field(description="Its name.")
     reason: str = Field(description="The reason.")
+    reason_statements: list[StatementShape] = Field(description=REASON_STATEMENTS)
+
+    @classmethod
+    def of(cls, file: str, reason: str) -> FailedFile:
+        """The file with its reason."""
+        statements = [StatementShape.model_validate(statement) for statement in statements_of(reason)]
+        return cls(file=file, reason=reason, reason_statements=statements)
 
 
 class UploadCounts(BaseModel):
@@ -412,6 +421,7 @@ class UploadResponse(BaseModel):
     counts: UploadCounts = Field(description="Counts of all files and documents.")
     failed: list[FailedFile] = Field(description="Files that could not be read, with reasons.")
     notes: list[str] = Field(description="Notes for the reader.")
+    note_statements: list[StatementShape] = Field(description=NOTE_STATEMENTS)
 
 
 class ErrorShape(BaseModel):
@@ -420,6 +430,9 @@ class ErrorShape(BaseModel):
     detail: str = Field(description="One sentence: what happened, and what to do.", examples=["The question is empty."])
     type: str = Field(description="The error type, for programs.", examples=["InvalidInput"])
     request_id: str | None = Field(description="The id of the request, as in X-Request-ID and in the log.")
+    detail_statements: list[StatementShape] = Field(
+        default=[], description="The detail with its code; absent for one of which only the text is known."
+    )
 
 
 class Alive(BaseModel):
@@ -439,6 +452,13 @@ class Check(BaseModel):
 
     status: Literal["healthy", "degraded", "unhealthy"] = Field(description="Its state.")
     reason: str = Field(description="The reason for the state, or a detail.")
+    reason_statements: list[StatementShape] = Field(description=REASON_STATEMENTS)
+
+    @classmethod
+    def of(cls, status: Literal["healthy", "degraded", "unhealthy"], reason: str) -> Check:
+        """The state with its reason."""
+        statements = [StatementShape.model_validate(statement) for statement in statements_of(reason)]
+        return cls(status=status, reason=reason, reason_statements=statements)
 
 
 class Status(BaseModel):

@@ -98,8 +98,10 @@ class ItemShape(BaseModel):
         description="Confidence in [0, 1]; null for a classification if you may see only a part of the tree."
     )
     proposal: dict[str, object] = Field(
-        description="Of a classification: path, reasons, alternatives, disagreeing. Of an answer: question, text, "
-        "decision, reasons, document_ids, as_of, and for a single item passages (chunk_id, label, text, cited) and "
+        description="Of a classification: path, reasons, reason_statements, alternatives, disagreeing. Of an answer: "
+        "question, text, decision, reasons, reason_statements, document_ids, as_of, trace_id, for administrators "
+        "feedback (the reasons of those who voted against it), and for a single item passages (chunk_id, label, text, "
+        "cited) and "
         "chosen (chunk_ids of a decision)."
     )
     status: Literal["waiting", "approved", "corrected", "skipped"] = Field(description="The state of the item.")
