@@ -9,6 +9,7 @@ import threading
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 import pytest_asyncio
 
@@ -23,6 +24,10 @@ from tests.store import Databases, Store, without_sync
 __all__ = ["clock"]  # a fixture
 
 TEMPLATE = "template_of_the_tests"
+
+# The time of an example says more about the machine than about the code.
+hypothesis.settings.register_profile("tests", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("tests")
 
 
 def pytest_configure() -> None:

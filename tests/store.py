@@ -191,9 +191,19 @@ class Databases:
         return Store(self.address, settings.database_name)
 
     def drop(self) -> None:
-        """Drop them all; fails when an app or a test has left a connection open."""
+        """Drop them all; fails when an app or a test has left a connection open.
+
+        PostgreSQL waits 5 s for the backends of closed connections; on a busy machine they need longer to end.
+        """
         while self._made:
-            self._execute(sql.SQL("drop database {}").format(sql.Identifier(self._made.pop())))
+            statement, last = sql.SQL("drop database {}").format(sql.Identifier(self._made.pop())), 4
+            for attempt in range(last + 1):
+                try:
+                    self._execute(statement)
+                    break
+                except psycopg.errors.ObjectInUse:
+                    if attempt == last:
+                        raise
 
     def _execute(self, statement: sql.Composed) -> None:
         with psycopg.connect(self.address.conninfo("dtrag_owner", "postgres"), autocommit=True) as connection:

@@ -69,14 +69,14 @@ def enabled() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(data=st.data())
 async def test_requests_as_described(client: httpx2.AsyncClient, name: str, data: st.DataObject) -> None:
     await _send(client, data.draw(OPERATIONS[name].as_strategy(generation_mode=GenerationMode.POSITIVE)))
 
 
 @pytest.mark.parametrize("name", TAKING)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(data=st.data())
 async def test_requests_not_as_described(client: httpx2.AsyncClient, name: str, data: st.DataObject) -> None:
     await _send(client, data.draw(OPERATIONS[name].as_strategy(generation_mode=GenerationMode.NEGATIVE)))

@@ -202,13 +202,13 @@ def _body(field: str) -> st.SearchStrategy[Any]:
     return known | _JSON
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(body=_body("query"))
 async def test_no_search_body_is_an_internal_error(client: httpx2.AsyncClient, body: Any) -> None:
     await _never_500(client, "/search", body)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(body=_body("question"))
 async def test_no_ask_body_is_an_internal_error(client: httpx2.AsyncClient, body: Any) -> None:
     await _never_500(client, "/ask", body)

@@ -181,7 +181,7 @@ def _answered(draw: st.DrawFn) -> AnsweredQuestion:
     return AnsweredQuestion(question, decision, len(right), right if decision != "abstain" else None, (), contained)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(_answered(), min_size=1, max_size=12))
 def test_the_shares_add_up(rows: list[AnsweredQuestion]) -> None:
     measured = measures(rows)

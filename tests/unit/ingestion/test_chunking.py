@@ -64,14 +64,14 @@ def _check(document: ParsedDocument, chunks: tuple[Chunk, ...], limit: int, body
         assert not shared or passage_tokens(shared) <= OVERLAP_TOKENS
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(PROSE | st.text(max_size=400), st.integers(20, 120))
 def test_a_text_without_blocks_is_covered_by_exact_spans(text: str, limit: int) -> None:
     document = _document(text)
     _check(document, split(document, max_tokens=limit).chunks, limit, [(0, len(text))])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.lists(
         st.tuples(

@@ -295,7 +295,7 @@ def test_event_loops_share_results_but_not_searches_in_progress() -> None:
         assert runner.run(_search_once(cache)) is True
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(st.sampled_from("abcdef"), st.integers(0, 3)), max_size=40), st.integers(1, 4))
 def test_it_never_exceeds_its_size_or_returns_expired_results(steps: list[tuple[str, int]], size: int) -> None:
     clock = Clock()

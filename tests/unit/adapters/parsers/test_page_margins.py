@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.cases import each
 from tests.growth import grows_linearly
@@ -75,7 +75,6 @@ lines = st.lists(st.text(alphabet="가나12 .-", max_size=8), max_size=6)
 
 
 @given(st.lists(lines, max_size=6))
-@settings(deadline=None)
 def test_what_remains_is_a_part_of_the_page_in_its_order(pages: list[list[str]]) -> None:
     before = [page(*lines) for lines in pages]
     for lines_before, lines_after in zip(before, without_margins(before), strict=True):

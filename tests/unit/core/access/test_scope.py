@@ -42,7 +42,7 @@ def _narrowed(raw: dict[str, Any], caller: Scope = EVERYTHING) -> set[int]:
     return set(nodes)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(SCOPES, st.lists(st.frozensets(st.integers(0, 9)), min_size=1, max_size=3))
 def test_narrowing_never_widens(nodes: frozenset[int] | None, steps: list[frozenset[int]]) -> None:
     scope = Scope(nodes)
@@ -53,7 +53,7 @@ def test_narrowing_never_widens(nodes: frozenset[int] | None, steps: list[frozen
         scope = narrower
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(SCOPES, PATHS)
 def test_a_filter_never_widens_and_a_longer_path_never_sees_more(
     nodes: frozenset[int] | None, paths: list[list[str]]

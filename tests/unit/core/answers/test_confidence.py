@@ -111,7 +111,7 @@ def test_a_missing_number_lowers_the_confidence_and_is_reported() -> None:
     assert "a number of the question is not in it" in missing.reason
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(SENTENCES, SENTENCES, st.floats(0, 0.5), st.floats(0, 0.5))
 def test_a_better_first_passage_never_lowers_the_confidence(question: str, text: str, one: float, other: float) -> None:
     low, high = sorted((one, other))

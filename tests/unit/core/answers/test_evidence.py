@@ -94,7 +94,7 @@ def test_without_passages_no_signal_is_set(question: str) -> None:
     assert set(signals(question, [], LexicalStatistics()).values()) == {0.0}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(SENTENCES, st.lists(st.tuples(SENTENCES, st.floats(0, 1), st.floats(-1, 1)), max_size=12))
 def test_signals_keep_their_ranges(question: str, passages: list[tuple[str, float, float]]) -> None:
     found = signals(f"When {question}?", [passage(t, s, cosine=c) for t, s, c in passages], STATISTICS)
@@ -103,7 +103,7 @@ def test_signals_keep_their_ranges(question: str, passages: list[tuple[str, floa
         assert (-1.0 if name == "kind" else 0.0) <= value <= 1.0 + 1e-9, name
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(SENTENCES, st.floats(0, 1)), min_size=2, max_size=5), st.randoms())
 def test_the_order_of_passages_does_not_matter(rows: list[tuple[str, float]], chance: random.Random) -> None:
     shuffled = rows[:]

@@ -87,7 +87,7 @@ def test_several_passages_support_a_claim_together() -> None:
     assert combined_support(claim, ()).share == 0.0
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.text(max_size=80), st.text(max_size=200))
 def test_any_text_has_a_support_between_0_and_1(sentence: str, passage: str) -> None:
     found = support_of(claim_of(sentence), passage_sentences(passage))

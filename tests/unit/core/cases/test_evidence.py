@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dtrag.core.cases.case import Case, CitedPassage, DecisionCounts, FeedbackType, Vote, content_hash
@@ -48,7 +48,6 @@ CASES = st.builds(
 )
 
 
-@settings(deadline=None)
 @given(COUNTS, COUNTS)
 def test_a_collection_is_allowed_exactly_when_its_bound_suffices(
     decisions: DecisionCounts, committed: DecisionCounts
@@ -69,7 +68,6 @@ def test_a_stricter_delta_silences_the_memory_and_the_setting_has_the_documented
     assert Settings.load(environ={}).cbr_delta == DELTA
 
 
-@settings(deadline=None)
 @given(st.builds(DecisionCounts, st.integers(MIN_DECISIONS, 400), st.integers(0, 40)))
 def test_another_wrong_decision_lowers_the_bound_and_allows_no_more(decisions: DecisionCounts) -> None:
     before = collection_evidence(decisions, COMMITTED)
@@ -79,7 +77,6 @@ def test_another_wrong_decision_lowers_the_bound_and_allows_no_more(decisions: D
     assert before.allowed or not after.allowed
 
 
-@settings(deadline=None)
 @given(CASES, STANDINGS, st.builds(collection_evidence, COUNTS, st.sampled_from([COMMITTED, DecisionCounts()])))
 def test_what_is_reused_meets_every_rule(case: Case, standing: CaseStanding, collection: CollectionEvidence) -> None:
     verdict = reusable(case, standing, collection)

@@ -149,13 +149,13 @@ questions = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(questions, questions)
 def test_it_is_symmetric_and_total(left: str, right: str) -> None:
     assert same_question(left, right).same == same_question(right, left).same
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(questions)
 def test_it_is_reflexive_whatever_the_spacing_and_case(question: str) -> None:
     assert same_question(question, question).same

@@ -14,7 +14,7 @@ VALUES = st.lists(st.floats(0, 1), min_size=1, max_size=20)
 RATIOS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=15)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(VALUES)
 def test_a_mean_and_its_interval_are_between_the_lowest_and_the_highest_value(values: list[float]) -> None:
     estimate = estimates([{"mean": (value, 1)} for value in values])["mean"]
@@ -25,7 +25,7 @@ def test_a_mean_and_its_interval_are_between_the_lowest_and_the_highest_value(va
     assert estimates([{"mean": (value, 1)} for value in values])["mean"] == estimate
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(RATIOS)
 def test_a_ratio_counts_only_rows_with_a_denominator(pairs: list[tuple[int, int]]) -> None:
     rows = [{"share": (float(min(pair)), float(pair[1])), "all": (1.0, 1.0)} for pair in pairs]

@@ -39,7 +39,7 @@ def test_reciprocal_rank_by_hand() -> None:
     assert mrr_at(10, ["x", "y"], JUDGED) == 0.0
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     st.permutations(list("abcdefgh")),
     st.dictionaries(st.sampled_from("abcdefghij"), st.integers(0, 3)),
@@ -65,7 +65,7 @@ def test_percentile_by_hand() -> None:
     assert math.isnan(percentile([], 0.5))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30))
 def test_percentile_is_the_median_and_the_extremes(values: list[float]) -> None:
     assert percentile(values, 0.5) == pytest.approx(statistics.median(values))

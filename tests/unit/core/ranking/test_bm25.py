@@ -82,7 +82,7 @@ def test_a_rarer_term_weighs_more_and_no_weight_is_negative() -> None:
     assert values[-1] > 0
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(1, 1_000), st.integers(0, 5_000), st.floats(1, 1_000))
 def test_more_occurrences_weigh_more_and_a_longer_passage_less(frequency: int, more: int, mean: float) -> None:
     length = frequency + more
@@ -97,7 +97,7 @@ def test_document_frequency_of_known_unknown_and_deleted_terms() -> None:
     assert LexicalStatistics().document_frequency(3) == 0
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(PASSAGES, PASSAGES, PASSAGES)
 def test_merged_statistics_are_those_of_the_union_in_any_grouping(
     a: list[Passage], b: list[Passage], c: list[Passage]
@@ -128,7 +128,7 @@ def test_merging_no_statistics_gives_empty_statistics() -> None:
     assert _same(LexicalStatistics.merged([]), LexicalStatistics())
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.lists(st.lists(st.integers(0, 12), min_size=1, max_size=10), min_size=1, max_size=8),
     st.lists(st.tuples(st.integers(0, 15), st.sampled_from([0.25, 1.0])), min_size=1, max_size=6),

@@ -77,7 +77,7 @@ def test_search_004_a_spread_beyond_floats() -> None:
     assert ScoreNormalizer.min_max_normalize([-1e308, 0.0, 1e308]) == [0.0, 0.5, 1.0]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(WILD)
 def test_search_004_normalised_scores_are_finite_and_as_many(scores: list[float]) -> None:
     for normalize in NORMALIZERS.values():
@@ -89,7 +89,7 @@ def test_search_004_normalised_scores_are_finite_and_as_many(scores: list[float]
 
 
 @pytest.mark.parametrize("name", NORMALIZERS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(scores=SCORES)
 def test_search_004_order_is_kept(name: str, scores: list[float]) -> None:
     normalized = NORMALIZERS[name](scores)
@@ -123,7 +123,7 @@ def test_a_retriever_without_results_counts_nothing_and_keeps_its_weight() -> No
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("normalization", NORMALIZATIONS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(SIDE, SIDE, st.floats(0, 5), st.floats(0, 5), st.randoms(use_true_random=False))
 def test_fusion_does_not_depend_on_the_order_and_lies_in_0_1(  # noqa: PLR0917 - hypothesis fills them
     method: str,
@@ -176,7 +176,7 @@ def test_search_005_scores_that_are_normalised_are_only_weighed() -> None:
         fusion.fuse_scores([0.1, 0.2], [0.1])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.tuples(ANY, ANY), max_size=8), st.floats(0, 9), st.floats(0.1, 9))
 def test_search_005_hybrid_scores_lie_in_0_1(pairs: list[tuple[float, float]], one: float, other: float) -> None:
     fusion = HybridScoreFusion(one, other)

@@ -60,7 +60,7 @@ def brute(rows: list[ForwardRow], weights: dict[int, float]) -> list[float]:
     wanted=st.integers(1, 30),
     share=st.sampled_from([1.0, 0.5, 0.05]),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_the_best_passages_equal_brute_force(seed: int, weights: dict[int, float], wanted: int, share: float) -> None:
     chance = random.Random(seed)
     rows = collection(chance, chance.choice((1, 20, 300)), 40)
@@ -128,7 +128,7 @@ def test_all_ties_with_the_last_result_are_returned() -> None:
 
 
 @given(seed=st.integers(0, 10_000), most=st.sampled_from([1, 5, 1000]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_merge_equals_the_segment_of_the_remaining_documents(seed: int, most: int) -> None:
     """Several segments without some documents, merged slice by slice, equal one segment of the rest."""
     chance = random.Random(seed)

@@ -49,7 +49,7 @@ def drawn(chance: random.Random, taxonomy: Taxonomy) -> dict[str, Any]:
     return chance.choice(rows)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.integers(0, 2**32), st.integers(1, 25))
 def test_after_any_operations_a_tree_remains_that_holds_every_document(seed: int, steps: int) -> None:
     chance = random.Random(seed)
@@ -75,7 +75,7 @@ def test_after_any_operations_a_tree_remains_that_holds_every_document(seed: int
         now = after
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.integers(0, 2**32))
 def test_a_diff_contains_exactly_the_operations(seed: int) -> None:
     chance = random.Random(seed)

@@ -112,7 +112,7 @@ def test_scope_case_9_a_dotted_capital_i_is_not_a_plain_one() -> None:
     assert _key("İ") != _key("I") == _key("i")
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(PLAIN, min_size=1, max_size=MAX_DEPTH))
 def test_scope_case_9_a_path_read_again_is_the_same_path(names: list[str]) -> None:
     try:

@@ -105,7 +105,7 @@ def test_normalise_reduces_white_space_to_single_spaces() -> None:
     assert normalise(" a \t\n b　　c\u00a0") == "a b c"
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(ANYTHING)
 def test_normalise_is_idempotent(text: str) -> None:
     once = normalise(text)
@@ -114,7 +114,7 @@ def test_normalise_is_idempotent(text: str) -> None:
     assert "  " not in once
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(ANYTHING)
 def test_any_text_has_terms_that_have_ids_and_are_those_of_its_folded_form(text: str) -> None:
     found = terms(text)
@@ -123,7 +123,7 @@ def test_any_text_has_terms_that_have_ids_and_are_those_of_its_folded_form(text:
     assert all(term and not re.search(r"\s", term) for term in found)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(ANYTHING, ANYTHING)
 def test_terms_of_two_paragraphs_are_the_terms_of_each(one: str, other: str) -> None:
     assert terms(f"{one} .\n. {other}") == terms(one) + terms(other)
@@ -144,7 +144,7 @@ def test_clean_drops_only_what_a_database_cannot_store() -> None:
     assert clean(text) == text
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(ANYTHING)
 def test_clean_text_can_be_encoded(text: str) -> None:
     assert b"\x00" not in clean(text).encode("utf-8")
@@ -203,7 +203,7 @@ def test_sentences_end_at_sentence_boundaries(text: str, expected: list[str]) ->
     assert _split(text) == expected
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(WRITTEN | ANYTHING)
 def test_sentences_are_trimmed_spans_in_order_that_cover_everything_but_white_space(text: str) -> None:
     covered, last = [False] * len(text), 0

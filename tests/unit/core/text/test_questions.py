@@ -75,7 +75,7 @@ def test_the_pairs_of_a_long_word_count_less_each() -> None:
     assert {weight for _, weight in weighted_terms("leave entitlement")} == {1.0}
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.lists(
         st.sampled_from(
@@ -151,7 +151,7 @@ def test_korean_questions_are_complex_by_their_content_and_not_by_their_spaces()
     assert closed == pytest.approx(analyze_query("대학원박사 과정 학생 성적 요건").semantic_complexity, abs=0.11)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.text(st.characters(), max_size=60) | st.text(st.sampled_from('aA1_./:#()"+-가 '), max_size=300))
 def test_every_query_has_characteristics(query: str) -> None:
     like = analyze_query(query)

@@ -327,7 +327,7 @@ TEXTS = st.lists(
 ).map("".join)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(TEXTS, TEXTS)
 def test_units_are_trimmed_spans_in_order_that_cover_everything(before: str, text: str) -> None:
     covered, last = [False] * len(text), 0

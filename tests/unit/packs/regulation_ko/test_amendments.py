@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dtrag.core.provisions import Amendment
@@ -168,7 +168,6 @@ FORMATS = ("{0}. {1}. {2}.", "{0}.{1}.{2}", "{0}. {1:02}. {2:02}", "{0}-{1:02}-{
     st.sampled_from(FORMATS),
     st.sampled_from(["<{}>", "({})", "[{}]", "〈{}〉"]),
 )
-@settings(deadline=None)
 def test_every_date_of_a_mark_is_read_in_every_form(written: list[datetime.date], form: str, brackets: str) -> None:
     texts = [form.format(day.year, day.month, day.day) for day in written]
     text = f"둔다. {brackets.format('개정 ' + ', '.join(texts))}"
@@ -177,7 +176,6 @@ def test_every_date_of_a_mark_is_read_in_every_form(written: list[datetime.date]
 
 
 @given(st.text(alphabet="0123456789.년월일개정신설삭제시행 <>()[]①②이규정은,\n-/", max_size=120))
-@settings(deadline=None)
 def test_any_text_is_read(text: str) -> None:
     for entry in (*amendments(text, text), *history(text)):
         assert entry.kind == "".join(entry.kind.split())

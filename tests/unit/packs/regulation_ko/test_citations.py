@@ -208,7 +208,7 @@ PIECES = st.sampled_from(
 PHRASES = st.lists(PIECES, max_size=25)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.one_of(st.text(max_size=120), PHRASES.map(" ".join), PHRASES.map("".join)))
 def test_any_text_is_read_and_offsets_are_exact(text: str) -> None:
     for label in ("제6조", "별표 1", "부칙"):

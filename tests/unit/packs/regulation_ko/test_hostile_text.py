@@ -151,7 +151,7 @@ TOKENS = [
 
 
 @given(st.lists(st.sampled_from(TOKENS), min_size=1, max_size=5).map("".join))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_no_repeated_text_takes_quadratic_time(unit: str) -> None:
     assert grows_linearly(lambda size: citations(unit * size, OWN, "제2조", CATALOG), 150)
     assert grows_linearly(lambda size: passages(unit * size), 150)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dtrag.core.provisions import Provision, RegulationText
@@ -176,7 +176,6 @@ def test_show_takes_the_same_references() -> None:
 
 
 @given(st.text(alphabet="제조의항호별표부칙학칙휴학규정 0123456789·「」()~,는알려줘", max_size=80), st.booleans())
-@settings(deadline=None)
 def test_any_question_is_read(question: str, follows: bool) -> None:
     found = named_provisions(question, COLLECTION, ["제5조"] if follows else [])
     if found is None:

@@ -90,7 +90,7 @@ def _check(quotes: Sequence[Quote], passages: Sequence[SearchResult]) -> None:
     assert all("삭제" not in quote.text for quote in quotes)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     st.lists(st.tuples(SENTENCES, st.floats(0, 1)), max_size=7),
     st.sampled_from(

@@ -66,7 +66,7 @@ ANSWERS = st.lists(
 ).map("".join)  # fmt: skip
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 @given(ANSWERS, st.lists(ANSWERS, max_size=4), st.booleans())
 def test_any_text_is_checked_and_quoted_exactly(answer: str, texts: list[str], with_embedder: bool) -> None:
     passages = [SearchResult(f"c{n}", text, title="Ⅳ 4", start=n * 7) for n, text in enumerate(texts)]
@@ -75,7 +75,7 @@ def test_any_text_is_checked_and_quoted_exactly(answer: str, texts: list[str], w
     assert all(citation.number <= len(checked.citations) for citation in checked.citations)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(ANSWERS, st.integers(0, 4))
 def test_numbers_that_are_read_are_numbers_of_passages(answer: str, passages: int) -> None:
     found = read_marks(answer, [""] * passages)
@@ -210,7 +210,7 @@ def test_unsupported_sentences_stay_marked_when_the_short_answer_is_not_supporte
     assert checked.text == check(answer, PASSAGES).text
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(ANSWERS)
 def test_dropping_leaves_exact_sentences_and_citations(answer: str) -> None:
     checked = check(answer, PASSAGES, drop=True)
@@ -317,7 +317,7 @@ def test_an_unusual_link_is_broken_by_a_space_and_marked(answer: str) -> None:
     assert "web address" in checked.sentences[-1].reason
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     st.lists(
         st.sampled_from(["[", "]", "(", ")", "!", "a", "[1]", "［2］", "https://e", " ", "\n", "<", ">", ". ", '"']),

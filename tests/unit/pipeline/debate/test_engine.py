@@ -436,7 +436,7 @@ async def test_a_debate_is_recorded_and_charged() -> None:
 ANSWERS = st.sampled_from(["Yes. [1]", "No. [2]", NO_ANSWER, "", "word " * 900, "휴학" * 900, None])
 
 
-@hypothesis(max_examples=60, deadline=None)
+@hypothesis(max_examples=60)
 @given(st.lists(ANSWERS, min_size=7, max_size=7), st.integers(1, 4), st.integers(2, 8))
 async def test_the_limits_hold_for_every_reply_of_the_models(
     said: list[str | None], rounds: int, max_calls: int

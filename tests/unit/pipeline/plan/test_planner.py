@@ -347,7 +347,7 @@ ROWS = st.one_of(
 )
 
 
-@hypothesis(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@hypothesis(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.one_of(st.text(max_size=60), st.lists(ROWS, max_size=8).map(lambda rows: json.dumps({"tools": rows}))),
     st.one_of(st.none(), st.sets(st.sampled_from(["calculator", "web_search", "weather.now", "nobody"])).map(tuple)),
